@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A recording, byte by byte: what the preloaded library writes while the
+ * worker runs and what every reader reads, live or after its death.
+ *
+ * The file is one MAP_SHARED mapping of fixed size. All numbers are
+ * little-endian. The header names where each section lies:
+ *
+ *   offset   bytes                       what
+ *   0        4096                        struct seep_rec_header
+ *   each section starts at a multiple of 4096, in this order:
+ *   COUNTERS   8 x SEEP_COUNTER_COUNT    losses, totals, own cost
+ *   STRINGS    bytes                     NUL-terminated strings, append-only
+ *   MODULES    struct seep_rec_module[]  loaded objects, append-only
+ *   FRAMES     uint64_t[]                frames of all stacks, append-only
+ *   STACKS     struct seep_rec_stack[]   hash table, stack -> frames
+ *   SITES      struct seep_rec_site[]    hash table, (stack, space) -> totals
+ *   SERIES     struct seep_rec_series[]  bounded pool, a site's time series
+ *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
+ *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
+ *   RINGS      struct seep_rec_event[]   shard_count x ring_slots
+ *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots
+ *
+ * A recording is valid if and only if
+ *   1. magic, byte_order and format_major are the ones below;
+ *   2. fixed_hash is the hash of the header's first fixed_bytes bytes (with
+ *      fixed_hash itself as 0): nothing there changes after creation;
+ *   3. file_bytes is not larger than the file, and every section lies inside
+ *      it, page-aligned, in order, without overlap, with bytes equal to
+ *      entry_bytes x entry_count and the entry_bytes that this header gives;
+ *   4. counts that index (shards, slots, sites, stacks) are powers of two
+ *      where the field says so.
+ * Everything behind the fixed part is written while a reader looks, and by a
+ * process that may have been killed between any two stores. So of it only
+ * this is promised, and a reader checks even this:
+ *   5. a module counts when .state is SEEP_PUBLISHED, a stack when
+ *      .frame_count is not 0, a site when .state is SEEP_PUBLISHED: then its
+ *      other fixed fields were written before;
+ *   6. a site's totals and series are read as one between two equal, even
+ *      reads of .lock; an odd one means that a writer is in it, or died in
+ *      it: then the last event may be half applied, and is counted as torn;
+ *   7. a live entry counts when .address is not 0;
+ *   8. an event at ring position p is ready when .state says (p, READY), and
+ *      is applied in the order of p, from the shard's .head on.
+ *
+ * Units: sizes are bytes, times are ticks of 2^20 ns (1.05 ms) since
+ * start_monotonic_ns unless the name says _ns. A bucket of a series covers
+ * 2^width_log2 ticks; bucket i of every series of one width is the same span.
+ * Counts named _q16 carry 16 fractional bits: a sampled block stands for
+ * 1/p blocks.
+ *
+ * Threads: any number of threads of one process write, any number of readers
+ * in other processes read. Fields that change are _Atomic and word-sized.
+ */
+#ifndef SEEP_RECORDING_H
+#define SEEP_RECORDING_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "seep/stack.h"
+
+#define SEEP_MAGIC "seeprec\n"
+#define SEEP_FORMAT_MAJOR 1U
+#define SEEP_FORMAT_MINOR 0U
+#define SEEP_BYTE_ORDER 0x01020304U
+#define SEEP_PAGE_BYTES 4096U
+
+#define SEEP_BUCKET_COUNT 128U
+#define SEEP_TICK_LOG2_NS 20U
+#define SEEP_FIRST_WIDTH_LOG2 4U /* 16 ticks: 128 buckets are 2.1 s */
+#define SEEP_BUILD_ID_MAX 32U
+#define SEEP_STASH_COUNT 16U
+#define SEEP_COUNT_ONE (UINT64_C(1) << 16)
+
+#define SEEP_PUBLISHED 2U
+
+/**
+ * Frames are 64 bits: module id in the upper 16, offset into the module's
+ * file image (address minus load bias) in the lower 48. Module id 0 is "no
+ * object": the offset is then the absolute address (JIT code, say).
+ * Every address is that of the call, not of the return (return address - 1),
+ * except a frame that a signal interrupted.
+ */
+#define SEEP_FRAME_OFFSET_BITS 48U
+#define SEEP_FRAME_OFFSET_MASK ((UINT64_C(1) << SEEP_FRAME_OFFSET_BITS) - 1)
+#define SEEP_MODULE_NONE 0U
+
+/** The spaces a block can live in: X(SYMBOL, value, "name in JSON"). */
+#define SEEP_SPACES(X)                                                         \
+    X(HEAP, 0, "heap")                                                         \
+    X(MAPPED, 1, "mapped")                                                     \
+    X(PYTHON, 2, "python")                                                     \
+    X(PINNED, 3, "pinned")                                                     \
+    X(MANAGED, 4, "managed")                                                   \
+    X(DEVICE, 5, "device")                                                     \
+    X(TENSOR, 6, "tensor")                                                     \
+    X(REGISTERED, 7, "registered")                                             \
+    X(RESERVED, 8, "reserved")                                                 \
+    X(IMPORTED, 9, "imported")
+
+enum seep_space {
+#define SEEP_SPACE_VALUE(symbol, value, name) SEEP_SPACE_##symbol = (value),
+    SEEP_SPACES(SEEP_SPACE_VALUE)
+#undef SEEP_SPACE_VALUE
+        SEEP_SPACE_COUNT = 10
+};
+
+/** Why a process carries us and records nothing: X(SYMBOL, value, words). */
+#define SEEP_INERT_REASONS(X)                                                  \
+    X(NONE, 0, "recording")                                                    \
+    X(OWN_MALLOC, 1, "the program brings its own malloc")                      \
+    X(SANITIZER, 2, "the program runs under a sanitizer")                      \
+    X(VALGRIND, 3, "the program runs under valgrind")
+
+enum seep_inert_reason {
+#define SEEP_INERT_VALUE(symbol, value, words) SEEP_INERT_##symbol = (value),
+    SEEP_INERT_REASONS(SEEP_INERT_VALUE)
+#undef SEEP_INERT_VALUE
+        SEEP_INERT_COUNT = 4
+};
+
+/**
+ * Every counter of the recording: X(SYMBOL, "name in JSON", kind, words).
+ * kind LOSS: not 0 means that a figure is less exact than it looks, and the
+ * report says so. kind FACT: how much of something there was. kind COST: what
+ * we took.
+ */
+#define SEEP_COUNTERS(X)                                                       \
+    X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                  \
+      "allocations not recorded because a ring was full")                      \
+    X(DROPPED_FREES, "dropped_frees", LOSS,                                    \
+      "frees not recorded because a ring was full")                            \
+    X(NESTED, "nested", LOSS,                                                  \
+      "calls not recorded because they came from a signal handler inside seep") \
+    X(TORN, "torn", LOSS, "events left half written by an abandoned thread")   \
+    X(LOST_FREES_CLOSED, "lost_frees_closed", LOSS,                            \
+      "blocks closed late because their free was not seen")                    \
+    X(LIVE_FULL, "live_full", LOSS,                                            \
+      "blocks not tracked because the live table was full")                    \
+    X(SITES_FULL, "sites_full", LOSS,                                          \
+      "events charged to no call site because the site table was full")        \
+    X(STACKS_FULL, "stacks_full", LOSS,                                        \
+      "call sites without frames because the stack depot was full")            \
+    X(SERIES_FULL, "series_full", LOSS,                                        \
+      "call sites without a time series because the pool was full")            \
+    X(MODULES_FULL, "modules_full", LOSS,                                      \
+      "frames without a module because the module table was full")             \
+    X(STRINGS_FULL, "strings_full", LOSS,                                      \
+      "names cut because the string section was full")                         \
+    X(RESTORE_LOST, "restore_lost", LOSS,                                      \
+      "failed reallocs whose block could not be put back")                     \
+    X(FILTER_SATURATED, "filter_saturated", LOSS,                              \
+      "filter cells that stay set for good")                                   \
+    X(START_MISSED, "start_missed", LOSS,                                      \
+      "events of other threads while the recording was being created")         \
+    X(CLOCK_SATURATED, "clock_saturated", LOSS,                                \
+      "events after the end of the time grid")                                 \
+    X(ABANDONED, "abandoned", FACT,                                            \
+      "hooks left by a jump out of a signal handler")                          \
+    X(FOREIGN_FREES, "foreign_frees", FACT,                                    \
+      "frees of blocks that were not recorded")                                \
+    X(THINNINGS, "thinnings", FACT,                                            \
+      "times the sampling interval was doubled to keep memory fixed")          \
+    X(THINNED_BLOCKS, "thinned_blocks", FACT, "blocks dropped by thinning")    \
+    X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                      \
+    X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")   \
+    X(ALLOCATOR_MAPS, "allocator_maps", FACT,                                  \
+      "mappings made by the allocator for itself")                             \
+    X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                        \
+      "bytes of mappings made by the allocator for itself")                    \
+    X(FORKS, "forks", FACT, "processes forked from the recorded one")          \
+    X(UNLOADS, "unloads", FACT, "calls of dlclose")                            \
+    X(RESTRICTED, "restricted", FACT,                                          \
+      "the process restricted its system calls: no more process samples")      \
+    X(STACKS_CAPTURED, "stacks_captured", FACT, "stacks captured")             \
+    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames captured")             \
+    X(EVENTS, "events", COST, "events pushed")                                 \
+    X(FOLDS, "folds", COST, "batches folded")                                  \
+    X(WAITS, "waits", COST, "times a full ring was waited for")                \
+    X(WAIT_NS, "wait_ns", COST, "nanoseconds waited for full rings")           \
+    X(WAIT_MAX_NS, "wait_max_ns", COST, "longest single wait in nanoseconds")  \
+    X(TIMED_EVENTS, "timed_events", COST, "events whose cost was measured")    \
+    X(TIMED_CYCLES, "timed_cycles", COST,                                      \
+      "cycles of the time stamp counter that the measured events took")
+
+enum seep_counter_kind { SEEP_KIND_LOSS, SEEP_KIND_FACT, SEEP_KIND_COST };
+
+enum seep_counter {
+#define SEEP_COUNTER_VALUE(symbol, name, kind, words) SEEP_COUNT_##symbol,
+    SEEP_COUNTERS(SEEP_COUNTER_VALUE)
+#undef SEEP_COUNTER_VALUE
+    /* one for each enum seep_cut: stacks that ended so */
+    SEEP_COUNT_CUT_FIRST,
+    SEEP_COUNT_CUT_LAST = SEEP_COUNT_CUT_FIRST + SEEP_CUT_COUNT - 1,
+    SEEP_COUNTER_COUNT
+};
+
+/** The sections, in file order: X(SYMBOL). */
+#define SEEP_SECTIONS(X)                                                       \
+    X(COUNTERS)                                                                \
+    X(STRINGS)                                                                 \
+    X(MODULES)                                                                 \
+    X(FRAMES)                                                                  \
+    X(STACKS)                                                                  \
+    X(SITES)                                                                   \
+    X(SERIES)                                                                  \
+    X(TIMELINE)                                                                \
+    X(SHARDS)                                                                  \
+    X(RINGS)                                                                   \
+    X(LIVE)
+
+enum seep_section {
+#define SEEP_SECTION_VALUE(symbol) SEEP_SECTION_##symbol,
+    SEEP_SECTIONS(SEEP_SECTION_VALUE)
+#undef SEEP_SECTION_VALUE
+        SEEP_SECTION_COUNT
+};
+
+struct seep_rec_section {
+    uint64_t offset_bytes; /* from the start of the file */
+    uint64_t bytes;        /* entry_bytes x entry_count */
+    uint32_t entry_bytes;
+    uint32_t entry_count;
+};
+
+/** Offset of a string in STRINGS; 0 is the empty string. */
+typedef uint32_t seep_string;
+
+struct seep_rec_header {
+    /* fixed part: never changes after creation, covered by fixed_hash */
+    char magic[8];
+    uint32_t format_major;
+    uint32_t format_minor;
+    uint32_t byte_order;
+    uint32_t header_bytes; /* sizeof(struct seep_rec_header) */
+    uint32_t fixed_bytes;  /* offsetof(.., sample_log2) */
+    uint32_t elf_machine;  /* EM_X86_64, EM_AARCH64 */
+    uint64_t fixed_hash;
+    uint64_t file_bytes;
+    struct seep_rec_section sections[SEEP_SECTION_COUNT];
+    uint64_t start_realtime_ns;   /* CLOCK_REALTIME at creation */
+    uint64_t start_monotonic_ns;  /* CLOCK_MONOTONIC_COARSE at creation */
+    uint64_t start_cycles;        /* time stamp counter at creation */
+    uint64_t process_start_clock; /* field 22 of /proc/self/stat; 0 unknown */
+    uint64_t pid_namespace;       /* inode of /proc/self/ns/pid; 0 unknown */
+    uint64_t memory_total_bytes;  /* RAM of the machine; 0 unknown */
+    char boot_id[40];             /* NUL-terminated; empty if unknown */
+    char host[64];                /* NUL-terminated */
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t is_fork;       /* 1: a fork of a recorded process, no exec */
+    uint32_t inert;         /* enum seep_inert_reason */
+    uint32_t exact;         /* 1: began in exact mode */
+    uint32_t unwinder;      /* enum seep_unwinder */
+    uint32_t shard_count;   /* heap shards, a power of two; one more, the
+                               last, is for ranges (space mapped) */
+    uint32_t ring_slots;    /* events a shard, a power of two */
+    uint32_t live_slots;    /* live entries a shard, a power of two */
+    uint32_t range_slots;   /* live entries of the last shard, ditto */
+    uint32_t clock_ticks_per_s; /* of process_start_clock */
+    seep_string executable;
+    seep_string arguments; /* argument_count strings, one after the other */
+    uint32_t argument_count;
+    seep_string labels; /* SEEP_LABELS as it was */
+    seep_string allocator; /* path of the object that defines malloc */
+    seep_string seep_version;
+    uint32_t reserved_fixed;
+
+    /* changing part */
+    _Atomic uint32_t sample_log2; /* mean sampling interval is 2^this; 0 exact */
+    _Atomic uint32_t ready;       /* SEEP_PUBLISHED once everything stands */
+    _Atomic uint32_t exited;      /* 1: the exit destructor ran */
+    _Atomic uint32_t exit_tick;
+    _Atomic uint32_t has_status;  /* 1: `seep run` reaped it; then .status */
+    _Atomic uint32_t status;      /* as wait() gives it */
+    _Atomic uint32_t module_count;
+    _Atomic uint32_t series_count;
+    _Atomic uint32_t site_count;
+    _Atomic uint32_t stack_count;
+    _Atomic uint64_t string_bytes_used;
+    _Atomic uint64_t frames_used;
+    _Atomic uint64_t progress_units; /* seep_progress() */
+    _Atomic uint64_t module_epoch;   /* bumped before and after a dlclose */
+    _Atomic uint64_t last_cycles;    /* time stamp counter and clock at the */
+    _Atomic uint64_t last_ns;        /* last moment of the timeline */
+    uint8_t reserved[SEEP_PAGE_BYTES - 624];
+};
+
+/** One loaded object. Written once, then only .unloaded_tick changes. */
+struct seep_rec_module {
+    _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
+    _Atomic uint32_t unloaded_tick; /* 0: not seen to go */
+    uint64_t start;                 /* first mapped address */
+    uint64_t end;
+    uint64_t bias; /* address minus this is the offset in the file image */
+    seep_string path;
+    uint32_t build_id_bytes;
+    uint8_t build_id[SEEP_BUILD_ID_MAX];
+};
+
+struct seep_rec_stack {
+    _Atomic uint64_t key; /* hash of the frames; 0 empty, set by the claimer */
+    _Atomic uint32_t frame_count; /* 0: not published */
+    uint32_t cut;                 /* enum seep_cut */
+    uint64_t first_frame;         /* index in FRAMES, innermost first */
+};
+
+/**
+ * What one call stack holds in one space. live = allocated - freed, always.
+ * Entry 0 is no call site: what could not be charged to one.
+ */
+struct seep_rec_site {
+    _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
+    _Atomic uint64_t key;  /* hash of (stack, space); 0 empty */
+    _Atomic uint32_t state;
+    uint32_t space; /* enum seep_space */
+    uint32_t stack; /* index in STACKS */
+    _Atomic uint32_t series; /* index in SERIES + 1; 0 none */
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t freed_bytes;
+    _Atomic uint64_t allocated_count_q16;
+    _Atomic uint64_t freed_count_q16;
+    _Atomic uint64_t peak_bytes;
+    _Atomic uint64_t largest_bytes; /* largest single block */
+    _Atomic uint32_t first_tick;
+    _Atomic uint32_t last_tick;
+    _Atomic uint64_t event_count; /* events applied, not weighted */
+    uint64_t reserved[4];
+};
+
+/** One site, one bucket. The bytes born in it are allocated_bytes. */
+struct seep_rec_bucket {
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t freed_bytes;
+    _Atomic uint64_t low_bytes; /* lowest live bytes inside the bucket */
+    _Atomic uint64_t born_count_q16;
+    _Atomic uint64_t born_freed_bytes; /* of those born here, freed since */
+    _Atomic uint64_t born_freed_count_q16;
+};
+
+struct seep_rec_series {
+    _Atomic uint32_t site;
+    _Atomic uint32_t width_log2; /* ticks */
+    _Atomic uint32_t last;       /* last bucket touched */
+    _Atomic uint32_t first_tick; /* the series begins here, the site maybe not */
+    _Atomic uint64_t base_bytes; /* live bytes at first_tick */
+    uint64_t reserved[5];
+    struct seep_rec_bucket buckets[SEEP_BUCKET_COUNT];
+};
+
+/** The process at one moment, the last one taken inside the bucket. */
+struct seep_rec_moment {
+    _Atomic uint64_t tick; /* 0: none was taken in this bucket */
+    _Atomic uint64_t rss_bytes;
+    _Atomic uint64_t shared_bytes; /* of rss: files and shared memory */
+    _Atomic uint64_t cgroup_bytes; /* 0: unknown, as below */
+    _Atomic uint64_t cgroup_limit_bytes;
+    _Atomic uint64_t allocator_allocated_bytes;
+    _Atomic uint64_t allocator_active_bytes;
+    _Atomic uint64_t allocator_resident_bytes;
+    _Atomic uint64_t allocator_retained_bytes;
+    _Atomic uint64_t progress_units;
+    _Atomic uint64_t low_rss_bytes; /* lowest of the moments in this bucket */
+    uint64_t reserved[5];
+};
+
+/**
+ * One entry of a shard's live table, open addressing. For ranges (last shard)
+ * an entry is one contiguous piece that is still mapped.
+ */
+struct seep_rec_live {
+    _Atomic uint64_t address; /* 0: empty */
+    _Atomic uint64_t size_level; /* size in 48 bits | sample_log2 << 48 */
+    _Atomic uint32_t site;
+    _Atomic uint32_t birth_tick;
+};
+
+enum seep_event_kind {
+    SEEP_EVENT_ALLOC = 1,
+    SEEP_EVENT_FREE = 2,
+    SEEP_EVENT_REALLOC_OUT = 3, /* a free that may be taken back */
+    SEEP_EVENT_RESTORE = 4,     /* takes back the last REALLOC_OUT */
+    SEEP_EVENT_MAP = 5,         /* a range; replaces what it covers */
+    SEEP_EVENT_UNMAP = 6,       /* a range, maybe part of one or several */
+    SEEP_EVENT_REMAP_OUT = 7,   /* an UNMAP that may be taken back */
+};
+
+enum seep_slot_state {
+    SEEP_SLOT_FREE = 0,
+    SEEP_SLOT_CLAIMED = 1,
+    SEEP_SLOT_READY = 2,
+};
+
+/**
+ * state = position << 24 | slot state << 22 | claimer's thread id, low bits.
+ * FREE(p) -> CLAIMED(p) -> READY(p) -> FREE(p + ring_slots). The other fields
+ * stay as they were when the slot is free again: the last events before death
+ * can be read.
+ */
+#define SEEP_SLOT_THREAD_BITS 22U
+#define SEEP_SLOT_POSITION_SHIFT 24U
+struct seep_rec_event {
+    _Atomic uint64_t state;
+    _Atomic uint64_t address;
+    _Atomic uint64_t size_kind; /* size 48 | sample_log2 8 | kind 8 */
+    _Atomic uint32_t site;
+    _Atomic uint32_t tick;
+};
+
+struct seep_rec_stashed {
+    _Atomic uint64_t address; /* of the realloc that took the block out */
+    struct seep_rec_live live;
+};
+
+/** Per shard: bytes allocated and freed by all sites, and the fold's state. */
+struct seep_rec_flow {
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t freed_bytes;
+};
+
+struct seep_rec_shard {
+    _Atomic uint64_t tail_hint; /* alone in its line: written by every push */
+    uint64_t reserved_tail[7];
+    _Atomic uint64_t head;      /* next position to fold */
+    _Atomic uint64_t lock;      /* owner's thread id << 32 | sequence */
+    _Atomic uint64_t live_count;
+    _Atomic uint64_t live_bytes; /* unweighted, of the entries */
+    _Atomic uint64_t move;       /* 0, or (from + 1) << 32 | (to + 1) */
+    _Atomic uint32_t thin_level; /* sample_log2 that the table is thinned to */
+    _Atomic uint32_t thin_cursor;
+    _Atomic uint64_t dropped_allocs;
+    _Atomic uint64_t dropped_frees;
+    _Atomic uint32_t stash_next;
+    _Atomic uint32_t flow_width_log2;
+    uint64_t live_first; /* index in LIVE of this shard's first entry */
+    uint64_t live_slots; /* a power of two */
+    uint64_t reserved[5];
+    struct seep_rec_stashed stash[SEEP_STASH_COUNT];
+    struct seep_rec_flow flow[SEEP_BUCKET_COUNT];
+};
+
+#define SEEP_SIZE_BITS 48U
+#define SEEP_SIZE_MASK ((UINT64_C(1) << SEEP_SIZE_BITS) - 1)
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would live in one process");
+static_assert(ATOMIC_INT_LOCK_FREE == 2, "a lock would live in one process");
+static_assert(sizeof(_Atomic uint64_t) == 8, "atomics are plain words");
+static_assert(sizeof(struct seep_rec_section) == 24, "format");
+static_assert(sizeof(struct seep_rec_header) == SEEP_PAGE_BYTES, "format");
+static_assert(sizeof(struct seep_rec_module) == 72, "format");
+static_assert(sizeof(struct seep_rec_stack) == 24, "format");
+static_assert(sizeof(struct seep_rec_site) == 128, "format");
+static_assert(sizeof(struct seep_rec_bucket) == 48, "format");
+static_assert(sizeof(struct seep_rec_series) == 64 + 48 * 128, "format");
+static_assert(sizeof(struct seep_rec_moment) == 128, "format");
+static_assert(sizeof(struct seep_rec_live) == 24, "format");
+static_assert(sizeof(struct seep_rec_event) == 32, "format");
+static_assert(sizeof(struct seep_rec_shard) % 64 == 0, "no shared lines");
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Which loaded object an address belongs to, asked from inside a hook.
+ *
+ * By _dl_find_object where the loader has it (glibc 2.35, found by dlsym at
+ * start, lock-free), else from a snapshot taken at start and at times when
+ * that is safe. Never takes the loader's lock after seep_objects_init().
+ *
+ * Invariant: what a caller gets is valid while the object is loaded; code that
+ * is on the calling thread's stack cannot be unloaded by a correct program.
+ * What is kept longer is tied to seep_objects_epoch().
+ */
+#ifndef SEEP_CAPTURE_OBJECTS_H
+#define SEEP_CAPTURE_OBJECTS_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct seep_object {
+    uintptr_t start;      /* first mapped address */
+    uintptr_t end;        /* first address behind it */
+    uintptr_t bias;       /* load address: address - bias = file address */
+    const char *path;     /* "" for the program itself: see /proc/self/exe */
+    const void *eh_frame_hdr; /* NULL: none */
+    const uint8_t *build_id;  /* NULL: none */
+    size_t build_id_bytes;
+};
+
+/** Take the first snapshot; from the constructor only. */
+void seep_objects_init(void);
+
+/** Find the object of @address. @return true if there is one */
+bool seep_objects_find(uintptr_t address, struct seep_object *ret_object);
+
+/** Bumped before and after every dlclose: odd while one is under way. */
+uint64_t seep_objects_epoch(void);
+
+/** Around the real dlclose, from its hook. */
+void seep_objects_unload_begin(void);
+void seep_objects_unload_end(void);
+
+/**
+ * What dl_iterate_phdr answers, from the snapshot and without the loader's
+ * lock; for libunwind's walks while a capture of this thread is under way.
+ */
+int seep_objects_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *),
+                         void *data);
+
+/** True while this thread's capture must be served by the call above. */
+bool seep_objects_serves_this_thread(void);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Is a site a leak? The cohort-flow test.
+ *
+ * Input is what a recording keeps of one site: its survivors (births, weights,
+ * variances), its series of live and lowest live bytes by bucket, and how many
+ * blocks died old. Time is mapped through a work clock X(t) in [0, 1] first.
+ * Output is a class, a rate with a 95 % interval, and why.
+ *
+ * Sizes are bytes (double: they are estimates), times are shares of the run.
+ * Pure functions: no state, no allocation; any thread.
+ */
+#ifndef SEEP_READER_GROWTH_H
+#define SEEP_READER_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEEP_GROWTH_WINDOWS 10
+
+/** Ordered as a report lists them: X(SYMBOL, "name in JSON"). */
+#define SEEP_CLASSES(X)                                                        \
+    X(LEAK, "leak")                                                            \
+    X(SUSPECT, "suspect")                                                      \
+    X(WARMING, "warming")                                                      \
+    X(AGING, "aging")                                                          \
+    X(INSUFFICIENT, "insufficient-data")                                       \
+    X(TURNOVER, "turnover")                                                    \
+    X(PLATEAU, "plateau")                                                      \
+    X(STEP, "step")                                                            \
+    X(SAWTOOTH, "sawtooth")                                                    \
+    X(STEADY, "steady")                                                        \
+    X(MINOR, "minor")
+
+enum seep_class {
+#define SEEP_CLASS_VALUE(symbol, name) SEEP_CLASS_##symbol,
+    SEEP_CLASSES(SEEP_CLASS_VALUE)
+#undef SEEP_CLASS_VALUE
+        SEEP_CLASS_COUNT
+};
+
+/** One block that is still live. */
+struct seep_survivor {
+    double birth;    /* on the work clock, 0 to 1 */
+    double weight;   /* bytes it stands for, s / p */
+    double variance; /* of that: weight^2 (1 - p); 0 if exact */
+};
+
+struct seep_growth_input {
+    const struct seep_survivor *survivors;
+    size_t survivor_count;
+    const double *bucket_end;  /* on the work clock, ascending, last is 1 */
+    const double *live_bytes;  /* at the end of each bucket */
+    const double *low_bytes;   /* lowest inside each bucket */
+    const double *allocations; /* cumulative count by bucket, for the
+                                  growing-block path */
+    size_t bucket_count;
+    double died_old; /* blocks that died at an age of at least 2/10 of the run */
+    double live_old; /* blocks still live of at least that age */
+    double live_count;
+};
+
+/** 95 % interval. */
+struct seep_interval {
+    double estimate;
+    double low;
+    double high;
+};
+
+struct seep_growth {
+    enum seep_class class;
+    struct seep_interval rate; /* bytes per whole run (ten windows) of work */
+    double confidence;         /* an order, 0 to 0.999; not a probability */
+    double p;                  /* before correction over sites */
+    double zs;                 /* z of the flat-rate evidence (zs of cft.py) */
+    double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
+    double window_count[SEEP_GROWTH_WINDOWS]; /* survivors, unweighted */
+    int onset;                 /* first window of the unbroken chain; 9: none */
+    bool growing_block;
+    const char *reason;        /* a phrase for the report; never NULL */
+};
+
+/** Name of @class as JSON has it. */
+const char *seep_class_name(enum seep_class class);
+
+/**
+ * Weight of a sampled block: @size bytes, kept with p = 1 - exp(-size / mean),
+ * 2^@sample_log2 the mean (0: exact).
+ * Source: Horvitz, Thompson 1952; jemalloc doc_internal/PROFILING_INTERNALS.md.
+ */
+void seep_growth_weight(double size, unsigned sample_log2, double *ret_weight,
+                        double *ret_variance);
+
+/**
+ * Judge one site. Only @ret_growth is written. An input that contradicts
+ * itself or is too short is SEEP_CLASS_INSUFFICIENT, never a guess.
+ */
+void seep_growth_analyse(const struct seep_growth_input *input,
+                         struct seep_growth *ret_growth);
+
+#endif
