@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Apply events to a recording: from a shard's ring to its live table, to the
+ * sites' totals and series. The worker folds its own recording with it, a
+ * reader what was pushed and not folded, in its private copy.
+ *
+ * Invariants: allocated - freed = live, for each site and for each bucket's
+ * cohort, after every event, also when the table is thinned; the events of one
+ * shard are applied in the order of their positions, each once, save the one
+ * that was under way when a folder was abandoned.
+ *
+ * Nothing here waits, allocates or fails: what cannot be applied is counted.
+ */
+#ifndef SEEP_FORMAT_FOLD_H
+#define SEEP_FORMAT_FOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/view.h"
+
+struct seep_fold {
+    const struct seep_view *view;
+    uint32_t thread; /* who folds, for the lock words; not 0 */
+    uint64_t random; /* state of the coin that thinning flips */
+    /* Called when a block leaves the live table; NULL: nobody asks. */
+    void (*forget)(void *context, uint64_t address);
+    void *context;
+    /* Where a lock that is held is noted, so that a thread that abandons its
+     * fold by a jump can find it: 0, or the index of a site + 1. */
+    _Atomic uint32_t *held_site;
+};
+
+/**
+ * Fold up to @limit ready events of @shard. The caller holds the shard's lock
+ * (seep_fold_try_lock), or owns the memory alone.
+ *
+ * @return events applied; fewer than were ready when a site was held by
+ *         another thread: try again later
+ */
+uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard,
+                         uint32_t limit);
+
+/** Ready or claimed events of @shard that are not folded yet. */
+uint32_t seep_fold_backlog(const struct seep_view *view, uint32_t shard);
+
+/** Lock words: owner << 32 | sequence, odd while held. */
+bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread);
+void seep_fold_unlock(_Atomic uint64_t *lock);
+
+/** Take over a lock whose owner is gone: completes an interrupted move. */
+void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard);
+
+/**
+ * A private copy of a recording: release every lock in it, complete what was
+ * interrupted, then fold everything that is ready. Slots that are claimed and
+ * not ready are passed over and counted as torn if @dead, else they end the
+ * fold of their shard.
+ *
+ * @param ret_applied  events that were folded
+ * @param ret_torn     slots passed over
+ */
+void seep_fold_private_copy(const struct seep_view *view, bool dead,
+                            uint64_t *ret_applied, uint64_t *ret_torn);
+
+#endif

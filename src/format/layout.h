@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * How large each section of a recording is, from the bytes one may have.
+ */
+#ifndef SEEP_FORMAT_LAYOUT_H
+#define SEEP_FORMAT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "seep/recording.h"
+
+#define SEEP_LAYOUT_DEFAULT_BYTES (UINT64_C(16) << 20)
+#define SEEP_LAYOUT_EXACT_BYTES (UINT64_C(256) << 20)
+#define SEEP_LAYOUT_LEAST_BYTES (UINT64_C(2) << 20)
+#define SEEP_LAYOUT_MOST_BYTES (UINT64_C(1) << 36)
+
+/**
+ * Divide @size_bytes among the sections. Fills the layout fields of
+ * @ret_header (magic to sections, file_bytes, shard and slot counts) and
+ * leaves the rest.
+ *
+ * @param inert  only header, counters and strings: a recording that says why
+ *               there is none
+ * @return 0; -EINVAL if size_bytes is outside the limits above
+ */
+int seep_layout_make(uint64_t size_bytes, bool exact, bool inert,
+                     struct seep_rec_header *ret_header);
+
+/** Hash of the fixed part, as fixed_hash holds it. */
+uint64_t seep_layout_fixed_hash(const struct seep_rec_header *header);
+
+/** Write what a new, zeroed file must hold besides the header's fixed part. */
+void seep_layout_start(struct seep_rec_header *header);
+
+#endif
