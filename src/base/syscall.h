@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * System calls that pass by libc: no errno, no cancellation point, no lazy
+ * binding, no hook of another library.
+ *
+ * Invariant: a result is what the kernel answered, a negative errno in case of
+ * failure; nothing else of the process changes.
+ */
+#ifndef SEEP_BASE_SYSCALL_H
+#define SEEP_BASE_SYSCALL_H
+
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+
+static inline long seep_syscall6(long number, long a, long b, long c, long d,
+                                 long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
+                       "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#elif defined(__aarch64__)
+
+static inline long seep_syscall6(long number, long a, long b, long c, long d,
+                                 long e, long f)
+{
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
+#else
+#error "seep: no raw system calls for this architecture"
+#endif
+
+static inline long seep_syscall0(long number)
+{
+    return seep_syscall6(number, 0, 0, 0, 0, 0, 0);
+}
+
+static inline long seep_syscall1(long number, long a)
+{
+    return seep_syscall6(number, a, 0, 0, 0, 0, 0);
+}
+
+static inline long seep_syscall2(long number, long a, long b)
+{
+    return seep_syscall6(number, a, b, 0, 0, 0, 0);
+}
+
+static inline long seep_syscall3(long number, long a, long b, long c)
+{
+    return seep_syscall6(number, a, b, c, 0, 0, 0);
+}
+
+static inline long seep_syscall4(long number, long a, long b, long c, long d)
+{
+    return seep_syscall6(number, a, b, c, d, 0, 0);
+}
+
+#endif
