@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Each lint finds the fault that it is for, and passes what is right."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import atomics
+import format as clang_format
+import headers
+import layers
+import shell
+import sizes
+import spdx
+import symbols
+import tidy
+import words
+
+SPDX = 'SPDX-License' + '-Identifier: LGPL-2.1-or-later'
+SOURCE = os.environ.get('SEEP_SOURCE',
+                        os.path.join(os.path.dirname(__file__), '..', '..'))
+
+
+def plant(root, path, text):
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize('path, line', [
+    ('src/base/x.c', '#include "format/layout.h"'),
+    ('src/format/x.c', '#include "record/ring.h"'),
+    ('src/capture/x.c', '#include "seep/recording.h"'),
+    ('src/record/x.c', '#include "capture/native.h"'),
+    ('src/record/x.c', '#include <stdio.h>'),
+    ('src/reader/x.c', '#include "record/ring.h"'),
+    ('src/reader/x.c', '#include "preload/real.h"'),
+    ('src/capture/x.c', '#include <elfutils/libdw.h>'),
+    ('src/cuda/x.c', '#include <cuda.h>'),
+    ('tools/seep/x.c', '#include "record/ring.h"'),
+    ('tools/seep/x.c', '#  include "preload/options.h"'),
+    ('include/seep/x.h', '#include "base/hash.h"'),
+    ('src/base/x.c', '#include "absent.h"'),
+    ('src/other/x.c', ''),
+])
+def test_an_include_against_the_layers_is_a_fault(tmp_path, path, line):
+    plant(tmp_path, path, '\n' + line + '\n')
+
+    faults = layers.check(str(tmp_path))
+
+    assert len(faults) == 1
+    assert faults[0].startswith(path)
+
+
+def test_includes_along_the_layers_are_no_fault(tmp_path):
+    plant(tmp_path, 'src/reader/own.h', '')
+    plant(tmp_path, 'tools/seep/text.h', '')
+    plant(tmp_path, 'src/reader/x.c', '#include "own.h"\n'
+          '#include <elfutils/libdw.h>\n#include "format/layout.h"\n'
+          '#include "seep/recording.h"\n#include "reader/own.h"\n')
+    plant(tmp_path, 'tools/seep/x.c', '#include <jansson.h>\n'
+          '#include "reader/report.h"\n#include "text.h"\n'
+          '#include "seep/text.h"\n')
+    plant(tmp_path, 'src/capture/x.c', '#include "seep/stack.h"\n'
+          '#include "base/hash.h"\n#include <libunwind.h>\n')
+
+    assert layers.check(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize('code', [
+    'atomic_store(&x, 1);',
+    'x = atomic_fetch_add (&x, 1);',
+    '__sync_synchronize();',
+    'atomic_store_explicit(&x, 1, memory_order_release);',
+    'atomic_thread_fence(memory_order_acquire);',
+    '/* Release: for the reader. */\nx = memory_order_acq_rel;',
+    '/* It pairs with nothing near. */' + '\n' * 8 + 'memory_order_release;',
+])
+def test_an_atomic_without_order_or_partner_is_a_fault(tmp_path, code):
+    plant(tmp_path, 'src/record/x.c', code + '\n')
+
+    assert len(atomics.check(str(tmp_path))) == 1
+
+
+@pytest.mark.parametrize('code', [
+    'atomic_store_explicit(&x, 1, memory_order_relaxed);',
+    'atomic_init(&x, 1);',
+    '/* atomic_store(&x) would be too strong, memory_order_release not. */',
+    '/*\n * Release: pairs\n * with the load in a.c.\n */\n'
+    'atomic_store_explicit(&x, 1, memory_order_release);',
+    'memory_order_acquire; /* pairs with the store in a.c */',
+    '/* atomic exception: a builtin, the field is plain. */\n'
+    '__atomic_load_n(&x, __ATOMIC_RELAXED);',
+])
+def test_an_atomic_with_order_and_partner_is_no_fault(tmp_path, code):
+    plant(tmp_path, 'src/record/x.c', code + '\n')
+
+    assert atomics.check(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize('text', [
+    '', '\n\n\n/* ' + SPDX + ' */\n', '/* SPDX: MIT */\n',
+    '/* ' + SPDX + ' */\n/* ' + SPDX + ' */\n'])
+def test_a_file_without_one_licence_line_on_top_is_a_fault(tmp_path, text):
+    plant(tmp_path, 'src/x.c', text)
+    plant(tmp_path, 'src/right.c', '/* ' + SPDX + ' */\n')
+
+    assert len(spdx.check(str(tmp_path))) == 1
+
+
+def test_what_is_too_long_is_a_fault(tmp_path):
+    body = '    x++;\n'
+    plant(tmp_path, 'src/file.c', 'int x;\n' * 601)
+    plant(tmp_path, 'src/function.c', 'void f(void)\n{\n' + body * 61 + '}\n')
+    plant(tmp_path, 'src/right.c',
+          ('void f(void)\n{\n' + body * 60 + '}\n') * 9)
+    plant(tmp_path, 'src/x.py', '#' * 81 + '\n')
+
+    faults = sizes.check(str(tmp_path))
+
+    assert [fault.split(':')[0] for fault in faults] == [
+        'src/file.c', 'src/function.c', 'src/x.py']
+
+
+@pytest.mark.parametrize('text', [
+    'see /ro' 'ot/x', 'in /wo' 'rk/x', 'from py' 'pi.org', 'TO' 'DO later',
+    '@au' 'thor me'])
+def test_a_word_of_one_machine_is_a_fault(tmp_path, text):
+    plant(tmp_path, 'README.md', text + '\n')
+    plant(tmp_path, 'right.md', 'the workers of /usr/work\n')
+
+    assert len(words.check(str(tmp_path))) == 1
+
+
+def test_a_header_that_needs_another_is_a_fault(tmp_path):
+    plant(tmp_path, 'src/base/wrong.h', 'uint32_t seep_x(void);\n')
+    plant(tmp_path, 'src/base/right.h',
+          '#include <stdint.h>\nuint32_t seep_x(void);\n')
+
+    faults = headers.check(str(tmp_path))
+
+    assert len(faults) == 1
+    assert 'wrong.h' in faults[0] and 'uint32_t' in faults[0]
+
+
+def test_other_formatting_is_a_fault(tmp_path):
+    shutil.copy(os.path.join(SOURCE, '.clang-format'), tmp_path)
+    plant(tmp_path, 'src/wrong.c', 'int x ( void ) { return 1; }\n')
+    plant(tmp_path, 'src/right.c', 'int x(void)\n{\n    return 1;\n}\n')
+
+    faults = clang_format.check(str(tmp_path))
+
+    assert len(faults) == 1
+    assert 'src/wrong.c' in faults[0]
+
+
+def test_what_tidy_finds_is_a_fault(tmp_path):
+    shutil.copy(os.path.join(SOURCE, '.clang-tidy'), tmp_path)
+    source = plant(tmp_path, 'src/x.c',
+                   'int x(int a);\nint x(int a)\n{\n    if (a)\n'
+                   '        return 1;\n    return 0;\n}\n')
+    plant(tmp_path, 'build/compile_commands.json', json.dumps([{
+        'directory': str(tmp_path), 'file': str(source),
+        'command': f'cc -Wnot-of-clang -c {source}'}]))
+
+    faults = tidy.check(str(tmp_path), str(tmp_path / 'build'))
+
+    assert len(faults) == 1
+    assert 'src/x.c:4' in faults[0] and 'braces' in faults[0]
+
+
+def test_what_shellcheck_finds_is_a_fault(tmp_path):
+    plant(tmp_path, 'tools/wrong', '#!/bin/sh\nrm $1\n')
+    plant(tmp_path, 'tools/right', '#!/bin/sh\nrm "$1"\n')
+
+    faults = shell.check(str(tmp_path))
+
+    assert faults and all('tools/wrong' in fault for fault in faults)
+
+
+RIGHT_TLS = ('static __thread long count '
+             '__attribute__((tls_model("initial-exec")));\n')
+RIGHT = '''
+#include <stddef.h>
+__attribute__((visibility("default"))) void *malloc(size_t size);
+''' + RIGHT_TLS + '''
+void *malloc(size_t size) { count += (long)size; return NULL; }
+'''
+FLAGS = ['-shared', '-fPIC', '-O1', '-fvisibility=hidden', '-w',
+         '-Wl,-z,now', '-Wl,-z,defs']
+
+
+def library(tmp_path, code, *flags):
+    plant(tmp_path, 'src/preload/hooks.def',
+          '/* X(name, result, arguments) */\nSEEP_HOOK(malloc, x)\n')
+    source = plant(tmp_path, 'lib.c', code)
+    built = tmp_path / 'libseep.so'
+    subprocess.run(['cc', *FLAGS, str(source), '-o', str(built), *flags],
+                   check=True)
+    return symbols.check(str(tmp_path), str(built))
+
+
+def test_a_right_preload_has_no_fault(tmp_path):
+    assert library(tmp_path, RIGHT) == []
+
+
+EXPORT = '__attribute__((visibility("default"))) '
+
+
+@pytest.mark.parametrize('code, flags, what', [
+    (RIGHT + EXPORT + 'int extra;', [], 'exports extra'),
+    (RIGHT.replace('malloc', 'other'), [], 'does not export malloc'),
+    (RIGHT, ['-Wl,--no-as-needed', '-lm'], 'needs libm.so.6'),
+    (RIGHT, ['-Wl,-z,lazy'], 'bound lazily'),
+    (RIGHT + RIGHT_TLS.replace('count', 'more[9]') + EXPORT
+     + 'long x(int i) { return more[i]++; }', [], 'static TLS'),
+    (RIGHT.replace(' __attribute__((tls_model("initial-exec")))', ''), [],
+     'by a call'),
+    (RIGHT + 'void abort(void);' + EXPORT + 'int x(void) { abort(); }', [],
+     'refers to abort'),
+    (RIGHT + '#include <stdio.h>\n' + EXPORT
+     + 'int x(int i) { printf("%d", i); }', [], 'refers to printf'),
+    # Of the C library under which this was written, first in 2.35.
+    (RIGHT + 'void *_dl_find_object();' + EXPORT
+     + 'void *x(void *a) { return _dl_find_object(a, a); }', [],
+     'needs GLIBC_2.35'),
+])
+def test_what_would_harm_a_worker_is_a_fault(tmp_path, code, flags, what):
+    faults = library(tmp_path, code, *flags)
+
+    assert any(what in fault for fault in faults), faults
+
+
+def test_an_archive_that_refers_to_free_is_a_fault(tmp_path):
+    library(tmp_path, RIGHT)
+    source = plant(tmp_path, 'a.c', 'void free(void *); int own(void);'
+                   'void f(void *x) { free(x); own(); }')
+    other = plant(tmp_path, 'b.c', 'int own(void) { return 1; }')
+    for file in (source, other):
+        subprocess.run(['cc', '-c', str(file), '-o', f'{file}.o'], check=True)
+    subprocess.run(['ar', 'rcs', str(tmp_path / 'x.a'), f'{source}.o',
+                    f'{other}.o'], check=True)
+
+    faults = symbols.check(str(tmp_path), str(tmp_path / 'libseep.so'),
+                           str(tmp_path / 'x.a'))
+
+    assert faults == ['x.a: symbols: refers to free']
