@@ -88,16 +88,16 @@
 #define SEEP_MODULE_NONE 0U
 
 /** The spaces a block can live in: X(SYMBOL, value, "name in JSON"). */
-#define SEEP_SPACES(X)                                                         \
-    X(HEAP, 0, "heap")                                                         \
-    X(MAPPED, 1, "mapped")                                                     \
-    X(PYTHON, 2, "python")                                                     \
-    X(PINNED, 3, "pinned")                                                     \
-    X(MANAGED, 4, "managed")                                                   \
-    X(DEVICE, 5, "device")                                                     \
-    X(TENSOR, 6, "tensor")                                                     \
-    X(REGISTERED, 7, "registered")                                             \
-    X(RESERVED, 8, "reserved")                                                 \
+#define SEEP_SPACES(X)             \
+    X(HEAP, 0, "heap")             \
+    X(MAPPED, 1, "mapped")         \
+    X(PYTHON, 2, "python")         \
+    X(PINNED, 3, "pinned")         \
+    X(MANAGED, 4, "managed")       \
+    X(DEVICE, 5, "device")         \
+    X(TENSOR, 6, "tensor")         \
+    X(REGISTERED, 7, "registered") \
+    X(RESERVED, 8, "reserved")     \
     X(IMPORTED, 9, "imported")
 
 enum seep_space {
@@ -108,10 +108,10 @@ enum seep_space {
 };
 
 /** Why a process carries us and records nothing: X(SYMBOL, value, words). */
-#define SEEP_INERT_REASONS(X)                                                  \
-    X(NONE, 0, "recording")                                                    \
-    X(OWN_MALLOC, 1, "the program brings its own malloc")                      \
-    X(SANITIZER, 2, "the program runs under a sanitizer")                      \
+#define SEEP_INERT_REASONS(X)                             \
+    X(NONE, 0, "recording")                               \
+    X(OWN_MALLOC, 1, "the program brings its own malloc") \
+    X(SANITIZER, 2, "the program runs under a sanitizer") \
     X(VALGRIND, 3, "the program runs under valgrind")
 
 enum seep_inert_reason {
@@ -127,62 +127,63 @@ enum seep_inert_reason {
  * report says so. kind FACT: how much of something there was. kind COST: what
  * we took.
  */
-#define SEEP_COUNTERS(X)                                                       \
-    X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                  \
-      "allocations not recorded because a ring was full")                      \
-    X(DROPPED_FREES, "dropped_frees", LOSS,                                    \
-      "frees not recorded because a ring was full")                            \
-    X(NESTED, "nested", LOSS,                                                  \
-      "calls not recorded because they came from a signal handler inside seep") \
-    X(TORN, "torn", LOSS, "events left half written by an abandoned thread")   \
-    X(LOST_FREES_CLOSED, "lost_frees_closed", LOSS,                            \
-      "blocks closed late because their free was not seen")                    \
-    X(LIVE_FULL, "live_full", LOSS,                                            \
-      "blocks not tracked because the live table was full")                    \
-    X(SITES_FULL, "sites_full", LOSS,                                          \
-      "events charged to no call site because the site table was full")        \
-    X(STACKS_FULL, "stacks_full", LOSS,                                        \
-      "call sites without frames because the stack depot was full")            \
-    X(SERIES_FULL, "series_full", LOSS,                                        \
-      "call sites without a time series because the pool was full")            \
-    X(MODULES_FULL, "modules_full", LOSS,                                      \
-      "frames without a module because the module table was full")             \
-    X(STRINGS_FULL, "strings_full", LOSS,                                      \
-      "names cut because the string section was full")                         \
-    X(RESTORE_LOST, "restore_lost", LOSS,                                      \
-      "failed reallocs whose block could not be put back")                     \
-    X(FILTER_SATURATED, "filter_saturated", LOSS,                              \
-      "filter cells that stay set for good")                                   \
-    X(START_MISSED, "start_missed", LOSS,                                      \
-      "events of other threads while the recording was being created")         \
-    X(CLOCK_SATURATED, "clock_saturated", LOSS,                                \
-      "events after the end of the time grid")                                 \
-    X(ABANDONED, "abandoned", FACT,                                            \
-      "hooks left by a jump out of a signal handler")                          \
-    X(FOREIGN_FREES, "foreign_frees", FACT,                                    \
-      "frees of blocks that were not recorded")                                \
-    X(THINNINGS, "thinnings", FACT,                                            \
-      "times the sampling interval was doubled to keep memory fixed")          \
-    X(THINNED_BLOCKS, "thinned_blocks", FACT, "blocks dropped by thinning")    \
-    X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                      \
-    X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")   \
-    X(ALLOCATOR_MAPS, "allocator_maps", FACT,                                  \
-      "mappings made by the allocator for itself")                             \
-    X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                        \
-      "bytes of mappings made by the allocator for itself")                    \
-    X(FORKS, "forks", FACT, "processes forked from the recorded one")          \
-    X(UNLOADS, "unloads", FACT, "calls of dlclose")                            \
-    X(RESTRICTED, "restricted", FACT,                                          \
-      "the process restricted its system calls: no more process samples")      \
-    X(STACKS_CAPTURED, "stacks_captured", FACT, "stacks captured")             \
-    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames captured")             \
-    X(EVENTS, "events", COST, "events pushed")                                 \
-    X(FOLDS, "folds", COST, "batches folded")                                  \
-    X(WAITS, "waits", COST, "times a full ring was waited for")                \
-    X(WAIT_NS, "wait_ns", COST, "nanoseconds waited for full rings")           \
-    X(WAIT_MAX_NS, "wait_max_ns", COST, "longest single wait in nanoseconds")  \
-    X(TIMED_EVENTS, "timed_events", COST, "events whose cost was measured")    \
-    X(TIMED_CYCLES, "timed_cycles", COST,                                      \
+#define SEEP_COUNTERS(X)                                                      \
+    X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                 \
+      "allocations not recorded because a ring was full")                     \
+    X(DROPPED_FREES, "dropped_frees", LOSS,                                   \
+      "frees not recorded because a ring was full")                           \
+    X(NESTED, "nested", LOSS,                                                 \
+      "calls not recorded because they came from a signal handler inside "    \
+      "seep")                                                                 \
+    X(TORN, "torn", LOSS, "events left half written by an abandoned thread")  \
+    X(LOST_FREES_CLOSED, "lost_frees_closed", LOSS,                           \
+      "blocks closed late because their free was not seen")                   \
+    X(LIVE_FULL, "live_full", LOSS,                                           \
+      "blocks not tracked because the live table was full")                   \
+    X(SITES_FULL, "sites_full", LOSS,                                         \
+      "events charged to no call site because the site table was full")       \
+    X(STACKS_FULL, "stacks_full", LOSS,                                       \
+      "call sites without frames because the stack depot was full")           \
+    X(SERIES_FULL, "series_full", LOSS,                                       \
+      "call sites without a time series because the pool was full")           \
+    X(MODULES_FULL, "modules_full", LOSS,                                     \
+      "frames without a module because the module table was full")            \
+    X(STRINGS_FULL, "strings_full", LOSS,                                     \
+      "names cut because the string section was full")                        \
+    X(RESTORE_LOST, "restore_lost", LOSS,                                     \
+      "failed reallocs whose block could not be put back")                    \
+    X(FILTER_SATURATED, "filter_saturated", LOSS,                             \
+      "filter cells that stay set for good")                                  \
+    X(START_MISSED, "start_missed", LOSS,                                     \
+      "events of other threads while the recording was being created")        \
+    X(CLOCK_SATURATED, "clock_saturated", LOSS,                               \
+      "events after the end of the time grid")                                \
+    X(ABANDONED, "abandoned", FACT,                                           \
+      "hooks left by a jump out of a signal handler")                         \
+    X(FOREIGN_FREES, "foreign_frees", FACT,                                   \
+      "frees of blocks that were not recorded")                               \
+    X(THINNINGS, "thinnings", FACT,                                           \
+      "times the sampling interval was doubled to keep memory fixed")         \
+    X(THINNED_BLOCKS, "thinned_blocks", FACT, "blocks dropped by thinning")   \
+    X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                     \
+    X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")  \
+    X(ALLOCATOR_MAPS, "allocator_maps", FACT,                                 \
+      "mappings made by the allocator for itself")                            \
+    X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                       \
+      "bytes of mappings made by the allocator for itself")                   \
+    X(FORKS, "forks", FACT, "processes forked from the recorded one")         \
+    X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
+    X(RESTRICTED, "restricted", FACT,                                         \
+      "the process restricted its system calls: no more process samples")     \
+    X(STACKS_CAPTURED, "stacks_captured", FACT, "stacks captured")            \
+    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames captured")            \
+    X(EVENTS, "events", COST, "events pushed")                                \
+    X(FOLDS, "folds", COST, "batches folded")                                 \
+    X(WAITS, "waits", COST, "times a full ring was waited for")               \
+    X(WAIT_NS, "wait_ns", COST, "nanoseconds waited for full rings")          \
+    X(WAIT_MAX_NS, "wait_max_ns", COST, "longest single wait in nanoseconds") \
+    X(TIMED_EVENTS, "timed_events", COST, "events whose cost was measured")   \
+    X(TIMED_CYCLES, "timed_cycles", COST,                                     \
       "cycles of the time stamp counter that the measured events took")
 
 enum seep_counter_kind { SEEP_KIND_LOSS, SEEP_KIND_FACT, SEEP_KIND_COST };
@@ -198,17 +199,17 @@ enum seep_counter {
 };
 
 /** The sections, in file order: X(SYMBOL). */
-#define SEEP_SECTIONS(X)                                                       \
-    X(COUNTERS)                                                                \
-    X(STRINGS)                                                                 \
-    X(MODULES)                                                                 \
-    X(FRAMES)                                                                  \
-    X(STACKS)                                                                  \
-    X(SITES)                                                                   \
-    X(SERIES)                                                                  \
-    X(TIMELINE)                                                                \
-    X(SHARDS)                                                                  \
-    X(RINGS)                                                                   \
+#define SEEP_SECTIONS(X) \
+    X(COUNTERS)          \
+    X(STRINGS)           \
+    X(MODULES)           \
+    X(FRAMES)            \
+    X(STACKS)            \
+    X(SITES)             \
+    X(SERIES)            \
+    X(TIMELINE)          \
+    X(SHARDS)            \
+    X(RINGS)             \
     X(LIVE)
 
 enum seep_section {
@@ -250,31 +251,32 @@ struct seep_rec_header {
     char host[64];                /* NUL-terminated */
     uint32_t pid;
     uint32_t parent_pid;
-    uint32_t is_fork;       /* 1: a fork of a recorded process, no exec */
-    uint32_t inert;         /* enum seep_inert_reason */
-    uint32_t exact;         /* 1: began in exact mode */
-    uint32_t unwinder;      /* enum seep_unwinder */
-    uint32_t shard_count;   /* heap shards, a power of two; one more, the
-                               last, is for ranges (space mapped) */
-    uint32_t ring_slots;    /* events a shard, a power of two */
-    uint32_t live_slots;    /* live entries a shard, a power of two */
-    uint32_t range_slots;   /* live entries of the last shard, ditto */
+    uint32_t is_fork;           /* 1: a fork of a recorded process, no exec */
+    uint32_t inert;             /* enum seep_inert_reason */
+    uint32_t exact;             /* 1: began in exact mode */
+    uint32_t unwinder;          /* enum seep_unwinder */
+    uint32_t shard_count;       /* heap shards, a power of two; one more, the
+                                   last, is for ranges (space mapped) */
+    uint32_t ring_slots;        /* events a shard, a power of two */
+    uint32_t live_slots;        /* live entries a shard, a power of two */
+    uint32_t range_slots;       /* live entries of the last shard, ditto */
     uint32_t clock_ticks_per_s; /* of process_start_clock */
     seep_string executable;
     seep_string arguments; /* argument_count strings, one after the other */
     uint32_t argument_count;
-    seep_string labels; /* SEEP_LABELS as it was */
+    seep_string labels;    /* SEEP_LABELS as it was */
     seep_string allocator; /* path of the object that defines malloc */
     seep_string seep_version;
     uint32_t reserved_fixed;
 
     /* changing part */
-    _Atomic uint32_t sample_log2; /* mean sampling interval is 2^this; 0 exact */
-    _Atomic uint32_t ready;       /* SEEP_PUBLISHED once everything stands */
-    _Atomic uint32_t exited;      /* 1: the exit destructor ran */
+    _Atomic uint32_t
+        sample_log2;         /* mean sampling interval is 2^this; 0 exact */
+    _Atomic uint32_t ready;  /* SEEP_PUBLISHED once everything stands */
+    _Atomic uint32_t exited; /* 1: the exit destructor ran */
     _Atomic uint32_t exit_tick;
-    _Atomic uint32_t has_status;  /* 1: `seep run` reaped it; then .status */
-    _Atomic uint32_t status;      /* as wait() gives it */
+    _Atomic uint32_t has_status; /* 1: `seep run` reaped it; then .status */
+    _Atomic uint32_t status;     /* as wait() gives it */
     _Atomic uint32_t module_count;
     _Atomic uint32_t series_count;
     _Atomic uint32_t site_count;
@@ -290,7 +292,7 @@ struct seep_rec_header {
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
 struct seep_rec_module {
-    _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
+    _Atomic uint32_t state;         /* SEEP_PUBLISHED when the rest is valid */
     _Atomic uint32_t unloaded_tick; /* 0: not seen to go */
     uint64_t start;                 /* first mapped address */
     uint64_t end;
@@ -315,8 +317,8 @@ struct seep_rec_site {
     _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
     _Atomic uint64_t key;  /* hash of (stack, space); 0 empty */
     _Atomic uint32_t state;
-    uint32_t space; /* enum seep_space */
-    uint32_t stack; /* index in STACKS */
+    uint32_t space;          /* enum seep_space */
+    uint32_t stack;          /* index in STACKS */
     _Atomic uint32_t series; /* index in SERIES + 1; 0 none */
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t freed_bytes;
@@ -344,7 +346,8 @@ struct seep_rec_series {
     _Atomic uint32_t site;
     _Atomic uint32_t width_log2; /* ticks */
     _Atomic uint32_t last;       /* last bucket touched */
-    _Atomic uint32_t first_tick; /* the series begins here, the site maybe not */
+    _Atomic uint32_t
+        first_tick; /* the series begins here, the site maybe not */
     _Atomic uint64_t base_bytes; /* live bytes at first_tick */
     uint64_t reserved[5];
     struct seep_rec_bucket buckets[SEEP_BUCKET_COUNT];
@@ -363,7 +366,8 @@ struct seep_rec_moment {
     _Atomic uint64_t allocator_retained_bytes;
     _Atomic uint64_t progress_units;
     _Atomic uint64_t low_rss_bytes; /* lowest of the moments in this bucket */
-    uint64_t reserved[5];
+    _Atomic uint64_t sample_log2;   /* of then: a step marks a thinning */
+    uint64_t reserved[4];
 };
 
 /**
@@ -372,16 +376,21 @@ struct seep_rec_moment {
  */
 struct seep_rec_live {
     _Atomic uint64_t address; /* 0: empty */
-    _Atomic uint64_t size_level; /* size in 48 bits | sample_log2 << 48 */
+    /* size in 48 bits | sample_log2 << 48 | SEEP_LIVE_FRAGMENT */
+    _Atomic uint64_t size_level;
     _Atomic uint32_t site;
     _Atomic uint32_t birth_tick;
 };
+
+/** A piece of a range that was cut in two: counts as no block of its own. */
+#define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)
 
 enum seep_event_kind {
     SEEP_EVENT_ALLOC = 1,
     SEEP_EVENT_FREE = 2,
     SEEP_EVENT_REALLOC_OUT = 3, /* a free that may be taken back */
-    SEEP_EVENT_RESTORE = 4,     /* takes back the last REALLOC_OUT */
+    SEEP_EVENT_RESTORE = 4,     /* takes back an OUT of the same address; its
+                                   tick is that of the OUT */
     SEEP_EVENT_MAP = 5,         /* a range; replaces what it covers */
     SEEP_EVENT_UNMAP = 6,       /* a range, maybe part of one or several */
     SEEP_EVENT_REMAP_OUT = 7,   /* an UNMAP that may be taken back */
@@ -423,8 +432,8 @@ struct seep_rec_flow {
 struct seep_rec_shard {
     _Atomic uint64_t tail_hint; /* alone in its line: written by every push */
     uint64_t reserved_tail[7];
-    _Atomic uint64_t head;      /* next position to fold */
-    _Atomic uint64_t lock;      /* owner's thread id << 32 | sequence */
+    _Atomic uint64_t head; /* next position to fold */
+    _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
     _Atomic uint64_t live_count;
     _Atomic uint64_t live_bytes; /* unweighted, of the entries */
     _Atomic uint64_t move;       /* 0, or (from + 1) << 32 | (to + 1) */

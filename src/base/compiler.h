@@ -11,6 +11,7 @@
 #define SEEP_INLINE static inline __attribute__((always_inline))
 #define SEEP_COLD __attribute__((cold, noinline))
 #define SEEP_EXPORT __attribute__((visibility("default")))
-#define SEEP_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define SEEP_PRINTF(format, first) \
+    __attribute__((format(printf, format, first)))
 
 #endif

@@ -13,21 +13,21 @@
 #include <stdint.h>
 
 /** X(SYMBOL, "reason", "remedy") */
-#define SEEP_CHECKS(X)                                                         \
-    X(VALID, "is a recording", "")                                             \
-    X(EMPTY, "is empty",                                                       \
-      "give the file that SEEP_OUT names; an empty one was never written")     \
-    X(NOT_A_RECORDING, "is not a seep recording",                              \
-      "give a .seep file that `seep run` or SEEP_OUT made")                    \
-    X(BYTE_ORDER, "was written by a machine of the other byte order",          \
-      "read it on a machine of the same kind")                                 \
-    X(NEWER, "has a newer format than this seep reads",                        \
-      "read it with the seep that wrote it, or a newer one")                   \
-    X(TRUNCATED, "is shorter than it says",                                    \
-      "copy it again: a recording keeps its size from its first moment")       \
-    X(DAMAGED, "is damaged: its header contradicts itself",                    \
-      "copy it again from where it was recorded")                              \
-    X(UNFINISHED, "was never finished: the process died while creating it",    \
+#define SEEP_CHECKS(X)                                                      \
+    X(VALID, "is a recording", "")                                          \
+    X(EMPTY, "is empty",                                                    \
+      "give the file that SEEP_OUT names; an empty one was never written")  \
+    X(NOT_A_RECORDING, "is not a seep recording",                           \
+      "give a .seep file that `seep run` or SEEP_OUT made")                 \
+    X(BYTE_ORDER, "was written by a machine of the other byte order",       \
+      "read it on a machine of the same kind")                              \
+    X(NEWER, "has a newer format than this seep reads",                     \
+      "read it with the seep that wrote it, or a newer one")                \
+    X(TRUNCATED, "is shorter than it says",                                 \
+      "copy it again: a recording keeps its size from its first moment")    \
+    X(DAMAGED, "is damaged: its header contradicts itself",                 \
+      "copy it again from where it was recorded")                           \
+    X(UNFINISHED, "was never finished: the process died while creating it", \
       "nothing was recorded; run the worker again")
 
 enum seep_check_result {

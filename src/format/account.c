@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A site's totals and series by one event; see account.h. */
+#include "format/account.h"
+
+#include "format/series.h"
+
+static uint64_t load(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *word, uint64_t amount)
+{
+    store(word, load(word) + amount);
+}
+
+uint64_t seep_account_live_bytes(const struct seep_rec_site *site)
+{
+    return load(&site->allocated_bytes) - load(&site->freed_bytes);
+}
+
+struct seep_weight seep_account_weight(const struct seep_block *block)
+{
+    struct seep_weight weight = seep_weight_of(block->size, block->sample_log2);
+
+    if (block->fragment) {
+        weight.count_q16 = 0;
+    }
+    return weight;
+}
+
+/*
+ * The series of a site, given from the pool at its first event while more
+ * than a quarter is left, and after that to those that hold something.
+ */
+static struct seep_rec_series *series_of(const struct seep_view *view,
+                                         uint32_t index, uint32_t tick)
+{
+    struct seep_rec_site *site = &view->sites[index];
+    uint32_t number = atomic_load_explicit(&site->series, memory_order_relaxed);
+    uint64_t live = seep_account_live_bytes(site);
+    uint32_t used;
+
+    if (number != 0) {
+        return number <= view->series_capacity ? &view->series[number - 1]
+                                               : NULL;
+    }
+    used =
+        atomic_load_explicit(&view->header->series_count, memory_order_relaxed);
+    if (used >= view->series_capacity - view->series_capacity / 4 &&
+        live < (UINT64_C(64) << 10)) {
+        return NULL;
+    }
+    do {
+        if (used >= view->series_capacity) {
+            return NULL;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(
+        &view->header->series_count, &used, used + 1, memory_order_relaxed,
+        memory_order_relaxed));
+    seep_series_start(&view->series[used], index, tick, live);
+    atomic_store_explicit(&site->series, used + 1, memory_order_relaxed);
+    return &view->series[used];
+}
+
+static void touch(struct seep_rec_site *site, uint32_t tick)
+{
+    if (load(&site->event_count) == 0) {
+        atomic_store_explicit(&site->first_tick, tick, memory_order_relaxed);
+    }
+    atomic_store_explicit(&site->last_tick, tick, memory_order_relaxed);
+    add(&site->event_count, 1);
+}
+
+void seep_account_allocated(const struct seep_view *view,
+                            const struct seep_block *block)
+{
+    struct seep_rec_site *site = &view->sites[block->site];
+    struct seep_rec_series *series =
+        series_of(view, block->site, block->birth_tick);
+    struct seep_weight weight = seep_account_weight(block);
+    uint64_t live = seep_account_live_bytes(site);
+
+    if (series != NULL) {
+        seep_series_allocated(series, block->birth_tick, live, weight);
+    } else if (load(&site->event_count) == 0) {
+        seep_view_count(view, SEEP_COUNT_SERIES_FULL, 1);
+    }
+    add(&site->allocated_bytes, weight.bytes);
+    add(&site->allocated_count_q16, weight.count_q16);
+    if (live + weight.bytes > load(&site->peak_bytes)) {
+        store(&site->peak_bytes, live + weight.bytes);
+    }
+    if (block->size > load(&site->largest_bytes)) {
+        store(&site->largest_bytes, block->size);
+    }
+    touch(site, block->birth_tick);
+}
+
+void seep_account_freed(const struct seep_view *view, uint32_t site,
+                        uint32_t tick, uint32_t birth_tick,
+                        struct seep_weight weight)
+{
+    struct seep_rec_site *entry = &view->sites[site];
+    struct seep_rec_series *series = series_of(view, site, tick);
+
+    if (series != NULL) {
+        seep_series_freed(series, tick, birth_tick,
+                          seep_account_live_bytes(entry), weight);
+    }
+    add(&entry->freed_bytes, weight.bytes);
+    add(&entry->freed_count_q16, weight.count_q16);
+    touch(entry, tick);
+}
+
+void seep_account_restored(const struct seep_view *view, uint32_t site,
+                           uint32_t tick, uint32_t birth_tick,
+                           struct seep_weight weight)
+{
+    struct seep_rec_site *entry = &view->sites[site];
+    struct seep_rec_series *series = series_of(view, site, tick);
+
+    if (series != NULL) {
+        seep_series_restored(series, tick, birth_tick, weight);
+    }
+    add(&entry->freed_bytes, 0 - weight.bytes);
+    add(&entry->freed_count_q16, 0 - weight.count_q16);
+}
+
+void seep_account_reweighed(const struct seep_view *view, uint32_t site,
+                            uint32_t birth_tick, struct seep_weight before,
+                            struct seep_weight after)
+{
+    struct seep_rec_site *entry = &view->sites[site];
+    struct seep_rec_series *series = series_of(view, site, birth_tick);
+
+    if (series != NULL) {
+        seep_series_reweighed(series, birth_tick, before, after);
+    }
+    add(&entry->allocated_bytes, after.bytes - before.bytes);
+    add(&entry->allocated_count_q16, after.count_q16 - before.count_q16);
+}

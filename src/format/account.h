@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * What a site's totals and series become by one event.
+ *
+ * Invariant: allocated - freed = live, in bytes and in count, for the site and
+ * for each cohort of its series, after every call.
+ *
+ * Threads: one at a time a site, who holds its lock.
+ */
+#ifndef SEEP_FORMAT_ACCOUNT_H
+#define SEEP_FORMAT_ACCOUNT_H
+
+#include "format/live.h"
+#include "format/view.h"
+#include "format/weight.h"
+
+/** Live bytes of a site by its totals. */
+uint64_t seep_account_live_bytes(const struct seep_rec_site *site);
+
+/** The weight of @block: bytes and count, 0 blocks for a fragment. */
+struct seep_weight seep_account_weight(const struct seep_block *block);
+
+/** @block was born, at its birth_tick, at its site. */
+void seep_account_allocated(const struct seep_view *view,
+                            const struct seep_block *block);
+
+/** @weight of those born at @birth_tick at @site was freed at @tick. */
+void seep_account_freed(const struct seep_view *view, uint32_t site,
+                        uint32_t tick, uint32_t birth_tick,
+                        struct seep_weight weight);
+
+/** That free is taken back. */
+void seep_account_restored(const struct seep_view *view, uint32_t site,
+                           uint32_t tick, uint32_t birth_tick,
+                           struct seep_weight weight);
+
+/** Thinning: a block born at @birth_tick weighs @after instead of @before. */
+void seep_account_reweighed(const struct seep_view *view, uint32_t site,
+                            uint32_t birth_tick, struct seep_weight before,
+                            struct seep_weight after);
+
+#endif

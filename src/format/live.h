@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A shard's live table: address -> size, site, birth. Open addressing, linear
+ * probing, deletion by shifting back, so that a week of churn leaves no
+ * tombstones.
+ *
+ * Invariant: an entry can be found from its home slot without crossing an
+ * empty one; a shift that a killed or abandoned thread left half done is
+ * named in the shard's .move and completed by seep_live_repair().
+ *
+ * Threads: one at a time, who holds the shard's lock.
+ */
+#ifndef SEEP_FORMAT_LIVE_H
+#define SEEP_FORMAT_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/view.h"
+
+#define SEEP_LIVE_NONE UINT32_MAX
+
+struct seep_live {
+    struct seep_rec_shard *shard;
+    struct seep_rec_live *entries;
+    uint32_t mask;
+};
+
+/** One entry as plain values. */
+struct seep_block {
+    uint64_t address;
+    uint64_t size;
+    uint32_t site;
+    uint32_t birth_tick;
+    unsigned sample_log2;
+    bool fragment;
+};
+
+/** The table of @shard; an empty one if the shard's fields are damaged. */
+bool seep_live_init(struct seep_live *ret_live, const struct seep_view *view,
+                    uint32_t shard);
+
+struct seep_block seep_live_get(const struct seep_live *live, uint32_t index);
+
+/** @return index or SEEP_LIVE_NONE */
+uint32_t seep_live_find(const struct seep_live *live, uint64_t address);
+
+/** False when the table is as full as it may be. */
+bool seep_live_insert(const struct seep_live *live,
+                      const struct seep_block *block);
+
+/** Overwrite size, level and fragment of the entry at @index. */
+void seep_live_update(const struct seep_live *live, uint32_t index,
+                      const struct seep_block *block);
+
+/** Other entries may move, to @index or away from behind it. */
+void seep_live_remove(const struct seep_live *live, uint32_t index);
+
+void seep_live_repair(const struct seep_live *live);
+
+#endif
