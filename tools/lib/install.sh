@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Installs the Debian packages that a machine lacks. Sourced by demo and test.
+#
+# Invariant: where nothing is missing nothing is called but dpkg-query, so a
+# second run costs milliseconds and needs neither root nor a network.
+
+say() {
+    printf '== %s\n' "$*"
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# An argument is a package, or command:package where the command is enough.
+missing_packages() {
+    local need package
+    for need in "$@"; do
+        package=${need#*:}
+        if [ "$package" != "$need" ] && command -v "${need%%:*}" >/dev/null; then
+            continue
+        fi
+        case $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) in
+        ii*) ;;
+        *) printf '%s\n' "$package" ;;
+        esac
+    done
+}
+
+# Debian starts a service when it installs one. We want the programs, not the
+# services: a policy that says no stands while we install, if none does yet.
+policy=/usr/sbin/policy-rc.d
+forbid_services() {
+    [ ! -e "$policy" ] || return 1
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+}
+
+install_missing() {
+    local missing ours=
+    if ! command -v dpkg-query >/dev/null; then
+        say "no Debian here: these packages must be there already: $*"
+        return
+    fi
+    missing=$(missing_packages "$@" | tr '\n' ' ')
+    if [ -z "$missing" ]; then
+        say 'installed: everything that is needed'
+        return
+    fi
+    say "installing: $missing"
+    if forbid_services; then
+        ours=yes
+        trap 'as_root rm -f "$policy"' EXIT
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    as_root apt-get update -q -o APT::Update::Error-Mode=any ||
+        as_root apt-get update -q ||
+        say 'some package lists could not be read; trying with what is there'
+    # Word splitting is wanted: one word a package.
+    # shellcheck disable=SC2086
+    as_root apt-get install -q -y --no-install-recommends $missing
+    if [ -n "$ours" ]; then
+        as_root rm -f "$policy"
+        trap - EXIT
+    fi
+}
