@@ -18,6 +18,8 @@
 #include <stdint.h>
 
 #define SEEP_GROWTH_WINDOWS 10
+#define SEEP_GROWTH_BUCKET_MINIMUM 32 /* fewer filled ones tell nothing */
+#define SEEP_GROWTH_BUCKET_LIMIT 1024 /* more are refused */
 
 /** Ordered as a report lists them: X(SYMBOL, "name in JSON"). */
 #define SEEP_CLASSES(X)                                                        \
@@ -54,8 +56,9 @@ struct seep_growth_input {
     const double *live_bytes;  /* at the end of each bucket */
     const double *low_bytes;   /* lowest inside each bucket */
     const double *allocations; /* cumulative count by bucket, for the
-                                  growing-block path */
+                                  growing-block path; NULL: not known */
     size_t bucket_count;
+    /* Blocks that were seen, not what they stand for: evidence is counted. */
     double died_old; /* blocks that died at an age of at least 2/10 of the run */
     double live_old; /* blocks still live of at least that age */
     double live_count;
@@ -78,6 +81,10 @@ struct seep_growth {
     double window_count[SEEP_GROWTH_WINDOWS]; /* survivors, unweighted */
     int onset;                 /* first window of the unbroken chain; 9: none */
     bool growing_block;
+    bool tested;               /* enough survivors: counts for Holm's m */
+    double mature_count;       /* survivors that the rate rests on */
+    double effective_count;    /* the same, clumps counted once */
+    double died_share;         /* of the blocks that got old, that died */
     const char *reason;        /* a phrase for the report; never NULL */
 };
 
