@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What is installed works where it lies, with nothing set and nothing built.
+"""
+import json
+import os
+import subprocess
+
+import pytest
+
+BUILD = os.environ['SEEP_BUILD']
+
+
+def output(*command, **more):
+    return subprocess.run(command, check=True, text=True,
+                          stdout=subprocess.PIPE, **more).stdout
+
+
+@pytest.fixture(scope='module', name='prefix')
+def install(tmp_path_factory):
+    destination = str(tmp_path_factory.mktemp('installed'))
+    output('meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir',
+           destination)
+    options = json.loads(output('meson', 'introspect', '--buildoptions',
+                                BUILD))
+    prefix = next(o['value'] for o in options if o['name'] == 'prefix')
+    return destination + prefix
+
+
+@pytest.fixture(name='bare')
+def environment():
+    """No SEEP_* variable may help to find anything."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith('SEEP') and name != 'LD_PRELOAD'}
+
+
+def pkg_config(prefix, *arguments):
+    folders = [folder for folder, _, names in os.walk(prefix)
+               if 'seep.pc' in names]
+    assert len(folders) == 1
+    return output('pkg-config', '--define-prefix', *arguments, 'seep',
+                  env={**os.environ, 'PKG_CONFIG_PATH': folders[0]}).strip()
+
+
+def test_the_installed_seep_tells_the_version(prefix, bare):
+    version = json.loads(output('meson', 'introspect', '--projectinfo',
+                                BUILD))['version']
+
+    assert version in output(f'{prefix}/bin/seep', '--version', env=bare)
+    assert pkg_config(prefix, '--modversion') == version
+
+
+def test_the_installed_seep_finds_its_preload(prefix, bare, tmp_path):
+    output(f'{prefix}/bin/seep', 'run', '-o', str(tmp_path / 'x.seep'),
+           '--exact', '--', '/usr/bin/python3', '-c', 'pass', env=bare)
+
+    assert os.path.getsize(tmp_path / 'x.seep') > 0
+
+
+def test_pkg_config_names_the_preload(prefix):
+    preload = pkg_config(prefix, '--variable=preload')
+
+    assert os.path.isfile(preload)
+    assert os.path.realpath(preload).startswith(os.path.realpath(prefix))
+
+
+def test_the_installed_headers_compile(prefix, tmp_path):
+    source = tmp_path / 'x.c'
+    source.write_text('#include <seep/recording.h>\nint main(void)\n'
+                      '{\n    return sizeof(struct seep_rec_header) == 0;\n'
+                      '}\n')
+
+    output('cc', '-std=c11', *pkg_config(prefix, '--cflags').split(),
+           str(source), '-o', str(tmp_path / 'x'))
