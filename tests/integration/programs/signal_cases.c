@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Threads that leave an allocation in other ways than by returning.
+ *
+ *     signal_cases CASE
+ *
+ * Invariant: a handler acts only where the interrupted code is not the C
+ * library's: there the program itself would be wrong, with or without seep.
+ */
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "truth.h"
+
+#define JUMPS 1000
+#define HANDLED 1000
+#define CANCELLED 200
+
+static uintptr_t libc_start;
+static uintptr_t libc_end;
+static sigjmp_buf place;
+static volatile sig_atomic_t jump_count;
+static volatile sig_atomic_t handled_count;
+
+SITE_FUNCTION static void *site_storm(size_t bytes)
+{
+    return malloc(bytes);
+}
+
+SITE_FUNCTION static void *site_handler(void)
+{
+    return malloc(40);
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    if (strstr(info->dlpi_name, "libc.so") == NULL) {
+        return 0;
+    }
+    libc_start = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+                        info->dlpi_phdr[i].p_memsz;
+
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > libc_end) {
+            libc_end = end;
+        }
+    }
+    return 1;
+}
+
+static bool in_libc(const void *context)
+{
+    const ucontext_t *interrupted = context;
+#if defined(__x86_64__)
+    uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#else
+    uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.pc;
+#endif
+
+    return pc >= libc_start && pc < libc_end;
+}
+
+static void on_jump(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    if (!in_libc(context)) {
+        jump_count = jump_count + 1;
+        siglongjmp(place, 1);
+    }
+}
+
+static void on_allocate(int signal, siginfo_t *info, void *context)
+{
+    int saved = errno;
+
+    (void)signal;
+    (void)info;
+    if (!in_libc(context)) {
+        void *block = site_handler();
+
+        memset(block, 1, 40);
+        free(block);
+        handled_count = handled_count + 1;
+    }
+    errno = saved;
+}
+
+static void every_100_us(void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction action = {.sa_sigaction = handler,
+                               .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct itimerval timer = {{0, 100}, {0, 100}};
+
+    dl_iterate_phdr(find_libc, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void no_more(void)
+{
+    struct itimerval timer = {{0, 0}, {0, 0}};
+
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Thousands of hooks are abandoned by a jump out of a handler. */
+static int jump_out(void)
+{
+    volatile uint64_t pairs = 0;
+
+    (void)sigsetjmp(place, 1);
+    if (jump_count == 0) {
+        every_100_us(on_jump);
+    }
+    while (jump_count < JUMPS) {
+        free(site_storm(16 + pairs % 512));
+        pairs = pairs + 1;
+    }
+    no_more();
+    for (int i = 0; i < 10000; i++) {
+        free(site_storm(64));
+    }
+    puts("jumped out");
+    return 0;
+}
+
+static void *storm(void *argument)
+{
+    while (
+        !atomic_load_explicit((atomic_bool *)argument, memory_order_relaxed)) {
+        free(site_storm(100));
+    }
+    return NULL;
+}
+
+/* The same beside threads that need the shards which the jumps leave. */
+static int jump_out_beside_threads(void)
+{
+    static atomic_bool stop;
+    pthread_t threads[3];
+    sigset_t alarm;
+
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&threads[i], NULL, storm, &stop);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    jump_out();
+    atomic_store_explicit(&stop, true, memory_order_relaxed);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return 0;
+}
+
+static int handler_allocates(void)
+{
+    uint64_t pairs = 0;
+
+    every_100_us(on_allocate);
+    while (handled_count < HANDLED) {
+        void *block = site_storm(16 + pairs++ % 512);
+
+        block = realloc(block, 700);
+        free(block);
+    }
+    no_more();
+    puts("handled");
+    return 0;
+}
+
+/* Only sizes that the thread's own cache serves: there the C library bears
+ * to be left at any instruction. */
+static void *cancelled(void *argument)
+{
+    int old;
+
+    for (int i = 0; i < 16; i++) {
+        free(site_storm(64));
+    }
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+    atomic_store_explicit((atomic_bool *)argument, true, memory_order_relaxed);
+    while (argument != NULL) {
+        free(site_storm(64));
+    }
+    return NULL;
+}
+
+static int cancel_anywhere(void)
+{
+    int ended = 0;
+
+    for (int i = 0; i < CANCELLED; i++) {
+        atomic_bool started = false;
+        pthread_t thread;
+        void *result = NULL;
+
+        pthread_create(&thread, NULL, cancelled, &started);
+        while (!atomic_load_explicit(&started, memory_order_relaxed)) {
+            usleep(50);
+        }
+        usleep((useconds_t)(i % 17) * 10);
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        ended += result == PTHREAD_CANCELED;
+    }
+    for (int i = 0; i < 10000; i++) {
+        free(site_storm(64));
+    }
+    printf("%d threads cancelled\n", ended);
+    return 0;
+}
+
+static void *cancelled_later(void *argument)
+{
+    int *calls = argument;
+
+    pthread_cancel(pthread_self());
+    for (*calls = 0; *calls < 20000; ++*calls) {
+        free(site_storm(64));
+    }
+    pthread_testcancel();
+    return NULL;
+}
+
+/* An allocation is no cancellation point, however full a ring may be. */
+static int cancel_at_a_point(void)
+{
+    pthread_t thread;
+    void *result;
+    int calls = 0;
+
+    pthread_create(&thread, NULL, cancelled_later, &calls);
+    pthread_join(thread, &result);
+    printf("%d calls before it was cancelled: %d\n", calls,
+           result == PTHREAD_CANCELED);
+    return 0;
+}
+
+int main(int argument_count, char **arguments)
+{
+    const char *name = argument_count == 2 ? arguments[1] : "";
+
+    if (!strcmp(name, "jump_out")) {
+        return jump_out();
+    }
+    if (!strcmp(name, "jump_out_beside_threads")) {
+        return jump_out_beside_threads();
+    }
+    if (!strcmp(name, "handler_allocates")) {
+        return handler_allocates();
+    }
+    if (!strcmp(name, "cancel_anywhere")) {
+        return cancel_anywhere();
+    }
+    if (!strcmp(name, "cancel_at_a_point")) {
+        return cancel_at_a_point();
+    }
+    return 2;
+}

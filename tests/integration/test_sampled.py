@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sampled estimates are unbiased, and their intervals are honest."""
+import concurrent.futures
+import math
+import os
+import pathlib
+import statistics
+import tempfile
+
+import pytest
+
+from conftest import LONG, dump, execute, program, read_truth, sums_by_site
+
+RUNS = 200 if LONG else 40
+# A site counts where the sampler kept enough for a normal interval to mean
+# anything; which do is fixed by the program and the interval.
+LIVE_SITES = ("site_tiny", "site_page", "site_mixed", "site_large",
+              "site_halved", "site_regrown")
+
+
+def one_run(sample, mebibytes, variables):
+    with tempfile.TemporaryDirectory(prefix="seep-test-") as name:
+        folder = pathlib.Path(name)
+        run = execute([program("sampled"), mebibytes, folder / "truth.json"],
+                      folder, sample=sample, **variables)
+        assert run.seen == (0, b"", b"")
+        document = dump(run.recordings[0])
+        truth = read_truth(folder / "truth.json")
+    return truth, document
+
+
+def consistent(site):
+    """allocated - freed = live, for the site and for each cohort."""
+    problems = []
+    if site["allocated_bytes"] - site["freed_bytes"] != site["live_bytes"]:
+        problems.append("site")
+    series = site["series"]
+    for earlier, point in zip(series, series[1:]):
+        if (earlier["live_bytes"] + point["allocated_bytes"]
+                - point["freed_bytes"] != point["live_bytes"]):
+            problems.append(("point", point))
+    for point in series:
+        if not 0 <= point["born_freed_bytes"] <= point["allocated_bytes"]:
+            problems.append(("cohort", point))
+    if series:
+        if series[-1]["live_bytes"] != site["live_bytes"]:
+            problems.append(("end", series[-1], site["live_bytes"]))
+        survivors = sum(point["allocated_bytes"] - point["born_freed_bytes"]
+                        for point in series)
+        if survivors > site["live_bytes"]:
+            problems.append(("survivors", survivors, site["live_bytes"]))
+    return [(frame_path(site), problem) for problem in problems]
+
+
+def frame_path(site):
+    return "<".join(site["frames"][:4])
+
+
+def estimates(sample, mebibytes, **variables):
+    """{site: (truth, [(estimate, sigma)])} over all runs, and the runs."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = list(pool.map(
+            lambda _: one_run(sample, mebibytes, variables), range(RUNS)))
+    table = {}
+    for truth, document in runs:
+        assert document["losses"] == {}
+        sums = sums_by_site(document["sites"], truth)
+        for site in truth:
+            seen = sums.get(site["name"], {"live_bytes": 0, "variance": 0})
+            known, values = table.setdefault(
+                site["name"], (site["live_bytes"], []))
+            assert known == site["live_bytes"]
+            values.append((seen["live_bytes"], math.sqrt(seen["variance"])))
+    return table, [document for _, document in runs]
+
+
+def judge(table):
+    """Bias within its own error, intervals that cover as they promise."""
+    covered, total = 0, 0
+    for name in LIVE_SITES:
+        truth, values = table[name]
+        mean = statistics.mean(value for value, _ in values)
+        spread = statistics.stdev(value for value, _ in values)
+        hits = sum(abs(value - truth) <= 1.96 * sigma
+                   for value, sigma in values)
+        claimed = math.sqrt(statistics.mean(s * s for _, s in values))
+        print(f"{name:14} truth {truth} mean {mean:.0f} "
+              f"bias {(mean - truth) / truth:+.4f} "
+              f"z {(mean - truth) / (spread / math.sqrt(len(values))):+.2f} "
+              f"sd {spread:.0f} claimed {claimed:.0f} "
+              f"covered {hits}/{len(values)}")
+        assert abs(mean - truth) < 4 * spread / math.sqrt(len(values))
+        covered += hits
+        total += len(values)
+        if LONG:
+            assert 0.91 <= hits / len(values) <= 0.99
+    print(f"covered {covered}/{total} = {covered / total:.3f}")
+    assert 0.91 <= covered / total <= 0.99
+    gone, values = table["site_gone"]
+    assert gone == 0
+    assert all(value == 0 for value, _ in values)
+
+
+@pytest.mark.parametrize("sample, mebibytes", [(512 << 10, 96), (64 << 10, 16)])
+def test_estimates_are_unbiased_and_intervals_cover(sample, mebibytes):
+    table, documents = estimates(sample, mebibytes)
+    problems = [problem for document in documents
+                for site in document["sites"] for problem in consistent(site)]
+    assert problems == []
+    assert all(document["sample_bytes"] == sample for document in documents)
+    judge(table)
+
+
+def test_estimates_stay_honest_after_four_thinnings():
+    """A table far too small for the interval must thin and stay unbiased."""
+    table, documents = estimates(512, 24, SEEP_SIZE=2 << 20)
+    print("interval after thinning",
+          sorted({document["sample_bytes"] for document in documents}))
+    assert all(document["sample_bytes"] >= 16 * 512 for document in documents)
+    assert all(document["counters"]["thinned_blocks"] > 0
+               for document in documents)
+    problems = [problem for document in documents
+                for site in document["sites"] for problem in consistent(site)]
+    assert problems == []
+    judge(table)
+
+
+def test_exact_mode_with_a_full_table_stays_honest():
+    """Exact mode thins too, says so, and stays consistent."""
+    _, document = one_run(1, 24, {"SEEP_SIZE": 4 << 20})
+    assert document["began_exact"] and not document["exact"]
+    assert document["sample_bytes"] > 1
+    assert [problem for site in document["sites"]
+            for problem in consistent(site)] == []
