@@ -31,11 +31,11 @@ struct seep_capture_start {
  * The start as seen by the function that this is written in: it must be the
  * exported hook itself, compiled with -fno-omit-frame-pointer.
  */
-#define SEEP_CAPTURE_START()                                                   \
-    ((struct seep_capture_start){                                              \
-        .pc = (uintptr_t)__builtin_extract_return_addr(                        \
-            __builtin_return_address(0)),                                      \
-        .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *),      \
+#define SEEP_CAPTURE_START()                                              \
+    ((struct seep_capture_start){                                         \
+        .pc = (uintptr_t)__builtin_extract_return_addr(                   \
+            __builtin_return_address(0)),                                 \
+        .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *), \
         .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 /** The bounds of a thread's own stack; part of its TLS, all 0 at first. */

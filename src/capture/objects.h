@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 struct seep_object {
-    uintptr_t start;      /* first mapped address */
-    uintptr_t end;        /* first address behind it */
-    uintptr_t bias;       /* load address: address - bias = file address */
-    const char *path;     /* "" for the program itself: see /proc/self/exe */
+    uintptr_t start;  /* first mapped address */
+    uintptr_t end;    /* first address behind it */
+    uintptr_t bias;   /* load address: address - bias = file address */
+    const char *path; /* "" for the program itself: see /proc/self/exe */
     const void *eh_frame_hdr; /* NULL: none */
     const uint8_t *build_id;  /* NULL: none */
     size_t build_id_bytes;

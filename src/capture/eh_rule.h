@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A row in one word: how to get from a frame to its caller.
+ *
+ *   bits  0..3   enum seep_rule_kind; never 0
+ *         4..27  signed: CFA offset in units of 8 bytes (CUT: the enum
+ * seep_cut) 28..39  rbp: 2 bits enum seep_rule_place, 10 bits signed, units of
+ * 8 40..51  rbx: the same 52..55  0 56..63  check bits of the cache
+ *
+ * Invariant: a rule says exactly what its row says, or it is a CUT.
+ */
+#ifndef SEEP_CAPTURE_EH_RULE_H
+#define SEEP_CAPTURE_EH_RULE_H
+
+#include <stdint.h>
+
+#include "capture/eh_frame.h"
+
+enum seep_rule_kind {
+    SEEP_RULE_NONE = 0,
+    SEEP_RULE_RSP,        /* CFA = rsp + offset */
+    SEEP_RULE_RBP,        /* CFA = rbp + offset */
+    SEEP_RULE_RBX,        /* CFA = rbx + offset */
+    SEEP_RULE_LOADED_RBP, /* CFA = *(rbp + offset) */
+    SEEP_RULE_SIGNAL,     /* all as the kernel saved it in a ucontext */
+    SEEP_RULE_END,        /* no caller */
+    SEEP_RULE_CUT,        /* there is one, but not for us */
+};
+
+enum seep_rule_place {
+    SEEP_RULE_SAME = 0,
+    SEEP_RULE_AT_CFA, /* at CFA + offset */
+    SEEP_RULE_AT_RBP, /* at this frame's rbp + offset */
+    SEEP_RULE_LOST,
+};
+
+#define SEEP_RULE_RBP_SHIFT 28U
+#define SEEP_RULE_RBX_SHIFT 40U
+
+/* Where the kernel keeps registers, from rsp in the signal trampoline on. */
+enum {
+    SEEP_SIGNAL_RBP = 120,
+    SEEP_SIGNAL_RBX = 128,
+    SEEP_SIGNAL_RSP = 160,
+    SEEP_SIGNAL_RIP = 168,
+};
+
+static inline enum seep_rule_kind seep_rule_kind(uint64_t rule)
+{
+    return (enum seep_rule_kind)(rule & 15);
+}
+
+/** The CFA offset in bytes. */
+static inline intptr_t seep_rule_offset(uint64_t rule)
+{
+    return (int64_t)(rule << 36) >> 40 << 3;
+}
+
+static inline enum seep_cut seep_rule_cut(uint64_t rule)
+{
+    return (enum seep_cut)(rule >> 4 & 0xff);
+}
+
+static inline enum seep_rule_place seep_rule_place(uint64_t rule,
+                                                   unsigned int shift)
+{
+    return (enum seep_rule_place)(rule >> shift & 3);
+}
+
+/** The offset of a place in bytes. */
+static inline intptr_t seep_rule_place_offset(uint64_t rule, unsigned int shift)
+{
+    return (int64_t)(rule << (52 - shift)) >> 54 << 3;
+}
+
+static inline uint64_t seep_rule_of_cut(enum seep_cut cut)
+{
+    return SEEP_RULE_CUT | (uint64_t)cut << 4;
+}
+
+/** Put a row into a word. */
+uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame);
+
+/** The rule of @pc from the sections of its object; never SEEP_RULE_NONE. */
+uint64_t seep_rule_compile(uintptr_t pc);
+
+#endif

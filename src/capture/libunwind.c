@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Stacks by libunwind's local unwinding.
+ *
+ * Invariant: the library is reached through pointers only, so that the preload
+ * needs neither it nor its _Unwind_* names; and while it steps, the loader's
+ * list is answered to it by seep_objects_iterate().
+ */
+#include "capture/libunwind_walk.h"
+
+#include <errno.h>
+
+#if defined(SEEP_HAVE_LIBUNWIND) && defined(__x86_64__)
+
+#define UNW_LOCAL_ONLY
+#include <dlfcn.h>
+#include <libunwind.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "capture/object_map.h"
+
+/* A cursor and a context are 2 KiB by themselves, and must live at once. */
+#pragma GCC diagnostic ignored "-Wframe-larger-than="
+
+static struct {
+    int (*get_context)(unw_tdep_context_t *);
+    int (*init)(unw_cursor_t *, unw_context_t *);
+    int (*step)(unw_cursor_t *);
+    int (*get_register)(unw_cursor_t *, int, unw_word_t *);
+    int (*is_signal_frame)(unw_cursor_t *);
+} library;
+
+static bool find(void *handle, const char *name, void *ret_function)
+{
+    void *found = dlsym(handle, name);
+
+    memcpy(ret_function, &found, sizeof(found));
+    return found != NULL;
+}
+
+int seep_libunwind_init(void)
+{
+    int (*set_policy)(unw_addr_space_t, unw_caching_policy_t);
+    unw_addr_space_t *space;
+    void *handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+
+    if (handle == NULL ||
+        !find(handle, "_Ux86_64_getcontext", &library.get_context) ||
+        !find(handle, "_ULx86_64_init_local", &library.init) ||
+        !find(handle, "_ULx86_64_step", &library.step) ||
+        !find(handle, "_ULx86_64_get_reg", &library.get_register) ||
+        !find(handle, "_ULx86_64_is_signal_frame", &library.is_signal_frame)) {
+        return -ENOTSUP;
+    }
+    if (find(handle, "_ULx86_64_set_caching_policy", &set_policy) &&
+        find(handle, "_ULx86_64_local_addr_space", &space)) {
+        set_policy(*space, UNW_CACHE_PER_THREAD);
+    }
+    return 0;
+}
+
+static uintptr_t get_register(unw_cursor_t *cursor, int number)
+{
+    unw_word_t word = 0;
+
+    library.get_register(cursor, number, &word);
+    return (uintptr_t)word;
+}
+
+/* @return as unw_step() */
+static int step(unw_cursor_t *cursor)
+{
+    int result;
+
+    seep_object_map_serve(get_register(cursor, UNW_REG_IP) - 1);
+    result = library.step(cursor);
+    seep_object_map_serve(0);
+    return result;
+}
+
+size_t seep_libunwind_walk(const struct seep_capture_start *start,
+                           uintptr_t *pcs, size_t capacity,
+                           enum seep_cut *ret_cut)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    size_t count = 0;
+    bool after_signal = false;
+    int more = 1;
+
+    library.get_context(&context);
+    if (library.init(&cursor, &context) != 0) {
+        *ret_cut = SEEP_CUT_DISABLED;
+        return 0;
+    }
+    /* Our own frames. */
+    while (more > 0 && get_register(&cursor, UNW_REG_SP) < start->sp) {
+        more = step(&cursor);
+    }
+    while (more > 0) {
+        uintptr_t pc = get_register(&cursor, UNW_REG_IP);
+        bool signal = library.is_signal_frame(&cursor) > 0;
+
+        if (count == capacity) {
+            *ret_cut = SEEP_CUT_DEPTH;
+            return count;
+        }
+        pcs[count++] = pc - (signal || after_signal ? 0 : 1);
+        after_signal = signal;
+        more = step(&cursor);
+    }
+    *ret_cut = more < 0 ? SEEP_CUT_NO_RULE : SEEP_CUT_NONE;
+    return count;
+}
+
+#else
+
+int seep_libunwind_init(void)
+{
+    return -ENOTSUP;
+}
+
+size_t seep_libunwind_walk(const struct seep_capture_start *start,
+                           uintptr_t *pcs, size_t capacity,
+                           enum seep_cut *ret_cut)
+{
+    (void)start;
+    (void)pcs;
+    (void)capacity;
+    *ret_cut = SEEP_CUT_DISABLED;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One interface to two unwinders.
+ *
+ * Invariant: a capture answers at least the hook's caller, whatever fails.
+ */
+#include "capture/native.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/compiler.h"
+#include "capture/eh_cache.h"
+#include "capture/eh_walk.h"
+#include "capture/libunwind_walk.h"
+#include "capture/object_map.h"
+#include "capture/stack_bounds.h"
+
+enum backend { BACKEND_NONE, BACKEND_EH_FRAME, BACKEND_LIBUNWIND };
+
+static _Atomic int backend;
+static _Atomic bool restricted;
+
+int seep_native_init(enum seep_unwinder unwinder)
+{
+    enum backend chosen = BACKEND_NONE;
+
+    if (unwinder == SEEP_UNWINDER_LIBUNWIND) {
+        if (seep_libunwind_init() == 0) {
+            chosen = BACKEND_LIBUNWIND;
+        }
+    } else {
+#if defined(__x86_64__)
+        chosen = BACKEND_EH_FRAME;
+#endif
+    }
+    /* Release: pairs with the acquire in seep_native_capture(). */
+    atomic_store_explicit(&backend, chosen, memory_order_release);
+    return chosen != BACKEND_NONE ? 0 : -ENOTSUP;
+}
+
+static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
+{
+    pcs[0] = start->pc - 1;
+    return 1;
+}
+
+size_t seep_native_capture(const struct seep_capture_start *start,
+                           struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                           size_t capacity, enum seep_cut *ret_cut)
+{
+    /* Acquire: pairs with the release in seep_native_init(). */
+    int chosen = atomic_load_explicit(&backend, memory_order_acquire);
+    size_t count;
+
+    if (capacity > SEEP_STACK_FRAMES_MAX) {
+        capacity = SEEP_STACK_FRAMES_MAX;
+    }
+    if (seep_unlikely(capacity == 0)) {
+        *ret_cut = SEEP_CUT_DEPTH;
+        return 0;
+    }
+    if (seep_likely(chosen == BACKEND_EH_FRAME)) {
+        if (seep_unlikely(bounds->high == 0)) {
+            seep_stack_bounds_find(
+                bounds, start->sp,
+                !atomic_load_explicit(&restricted, memory_order_relaxed));
+        }
+        return seep_eh_walk(start, bounds, pcs, capacity, ret_cut);
+    }
+    *ret_cut = SEEP_CUT_DISABLED;
+    count = chosen == BACKEND_LIBUNWIND
+                ? seep_libunwind_walk(start, pcs, capacity, ret_cut)
+                : 0;
+    return count != 0 ? count : one_frame(start, pcs);
+}
+
+void seep_native_after_fork(void)
+{
+    seep_cache_after_fork();
+    seep_object_map_after_fork();
+}
+
+void seep_native_restrict(void)
+{
+    atomic_store_explicit(&restricted, true, memory_order_relaxed);
+}

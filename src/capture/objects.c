@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The object of an address, and the epoch of unloading.
+ *
+ * Invariant: after seep_objects_init() nothing here takes the loader's lock
+ * but seep_objects_unload_end() on a glibc without _dl_find_object, where the
+ * real dlclose has just taken and released it.
+ */
+#include "capture/objects.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+#include "base/compiler.h"
+#include "capture/object_map.h"
+#include "capture/snapshot.h"
+
+/* As glibc 2.35 has it since; said here so that older headers do. */
+struct found_object {
+    unsigned long long int flags;
+    void *map_start;
+    void *map_end;
+    struct link_map *link_map;
+    void *eh_frame_hdr;
+    unsigned long long int reserved[7];
+};
+
+typedef int find_function(void *, struct found_object *);
+
+/* Generation in the upper 48 bits, dlcloses under way in the lower 16. */
+#define ACTIVE_MASK UINT64_C(0xffff)
+#define ONE_GENERATION (ACTIVE_MASK + 1)
+
+static find_function *real_find;
+static _Atomic uint64_t unloads;
+static __thread uintptr_t served_pc;
+
+void seep_objects_init(void)
+{
+    /* Weak by hand: a reference would need GLIBC_2.35. */
+    void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+
+    __builtin_memcpy(&real_find, &found, sizeof(found));
+    if (real_find == NULL) {
+        seep_snapshot_init();
+    }
+}
+
+void seep_object_map_use_snapshot(void)
+{
+    real_find = NULL;
+    seep_snapshot_init();
+}
+
+bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image)
+{
+    if (seep_likely(real_find != NULL)) {
+        struct found_object found;
+
+        if (real_find((void *)address, &found) != 0 || found.link_map == NULL) {
+            return false;
+        }
+        ret_image->start = (uintptr_t)found.map_start;
+        ret_image->end = (uintptr_t)found.map_end;
+        ret_image->bias = found.link_map->l_addr;
+        ret_image->path = found.link_map->l_name;
+        ret_image->eh_frame_hdr = found.eh_frame_hdr;
+    } else if (!seep_snapshot_find(address, ret_image)) {
+        return false;
+    }
+    seep_elf_headers(ret_image);
+    return true;
+}
+
+bool seep_objects_find(uintptr_t address, struct seep_object *ret_object)
+{
+    struct seep_elf_image image;
+    size_t build_id_bytes = 0;
+
+    if (!seep_object_map_find(address, &image)) {
+        return false;
+    }
+    *ret_object = (struct seep_object){
+        .start = image.start,
+        .end = image.end,
+        .bias = image.bias,
+        .path = image.path != NULL ? image.path : "",
+        .eh_frame_hdr = image.eh_frame_hdr,
+        .build_id = seep_elf_build_id(&image, &build_id_bytes),
+        .build_id_bytes = build_id_bytes,
+    };
+    return true;
+}
+
+uint64_t seep_objects_epoch(void)
+{
+    /* Acquire: pairs with the release in seep_objects_unload_end(), so that
+     * what is found after it is found in the objects that are left. */
+    uint64_t state = atomic_load_explicit(&unloads, memory_order_acquire);
+
+    return (state / ONE_GENERATION) << 1 | ((state & ACTIVE_MASK) != 0);
+}
+
+void seep_objects_unload_begin(void)
+{
+    /* Acquire and release: nothing of dlclose may be seen before this; pairs
+     * with the acquire in seep_objects_epoch(). */
+    atomic_fetch_add_explicit(&unloads, ONE_GENERATION + 1,
+                              memory_order_acq_rel);
+}
+
+void seep_objects_unload_end(void)
+{
+    uint64_t seen = atomic_load_explicit(&unloads, memory_order_relaxed);
+    uint64_t next;
+
+    if (real_find == NULL) {
+        seep_snapshot_refresh();
+    }
+    /* A fork may have forgotten the begin: the count never goes below 0. */
+    do {
+        next = seen + ONE_GENERATION - ((seen & ACTIVE_MASK) != 0);
+        /* Release: pairs with the acquire in seep_objects_epoch(). */
+    } while (!atomic_compare_exchange_weak_explicit(
+        &unloads, &seen, next, memory_order_release, memory_order_relaxed));
+}
+
+void seep_object_map_after_fork(void)
+{
+    uint64_t seen = atomic_load_explicit(&unloads, memory_order_relaxed);
+
+    seep_snapshot_after_fork();
+    if ((seen & ACTIVE_MASK) != 0) {
+        atomic_store_explicit(&unloads, (seen & ~ACTIVE_MASK) + ONE_GENERATION,
+                              memory_order_relaxed);
+    }
+}
+
+void seep_object_map_serve(uintptr_t pc)
+{
+    served_pc = pc;
+}
+
+bool seep_objects_serves_this_thread(void)
+{
+    return served_pc != 0;
+}
+
+int seep_objects_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *),
+                         void *data)
+{
+    struct seep_elf_image image;
+    struct dl_phdr_info info = {0};
+
+    if (!seep_object_map_find(served_pc, &image) || image.headers == NULL) {
+        return 0;
+    }
+    info.dlpi_addr = image.bias;
+    info.dlpi_name = image.path;
+    info.dlpi_phdr = image.headers;
+    info.dlpi_phnum = (ElfW(Half))image.header_count;
+    /* A cache keyed by these two must not outlive a dlclose. */
+    info.dlpi_adds = seep_objects_epoch();
+    info.dlpi_subs = info.dlpi_adds;
+    return callback(&info, sizeof(info), data);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where a thread's stack lies, from /proc/self/maps.
+ *
+ * Invariant: [low, high) is memory that stays mapped and readable from the
+ * thread's stack pointer up, as long as the thread lives.
+ */
+#include "capture/stack_bounds.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "base/compiler.h"
+#include "base/syscall.h"
+
+#define READ_BYTES 384U
+#define MAIN_STACK_MAX (UINT64_C(1) << 30)
+#define GUARD_GAP (UINT64_C(1) << 20)
+
+/* Fields of a line: "start-end perms ...\n". */
+enum { FIELD_START, FIELD_END, FIELD_ACCESS, FIELD_REST };
+
+/* Set by the loader before anything runs: the stack pointer at the start. */
+extern void *__libc_stack_end __attribute__((weak));
+
+static void take_mapping(struct seep_maps_parser *parser)
+{
+    uintptr_t end = parser->number;
+
+    if (parser->low != 0) {
+        /* A stack may be split in several, by mprotect or madvise. */
+        if (parser->start == parser->high && parser->writable) {
+            parser->high = end;
+        } else {
+            parser->done = true;
+        }
+    } else if (parser->wanted >= parser->start && parser->wanted < end) {
+        parser->low = parser->start;
+        parser->high = end;
+    } else if (parser->start > parser->wanted) {
+        parser->done = true;
+    } else {
+        parser->previous_end = end;
+    }
+}
+
+static void take_byte(struct seep_maps_parser *parser, char byte)
+{
+    if (byte == '\n') {
+        parser->field = FIELD_START;
+        parser->number = 0;
+    } else if (parser->field == FIELD_START && byte == '-') {
+        parser->start = parser->number;
+        parser->number = 0;
+        parser->field = FIELD_END;
+    } else if (parser->field == FIELD_END && byte == ' ') {
+        parser->writable = false;
+        parser->field = FIELD_ACCESS;
+    } else if (parser->field == FIELD_ACCESS && byte == ' ') {
+        take_mapping(parser);
+        parser->field = FIELD_REST;
+    } else if (parser->field == FIELD_ACCESS) {
+        parser->writable |= byte == 'w';
+    } else if (parser->field < FIELD_ACCESS) {
+        unsigned int digit = (unsigned char)byte;
+
+        digit = digit >= 'a' ? digit - 'a' + 10 : digit - '0';
+        parser->number = parser->number << 4 | (digit & 15);
+    }
+}
+
+void seep_maps_feed(struct seep_maps_parser *parser, const char *bytes,
+                    size_t size)
+{
+    for (size_t i = 0; i < size && !parser->done; i++) {
+        take_byte(parser, bytes[i]);
+    }
+}
+
+static SEEP_NOINLINE bool read_maps(struct seep_maps_parser *parser)
+{
+    char bytes[READ_BYTES];
+    long size;
+    long file = seep_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/maps",
+                              O_RDONLY | O_CLOEXEC, 0);
+
+    if (file < 0) {
+        return false;
+    }
+    do {
+        size = seep_syscall3(SYS_read, file, (long)bytes, sizeof(bytes));
+        if (size > 0) {
+            seep_maps_feed(parser, bytes, (size_t)size);
+        }
+    } while (size > 0 && !parser->done);
+    seep_syscall1(SYS_close, file);
+    return size >= 0 && parser->low != 0;
+}
+
+/* The kernel lets the first thread's stack grow down to its limit; below what
+ * is mapped now nothing else comes to lie so near. */
+static uintptr_t main_stack_low(uintptr_t high, uintptr_t previous_end)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    uintptr_t low = previous_end + GUARD_GAP;
+    uint64_t most = MAIN_STACK_MAX;
+
+    seep_syscall4(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit);
+    if (limit.rlim_cur < most) {
+        most = limit.rlim_cur;
+    }
+    return high > most && high - most > low ? high - most : low;
+}
+
+static uintptr_t main_stack_high(void)
+{
+    return &__libc_stack_end != NULL ? (uintptr_t)__libc_stack_end : 0;
+}
+
+void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
+                            bool may_call)
+{
+    struct seep_maps_parser parser = {.wanted = sp};
+    uintptr_t top = main_stack_high();
+    uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+
+    bounds->low = 1;
+    bounds->high = 1;
+    if (!may_call || !read_maps(&parser)) {
+        return;
+    }
+    if (top > sp && top <= parser.high) {
+        uintptr_t low = main_stack_low(top, parser.previous_end);
+
+        bounds->low = low < parser.low ? low : parser.low;
+        bounds->high = top;
+        return;
+    }
+    bounds->low = parser.low;
+    bounds->high = parser.high;
+    /* glibc puts a thread's control block at the top of its stack; what is
+     * mapped above it is not the thread's. */
+    if (thread > sp && thread < parser.high) {
+        bounds->high = thread;
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The bounds of a thread's own stack, found once per thread.
+ *
+ * By raw system calls only: pthread_getattr_np allocates.
+ */
+#ifndef SEEP_CAPTURE_STACK_BOUNDS_H
+#define SEEP_CAPTURE_STACK_BOUNDS_H
+
+#include <stdbool.h>
+
+#include "capture/native.h"
+
+/**
+ * Fill @bounds for the thread whose stack pointer is @sp.
+ *
+ * What cannot be found out (no /proc, or @may_call is false) becomes bounds
+ * that hold nothing, so that it is tried once only.
+ */
+void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
+                            bool may_call);
+
+/** A parser of /proc/self/maps that is fed in pieces. */
+struct seep_maps_parser {
+    uintptr_t wanted; /* address that is looked for */
+    uintptr_t low;    /* run of writable mappings around it, 0: none yet */
+    uintptr_t high;
+    uintptr_t previous_end; /* end of the mapping below that run */
+    uintptr_t start;        /* of the line that is being read */
+    uintptr_t number;
+    unsigned int field;
+    bool writable;
+    bool done;
+};
+
+void seep_maps_feed(struct seep_maps_parser *parser, const char *bytes,
+                    size_t size);
+
+#endif
