@@ -57,13 +57,13 @@ install_missing() {
         ours=yes
         trap 'as_root rm -f "$policy"' EXIT
     fi
-    export DEBIAN_FRONTEND=noninteractive
     as_root apt-get update -q -o APT::Update::Error-Mode=any ||
         as_root apt-get update -q ||
         say 'some package lists could not be read; trying with what is there'
     # Word splitting is wanted: one word a package.
     # shellcheck disable=SC2086
-    as_root apt-get install -q -y --no-install-recommends $missing
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $missing
     if [ -n "$ours" ]; then
         as_root rm -f "$policy"
         trap - EXIT

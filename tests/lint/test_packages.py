@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tools/lib/install.sh installs what is missing, and nothing else.
+
+The commands that it would run as root are logged, not run.
+"""
+import os
+import subprocess
+
+import pytest
+
+SOURCE = os.environ.get('SEEP_SOURCE',
+                        os.path.join(os.path.dirname(__file__), '..', '..'))
+FAKES = {
+    'id': 'echo 1000',
+    'dpkg-query': 'case $4 in gcc) printf "ii ";; old) printf "rc ";; '
+                  '*) exit 1;; esac',
+    'sudo': 'echo "$@" >>"$LOG"; case $* in *$REFUSED*) exit 1;; esac',
+    'there': '',
+}
+
+
+@pytest.fixture(name='install')
+def faked(tmp_path):
+    for name, body in FAKES.items():
+        fake = tmp_path / name
+        fake.write_text('#!/bin/sh\n' + body + '\n')
+        fake.chmod(0o755)
+    log = tmp_path / 'log'
+
+    def install(*packages, refused='nothing'):
+        log.write_text('')
+        run = subprocess.run(
+            ['bash', '-eu', '-c', '. "$0"; policy=$1; shift; '
+             'install_missing "$@"',
+             os.path.join(SOURCE, 'tools/lib/install.sh'),
+             str(tmp_path / 'policy'), *packages],
+            text=True, stdout=subprocess.PIPE,
+            env={'PATH': f'{tmp_path}:/usr/bin:/bin', 'LOG': str(log),
+                 'REFUSED': refused})
+        return run, log.read_text().splitlines()
+    return install
+
+
+def test_where_nothing_is_missing_nothing_is_run(install):
+    run, commands = install('gcc', 'there:absent')
+
+    assert run.returncode == 0
+    assert commands == []
+
+
+def test_what_is_missing_or_was_removed_is_installed(install):
+    run, commands = install('gcc', 'old', 'absent', 'nowhere:package')
+
+    assert run.returncode == 0
+    assert commands[-2].endswith(
+        'install -q -y --no-install-recommends old absent package')
+    assert 'installing: old absent package' in run.stdout
+
+
+def test_no_service_is_started_meanwhile_and_the_policy_goes(
+        install, tmp_path):
+    _, commands = install('absent')
+
+    assert commands[0] == f'tee {tmp_path}/policy'
+    assert commands[-1] == f'rm -f {tmp_path}/policy'
+
+
+def test_an_install_that_fails_is_a_failure_and_the_policy_goes(
+        install, tmp_path):
+    run, commands = install('absent', refused='apt-get install')
+
+    assert run.returncode != 0
+    assert commands[-1] == f'rm -f {tmp_path}/policy'
+
+
+def test_a_policy_of_the_machine_s_own_stays(install, tmp_path):
+    (tmp_path / 'policy').write_text('')
+
+    _, commands = install('absent')
+
+    assert not any('policy' in command for command in commands)
