@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A recording can be read while it is written, and when it is large."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import (PRELOAD, SEEP, dump, environment, execute, program,
+                      recordings_in, report)
+
+READINGS = 50
+
+
+@pytest.fixture
+def busy(folder):
+    """A program with four busy threads in exact mode."""
+    process = subprocess.Popen(
+        [program("kill_me"), folder / "log", "120"],
+        env=environment(folder, sample=1), start_new_session=True,
+        stdin=subprocess.DEVNULL)
+    while not recordings_in(folder):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    yield folder
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def judge(sites):
+    for site in sites:
+        assert site["live_bytes"] >= 0 and site["live_count"] >= 0
+        assert site["freed_bytes"] <= site["allocated_bytes"]
+        assert (site["allocated_bytes"] - site["freed_bytes"]
+                == site["live_bytes"])
+        for point in site["series"]:
+            assert point["live_bytes"] >= 0
+            assert point["low_bytes"] <= point["live_bytes"]
+            assert 0 <= point["born_freed_bytes"] <= point["allocated_bytes"]
+        for earlier, point in zip(site["series"], site["series"][1:]):
+            assert (earlier["live_bytes"] + point["allocated_bytes"]
+                    - point["freed_bytes"] == point["live_bytes"])
+
+
+def test_a_recording_that_is_being_written_is_consistent(busy):
+    path, = recordings_in(busy)
+    allocated = 0
+    for _ in range(READINGS):
+        document = dump(path)
+        assert document["state"] == "running"
+        judge(document["sites"])
+        total = sum(site["allocated_bytes"] for site in document["sites"])
+        assert total >= allocated
+        allocated = total
+
+
+def test_the_command_reads_a_recording_that_is_being_written(busy):
+    path, = recordings_in(busy)
+    for _ in range(READINGS):
+        process, = report(path)["processes"]
+        assert process["process"]["state"] == "running"
+        judge(process["sites"])
+
+
+def test_reading_does_not_change_the_worker_or_its_file(folder):
+    run = execute([program("truth"), 2, 200, folder / "truth.json"], folder,
+                  sample=1)
+    path, = run.recordings
+    before = path.read_bytes()
+    dump(path)
+    report(path)
+    assert path.read_bytes() == before
+    assert recordings_in(folder) == [path]
+
+
+def test_twenty_thousand_sites_are_reported_in_a_moment(folder):
+    run = execute([program("many_sites"), 20000, 3], folder, sample=1)
+    path, = run.recordings
+    document = dump(path)
+    sites = [site for site in document["sites"]
+             if "site_bottom" in site["frames"]]
+    assert document["losses"] == {}
+    assert len(sites) == 20000
+    assert all((site["live_count"], site["live_bytes"],
+                site["allocated_count"]) == (2, 64, 3) for site in sites)
+    if not SEEP.exists():
+        pytest.skip("the tool is not built")
+    times = []
+    for _ in range(3):
+        start = time.monotonic()
+        subprocess.run([SEEP, "report", "--json", path], check=False,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        times.append(time.monotonic() - start)
+    print(f"report of 20,000 sites: best {min(times):.2f} s of {times}")
+    assert min(times) < 5
+    assert PRELOAD.exists()
