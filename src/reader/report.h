@@ -21,16 +21,16 @@
 
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
-    int error;           /* negative errno */
-    char reason[192];    /* "is not a seep recording" */
-    char remedy[192];    /* "give a .seep file that `seep run` wrote" */
+    int error;        /* negative errno */
+    char reason[192]; /* "is not a seep recording" */
+    char remedy[192]; /* "give a .seep file that `seep run` wrote" */
 };
 
 struct seep_report_options {
     const char *sysroot;
     bool use_debuginfod;
-    bool symbols;        /* false: modules and offsets only */
-    size_t site_limit;   /* symbolise at most so many sites; 0: all */
+    bool symbols;      /* false: modules and offsets only */
+    size_t site_limit; /* symbolise at most so many sites; 0: all */
 };
 
 enum seep_process_state {
@@ -42,7 +42,7 @@ enum seep_process_state {
 };
 
 struct seep_report_frame {
-    bool python;          /* false: native */
+    bool python; /* false: native */
     bool inlined;
     const char *function; /* "" if unknown */
     const char *file;     /* "" if unknown */
@@ -65,11 +65,11 @@ struct seep_report_point {
 };
 
 struct seep_report_site {
-    char id[20];             /* stable over runs of the same program */
+    char id[20]; /* stable over runs of the same program */
     enum seep_space space;
     enum seep_class class;
     const char *class_reason;
-    bool torn;               /* its last event may be half applied */
+    bool torn; /* its last event may be half applied */
     uint64_t live_bytes;
     double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
     double live_count;
@@ -82,11 +82,11 @@ struct seep_report_site {
     double first_s;
     double last_s;
     double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
-    bool has_growth;         /* false: the next one was not computed */
+    bool has_growth; /* false: the next one was not computed */
     struct seep_interval growth_bytes_per_s;
     double confidence;
-    const char *where;       /* "file:line function" of the user's frame */
-    size_t where_frame;      /* its index */
+    const char *where;  /* "file:line function" of the user's frame */
+    size_t where_frame; /* its index */
     enum seep_cut cut;
     const struct seep_report_frame *frames; /* innermost first */
     size_t frame_count;
@@ -138,26 +138,26 @@ struct seep_report {
     bool is_fork;
     enum seep_inert_reason inert;
     uint64_t start_realtime_ns;
-    double duration_s;  /* until exit, death as far as known, or now */
-    bool exact;         /* began exact, nothing lost, never thinned */
+    double duration_s; /* until exit, death as far as known, or now */
+    bool exact;        /* began exact, nothing lost, never thinned */
     bool began_exact;
     uint64_t sample_bytes; /* mean interval now; 1 exact */
     enum seep_unwinder unwinder;
     uint64_t file_bytes;
-    uint64_t units;     /* of work; 0: none told */
+    uint64_t units;        /* of work; 0: none told */
     enum seep_class class; /* of the process: the first site's that counts */
     const char *reason;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
-    size_t space_count; /* only spaces that were used */
+    size_t space_count;                   /* only spaces that were used */
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
-    size_t site_total;  /* with those that site_limit left without symbols */
+    size_t site_total; /* with those that site_limit left without symbols */
     const struct seep_report_counter *counters; /* every one, also zero */
     size_t counter_count;
     uint64_t pending_events; /* pushed, not folded by the worker: folded here */
     uint64_t torn_sites;
-    double cost_s;      /* estimated time spent in seep, over all threads */
+    double cost_s; /* estimated time spent in seep, over all threads */
     struct {
         uint32_t used;
         uint32_t capacity;
@@ -170,7 +170,8 @@ struct seep_report {
  * @param ret_refusal  filled on failure only; may be NULL
  * @param ret_report   give it to seep_report_close()
  */
-int seep_report_open(const char *path, const struct seep_report_options *options,
+int seep_report_open(const char *path,
+                     const struct seep_report_options *options,
                      struct seep_refusal *ret_refusal,
                      struct seep_report **ret_report);
 

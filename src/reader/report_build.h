@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A report while it is made; between report.c and its parts only.
+ *
+ * Invariant: nothing in .report points into .snapshot, which is given back
+ * before the report is given out.
+ */
+#ifndef SEEP_READER_REPORT_BUILD_H
+#define SEEP_READER_REPORT_BUILD_H
+
+#include "reader/report.h"
+#include "reader/report_store.h"
+#include "reader/sites.h"
+#include "reader/sites_clock.h"
+#include "reader/snapshot.h"
+
+struct seep_symboliser;
+
+struct seep_report_build {
+    struct seep_report report; /* first: what is given out */
+    struct seep_store store;
+    struct seep_snapshot snapshot;
+    struct seep_clock clock;
+    struct seep_sites sites;
+    struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
+                                           no symbols are wanted */
+    const struct seep_report_options *options;
+};
+
+/** Each fills its part of the report. @return 0 or -ENOMEM */
+int seep_report_add_process(struct seep_report_build *build);
+int seep_report_add_counters(struct seep_report_build *build);
+int seep_report_add_spaces(struct seep_report_build *build);
+void seep_report_add_memory(struct seep_report_build *build);
+int seep_report_add_sites(struct seep_report_build *build);
+void seep_report_add_verdict(struct seep_report_build *build);
+
+/** Frames, id and `where` of the first sites. @return 0 or negative errno */
+int seep_report_add_frames(struct seep_report_build *build,
+                           struct seep_report_site *sites, size_t count);
+
+#endif

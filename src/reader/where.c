@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The user's frame; see where.h. Invariant: the tables name only what stands
+ * between a program and its memory, never a library that uses memory for
+ * itself: that one is the answer.
+ */
+#include "reader/where.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Beginnings of file names. */
+static const char *const module_names[] = {
+    /* libc and the loader */
+    "libc.so",
+    "libc-2",
+    "libpthread",
+    "libm.so",
+    "libdl.so",
+    "librt.so",
+    "ld-linux",
+    "ld-2",
+    "ld-musl",
+    "linux-vdso",
+    "[vdso]",
+    /* C++ runtimes */
+    "libstdc++",
+    "libc++",
+    "libgcc_s",
+    "libsupc++",
+    /* allocators, and us */
+    "libseep",
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    /* the interpreter */
+    "libpython",
+    "python3",
+    "python2",
+    "python.",
+    "python-",
+    /* CUDA; torch's own are not among them: they keep memory themselves */
+    "libcuda",
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libnccl",
+    "libnvrtc",
+    "libnvidia",
+    "libnvJitLink",
+    "libnvToolsExt",
+    "libcupti",
+    "libnvml",
+};
+
+/* "python" alone is the interpreter, "pythonic" is not. */
+static const char *const exact_module_names[] = {"python"};
+
+/* Beginnings of functions, where they are linked into the program. */
+static const char *const function_names[] = {
+    "operator new",
+    "operator delete",
+    "std::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "boost::container::",
+    "PyMem_",
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_",
+    "PyObject_Call",
+    "PyObject_Vectorcall",
+    "_PyEval_",
+    "PyEval_",
+    "_PyFunction_",
+    "_PyGC_",
+    "PyVectorcall_",
+    "__libc_",
+    "__GI_",
+    "_dl_",
+    "je_",
+    "mi_",
+    "tc_",
+    "alloc::alloc::",
+    "alloc::raw_vec::",
+    "<alloc::",
+    "core::ops::function::",
+    "hashbrown::",
+    "__rust_alloc",
+    "__rust_realloc",
+    "__rdl_alloc",
+    "__rg_",
+    "std::alloc::",
+};
+
+static const char *const exact_function_names[] = {
+    "malloc",        "calloc",         "realloc",   "reallocarray", "memalign",
+    "aligned_alloc", "posix_memalign", "valloc",    "pvalloc",      "free",
+    "strdup",        "strndup",        "xmalloc",   "xcalloc",      "xrealloc",
+    "xstrdup",       "g_malloc",       "g_malloc0", "g_realloc",    "g_strdup",
+    "mmap",          "mmap64",         "mremap",    "__strdup",     "asprintf",
+    "vasprintf",
+};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static bool begins_with_any(const char *text, const char *const *table,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(text, table[i], strlen(table[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_any(const char *text, const char *const *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(text, table[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *seep_where_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+/*
+ * Where the name itself begins in a demangled function: behind the type it
+ * returns, which templates show. The last space before the parameters that is
+ * not inside angle brackets ends it.
+ */
+static const char *skip_return_type(const char *function)
+{
+    const char *name = function;
+    int depth = 0;
+
+    for (const char *at = function; *at != '\0'; at++) {
+        if (*at == '<') {
+            depth++;
+        } else if (*at == '>') {
+            depth -= depth > 0;
+        } else if (depth == 0 && *at == '(' && at != name) {
+            break;
+        } else if (depth == 0 && *at == ' ') {
+            if (strncmp(name, "operator", 8) == 0) {
+                break;
+            }
+            name = at + 1;
+        }
+    }
+    return name;
+}
+
+static bool is_plumbing_function(const char *function)
+{
+    const char *name = skip_return_type(function);
+
+    return begins_with_any(function, function_names, 2) ||
+           begins_with_any(name, function_names, COUNT(function_names)) ||
+           is_any(name, exact_function_names, COUNT(exact_function_names));
+}
+
+bool seep_where_is_user(const struct seep_report_frame *frame)
+{
+    const char *module = seep_where_base_name(frame->module);
+
+    if (frame->python) {
+        return true;
+    }
+    if (module[0] == '\0' && frame->function[0] == '\0') {
+        return false;
+    }
+    return !begins_with_any(module, module_names, COUNT(module_names)) &&
+           !is_any(module, exact_module_names, COUNT(exact_module_names)) &&
+           !is_plumbing_function(frame->function);
+}
+
+size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (frames[i].python) {
+            return i;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (seep_where_is_user(&frames[i])) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+int seep_where_format(const struct seep_report_frame *frame, char *text,
+                      size_t capacity)
+{
+    const char *module = seep_where_base_name(frame->module);
+
+    module = module[0] != '\0' ? module : "?";
+    if (frame->file[0] != '\0' && frame->line != 0) {
+        return snprintf(text, capacity, "%s:%u%s%s",
+                        seep_where_base_name(frame->file), frame->line,
+                        frame->function[0] != '\0' ? " " : "", frame->function);
+    }
+    if (frame->function[0] != '\0') {
+        return snprintf(text, capacity, "%s %s", module, frame->function);
+    }
+    return snprintf(text, capacity, "%s+0x%llx", module,
+                    (unsigned long long)frame->offset);
+}
