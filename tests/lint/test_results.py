@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SOURCE = os.environ.get('SEEP_SOURCE',
                         os.path.join(os.path.dirname(__file__), '..', '..'))
 
@@ -29,6 +31,31 @@ def test_whatever_is_neither_good_nor_skipped_has_failed(tmp_path):
     for result in ('FAIL', 'TIMEOUT', 'ERROR', 'UNEXPECTEDPASS', 'INTERRUPT'):
         assert add_up(tmp_path, 'OK', result) == (
             1, '2 passed, 2 failed, 0 skipped')
+
+
+@pytest.mark.parametrize('result, stdout, line', [
+    ('OK', '....s\n4 passed, 1 skipped in 1.50s\n',
+     '4 passed, 0 failed, 1 skipped'),
+    ('OK', 's\n1 skipped in 0.01s\n', '0 passed, 0 failed, 1 skipped'),
+    ('FAIL', '=== 1 failed, 2 passed, 3 errors in 63.20s (0:01:03) ===\n',
+     '2 passed, 4 failed, 0 skipped'),
+    ('FAIL', '3 passed in 1.50s\nthen it crashed\n',
+     '3 passed, 1 failed, 0 skipped'),
+    ('OK', '[  PASSED  ] 5 test(s).\n[  PASSED  ] 2 test(s).\n',
+     '7 passed, 0 failed, 0 skipped'),
+    ('OK', 'nothing that counts\n', '1 passed, 0 failed, 0 skipped'),
+])
+def test_cases_are_counted_where_the_program_counts_them(
+        tmp_path, result, stdout, line):
+    log = tmp_path / 'testlog.json'
+    log.write_text(json.dumps({'name': 'x', 'result': result,
+                               'stdout': stdout}) + '\n')
+
+    run = subprocess.run(
+        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'sum',
+         str(log)], text=True, stdout=subprocess.PIPE)
+
+    assert run.stdout.splitlines()[-1] == line
 
 
 def test_a_log_that_ends_in_mid_line_is_a_failure(tmp_path):
