@@ -35,7 +35,7 @@
 #define BLOCK_CONFIDENCE 0.9
 
 static const char *const class_names[] = {
-#define CLASS_NAME(symbol, name) [SEEP_CLASS_##symbol] = name,
+#define CLASS_NAME(symbol, name) [SEEP_CLASS_##symbol] = (name),
     SEEP_CLASSES(CLASS_NAME)
 #undef CLASS_NAME
 };
@@ -140,7 +140,7 @@ static void judge_chain(struct seep_growth_site *site)
                "its blocks live long, and yet die: run longer");
     } else if (site->growth->onset > ONSET_SURE) {
         decide(site, SEEP_CLASS_SUSPECT, "it began to grow too recently");
-    } else if (site->trend && site->trend_p > SEEP_GROWTH_ALPHA &&
+    } else if (site->trend && site->growth->p > SEEP_GROWTH_ALPHA &&
                !site->immortal) {
         decide(site, SEEP_CLASS_SUSPECT, "its growth may be chance");
     } else {

@@ -22,17 +22,17 @@
 #define SEEP_GROWTH_BUCKET_LIMIT 1024 /* more are refused */
 
 /** Ordered as a report lists them: X(SYMBOL, "name in JSON"). */
-#define SEEP_CLASSES(X)                                                        \
-    X(LEAK, "leak")                                                            \
-    X(SUSPECT, "suspect")                                                      \
-    X(WARMING, "warming")                                                      \
-    X(AGING, "aging")                                                          \
-    X(INSUFFICIENT, "insufficient-data")                                       \
-    X(TURNOVER, "turnover")                                                    \
-    X(PLATEAU, "plateau")                                                      \
-    X(STEP, "step")                                                            \
-    X(SAWTOOTH, "sawtooth")                                                    \
-    X(STEADY, "steady")                                                        \
+#define SEEP_CLASSES(X)                  \
+    X(LEAK, "leak")                      \
+    X(SUSPECT, "suspect")                \
+    X(WARMING, "warming")                \
+    X(AGING, "aging")                    \
+    X(INSUFFICIENT, "insufficient-data") \
+    X(TURNOVER, "turnover")              \
+    X(PLATEAU, "plateau")                \
+    X(STEP, "step")                      \
+    X(SAWTOOTH, "sawtooth")              \
+    X(STEADY, "steady")                  \
     X(MINOR, "minor")
 
 enum seep_class {
@@ -59,7 +59,8 @@ struct seep_growth_input {
                                   growing-block path; NULL: not known */
     size_t bucket_count;
     /* Blocks that were seen, not what they stand for: evidence is counted. */
-    double died_old; /* blocks that died at an age of at least 2/10 of the run */
+    double
+        died_old; /* blocks that died at an age of at least 2/10 of the run */
     double live_old; /* blocks still live of at least that age */
     double live_count;
 };
@@ -79,13 +80,13 @@ struct seep_growth {
     double zs;                 /* z of the flat-rate evidence (zs of cft.py) */
     double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
     double window_count[SEEP_GROWTH_WINDOWS]; /* survivors, unweighted */
-    int onset;                 /* first window of the unbroken chain; 9: none */
+    int onset; /* first window of the unbroken chain; 9: none */
     bool growing_block;
-    bool tested;               /* enough survivors: counts for Holm's m */
-    double mature_count;       /* survivors that the rate rests on */
-    double effective_count;    /* the same, clumps counted once */
-    double died_share;         /* of the blocks that got old, that died */
-    const char *reason;        /* a phrase for the report; never NULL */
+    bool tested;            /* enough survivors: counts for Holm's m */
+    double mature_count;    /* survivors that the rate rests on */
+    double effective_count; /* the same, clumps counted once */
+    double died_share;      /* of the blocks that got old, that died */
+    const char *reason;     /* a phrase for the report; never NULL */
 };
 
 /** Name of @class as JSON has it. */
