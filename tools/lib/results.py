@@ -18,7 +18,8 @@ import sys
 
 PASSED = {'OK', 'EXPECTEDFAIL'}
 SKIPPED = {'SKIP'}
-PYTEST = re.compile(r'^(?:=+ )?(\d+ \w+(?:, \d+ \w+)*) in [\d.]+s', re.MULTILINE)
+PYTEST = re.compile(r'^(?:=+ )?(\d+ \w+(?:, \d+ \w+)*) in [\d.]+s',
+                    re.MULTILINE)
 CMOCKA = re.compile(r'^\[  (PASSED|FAILED)  \] (\d+) test\(s\)', re.MULTILINE)
 
 
