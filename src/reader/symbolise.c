@@ -207,11 +207,36 @@ static int name_function(struct seep_symboliser *symboliser, const char *symbol,
     return *ret_function != NULL ? 0 : -ENOMEM;
 }
 
+static bool is_mangled(const char *symbol)
+{
+    return symbol != NULL && symbol[0] == '_' &&
+           (symbol[1] == 'Z' || symbol[1] == 'R');
+}
+
 /*
- * The function that stands in the machine code. DWARF's name comes first, for
- * a table's symbol may be an alias or a local part; a mangled symbol beats a
- * name without its class, which is all that -g1 leaves. "name+0x40" is not
- * inside name: it is the nearest that a stripped file still tells.
+ * DWARF also has what an assembler name was changed to, which no one would
+ * look for: only a mangled name says more than the source's own.
+ */
+static const char *choose_name(const struct seep_symbolise_place *place)
+{
+    return is_mangled(place->symbol) || place->name == NULL ? place->symbol
+                                                            : place->name;
+}
+
+/*
+ * Is the symbol table's name better than DWARF's? It is where DWARF has lost
+ * the class (-g1), and where libc exports under a plain name, strdup, what it
+ * calls __strdup itself. Otherwise DWARF's, for a symbol may be a local part.
+ */
+static bool is_better(const char *symbol, const char *name)
+{
+    return name == NULL || (is_mangled(symbol) && !is_mangled(name)) ||
+           (name[0] == '_' && symbol[0] != '_');
+}
+
+/*
+ * The function that stands in the machine code. "name+0x40" is not inside
+ * name: it is the nearest symbol that a stripped file still has.
  */
 static int name_outermost(struct seep_symboliser *symboliser,
                           const struct module *module, uint64_t offset,
@@ -220,26 +245,20 @@ static int name_outermost(struct seep_symboliser *symboliser,
 {
     char text[SEEP_DEMANGLE_TEXT_MAX + 32];
     uint64_t distance_bytes = 0;
-    const char *symbol = place->symbol;
-    const char *nearest = NULL;
+    const char *name = choose_name(place);
+    const char *symbol =
+        seep_symbolise_elf_find(&module->elf, offset, &distance_bytes);
 
-    if (symbol == NULL) {
-        nearest =
-            seep_symbolise_elf_find(&module->elf, offset, &distance_bytes);
-        symbol = place->name;
-        if (nearest != NULL && distance_bytes == 0 &&
-            (symbol == NULL || strncmp(nearest, "_Z", 2) == 0 ||
-             strncmp(nearest, "_R", 2) == 0)) {
-            symbol = nearest;
-        }
+    if (symbol != NULL && distance_bytes == 0 && is_better(symbol, name)) {
+        name = symbol;
     }
-    if (symbol != NULL || nearest == NULL) {
-        return name_function(symboliser, symbol, ret_function);
+    if (name != NULL || symbol == NULL) {
+        return name_function(symboliser, name, ret_function);
     }
-    if (name_function(symboliser, nearest, &nearest) != 0) {
+    if (name_function(symboliser, symbol, &symbol) != 0) {
         return -ENOMEM;
     }
-    snprintf(text, sizeof(text), "%s+0x%" PRIx64, nearest, distance_bytes);
+    snprintf(text, sizeof(text), "%s+0x%" PRIx64, symbol, distance_bytes);
     *ret_function = copy_text(symboliser, text);
     return *ret_function != NULL ? 0 : -ENOMEM;
 }
@@ -266,9 +285,8 @@ static int make_frames(struct seep_symboliser *symboliser,
             result = name_outermost(symboliser, module, offset, place,
                                     &frames[i].function);
         } else {
-            result = name_function(
-                symboliser, place->symbol != NULL ? place->symbol : place->name,
-                &frames[i].function);
+            result = name_function(symboliser, choose_name(place),
+                                   &frames[i].function);
         }
     }
     answer->frames = frames;
