@@ -3,8 +3,9 @@
 """What a malloc/free pair costs under the preload, against the plain program.
 
 Plain, sampled, exact and heaptrack take turns in one run, several times; the
-median of each is printed, in processor time, and what it adds to the plain
-median of the same run. Invariant: it measures and judges nothing.
+least disturbed run of each is printed, in processor time, what it adds to the
+plain one, and the median of what it adds turn by turn.
+Invariant: it measures and judges nothing.
 """
 import argparse
 import os
@@ -39,17 +40,30 @@ def run_once(how, program, preload, depth, threads):
                 out.read_text(encoding="ascii").split()]
 
 
+def row(plain, taken):
+    """The figures of one kind of run, against the plain one's."""
+    wall = min(run[0] for run in taken)
+    cpu = min(run[1] for run in taken)
+    added = cpu - min(run[1] for run in plain)
+    median = statistics.median(with_us[1] - without[1] for with_us, without
+                               in zip(taken, plain))
+    worst = max(run[2] for run in taken) / 1000
+    return (f"{cpu:12.1f} {added:+9.1f} {median:+9.1f} {wall:13.1f} "
+            f"{worst:16.0f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("preload")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     hows = ["plain", "sampled", "exact"]
     if shutil.which("heaptrack"):
         hows.append("heaptrack")
     print(f"{'depth':>5} {'threads':>7} {'how':>10} {'cpu ns/pair':>12} "
-          f"{'added':>9} {'wall ns/pair':>13} {'worst malloc us':>16}")
+          f"{'added':>9} {'median':>9} {'wall ns/pair':>13} "
+          f"{'worst malloc us':>16}")
     for depth in (5, 40):
         for threads in (1, 4):
             taken = {how: [] for how in hows}
@@ -58,14 +72,9 @@ def main():
                     taken[how].append(run_once(
                         how, options.program, options.preload, depth,
                         threads))
-            plain = statistics.median(t[1] for t in taken["plain"])
             for how in hows:
-                wall, cpu = (statistics.median(t[i] for t in taken[how])
-                             for i in (0, 1))
-                worst = max(t[2] for t in taken[how]) / 1000
-                print(f"{depth:5} {threads:7} {how:>10} {cpu:12.1f} "
-                      f"{cpu - plain:+9.1f} {wall:13.1f} {worst:16.0f}",
-                      flush=True)
+                print(f"{depth:5} {threads:7} {how:>10} "
+                      + row(taken["plain"], taken[how]), flush=True)
     return 0
 
 
