@@ -208,6 +208,28 @@ def test_allocations_before_main_are_served(folder, sample):
     opened(run.recordings)
 
 
+# threads, stacks, libraries
+
+@modes
+@pytest.mark.parametrize("case", [
+    "dlopen_storm", "thread_storm", "exit_beside_threads",
+    "atfork_allocates", "coroutines", "other_stack", "deep_stack"])
+def test_odd_threads_and_stacks_are_unharmed(folder, case, sample):
+    run = compare([program("thread_cases"), case], folder, sample, **SMALL)
+    documents = opened(run.recordings)
+    if sample == 1 and case != "atfork_allocates":
+        document, = documents
+        site = only(document, "site_thread")
+        if case == "thread_storm":
+            assert site["allocated_count"] == 3 * 5000
+        if case == "coroutines":
+            assert site["allocated_count"] == 2 * 1000
+            assert site["live_count"] == 1
+        if case in ("thread_storm", "other_stack", "deep_stack"):
+            assert site["live_count"] == 0
+            assert document["losses"] == {}
+
+
 # leaving an allocation otherwise than by returning
 
 @modes
