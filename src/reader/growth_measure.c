@@ -174,10 +174,10 @@ void seep_growth_measure_flow(struct seep_growth_site *site)
     site->growth->died_share = detail->died_share;
     detail->swing = swing / rate;
     detail->immortal_p = seep_growth_shape_binomial(input->died_old, old);
-    site->trend_p = seep_growth_series_trend(input, onset);
     site->trend = detail->net_growth >= NET_MIN &&
                   detail->tail_growth >= TAIL_MIN &&
                   (lows[9] - lows[8]) / rate >= 0;
+    site->trend_p = site->trend ? seep_growth_series_trend(input, onset) : 1;
     /* In-flight memory may swing with the load and hide growth: then that
      * old blocks do not die speaks instead. */
     site->calm =
@@ -191,9 +191,8 @@ void seep_growth_measure_confidence(struct seep_growth_site *site)
     struct seep_growth *growth = site->growth;
     double flat_p = 0.5 * erfc(growth->zs / sqrt(2));
 
-    growth->p = site->trend && site->trend_p <= SEEP_GROWTH_ALPHA
-                    ? site->trend_p
-                    : site->detail->immortal_p;
+    growth->p = site->trend_p <= SEEP_GROWTH_ALPHA ? site->trend_p
+                                                   : site->detail->immortal_p;
     growth->confidence =
         fmax(0, fmin(CONFIDENCE_MAX, 1 - fmax(flat_p, growth->p)));
 }

@@ -59,13 +59,13 @@ struct seep_growth_site {
     struct seep_growth_cohorts cohorts;
     struct seep_growth *growth;
     struct seep_growth_detail *detail;
-    double rate;   /* bytes a window (lam) */
-    bool exact;    /* not sampled, or hardly */
-    bool shape;    /* the rate does not fall with age */
-    bool trend;    /* live bytes grow by about what survives */
-    bool calm;     /* they do, but for the swing of in-flight memory */
-    bool immortal; /* what gets old does not die */
-    double trend_p;
+    double rate;    /* bytes a window (lam) */
+    bool exact;     /* not sampled, or hardly */
+    bool shape;     /* the rate does not fall with age */
+    bool trend;     /* live bytes grow by about what survives */
+    bool calm;      /* they do, but for the swing of in-flight memory */
+    bool immortal;  /* what gets old does not die */
+    double trend_p; /* 1 if there is no trend */
 };
 
 static inline double seep_growth_sum(const double *values, int first, int end)

@@ -74,18 +74,17 @@ double seep_growth_rank_quartile(double *values, size_t count)
 static double upper_tail(size_t count, size_t inversions)
 {
     double share[KENDALL_PAIRS + 1] = {1};
-    size_t last = 0; /* highest number of inversions so far */
     double sum = 0;
 
     for (size_t n = 2; n <= count; n++) {
         double next[KENDALL_PAIRS + 1] = {0};
-        for (size_t i = 0; i <= last; i++) {
-            for (size_t k = 0; k < n; k++) {
-                next[i + k] += share[i] / (double)n;
+        for (size_t i = 0; i <= inversions; i++) {
+            size_t first = i < n ? 0 : i - n + 1;
+            for (size_t k = first; k <= i; k++) {
+                next[i] += share[k] / (double)n;
             }
         }
-        last += n - 1;
-        for (size_t i = 0; i <= last; i++) {
+        for (size_t i = 0; i <= inversions; i++) {
             share[i] = next[i];
         }
     }

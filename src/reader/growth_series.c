@@ -63,17 +63,34 @@ double seep_growth_series_live(const struct seep_growth_input *input,
     return interpolate(input, clock, false);
 }
 
+/*
+ * Lower quartile of the lows of the buckets from number *@next on that end
+ * until @end; *@next moves behind them. None: live bytes in mid-way.
+ */
+static double low_until(const struct seep_growth_input *input, size_t *next,
+                        double start, double end)
+{
+    double lows[SEEP_GROWTH_BUCKET_LIMIT];
+    size_t count = 0;
+
+    while (*next < input->bucket_count && input->bucket_end[*next] <= end) {
+        lows[count++] = input->low_bytes[(*next)++];
+    }
+    return count > 0 ? seep_growth_rank_quartile(lows, count)
+                     : seep_growth_series_live(input, (start + end) / 2);
+}
+
 void seep_growth_series_lows(const struct seep_growth_input *input,
                              double ret_low_bytes[SEEP_GROWTH_WINDOWS])
 {
     double lows[SEEP_GROWTH_BUCKET_LIMIT];
+    size_t next = 0;
 
     for (int window = 0; window < WINDOWS; window++) {
         size_t count = 0;
-        for (size_t i = 0; i < input->bucket_count; i++) {
-            if (seep_growth_series_window(input->bucket_end[i]) == window) {
-                lows[count++] = input->low_bytes[i];
-            }
+        while (next < input->bucket_count &&
+               seep_growth_series_window(input->bucket_end[next]) == window) {
+            lows[count++] = input->low_bytes[next++];
         }
         ret_low_bytes[window] =
             count > 0
@@ -82,30 +99,21 @@ void seep_growth_series_lows(const struct seep_growth_input *input,
     }
 }
 
-static double block_low(const struct seep_growth_input *input, double start,
-                        double end)
-{
-    double lows[SEEP_GROWTH_BUCKET_LIMIT];
-    size_t count = 0;
-
-    for (size_t i = 0; i < input->bucket_count; i++) {
-        if (input->bucket_end[i] > start && input->bucket_end[i] <= end) {
-            lows[count++] = input->low_bytes[i];
-        }
-    }
-    return count > 0 ? seep_growth_rank_quartile(lows, count)
-                     : seep_growth_series_live(input, (start + end) / 2);
-}
-
 double seep_growth_series_trend(const struct seep_growth_input *input,
                                 int onset)
 {
     double lows[SEEP_GROWTH_BLOCKS];
     double begin = (double)onset / WINDOWS;
+    double start = begin;
+    size_t next = 0;
 
+    while (next < input->bucket_count && input->bucket_end[next] <= begin) {
+        next++;
+    }
     for (int i = 0; i < SEEP_GROWTH_BLOCKS; i++) {
-        lows[i] = block_low(input, begin + (1 - begin) * i / SEEP_GROWTH_BLOCKS,
-                            begin + (1 - begin) * (i + 1) / SEEP_GROWTH_BLOCKS);
+        double end = begin + (1 - begin) * (i + 1) / SEEP_GROWTH_BLOCKS;
+        lows[i] = low_until(input, &next, start, end);
+        start = end;
     }
     return seep_growth_rank_kendall(lows, SEEP_GROWTH_BLOCKS);
 }
