@@ -101,7 +101,7 @@ def judge(table):
     assert all(value == 0 for value, _ in values)
 
 
-@pytest.mark.parametrize("sample, mebibytes", [(512 << 10, 96), (64 << 10, 16)])
+@pytest.mark.parametrize("sample, mebibytes", [(512 << 10, 64), (64 << 10, 16)])
 def test_estimates_are_unbiased_and_intervals_cover(sample, mebibytes):
     table, documents = estimates(sample, mebibytes)
     problems = [problem for document in documents
@@ -130,5 +130,25 @@ def test_exact_mode_with_a_full_table_stays_honest():
     _, document = one_run(1, 24, {"SEEP_SIZE": 4 << 20})
     assert document["began_exact"] and not document["exact"]
     assert document["sample_bytes"] > 1
+    assert [problem for site in document["sites"]
+            for problem in consistent(site)] == []
+
+
+@pytest.mark.parametrize("name", ["truth", "truth_new"])
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("sample", [64, 4096])
+def test_what_was_freed_is_not_live_in_any_mode(folder, name, threads, sample):
+    """No free of a sampled block is missed, whichever thread makes it."""
+    run = execute([program(name), threads, 4000, folder / "truth.json"],
+                  folder, sample=sample)
+    assert run.seen == (0, b"", b"")
+    document = dump(run.recordings[0])
+    truth = read_truth(folder / "truth.json")
+    sums = sums_by_site(document["sites"], truth)
+    assert document["losses"] == {}
+    assert {site["name"]: sums[site["name"]]["live_bytes"] for site in truth
+            if site["live_bytes"] == 0 and site["name"] in sums
+            and sums[site["name"]]["live_bytes"] != 0} == {}
+    assert sum(entry["allocated_bytes"] for entry in sums.values()) > 0
     assert [problem for site in document["sites"]
             for problem in consistent(site)] == []
