@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Run a command as if we were not there. Invariant: between fork and exec the
+ * child has again the mask and the dispositions that we were started with.
+ *
+ * The parent blocks the signals that it cares for and takes them one by one
+ * with sigwaitinfo(): no handler, no race between a signal and the wait.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Sent to us by kill(), they are meant for the command. */
+static const int forwarded[] = {SIGTERM, SIGHUP, SIGUSR1,
+                                SIGUSR2, SIGINT, SIGQUIT};
+/* The terminal stops the whole group; we follow when the child has stopped. */
+static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct inherited {
+    sigset_t mask;
+    struct sigaction stop[COUNT(stopping)];
+    struct sigaction child;
+    sigset_t awaited;
+};
+
+static void take_signals(struct inherited *inherited)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+
+    sigemptyset(&inherited->awaited);
+    sigaddset(&inherited->awaited, SIGCHLD);
+    for (size_t i = 0; i < COUNT(forwarded); i++) {
+        /* ignored from the start (nohup, background): it stays so */
+        sigaction(forwarded[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) {
+            sigaddset(&inherited->awaited, forwarded[i]);
+        }
+    }
+    sigprocmask(SIG_BLOCK, &inherited->awaited, &inherited->mask);
+    for (size_t i = 0; i < COUNT(stopping); i++) {
+        sigaction(stopping[i], &ignore, &inherited->stop[i]);
+    }
+    /* an inherited SIG_IGN would reap the child before we can */
+    sigaction(SIGCHLD, &standard, &inherited->child);
+}
+
+static void give_back_signals(const struct inherited *inherited)
+{
+    for (size_t i = 0; i < COUNT(stopping); i++) {
+        sigaction(stopping[i], &inherited->stop[i], NULL);
+    }
+    sigaction(SIGCHLD, &inherited->child, NULL);
+    sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* The child: exec, or tell why not. Only async-signal-safe calls. */
+static void become(char *const *argv, int report_fd)
+{
+    execvp(argv[0], argv);
+    int error = errno;
+    ssize_t written = write(report_fd, &error, sizeof(error));
+    _exit(written == (ssize_t)sizeof(error) ? 127 : 126);
+}
+
+/* Field 22; the second one may hold blanks and brackets. */
+static uint64_t start_clock_of(pid_t pid)
+{
+    char path[64];
+    char text[1024];
+    unsigned long long start = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = '\0';
+    char *field = strrchr(text, ')');
+    for (int i = 2; field != NULL && i < 22; i++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field != NULL && sscanf(field, "%llu", &start) == 1 ? start : 0;
+}
+
+/* Without a terminal nobody waits for a stopped job to continue it: we would
+ * stay stopped when somebody continues the child alone. */
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+/* Stop as the child did, so that who started us sees a stopped job. */
+static void stop_with(pid_t pid, int signal)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    siginfo_t info = {0};
+
+    sigaction(signal, &standard, &before);
+    raise(signal);
+    /* here somebody has continued us */
+    sigaction(signal, &before, NULL);
+    waitid(P_PID, (id_t)pid, &info, WCONTINUED | WNOHANG);
+    if (info.si_pid == 0) {
+        kill(pid, SIGCONT); /* only we were continued, not our group */
+    }
+}
+
+/* @return whether the child has ended; it is reaped then. */
+static bool follow(struct seep_child *child)
+{
+    siginfo_t info = {0};
+
+    while (waitid(P_PID, (id_t)child->pid, &info,
+                  WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0) {
+        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
+            child->start_clock = start_clock_of(child->pid);
+            return waitpid(child->pid, &child->status, 0) == child->pid;
+        }
+        if (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+            info.si_pid != 0 && has_terminal()) {
+            stop_with(child->pid, info.si_status);
+        }
+        info.si_pid = 0;
+    }
+    return false;
+}
+
+static void attend(struct seep_child *child, const sigset_t *awaited)
+{
+    while (!follow(child)) {
+        siginfo_t info;
+        int signal = sigwaitinfo(awaited, &info);
+        /* the kernel's (terminal, hangup) went to the child as well */
+        if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) {
+            kill(child->pid, signal);
+        }
+    }
+}
+
+/* 0 when exec went well: then the pipe closed without a word. */
+static int exec_error(int fd)
+{
+    int error = 0;
+    ssize_t length;
+
+    do {
+        length = read(fd, &error, sizeof(error));
+    } while (length < 0 && errno == EINTR);
+    close(fd);
+    return length == (ssize_t)sizeof(error) ? -error : 0;
+}
+
+int seep_child_run(char *const *argv, struct seep_child *ret_child)
+{
+    struct inherited inherited;
+    struct seep_child child = {0};
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        return -errno;
+    }
+    take_signals(&inherited);
+    child.pid = fork();
+    if (child.pid == 0) {
+        give_back_signals(&inherited);
+        become(argv, fds[1]);
+    }
+    int error = child.pid < 0 ? -errno : 0;
+    close(fds[1]);
+    if (error == 0) {
+        error = exec_error(fds[0]);
+        attend(&child, &inherited.awaited);
+    } else {
+        close(fds[0]);
+    }
+    give_back_signals(&inherited);
+    if (error == 0) {
+        *ret_child = child;
+    }
+    return error;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Run a command as if we were not there.
+ *
+ * The child stays in our process group and on our terminal, with the signal
+ * mask, the ignored signals and the files that we were started with. We do
+ * not die of the terminal's signals, stop and go on when it does, and forward
+ * what is sent to us alone.
+ */
+#ifndef SEEP_TOOL_CHILD_H
+#define SEEP_TOOL_CHILD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct seep_child {
+    pid_t pid;
+    int status;           /* as wait() gives it */
+    uint64_t start_clock; /* field 22 of /proc/PID/stat; 0 unknown */
+};
+
+/**
+ * Start @argv and wait until it has ended. One thread only.
+ *
+ * @return 0; negative errno of fork or, when nothing was started, of exec
+ */
+int seep_child_run(char *const *argv, struct seep_child *ret_child);
+
+#endif

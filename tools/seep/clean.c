@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Foreign strings made harmless. Invariant: what the functions return is valid
+ * UTF-8, and for a terminal holds no byte below 0x20 and no 0x7f.
+ */
+#include "clean.h"
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#define LONGEST_ESCAPE 16
+
+void seep_clean_init(void)
+{
+    /* Only characters: numbers stay those of the C locale. */
+    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
+        setlocale(LC_CTYPE, "");
+    }
+}
+
+/* Length of the valid sequence at @text, or 0; RFC 3629: no overlong form, no
+ * surrogate, nothing above U+10FFFF. */
+static size_t decode(const unsigned char *text, uint32_t *ret_code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char lead = text[0];
+    size_t length = lead < 0x80   ? 1
+                    : lead < 0xc2 ? 0
+                    : lead < 0xe0 ? 2
+                    : lead < 0xf0 ? 3
+                    : lead < 0xf5 ? 4
+                                  : 0;
+    if (length <= 1) {
+        *ret_code = lead;
+        return length;
+    }
+    uint32_t code = lead & (0x7fU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) { /* also the terminating NUL */
+            return 0;
+        }
+        code = code << 6 | (text[i] & 0x3fU);
+    }
+    if (code < least[length] || code > 0x10ffff ||
+        (code >= 0xd800 && code <= 0xdfff)) {
+        return 0;
+    }
+    *ret_code = code;
+    return length;
+}
+
+static int columns_of(uint32_t code)
+{
+    if (code < 0x80) {
+        return code >= 0x20 && code < 0x7f ? 1 : -1;
+    }
+    return wcwidth((wchar_t)code);
+}
+
+/* Marks without width that reorder or join what stands around them: two
+ * different names would look the same. Combining accents are let through. */
+static bool misleads(uint32_t code)
+{
+    return (code >= 0x80 && code < 0xa0) || code == 0xad || code == 0x61c ||
+           (code >= 0x200b && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+           (code >= 0xfff9 && code <= 0xfffb) ||
+           (code >= 0xe0000 && code <= 0xe007f);
+}
+
+char *seep_clean_for_terminal(const char *text)
+{
+    const unsigned char *in = (const unsigned char *)text;
+    char *clean = malloc(strlen(text) * LONGEST_ESCAPE + 1);
+    char *out = clean;
+    uint32_t code;
+
+    if (clean == NULL) {
+        return NULL;
+    }
+    while (*in != '\0') {
+        size_t length = decode(in, &code);
+        if (length == 0 || (length == 1 && columns_of(code) < 0)) {
+            out += sprintf(out, "\\x%02x", *in++);
+        } else if (columns_of(code) < 0 || misleads(code)) {
+            out += sprintf(out, "\\u{%04x}", (unsigned)code);
+            in += length;
+        } else {
+            memcpy(out, in, length);
+            out += length;
+            in += length;
+        }
+    }
+    *out = '\0';
+    return clean;
+}
+
+char *seep_clean_for_json(const char *text)
+{
+    const unsigned char *in = (const unsigned char *)text;
+    char *clean = malloc(strlen(text) * 3 + 1);
+    char *out = clean;
+    uint32_t code;
+
+    if (clean == NULL) {
+        return NULL;
+    }
+    while (*in != '\0') {
+        size_t length = decode(in, &code);
+        if (length == 0) {
+            memcpy(out, "\xef\xbf\xbd", 3);
+            out += 3;
+            in++;
+        } else {
+            memcpy(out, in, length);
+            out += length;
+            in += length;
+        }
+    }
+    *out = '\0';
+    return clean;
+}
+
+/* Bytes that fit; *ret_columns is what they take. */
+static size_t measure(const char *text, size_t limit, size_t *ret_columns)
+{
+    const unsigned char *in = (const unsigned char *)text;
+    size_t columns = 0;
+    size_t used = 0;
+
+    while (in[used] != '\0') {
+        uint32_t code;
+        size_t length = decode(in + used, &code);
+        int width = length == 0 ? 1 : columns_of(code);
+        size_t next = columns + (width > 0 ? (size_t)width : 0);
+        if (next > limit) {
+            break;
+        }
+        columns = next;
+        used += length == 0 ? 1 : length;
+    }
+    *ret_columns = columns;
+    return used;
+}
+
+size_t seep_clean_columns(const char *text)
+{
+    size_t columns;
+
+    measure(text, SIZE_MAX, &columns);
+    return columns;
+}
+
+size_t seep_clean_fit(const char *text, size_t columns)
+{
+    size_t used;
+
+    return measure(text, columns, &used);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Strings from a recording made harmless: the one place where foreign bytes
+ * become something that may be shown.
+ *
+ * A recording is hostile: an executable or a function may be named with
+ * terminal escapes, with half a UTF-8 sequence, or with marks that reverse the
+ * line. Nothing of that leaves here.
+ */
+#ifndef SEEP_TOOL_CLEAN_H
+#define SEEP_TOOL_CLEAN_H
+
+#include <stddef.h>
+
+/**
+ * For a terminal: valid UTF-8 of printable characters only. Control bytes,
+ * invalid bytes and characters that change the direction or are not printable
+ * come out as \xNN or \u{NNNN}. To be freed; NULL without memory.
+ */
+char *seep_clean_for_terminal(const char *text);
+
+/** For JSON: valid UTF-8, each invalid byte U+FFFD. To be freed, or NULL. */
+char *seep_clean_for_json(const char *text);
+
+/** Columns that a cleaned @text takes. */
+size_t seep_clean_columns(const char *text);
+
+/**
+ * How many bytes of a cleaned @text fit into @columns, whole characters only.
+ */
+size_t seep_clean_fit(const char *text, size_t columns);
+
+/** Let wcwidth() know Unicode whatever the user's locale. Call once. */
+void seep_clean_init(void);
+
+#endif

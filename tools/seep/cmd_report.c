@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * seep report: what grew, where, is it a leak, and now what.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gather.h"
+#include "page.h"
+#include "say.h"
+#include "verbs.h"
+#include "view_json.h"
+#include "view_text.h"
+
+static const char help[] =
+    "usage: seep report [OPTIONS] RECORDING|DIR...\n\n"
+    "Say of each recorded process what grew and where, and whether it is a\n"
+    "leak; several together, worst first. Reading does not disturb a process\n"
+    "that still runs.\n\n"
+    "  --json            one JSON document (schema seep-report/1)\n"
+    "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
+    "  --site ID         only this call site; a beginning of its id will do\n"
+    "  --stack           whole stacks\n"
+    "  --no-symbols      modules and offsets only\n"
+    "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
+    "  --sysroot DIR     look for programs and libraries below DIR\n"
+    "  --color WHEN      auto, always or never\n"
+    "  -h, --help        this\n\n"
+    "exit status: 0 fine, 1 something could not be read, 2 wrong usage\n";
+
+struct arguments {
+    bool json;
+    bool help;
+    bool has_limit;
+    size_t site_limit;
+    enum seep_color color;
+    struct seep_text_options text;
+    struct seep_report_options report;
+};
+
+enum { JSON = 256, SITES, SITE, STACK, NO_SYMBOLS, DEBUGINFOD, SYSROOT, COLOR };
+
+static const struct option options[] = {
+    {"json", no_argument, NULL, JSON},
+    {"sites", required_argument, NULL, SITES},
+    {"site", required_argument, NULL, SITE},
+    {"stack", no_argument, NULL, STACK},
+    {"no-symbols", no_argument, NULL, NO_SYMBOLS},
+    {"debuginfod", no_argument, NULL, DEBUGINFOD},
+    {"sysroot", required_argument, NULL, SYSROOT},
+    {"color", required_argument, NULL, COLOR},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static int parse_limit(const char *text, size_t *ret_limit)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end != '\0') {
+        return seep_say_usage("report", text, "is no number of sites");
+    }
+    *ret_limit = value;
+    return 0;
+}
+
+static int take_option(int option, struct arguments *arguments)
+{
+    switch (option) {
+    case JSON:
+        arguments->json = true;
+        return 0;
+    case SITES:
+        arguments->has_limit = true;
+        return parse_limit(optarg, &arguments->site_limit);
+    case SITE:
+        arguments->text.site_id = optarg;
+        return 0;
+    case STACK:
+        arguments->text.stacks = true;
+        return 0;
+    case NO_SYMBOLS:
+        arguments->report.symbols = false;
+        return 0;
+    case DEBUGINFOD:
+        arguments->report.use_debuginfod = true;
+        return 0;
+    case SYSROOT:
+        arguments->report.sysroot = optarg;
+        return 0;
+    case COLOR:
+        if (seep_page_parse_color(optarg, &arguments->color) < 0) {
+            return seep_say_usage("report", optarg,
+                                  "is none of auto, always, never");
+        }
+        return 0;
+    case 'h':
+        arguments->help = true;
+        return 0;
+    default: /* getopt_long has said what is wrong */
+        return SEEP_EXIT_USAGE;
+    }
+}
+
+/* A site that is looked for may stand anywhere; JSON is for machines. */
+static void set_limits(struct arguments *arguments)
+{
+    size_t limit = arguments->site_limit;
+
+    if (!arguments->has_limit) {
+        limit = arguments->json ? 0 : SEEP_TEXT_SITES_DEFAULT;
+    }
+    arguments->site_limit = limit;
+    arguments->text.site_limit = limit;
+    arguments->report.site_limit = arguments->text.site_id != NULL ? 0 : limit;
+}
+
+static void print_text(const struct seep_gathering *gathering,
+                       const struct arguments *arguments)
+{
+    struct seep_page page;
+
+    seep_page_init(&page, stdout, arguments->color);
+    if (gathering->count > 1) {
+        seep_view_text_summary(
+            &page, (const struct seep_report *const *)gathering->reports,
+            gathering->count);
+    }
+    for (size_t i = 0; i < gathering->count; i++) {
+        if (gathering->count > 1) {
+            seep_page_end_line(&page);
+        }
+        seep_view_text_report(&page, gathering->reports[i], &arguments->text);
+    }
+}
+
+static int print_json(const struct seep_gathering *gathering,
+                      const struct arguments *arguments)
+{
+    struct seep_json_options json = {
+        .site_limit = arguments->site_limit,
+        .site_id = arguments->text.site_id,
+    };
+
+    return seep_view_json_reports(
+        stdout, (const struct seep_report *const *)gathering->reports,
+        gathering->count, gathering->refused_count, &json);
+}
+
+int seep_cmd_report(int argc, char **argv)
+{
+    struct arguments arguments = {.report.symbols = true};
+    struct seep_gathering gathering;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        int code = take_option(option, &arguments);
+        if (code != 0) {
+            return code;
+        }
+    }
+    if (arguments.help) {
+        fputs(help, stdout);
+        return SEEP_EXIT_FINE;
+    }
+    if (optind == argc) {
+        return seep_say_usage("report", "report", "no recording was named");
+    }
+    set_limits(&arguments);
+    seep_gather(argv + optind, (size_t)(argc - optind), &arguments.report,
+                &gathering);
+    int code = seep_gather_exit(&gathering);
+    if (!arguments.json) {
+        print_text(&gathering, &arguments);
+    } else if (print_json(&gathering, &arguments) < 0) {
+        code = SEEP_EXIT_FAILED;
+    }
+    seep_gather_close(&gathering);
+    return code;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * seep VERB ...: find the verb and hand over.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "clean.h"
+#include "say.h"
+#include "verbs.h"
+
+static const struct {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+#define VERB_ENTRY(name, summary) {#name, summary, seep_cmd_##name},
+    SEEP_VERBS(VERB_ENTRY)
+#undef VERB_ENTRY
+};
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+static void print_help(FILE *file)
+{
+    fputs("seep finds slow memory leaks: where memory grows, how fast, and\n"
+          "whether it is a leak.\n\n"
+          "usage: seep VERB [OPTIONS] [ARGUMENTS]\n\n",
+          file);
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        fprintf(file, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+    }
+    fputs("\n`seep VERB -h` tells the options of a verb; man seep has it all.\n"
+          "To begin: seep run -- python3 serve.py\n",
+          file);
+}
+
+static int refuse(const char *word)
+{
+    const char *nearest = seep_verbs_nearest(word);
+    char remedy[96];
+
+    if (nearest == NULL) {
+        seep_say(word, "is no verb of seep", "`seep --help` lists them");
+    } else {
+        snprintf(remedy, sizeof(remedy), "did you mean `seep %s`?", nearest);
+        seep_say(word, "is no verb of seep", remedy);
+    }
+    return SEEP_EXIT_USAGE;
+}
+
+static int finish(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        seep_say("stdout", "could not be written",
+                 "look at the disk or the pipe that it goes to");
+        return code == SEEP_EXIT_FINE ? SEEP_EXIT_FAILED : code;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    seep_clean_init();
+    if (argc < 2) {
+        print_help(stderr);
+        return SEEP_EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+        strcmp(word, "help") == 0) {
+        print_help(stdout);
+        return finish(SEEP_EXIT_FINE);
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        puts("seep " SEEP_VERSION);
+        return finish(SEEP_EXIT_FINE);
+    }
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(word, verbs[i].name) == 0) {
+            argv[1] = argv[0]; /* getopt names the program, not the verb */
+            return finish(verbs[i].run(argc - 1, argv + 1));
+        }
+    }
+    return refuse(word);
+}

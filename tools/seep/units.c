@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Numbers for people. Invariant: what is printed rounds once, and the unit is
+ * chosen after rounding, so that 1023.99 KiB is "1 MiB", never "1024 KiB".
+ */
+#include "units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* the widest is a double's 2^1023 in EiB, cut: no such size exists */
+#define NUMBER_BYTES 24
+
+static const char *const unit_names[] = {"B",   "KiB", "MiB", "GiB",
+                                         "TiB", "PiB", "EiB"};
+#define UNIT_COUNT (sizeof(unit_names) / sizeof(unit_names[0]))
+
+static size_t unit_of(double bytes)
+{
+    double value = fabs(bytes);
+    size_t unit = 0;
+
+    while (unit + 1 < UNIT_COUNT && value >= 1023.95) {
+        value /= 1024;
+        unit++;
+    }
+    return unit;
+}
+
+static int decimals_of(double value, size_t unit)
+{
+    return unit == 0 || fabs(value) >= 99.95 ? 0 : 1;
+}
+
+/* "14" and not "14.0": a size is exact enough without, a rate keeps it. */
+static void drop_zero(char *text)
+{
+    size_t length = strlen(text);
+
+    if (length > 2 && strcmp(text + length - 2, ".0") == 0) {
+        text[length - 2] = '\0';
+    }
+}
+
+static void put_number(double value, size_t unit, bool sign, char *text)
+{
+    double scaled = ldexp(value, -10 * (int)unit);
+    int decimals = decimals_of(scaled, unit);
+    double floor_value = decimals == 1 ? 0.05 : 0.5;
+
+    if (fabs(scaled) < floor_value) {
+        scaled = 0; /* neither "-0" nor "+0" */
+        sign = false;
+    }
+    snprintf(text, NUMBER_BYTES, sign ? "%+.*f" : "%.*f", decimals, scaled);
+}
+
+static const char *unknown(char *text)
+{
+    return strcpy(text, "?");
+}
+
+const char *seep_units_bytes(double bytes, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    char number[NUMBER_BYTES];
+    size_t unit = unit_of(bytes);
+
+    if (!isfinite(bytes)) {
+        return unknown(text);
+    }
+    put_number(bytes, unit, false, number);
+    drop_zero(number);
+    snprintf(text, SEEP_UNITS_TEXT_BYTES, "%s %s", number, unit_names[unit]);
+    return text;
+}
+
+const char *seep_units_change(double bytes, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    char number[NUMBER_BYTES];
+    size_t unit = unit_of(bytes);
+
+    if (!isfinite(bytes)) {
+        return unknown(text);
+    }
+    put_number(bytes, unit, true, number);
+    snprintf(text, SEEP_UNITS_TEXT_BYTES, "%s %s", number, unit_names[unit]);
+    return text;
+}
+
+const char *seep_units_rate(double bytes_per_s,
+                            char text[SEEP_UNITS_TEXT_BYTES])
+{
+    seep_units_change(bytes_per_s * 60, text);
+    if (isfinite(bytes_per_s)) {
+        strcat(text, "/min");
+    }
+    return text;
+}
+
+const char *seep_units_interval(const struct seep_interval *interval,
+                                double scale, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    char number[NUMBER_BYTES];
+    char error[NUMBER_BYTES];
+    double estimate = interval->estimate * scale;
+    double half = (interval->high - interval->low) / 2 * scale;
+    size_t unit = unit_of(fmax(fabs(estimate), half));
+
+    if (!isfinite(estimate)) {
+        return unknown(text);
+    }
+    if (!isfinite(half)) { /* an open bound: no symmetric error exists */
+        return seep_units_change(estimate, text);
+    }
+    put_number(estimate, unit, true, number);
+    put_number(half, unit, false, error);
+    snprintf(text, SEEP_UNITS_TEXT_BYTES, "%s ±%s %s", number, error,
+             unit_names[unit]);
+    return text;
+}
+
+const char *seep_units_bounds(const struct seep_interval *interval,
+                              double scale, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    char low[NUMBER_BYTES];
+    char high[NUMBER_BYTES];
+    size_t unit = unit_of(interval->estimate * scale);
+
+    if (!isfinite(interval->low) && !isfinite(interval->high)) {
+        return strcpy(text, "no bound known");
+    }
+    put_number(interval->low * scale, unit, false, low);
+    put_number(interval->high * scale, unit, false, high);
+    if (!isfinite(interval->low)) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "at most %s", high);
+    } else if (!isfinite(interval->high)) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "at least %s", low);
+    } else {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%s to %s", low, high);
+    }
+    return text;
+}
+
+const char *seep_units_duration(double seconds,
+                                char text[SEEP_UNITS_TEXT_BYTES])
+{
+    if (!isfinite(seconds) || seconds < 0 || seconds > 1e12) {
+        return unknown(text);
+    }
+    if (seconds < 0.9995) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%.0f ms", seconds * 1000);
+        return text;
+    }
+    if (seconds < 59.95) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%.1f s", seconds);
+        return text;
+    }
+    uint64_t whole = (uint64_t)(seconds + 0.5);
+    unsigned long long minutes = whole / 60;
+    if (minutes < 60) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%llu min %02u s", minutes,
+                 (unsigned)(whole % 60));
+    } else if (minutes < 24 * 60) {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%llu h %02u min", minutes / 60,
+                 (unsigned)(minutes % 60));
+    } else {
+        snprintf(text, SEEP_UNITS_TEXT_BYTES, "%llu d %02u h",
+                 minutes / (24ULL * 60), (unsigned)(minutes / 60 % 24));
+    }
+    return text;
+}
+
+const char *seep_units_count(double count, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    char digits[32];
+    size_t out = 0;
+
+    if (!isfinite(count) || fabs(count) > 1e18) {
+        return unknown(text);
+    }
+    size_t length = (size_t)snprintf(digits, sizeof(digits), "%.0f",
+                                     fabs(count) < 0.5 ? 0.0 : count);
+    for (size_t i = 0; i < length; i++) {
+        bool first = i == 0 || (i == 1 && digits[0] == '-');
+        if (!first && (length - i) % 3 == 0) {
+            text[out++] = ',';
+        }
+        text[out++] = digits[i];
+    }
+    text[out] = '\0';
+    return text;
+}
+
+const char *seep_units_share(double share, char text[SEEP_UNITS_TEXT_BYTES])
+{
+    double percent = share * 100;
+
+    if (!isfinite(percent)) {
+        return unknown(text);
+    }
+    if (percent > 0 && percent < 0.1) {
+        return strcpy(text, "< 0.1 %");
+    }
+    snprintf(text, SEEP_UNITS_TEXT_BYTES,
+             percent == 0 || percent >= 9.95 ? "%.0f %%" : "%.1f %%", percent);
+    return text;
+}
+
+static int suffix_factor(const char *suffix, double *ret_factor)
+{
+    static const char letters[] = "KMGTPE";
+    if (*suffix == '\0' || strcasecmp(suffix, "B") == 0) {
+        *ret_factor = 1;
+        return 0;
+    }
+    const char *letter = strchr(letters, toupper((unsigned char)*suffix));
+    if (letter == NULL) {
+        return -EINVAL;
+    }
+    double power = (double)(letter - letters + 1);
+    if (suffix[1] == '\0' || strcasecmp(suffix + 1, "iB") == 0) {
+        *ret_factor = pow(1024, power);
+    } else if (strcasecmp(suffix + 1, "B") == 0) {
+        *ret_factor = pow(1000, power);
+    } else {
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int seep_units_parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+    /* strtod alone would also take "0x10", "inf", "nan" and a sign */
+    size_t digits = strspn(text, "0123456789.");
+    char *end;
+    double factor;
+
+    if (digits == 0 || digits > 30 || tolower((unsigned char)text[1]) == 'x') {
+        return -EINVAL;
+    }
+    double number = strtod(text, &end);
+    if (end != text + digits) {
+        return -EINVAL;
+    }
+    end += strspn(end, " \t");
+    int error = suffix_factor(end, &factor);
+    if (error < 0) {
+        return error;
+    }
+    if (number * factor >= 0x1p63) {
+        return -ERANGE;
+    }
+    *ret_bytes = (uint64_t)(number * factor + 0.5);
+    return 0;
+}

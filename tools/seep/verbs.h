@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The verbs. Each cmd_<verb>.c has its options, its help and its work; a new
+ * verb is one file and one line here.
+ */
+#ifndef SEEP_TOOL_VERBS_H
+#define SEEP_TOOL_VERBS_H
+
+/** X(name, "summary") */
+#define SEEP_VERBS(X)                                          \
+    X(run, "run a command under seep and report when it ends") \
+    X(report, "what grew, where, is it a leak, and now what")  \
+    X(info, "what a recording holds, its losses, its cost")    \
+    X(env, "print the variables to put into a container")
+
+/** @argv[0] is the verb; @return the exit code. */
+#define SEEP_VERB_DECLARE(name, summary) \
+    int seep_cmd_##name(int argc, char **argv);
+SEEP_VERBS(SEEP_VERB_DECLARE)
+#undef SEEP_VERB_DECLARE
+
+/** The verb nearest to @word, or NULL if none is near. */
+const char *seep_verbs_nearest(const char *word);
+
+#endif

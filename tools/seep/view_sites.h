@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The call sites of a report as text: one line each, or whole stacks.
+ */
+#ifndef SEEP_TOOL_VIEW_SITES_H
+#define SEEP_TOOL_VIEW_SITES_H
+
+#include "view_text.h"
+
+/** How loud a class is. */
+enum seep_ink seep_view_sites_ink(enum seep_class class);
+
+void seep_view_sites_table(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options);
+
+void seep_view_sites_stacks(struct seep_page *page,
+                            const struct seep_report *report,
+                            const struct seep_text_options *options);
+
+/** Is @site one that the options ask for, apart from their number? */
+bool seep_view_sites_wanted(const struct seep_report_site *site,
+                            const char *site_id);
+
+#endif

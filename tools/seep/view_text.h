@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A report for a person: the answer, the evidence, the next thing to try.
+ */
+#ifndef SEEP_TOOL_VIEW_TEXT_H
+#define SEEP_TOOL_VIEW_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "page.h"
+#include "reader/report.h"
+
+#define SEEP_TEXT_SITES_DEFAULT 10
+
+struct seep_text_options {
+    size_t site_limit;   /* rows of the table; 0: all */
+    bool stacks;         /* whole stacks below the table */
+    const char *site_id; /* only this site; NULL: all. A beginning will do */
+};
+
+/** One process. */
+void seep_view_text_report(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options);
+
+/** Several in one line: how many of what class, and which is the worst. */
+void seep_view_text_summary(struct seep_page *page,
+                            const struct seep_report *const *reports,
+                            size_t count);
+
+/** What a recording holds, for `seep info`. */
+void seep_view_text_info(struct seep_page *page,
+                         const struct seep_report *report);
+
+#endif

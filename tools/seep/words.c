@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Words for what a report says. Invariant: an enum value that the recording
+ * made up gets a word too.
+ */
+#include "words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "units.h"
+
+#define LOOKUP(names, value)                                               \
+    ((size_t)(value) < sizeof(names) / sizeof((names)[0]) ? (names)[value] \
+                                                          : "unknown")
+
+const char *seep_words_state_name(enum seep_process_state state)
+{
+    static const char *const names[] = {
+        [SEEP_STATE_RUNNING] = "running", [SEEP_STATE_EXITED] = "exited",
+        [SEEP_STATE_KILLED] = "killed",   [SEEP_STATE_GONE] = "gone",
+        [SEEP_STATE_UNKNOWN] = "unknown",
+    };
+
+    return LOOKUP(names, state);
+}
+
+void seep_words_state(const struct seep_report *report, char *text, size_t size)
+{
+    if (report->has_status && WIFSIGNALED(report->status)) {
+        snprintf(text, size, "killed by signal %d", WTERMSIG(report->status));
+    } else if (report->has_status && WIFEXITED(report->status)) {
+        snprintf(text, size, "exited with status %d",
+                 WEXITSTATUS(report->status));
+    } else {
+        static const char *const words[] = {
+            [SEEP_STATE_RUNNING] = "still running",
+            [SEEP_STATE_EXITED] = "exited",
+            [SEEP_STATE_KILLED] = "killed",
+            [SEEP_STATE_GONE] = "gone: killed, or left by _exit",
+            [SEEP_STATE_UNKNOWN] = "recorded elsewhere, maybe still running",
+        };
+        snprintf(text, size, "%s", LOOKUP(words, report->state));
+    }
+}
+
+const char *seep_words_mode_name(const struct seep_report *report)
+{
+    return report->sample_bytes <= 1 ? "exact" : "sampled";
+}
+
+void seep_words_mode(const struct seep_report *report, char *text, size_t size)
+{
+    char mean[SEEP_UNITS_TEXT_BYTES];
+
+    if (report->exact) {
+        snprintf(text, size, "exact");
+    } else if (report->sample_bytes <= 1) {
+        snprintf(text, size, "exact but for the losses below");
+    } else {
+        snprintf(text, size, "%ssampled every %s",
+                 report->began_exact ? "began exact, now " : "",
+                 seep_units_bytes((double)report->sample_bytes, mean));
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL || slash[1] == '\0' ? path : slash + 1;
+}
+
+char *seep_words_command(const struct seep_report *report)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (report->argument_count == 0) {
+        fputs(base_name(report->executable), file);
+    }
+    for (size_t i = 0; i < report->argument_count; i++) {
+        const char *word = report->arguments[i];
+        fprintf(file, "%s%s", i == 0 ? "" : " ",
+                i == 0 ? base_name(word) : word);
+    }
+    fclose(file);
+    return text;
+}
+
+/* The name without what its arguments add: "std::vector::push_back". */
+static char *short_function(const char *function)
+{
+    size_t length = strcspn(function, "(");
+    char *text = malloc(length + 1);
+    size_t out = 0;
+    size_t depth = 0;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < length; i++) {
+        char c = function[i];
+        if (c == '<') {
+            depth++;
+        } else if (c == '>' && depth > 0) {
+            depth--;
+        } else if (depth == 0) {
+            text[out++] = c;
+        }
+    }
+    text[out] = '\0';
+    if (out > 0) {
+        return text;
+    }
+    free(text); /* "(anonymous namespace)::f" and "operator<" */
+    return strdup(function);
+}
+
+char *seep_words_frame(const struct seep_report_frame *frame)
+{
+    char *text;
+
+    if (*frame->function != '\0') {
+        return short_function(frame->function);
+    }
+    if (*frame->module != '\0') {
+        const char *name = base_name(frame->module);
+        const char *end = strstr(name, ".so");
+        return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
+    }
+    if (asprintf(&text, "0x%llx", (unsigned long long)frame->offset) < 0) {
+        return NULL;
+    }
+    return text;
+}
+
+char *seep_words_frame_long(const struct seep_report_frame *frame)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (*frame->function != '\0') {
+        fputs(frame->function, file);
+    }
+    if (*frame->file != '\0') {
+        fprintf(file, "%s%s", *frame->function == '\0' ? "" : "  ",
+                frame->file);
+        if (frame->line > 0) {
+            fprintf(file, ":%u", frame->line);
+        }
+    }
+    if (frame->inlined) {
+        fputs("  (inlined)", file);
+    } else if (*frame->module != '\0') {
+        fprintf(file, "%s(%s+0x%llx)", ftell(file) > 0 ? "  " : "",
+                base_name(frame->module), (unsigned long long)frame->offset);
+    } else if (!frame->python) {
+        fprintf(file, "%s0x%llx", ftell(file) > 0 ? "  " : "",
+                (unsigned long long)frame->offset);
+    }
+    fclose(file);
+    return text;
+}
+
+const char *seep_words_space(enum seep_space space)
+{
+    static const char *const names[] = {
+#define SPACE_NAME(symbol, value, name) [value] = (name),
+        SEEP_SPACES(SPACE_NAME)
+#undef SPACE_NAME
+    };
+
+    return LOOKUP(names, space);
+}
+
+const char *seep_words_unwinder(enum seep_unwinder unwinder)
+{
+    static const char *const names[] = {
+        [SEEP_UNWINDER_EH_FRAME] = "eh_frame",
+        [SEEP_UNWINDER_LIBUNWIND] = "libunwind",
+    };
+
+    return LOOKUP(names, unwinder);
+}
+
+const char *seep_words_cut(enum seep_cut cut)
+{
+    static const char *const names[] = {
+#define CUT_WORDS(symbol, value, words) [value] = (words),
+        SEEP_CUTS(CUT_WORDS)
+#undef CUT_WORDS
+    };
+
+    return LOOKUP(names, cut);
+}
+
+const char *seep_words_inert(enum seep_inert_reason reason)
+{
+    static const char *const names[] = {
+#define INERT_WORDS(symbol, value, words) [value] = (words),
+        SEEP_INERT_REASONS(INERT_WORDS)
+#undef INERT_WORDS
+    };
+
+    return LOOKUP(names, reason);
+}
+
+uint64_t seep_words_counter(const struct seep_report *report, unsigned counter)
+{
+    return counter < report->counter_count ? report->counters[counter].value
+                                           : 0;
+}
+
+uint64_t seep_words_lost_events(const struct seep_report *report)
+{
+    static const enum seep_counter lost[] = {
+        SEEP_COUNT_DROPPED_ALLOCS, SEEP_COUNT_DROPPED_FREES,
+        SEEP_COUNT_NESTED,         SEEP_COUNT_TORN,
+        SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_RESTORE_LOST,
+        SEEP_COUNT_START_MISSED,
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+        sum += seep_words_counter(report, lost[i]);
+    }
+    return sum;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Words that every view uses for the same thing. What is taken from a
+ * recording is not cleaned here: the page and the JSON writer do that.
+ */
+#ifndef SEEP_TOOL_WORDS_H
+#define SEEP_TOOL_WORDS_H
+
+#include <stddef.h>
+
+#include "reader/report.h"
+
+/** Name of a state as JSON has it: running, exited, killed, gone, unknown. */
+const char *seep_words_state_name(enum seep_process_state state);
+
+/** "killed by signal 9", "exited with status 3", "still running". */
+void seep_words_state(const struct seep_report *report, char *text,
+                      size_t size);
+
+/** "exact", "sampled every 512 KiB", "began exact, now sampled every ..". */
+void seep_words_mode(const struct seep_report *report, char *text, size_t size);
+
+/** Name of a mode as JSON has it: exact or sampled. */
+const char *seep_words_mode_name(const struct seep_report *report);
+
+/** "python3 serve.py": the command line, its program without the folder. */
+char *seep_words_command(const struct seep_report *report);
+
+/** A frame in a few characters: "json.loads", "libpython3.11". */
+char *seep_words_frame(const struct seep_report_frame *frame);
+
+/** A frame in full: "function  file:line  (module+0x12)". */
+char *seep_words_frame_long(const struct seep_report_frame *frame);
+
+const char *seep_words_space(enum seep_space space);
+const char *seep_words_unwinder(enum seep_unwinder unwinder);
+const char *seep_words_cut(enum seep_cut cut);
+const char *seep_words_inert(enum seep_inert_reason reason);
+
+/** Value of a counter by its number, 0 if the report has none such. */
+uint64_t seep_words_counter(const struct seep_report *report, unsigned counter);
+
+/** Sum of the counters of events that are missing from the figures. */
+uint64_t seep_words_lost_events(const struct seep_report *report);
+
+#endif
