@@ -9,18 +9,15 @@
 #include "reader/symbolise.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "reader/demangle.h"
 #include "reader/perf_map.h"
 #include "reader/symbolise_dwarf.h"
 #include "reader/symbolise_elf.h"
 #include "reader/symbolise_file.h"
+#include "reader/symbolise_frames.h"
 #include "reader/symbolise_strings.h"
 
 enum module_state { MODULE_UNSEEN, MODULE_OPEN, MODULE_WITHOUT_NAMES };
@@ -174,126 +171,6 @@ static struct module *get_module(struct seep_symboliser *symboliser,
     return module->state == MODULE_OPEN ? module : NULL;
 }
 
-static int name_file(struct seep_symboliser *symboliser,
-                     const struct seep_symbolise_place *place,
-                     const char **ret_file)
-{
-    char path[PATH_MAX];
-    const char *file = place->file != NULL ? place->file : "";
-    int used = 0;
-
-    *ret_file = "";
-    if (file[0] != '\0' && file[0] != '/' && place->folder != NULL) {
-        used = snprintf(path, sizeof(path), "%s/%s", place->folder, file);
-    } else {
-        used = snprintf(path, sizeof(path), "%s", file);
-    }
-    if (used <= 0 || (size_t)used >= sizeof(path)) {
-        return 0;
-    }
-    *ret_file = copy_text(symboliser, path);
-    return *ret_file != NULL ? 0 : -ENOMEM;
-}
-
-static int name_function(struct seep_symboliser *symboliser, const char *symbol,
-                         const char **ret_function)
-{
-    *ret_function = "";
-    if (symbol == NULL) {
-        return 0;
-    }
-    *ret_function =
-        seep_symbolise_strings_function(&symboliser->strings, symbol);
-    return *ret_function != NULL ? 0 : -ENOMEM;
-}
-
-static bool is_mangled(const char *symbol)
-{
-    return symbol != NULL && symbol[0] == '_' &&
-           (symbol[1] == 'Z' || symbol[1] == 'R');
-}
-
-/*
- * DWARF also has what an assembler name was changed to, which no one would
- * look for: only a mangled name says more than the source's own.
- */
-static const char *choose_name(const struct seep_symbolise_place *place)
-{
-    return is_mangled(place->symbol) || place->name == NULL ? place->symbol
-                                                            : place->name;
-}
-
-/*
- * Is the symbol table's name better than DWARF's? It is where DWARF has lost
- * the class (-g1), and where libc exports under a plain name, strdup, what it
- * calls __strdup itself. Otherwise DWARF's, for a symbol may be a local part.
- */
-static bool is_better(const char *symbol, const char *name)
-{
-    return name == NULL || (is_mangled(symbol) && !is_mangled(name)) ||
-           (name[0] == '_' && symbol[0] != '_');
-}
-
-/*
- * The function that stands in the machine code. "name+0x40" is not inside
- * name: it is the nearest symbol that a stripped file still has.
- */
-static int name_outermost(struct seep_symboliser *symboliser,
-                          const struct module *module, uint64_t offset,
-                          const struct seep_symbolise_place *place,
-                          const char **ret_function)
-{
-    char text[SEEP_DEMANGLE_TEXT_MAX + 32];
-    uint64_t distance_bytes = 0;
-    const char *name = choose_name(place);
-    const char *symbol =
-        seep_symbolise_elf_find(&module->elf, offset, &distance_bytes);
-
-    if (symbol != NULL && distance_bytes == 0 && is_better(symbol, name)) {
-        name = symbol;
-    }
-    if (name != NULL || symbol == NULL) {
-        return name_function(symboliser, name, ret_function);
-    }
-    if (name_function(symboliser, symbol, &symbol) != 0) {
-        return -ENOMEM;
-    }
-    snprintf(text, sizeof(text), "%s+0x%" PRIx64, symbol, distance_bytes);
-    *ret_function = copy_text(symboliser, text);
-    return *ret_function != NULL ? 0 : -ENOMEM;
-}
-
-static int make_frames(struct seep_symboliser *symboliser,
-                       const struct module *module, uint64_t offset,
-                       const struct seep_symbolise_place *places, size_t count,
-                       struct answer *answer)
-{
-    struct seep_symbol_frame *frames = seep_symbolise_strings_allocate(
-        &symboliser->strings, count * sizeof(*frames));
-    int result = frames != NULL ? 0 : -ENOMEM;
-
-    for (size_t i = 0; i < count && result == 0; i++) {
-        const struct seep_symbolise_place *place = &places[i];
-
-        frames[i].inlined = i + 1 < count;
-        frames[i].line = place->line;
-        result = name_file(symboliser, place, &frames[i].file);
-        if (result != 0) {
-            break;
-        }
-        if (i + 1 == count) {
-            result = name_outermost(symboliser, module, offset, place,
-                                    &frames[i].function);
-        } else {
-            result = name_function(symboliser, choose_name(place),
-                                   &frames[i].function);
-        }
-    }
-    answer->frames = frames;
-    answer->frame_count = count;
-    return result;
-}
-
 static int resolve_in_module(struct seep_symboliser *symboliser,
                              struct module *module, struct answer *answer)
 {
@@ -309,9 +186,12 @@ static int resolve_in_module(struct seep_symboliser *symboliser,
         places[0] = (struct seep_symbolise_place){0};
         count = 1;
     }
-    return result != 0 ? result
-                       : make_frames(symboliser, module, answer->offset, places,
-                                     count, answer);
+    answer->frame_count = count;
+    return result != 0
+               ? result
+               : seep_symbolise_frames_make(&symboliser->strings, &module->elf,
+                                            answer->offset, places, count,
+                                            &answer->frames);
 }
 
 static int resolve_in_map(struct seep_symboliser *symboliser,
@@ -330,7 +210,9 @@ static int resolve_in_map(struct seep_symboliser *symboliser,
     }
     *frame = unknown_frame;
     answer->frames = frame;
-    return name_function(symboliser, name, &frame->function);
+    frame->function =
+        seep_symbolise_strings_function(&symboliser->strings, name);
+    return frame->function != NULL ? 0 : -ENOMEM;
 }
 
 static int resolve(struct seep_symboliser *symboliser, struct answer *answer)

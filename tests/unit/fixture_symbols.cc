@@ -64,7 +64,7 @@ VISIBLE int fixture_chain(callback call)
 namespace
 {
 #line 600 "fixture_lines.cc"
-[[gnu::noinline, gnu::noclone]] int hidden(callback call)
+[[gnu::noinline]] int hidden(callback call)
 {
     call();
     return sink;
