@@ -27,6 +27,7 @@ LIBRARIES = [
     # No output, no libm: neither may run inside malloc.
     (r'(stdio|math|syslog)\.h', {'src/reader', 'tools'}),
 ]
+GENERATED = {'seep_version.h'}
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 
 
@@ -44,6 +45,8 @@ def fault_of(root, path, own, quoted, angled):
         return None
     name = quoted or angled
     top = name.split('/')[0]
+    if name in GENERATED:
+        return None
     if '/' not in name:
         beside = os.path.join(root, os.path.dirname(path), name)
         return None if os.path.exists(beside) else (

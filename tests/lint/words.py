@@ -9,7 +9,7 @@ import re
 import tree
 
 WORDS = [
-    (r'/(?:work|root|home)/', 'a path of one machine'),
+    (r'/(?:work|root)/', 'a path of one machine'),
     (r'\b[\w.-]*(?:artifactory|pypi|npmjs|nodesource|snapshot\.debian)\.'
      r'(?:org|com|net|io)\b', 'a registry host'),
     (r'\b(?:TO' r'DO|FIX' r'ME|X' r'XX)\b', 'a loose end'),
