@@ -171,12 +171,11 @@ enum seep_inert_reason {
       "mappings made by the allocator for itself")                            \
     X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                       \
       "bytes of mappings made by the allocator for itself")                   \
-    X(FORKS, "forks", FACT, "processes forked from the recorded one")         \
     X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
     X(RESTRICTED, "restricted", FACT,                                         \
       "the process restricted its system calls: no more process samples")     \
-    X(STACKS_CAPTURED, "stacks_captured", FACT, "stacks captured")            \
-    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames captured")            \
+    X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")            \
+    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames of the distinct stacks")            \
     X(EVENTS, "events", COST, "events pushed")                                \
     X(FOLDS, "folds", COST, "batches folded")                                 \
     X(WAITS, "waits", COST, "times a full ring was waited for")               \

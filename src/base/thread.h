@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * What seep keeps of a thread: one initial-exec TLS object of 64 bytes.
+ *
+ * Invariant: nothing else of seep is thread-local. What a thread holds (a
+ * claimed slot, a shard, a site) is noted here before it is taken, so that a
+ * thread whose hook was abandoned by a jump can find and release it.
+ */
+#ifndef SEEP_BASE_THREAD_H
+#define SEEP_BASE_THREAD_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct seep_thread {
+    int64_t countdown_bytes; /* until the next sample; <= 0: slow path */
+    uint64_t random;         /* xorshift state; 0: not seeded yet */
+    uintptr_t hook_frame;    /* frame of the hook under way; 0: outside */
+    uintptr_t stack_low;     /* bounds of the own stack; 0: not known yet */
+    uintptr_t stack_high;
+    /* ring position << 24 | shard + 1; 0: no slot is being claimed */
+    _Atomic uint64_t claim;
+    _Atomic uint32_t held_site;  /* index + 1 */
+    _Atomic uint32_t held_shard; /* index + 1 */
+    uint32_t id;                 /* kernel's thread id; 0: not asked yet */
+    uint16_t sample_log2;        /* under which countdown_bytes was drawn */
+    uint16_t serving;            /* dl_iterate_phdr is answered by us */
+};
+
+static_assert(sizeof(struct seep_thread) <= 64, "static TLS is scarce");
+
+extern __thread struct seep_thread seep_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loaded objects that go, and processes that restrict themselves.
+ *
+ * Invariant: all of these are forwarded unchanged; what is noted is noted
+ * before the thing happens, so that we are never late.
+ */
+#include <link.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "capture/objects.h"
+#include "preload/hooks.h"
+#include "preload/real.h"
+#include "preload/restrict.h"
+#include "preload/track.h"
+
+int dlclose(void *handle)
+{
+    int result;
+
+    if (seep_real.dlclose == NULL && !seep_real_resolve()) {
+        return -1;
+    }
+    seep_track_count(SEEP_COUNT_UNLOADS, 1);
+    seep_objects_unload_begin();
+    result = seep_real.dlclose(handle);
+    seep_objects_unload_end();
+    return result;
+}
+
+int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *),
+                    void *data)
+{
+    if (seep_objects_serves_this_thread()) {
+        return seep_objects_iterate(callback, data);
+    }
+    if (seep_real.dl_iterate_phdr == NULL && !seep_real_resolve()) {
+        return 0;
+    }
+    return seep_real.dl_iterate_phdr(callback, data);
+}
+
+int prctl(int option, ...)
+{
+    unsigned long argument[4];
+    va_list arguments;
+
+    va_start(arguments, option);
+    for (int i = 0; i < 4; i++) {
+        argument[i] = va_arg(arguments, unsigned long);
+    }
+    va_end(arguments);
+    if (option == PR_SET_SECCOMP) {
+        seep_track_restrict();
+    }
+    if (seep_real.prctl == NULL && !seep_real_resolve()) {
+        return -1;
+    }
+    return seep_real.prctl(option, argument[0], argument[1], argument[2],
+                           argument[3]);
+}
+
+long (*seep_restrict_syscall(long number))(long, ...)
+{
+    if (number == SYS_seccomp) {
+        seep_track_restrict();
+    }
+    if (seep_real.syscall == NULL) {
+        seep_real_resolve();
+    }
+    return seep_real.syscall;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Who this process is: asked by every recorded event, and written into the
+ * head of its recording.
+ *
+ * Invariant: in the child of a fork, also of a raw clone(), is_ours() is false
+ * from its first instruction until it has adopted its own identity: the answer
+ * lies in a page that the kernel wipes.
+ */
+#ifndef SEEP_PRELOAD_IDENTITY_H
+#define SEEP_PRELOAD_IDENTITY_H
+
+#include <stdbool.h>
+
+#include "seep/recording.h"
+
+/** From the constructor. @return 0 or negative errno */
+int seep_identity_init(void);
+
+/** Is this the process that the recording in memory is of? */
+bool seep_identity_is_ours(void);
+
+/** A forked child becomes a process of its own. */
+void seep_identity_adopt(void);
+
+/** Path of the program, "" if it cannot be known. */
+const char *seep_identity_executable(void);
+
+/** Path of the object that defines malloc. */
+void seep_identity_set_allocator(const char *path);
+
+/** Create this process's recording. @return 0 or negative errno */
+int seep_identity_create(void **ret_mapping);
+
+/** Create one that only says why nothing is recorded. */
+void seep_identity_create_inert(enum seep_inert_reason reason);
+
+#endif

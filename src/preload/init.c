@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The beginning and the end: one constructor, one destructor.
+ *
+ * Invariant: what can fail or allocate is done here, before the program's
+ * main; whatever fails leaves the process as it would be without us. The
+ * destructor stores one flag.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/text.h"
+#include "capture/native.h"
+#include "capture/objects.h"
+#include "preload/identity.h"
+#include "preload/maps.h"
+#include "preload/new.h"
+#include "preload/options.h"
+#include "preload/real.h"
+#include "preload/track.h"
+
+/* Sanitizers and valgrind replace malloc too, and know every byte of it. */
+static enum seep_inert_reason find_reason(char *const *environment)
+{
+    static const char *const marks[] = {"__asan_init", "__tsan_init",
+                                        "__msan_init", "__hwasan_init"};
+    bool sanitized = false;
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        sanitized = sanitized || dlsym(RTLD_DEFAULT, marks[i]) != NULL;
+    }
+    dlerror();
+    if (sanitized) {
+        return SEEP_INERT_SANITIZER;
+    }
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, "LD_PRELOAD=", 11) == 0 &&
+            strstr(*environment, "vgpreload") != NULL) {
+            return SEEP_INERT_VALGRIND;
+        }
+    }
+    return seep_real_is_in_front() ? SEEP_INERT_NONE : SEEP_INERT_OWN_MALLOC;
+}
+
+static void describe_allocator(void)
+{
+    const void *start;
+    const void *end;
+    const char *path;
+
+    seep_real_allocator(&start, &end, &path);
+    seep_maps_init(start, end);
+    seep_identity_set_allocator(path);
+    seep_new_init();
+}
+
+__attribute__((constructor)) static void begin(int argc, char **argv,
+                                               char **environment)
+{
+    enum seep_inert_reason reason;
+
+    (void)argc;
+    (void)argv;
+    if (getauxval(AT_SECURE) != 0 || !seep_real_resolve() ||
+        seep_identity_init() != 0) {
+        seep_track_disarm();
+        return;
+    }
+    seep_options_read(environment,
+                      seep_text_base_name(seep_identity_executable()));
+    reason = find_reason(environment);
+    if (reason != SEEP_INERT_NONE || seep_options.skipped) {
+        seep_track_disarm();
+        if (reason != SEEP_INERT_NONE && seep_options.pattern_given) {
+            seep_identity_create_inert(reason);
+        }
+        return;
+    }
+    describe_allocator();
+    seep_objects_init();
+    seep_native_init(seep_options.unwinder);
+    seep_track_arm();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    seep_track_exit();
+}

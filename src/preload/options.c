@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SEEP_* variables; see options.h. */
+#include "preload/options.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "format/layout.h"
+
+#define DEFAULT_PATTERN "seep.%e.%p.%t.seep"
+#define DEFAULT_SAMPLE_LOG2 19U
+#define SAMPLE_LOG2_MAX 40U
+
+/* In exact mode every process has something to record, also the shells and
+ * launchers that only exec the one that is meant. */
+#define LAUNCHERS                                                              \
+    "sh:dash:bash:zsh:env:nice:ionice:nohup:timeout:setsid:stdbuf:xargs:sudo:" \
+    "numactl:taskset:tini:dumb-init"
+
+struct seep_options seep_options __attribute__((visibility("hidden")));
+
+static const char *find(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, name, length) == 0 &&
+            (*environment)[length] == '=') {
+            return *environment + length + 1;
+        }
+    }
+    return NULL;
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+    struct seep_text text;
+
+    seep_text_init(&text, to, size);
+    seep_text_add(&text, from);
+}
+
+static bool is_in_list(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (*list != '\0') {
+        size_t entry = strcspn(list, ":");
+
+        if (entry == length && length != 0 &&
+            strncmp(list, name, length) == 0) {
+            return true;
+        }
+        list += entry + (list[entry] == ':');
+    }
+    return false;
+}
+
+static unsigned floor_log2(uint64_t value)
+{
+    return value == 0 ? 0 : 63U - (unsigned)__builtin_clzll(value);
+}
+
+static void read_numbers(char *const *environment)
+{
+    const char *sample = find(environment, "SEEP_SAMPLE");
+    const char *size = find(environment, "SEEP_SIZE");
+    uint64_t number;
+
+    seep_options.sample_log2 = DEFAULT_SAMPLE_LOG2;
+    if (sample != NULL && seep_text_parse_size(sample, &number) &&
+        floor_log2(number) <= SAMPLE_LOG2_MAX) {
+        seep_options.sample_log2 = floor_log2(number);
+    }
+    seep_options.size_bytes = seep_options.sample_log2 == 0
+                                  ? SEEP_LAYOUT_EXACT_BYTES
+                                  : SEEP_LAYOUT_DEFAULT_BYTES;
+    if (size != NULL && seep_text_parse_size(size, &number) &&
+        number >= SEEP_LAYOUT_LEAST_BYTES && number <= SEEP_LAYOUT_MOST_BYTES) {
+        seep_options.size_bytes = number;
+    }
+}
+
+void seep_options_read(char *const *environment, const char *base_name)
+{
+    const char *pattern = find(environment, "SEEP_OUT");
+    const char *folder = find(environment, "TMPDIR");
+    const char *labels = find(environment, "SEEP_LABELS");
+    const char *unwinder = find(environment, "SEEP_UNWINDER");
+    const char *any = find(environment, "SEEP_OUT_ANY");
+    const char *skip = find(environment, "SEEP_SKIP");
+    bool given = pattern != NULL && pattern[0] != '\0';
+
+    copy(seep_options.pattern, sizeof(seep_options.pattern),
+         given ? pattern : DEFAULT_PATTERN);
+    seep_options.pattern_given = given;
+    copy(seep_options.fallback_folder, sizeof(seep_options.fallback_folder),
+         folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    copy(seep_options.labels, sizeof(seep_options.labels),
+         labels != NULL ? labels : "");
+    read_numbers(environment);
+    if (unwinder != NULL && seep_text_equal(unwinder, "libunwind")) {
+        seep_options.unwinder = SEEP_UNWINDER_LIBUNWIND;
+    }
+    seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
+    if (skip == NULL) {
+        skip = seep_options.sample_log2 == 0 ? LAUNCHERS : "";
+    }
+    seep_options.skipped = is_in_list(skip, base_name);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SEEP_* of the environment, read once by the constructor.
+ *
+ * Invariant: copied out of the environment, which the program may change. A
+ * value that is none takes its default: a profiler must not stop a server.
+ */
+#ifndef SEEP_PRELOAD_OPTIONS_H
+#define SEEP_PRELOAD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "seep/stack.h"
+
+struct seep_options {
+    char pattern[1024];        /* SEEP_OUT */
+    char fallback_folder[512]; /* TMPDIR, or /tmp */
+    char labels[512];          /* SEEP_LABELS */
+    bool pattern_given;
+    bool skipped;                /* this executable is one of SEEP_SKIP */
+    bool any_filesystem;         /* SEEP_OUT_ANY=1 */
+    unsigned sample_log2;        /* SEEP_SAMPLE; 0: exact */
+    uint64_t size_bytes;         /* SEEP_SIZE */
+    enum seep_unwinder unwinder; /* SEEP_UNWINDER */
+};
+
+extern struct seep_options seep_options __attribute__((visibility("hidden")));
+
+/** Read @environment for the program @base_name. */
+void seep_options_read(char *const *environment, const char *base_name);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * From a hook into the recorder: the fast paths in line, the guard, the
+ * capture, and the beginning of a recording.
+ *
+ * Invariant: a thread is inside seep at most once. An entry from a deeper
+ * frame (a signal handler's) passes through and is counted; an entry from a
+ * shallower one knows that the earlier was abandoned, and cleans up after it.
+ */
+#ifndef SEEP_PRELOAD_TRACK_H
+#define SEEP_PRELOAD_TRACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/thread.h"
+#include "capture/native.h"
+#include "record/filter.h"
+#include "seep/recording.h"
+
+enum seep_track_state {
+    SEEP_TRACK_OFF,      /* before the constructor */
+    SEEP_TRACK_ARMED,    /* a recording begins when there is something */
+    SEEP_TRACK_STARTING, /* one thread is creating it */
+    SEEP_TRACK_ON,
+    SEEP_TRACK_DONE /* nothing will be recorded */
+};
+
+/** True if a block of @size_bytes at @block need not be looked at further. */
+SEEP_INLINE bool seep_track_passes(const void *block, size_t size_bytes)
+{
+    if (seep_unlikely(block == NULL)) {
+        return true;
+    }
+    seep_thread.countdown_bytes -= (int64_t)size_bytes;
+    return seep_thread.countdown_bytes > 0;
+}
+
+/** True if a free of @block need not be looked at further. */
+SEEP_INLINE bool seep_track_ignores(const void *block)
+{
+    return !seep_filter_maybe((uintptr_t)block);
+}
+
+/** After the real call: @block of @size_bytes is the program's. */
+void seep_track_allocated(const struct seep_capture_start *start,
+                          const void *block, size_t size_bytes);
+
+/** Before the real call: @block goes. */
+void seep_track_freed(const void *block);
+
+/** Around a realloc: before it, and after one that failed. */
+struct seep_track_out {
+    bool recorded;
+    uint32_t tick;
+};
+struct seep_track_out seep_track_realloc_out(const void *block);
+void seep_track_realloc_failed(const void *block, struct seep_track_out out);
+
+/** Mappings. @start is NULL for what needs no stack. */
+struct seep_track_out seep_track_range(const struct seep_capture_start *start,
+                                       enum seep_event_kind kind,
+                                       const void *address, size_t size_bytes);
+void seep_track_remap_failed(const void *address, struct seep_track_out out);
+
+/** A mapping that is not recorded, only counted. */
+void seep_track_count(enum seep_counter counter, uint64_t amount);
+
+/** From the constructor: what comes next. */
+void seep_track_arm(void);
+void seep_track_disarm(void);
+
+/** The process restricts itself: no system call of ours from here on. */
+void seep_track_restrict(void);
+bool seep_track_is_restricted(void);
+
+/** At exit: one flag, if this is still the recorded process. */
+void seep_track_exit(void);
+
+#endif

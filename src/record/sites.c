@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Stack depot and site table; see sites.h. */
+#include "record/sites.h"
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/hash.h"
+
+#define PROBE_LIMIT 64U
+#define CACHE_SLOTS 65536U
+#define CACHE_INDEX_BITS 20U
+#define CACHE_INDEX_MASK ((UINT64_C(1) << CACHE_INDEX_BITS) - 1)
+
+/*
+ * Raw addresses -> site. One word an entry, so that it is never read half
+ * written: 44 bits of the hash above the site's index; with the 16 that chose
+ * the entry 60 bits must agree. 0 is empty: site 0 is never cached.
+ */
+static _Atomic uint64_t cache[CACHE_SLOTS];
+
+void seep_sites_forget(void)
+{
+    for (uint32_t i = 0; i < CACHE_SLOTS; i++) {
+        if (atomic_load_explicit(&cache[i], memory_order_relaxed) != 0) {
+            atomic_store_explicit(&cache[i], 0, memory_order_relaxed);
+        }
+    }
+}
+
+/* Claim or find @key in a table of words @stride apart. @return false: full */
+static bool claim_key(_Atomic uint64_t *first, size_t stride, uint32_t mask,
+                      uint64_t key, uint32_t *ret_index, bool *ret_new)
+{
+    for (uint32_t step = 0; step < PROBE_LIMIT; step++) {
+        uint32_t index = ((uint32_t)key + step) & mask;
+        _Atomic uint64_t *word =
+            (_Atomic uint64_t *)(void *)((char *)first + index * stride);
+        /* Relaxed: the key is compared and nothing is read through it. */
+        uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+        if (index == 0) {
+            continue; /* entry 0 means "none" in both tables */
+        }
+        if (seen == 0 &&
+            atomic_compare_exchange_strong_explicit(
+                word, &seen, key, memory_order_relaxed, memory_order_relaxed)) {
+            *ret_index = index;
+            *ret_new = true;
+            return true;
+        }
+        if (seen == key) {
+            *ret_index = index;
+            *ret_new = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void publish_stack(const struct seep_view *view, uint32_t index,
+                          const uint64_t *frames, uint32_t count,
+                          enum seep_cut cut)
+{
+    struct seep_rec_stack *stack = &view->stacks[index];
+    uint64_t first = atomic_fetch_add_explicit(&view->header->frames_used,
+                                               count, memory_order_relaxed);
+
+    atomic_fetch_add_explicit(&view->header->stack_count, 1,
+                              memory_order_relaxed);
+    if (first > view->frame_capacity || count > view->frame_capacity - first) {
+        seep_view_count(view, SEEP_COUNT_STACKS_FULL, 1);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        atomic_store_explicit(&view->frames[first + i], frames[i],
+                              memory_order_relaxed);
+    }
+    stack->cut = cut;
+    stack->first_frame = first;
+    /* Release: the frames and fields above; pairs with the acquire load of
+     * frame_count in reader/snapshot. */
+    atomic_store_explicit(&stack->frame_count, count, memory_order_release);
+}
+
+static uint32_t intern_stack(const struct seep_view *view,
+                             const uint64_t *frames, uint32_t count,
+                             enum seep_cut cut, uint64_t *ret_key)
+{
+    uint64_t key = seep_hash_words(cut, frames, count);
+    uint32_t index = 0;
+    bool is_new = false;
+
+    *ret_key = key;
+    if (!claim_key(&view->stacks[0].key, sizeof(view->stacks[0]),
+                   view->stack_capacity - 1, key, &index, &is_new)) {
+        seep_view_count(view, SEEP_COUNT_STACKS_FULL, 1);
+        return 0;
+    }
+    if (is_new) {
+        publish_stack(view, index, frames, count, cut);
+        seep_view_count(view, SEEP_COUNT_STACKS_CAPTURED, 1);
+        seep_view_count(view, SEEP_COUNT_FRAMES_CAPTURED, count);
+        seep_view_count(view, SEEP_COUNT_CUT_FIRST + (unsigned)cut, 1);
+    }
+    return index;
+}
+
+static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
+                            uint32_t stack, uint64_t stack_key)
+{
+    uint64_t words[2] = {stack_key, space};
+    uint64_t key = seep_hash_words(0, words, 2);
+    uint32_t index = 0;
+    bool is_new = false;
+
+    if (!claim_key(&view->sites[0].key, sizeof(view->sites[0]),
+                   view->site_capacity - 1, key, &index, &is_new)) {
+        seep_view_count(view, SEEP_COUNT_SITES_FULL, 1);
+        return 0;
+    }
+    if (is_new) {
+        view->sites[index].space = space;
+        view->sites[index].stack = stack;
+        /* Release: space and stack; pairs with the acquire load of state in
+         * reader/snapshot. */
+        atomic_store_explicit(&view->sites[index].state, SEEP_PUBLISHED,
+                              memory_order_release);
+        atomic_fetch_add_explicit(&view->header->site_count, 1,
+                                  memory_order_relaxed);
+    }
+    return index;
+}
+
+SEEP_COLD static uint32_t intern(const struct seep_view *view,
+                                 enum seep_space space,
+                                 const struct seep_sites_stack *stack,
+                                 seep_sites_frame frame_of)
+{
+    /* In place: a hook must do with 2 KiB of stack. */
+    uint64_t *frames = stack->addresses;
+    uint64_t stack_key = 0;
+    uint32_t count = (uint32_t)stack->count;
+    uint32_t index;
+
+    for (uint32_t i = 0; i < count; i++) {
+        frames[i] = frame_of(view, frames[i]);
+    }
+    index = intern_stack(view, frames, count, stack->cut, &stack_key);
+    return intern_site(view, space, index, stack_key);
+}
+
+uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
+                           const struct seep_sites_stack *stack,
+                           seep_sites_frame frame_of)
+{
+    uint64_t seed =
+        (uint64_t)space << 48 ^ stack->epoch << 8 ^ (uint64_t)stack->cut;
+    uint64_t hash = SEEP_HASH_SEED ^ seed;
+    uint64_t tag;
+    uint64_t seen;
+    _Atomic uint64_t *entry;
+    uint32_t site;
+
+    for (size_t i = 0; i < stack->count; i++) {
+        hash = seep_hash_add(hash, stack->addresses[i]);
+    }
+    entry = &cache[hash % CACHE_SLOTS];
+    tag = hash & ~CACHE_INDEX_MASK;
+    seen = atomic_load_explicit(entry, memory_order_relaxed);
+    if (seep_likely((seen & ~CACHE_INDEX_MASK) == tag && seen != 0)) {
+        return (uint32_t)(seen & CACHE_INDEX_MASK);
+    }
+    site = intern(view, space, stack, frame_of);
+    if (site != 0) {
+        atomic_store_explicit(entry, tag | site, memory_order_relaxed);
+    }
+    return site;
+}
