@@ -19,8 +19,12 @@ struct seep_thread {
     uintptr_t hook_frame;    /* frame of the hook under way; 0: outside */
     uintptr_t stack_low;     /* bounds of the own stack; 0: not known yet */
     uintptr_t stack_high;
-    /* ring position << 24 | shard + 1; 0: no slot is being claimed */
-    _Atomic uint64_t claim;
+    union {
+        /* ring position << 24 | shard + 1; 0: no slot is being claimed */
+        _Atomic uint64_t claim;
+        /* while .serving, which is before any claim: where a walk stands */
+        uintptr_t served_pc;
+    };
     _Atomic uint32_t held_site;  /* index + 1 */
     _Atomic uint32_t held_shard; /* index + 1 */
     uint32_t id;                 /* kernel's thread id; 0: not asked yet */

@@ -7,6 +7,7 @@
  * real dlclose has just taken and released it.
  */
 #include "capture/objects.h"
+#include "base/thread.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -33,7 +34,6 @@ typedef int find_function(void *, struct found_object *);
 
 static find_function *real_find;
 static _Atomic uint64_t unloads;
-static __thread uintptr_t served_pc;
 
 void seep_objects_init(void)
 {
@@ -138,12 +138,13 @@ void seep_object_map_after_fork(void)
 
 void seep_object_map_serve(uintptr_t pc)
 {
-    served_pc = pc;
+    seep_thread.served_pc = pc;
+    seep_thread.serving = pc != 0;
 }
 
 bool seep_objects_serves_this_thread(void)
 {
-    return served_pc != 0;
+    return seep_thread.serving != 0;
 }
 
 int seep_objects_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *),
@@ -152,7 +153,8 @@ int seep_objects_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *),
     struct seep_elf_image image;
     struct dl_phdr_info info = {0};
 
-    if (!seep_object_map_find(served_pc, &image) || image.headers == NULL) {
+    if (!seep_object_map_find(seep_thread.served_pc, &image) ||
+        image.headers == NULL) {
         return 0;
     }
     info.dlpi_addr = image.bias;

@@ -99,6 +99,7 @@ static struct seep_thread *enter(uintptr_t frame)
             }
             return NULL;
         }
+        thread->serving = 0;
         if (view != NULL && seep_identity_is_ours()) {
             seep_recorder_recover(thread);
         }
