@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/compiler.h"
+#include "base/thread.h"
 #include "capture/object_map.h"
 #include "capture/snapshot.h"
 
