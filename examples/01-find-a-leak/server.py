@@ -11,7 +11,6 @@ lines of it hold memory, and a graph of the process shows only their sum:
 """
 import argparse
 import os
-import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -103,16 +102,11 @@ def main():
     arguments = parser.parse_args()
     server = Server(Model())
 
-    def stop(_signal, _frame):
-        threading.Thread(target=server.shutdown).start()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
     with open(arguments.ready + '.part', 'w', encoding='ascii') as file:
         file.write(f'{os.getpid()} {server.server_port}\n')
     os.rename(arguments.ready + '.part', arguments.ready)
-    server.serve_forever(poll_interval=0.1)
-    server.pool.shutdown(wait=True, cancel_futures=True)
+    # Until SIGTERM, which ends us at once: what is recorded survives that.
+    server.serve_forever()
 
 
 if __name__ == '__main__':

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -36,8 +37,8 @@ def record(folder):
             [sys.executable, os.path.join(FOLDER, 'load.py'), '--port',
              str(port), '--seconds', str(SECONDS)],
             check=True, text=True, stdout=subprocess.PIPE, timeout=100)
-        os.kill(server, 15)
-        assert run.wait(timeout=30) == 0
+        os.kill(server, signal.SIGTERM)
+        assert run.wait(timeout=30) == 128 + signal.SIGTERM
     finally:
         run.kill()
     recordings = glob.glob(str(folder / '*.seep'))
