@@ -37,7 +37,8 @@ def pkg_config(prefix, *arguments):
     folders = [folder for folder, _, names in os.walk(prefix)
                if 'seep.pc' in names]
     assert len(folders) == 1
-    return output('pkg-config', '--define-prefix', *arguments, 'seep',
+    return output('pkg-config', f'--define-variable=prefix={prefix}',
+                  *arguments, 'seep',
                   env={**os.environ, 'PKG_CONFIG_PATH': folders[0]}).strip()
 
 
