@@ -58,6 +58,8 @@ static int finish(int code)
     return code;
 }
 
+static char program[] = "seep";
+
 int main(int argc, char **argv)
 {
     seep_clean_init();
@@ -77,7 +79,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (strcmp(word, verbs[i].name) == 0) {
-            argv[1] = argv[0]; /* getopt names the program, not the verb */
+            argv[1] = program; /* getopt begins its messages with it */
             return finish(verbs[i].run(argc - 1, argv + 1));
         }
     }

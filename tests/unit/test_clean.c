@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* tools/seep/clean and table: foreign strings and lines that fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clean.h"
+#include "table.h"
+#include "verbs.h"
+
+static void assert_terminal(const char *text, const char *expected)
+{
+    char *clean = seep_clean_for_terminal(text);
+
+    assert_string_equal(clean, expected);
+    free(clean);
+}
+
+static void names_of_all_languages_pass(void **state)
+{
+    (void)state;
+    assert_terminal("läck_日本語", "läck_日本語");
+    assert_terminal("e\u0301", "e\u0301");
+    assert_int_equal(seep_clean_columns("läck_日本語"), 11);
+}
+
+static void an_escape_sequence_is_shown_not_sent(void **state)
+{
+    (void)state;
+    assert_terminal("a\033[2Jb\007\n\x7f", "a\\x1b[2Jb\\x07\\x0a\\x7f");
+    assert_terminal("\xc2\x9b"
+                    "31m",
+                    "\\u{009b}31m");
+}
+
+/* Overlong, cut, surrogate and too large: each byte is shown as it is. */
+static void bytes_that_are_no_utf8_are_shown_in_hexadecimal(void **state)
+{
+    (void)state;
+    assert_terminal("\xff", "\\xff");
+    assert_terminal("\xc0\xaf", "\\xc0\\xaf");
+    assert_terminal("\xe2\x82", "\\xe2\\x82");
+    assert_terminal("\xed\xa0\x80", "\\xed\\xa0\\x80");
+    assert_terminal("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");
+}
+
+static void marks_that_reorder_a_line_are_shown(void **state)
+{
+    (void)state;
+    assert_terminal("a\u202eb", "a\\u{202e}b");
+    assert_terminal("a\u200bb\ufeff", "a\\u{200b}b\\u{feff}");
+}
+
+static void cleaning_twice_changes_nothing(void **state)
+{
+    (void)state;
+    assert_terminal("\\x1b[2J", "\\x1b[2J");
+}
+
+static void json_gets_valid_utf8(void **state)
+{
+    char *clean = seep_clean_for_json("a\xff\033\u202e");
+
+    (void)state;
+    assert_string_equal(clean, "a\ufffd\033\u202e");
+    free(clean);
+}
+
+static void a_wide_character_is_not_cut_in_half(void **state)
+{
+    (void)state;
+    assert_int_equal(seep_clean_fit("日本語", 3), 3);
+    assert_int_equal(seep_clean_fit("日本語", 4), 6);
+    assert_int_equal(seep_clean_fit("abc", 9), 3);
+}
+
+static char *print_table(size_t columns, const char *where)
+{
+    static const struct seep_table_column heads[] = {
+        {"live", true}, {"space", false}, {"where", false}};
+    struct seep_table *table = seep_table_open(heads, 3);
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = columns};
+
+    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_cell(table, 0, "%d", 7);
+    seep_table_cell(table, 1, "heap");
+    seep_table_cell(table, 2, "%s", where);
+    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_cell(table, 0, "12,345");
+    seep_table_print(table, &page, 1);
+    seep_table_close(table);
+    fclose(page.file);
+    return text;
+}
+
+static void numbers_stand_right_and_no_line_ends_in_blanks(void **state)
+{
+    char *text = print_table(80, "main");
+
+    (void)state;
+    assert_string_equal(text, "   live  space  where\n"
+                              "      7  heap   main\n"
+                              " 12,345\n");
+    free(text);
+}
+
+static void a_line_is_cut_to_the_page(void **state)
+{
+    char *text = print_table(20, "a_long_name");
+
+    (void)state;
+    assert_string_equal(text, "   live  space  whe…\n"
+                              "      7  heap   a_l…\n"
+                              " 12,345\n");
+    free(text);
+}
+
+static void a_hostile_cell_is_cleaned(void **state)
+{
+    char *text = print_table(80, "x\033[31m\ny");
+
+    (void)state;
+    assert_null(strchr(text, '\033'));
+    assert_non_null(strstr(text, "x\\x1b[31m\\x0ay\n"));
+    free(text);
+}
+
+static void a_mistyped_verb_has_a_nearest_one(void **state)
+{
+    (void)state;
+    assert_string_equal(seep_verbs_nearest("repotr"), "report");
+    assert_string_equal(seep_verbs_nearest("reprt"), "report");
+    assert_string_equal(seep_verbs_nearest("rnu"), "run");
+    assert_null(seep_verbs_nearest("frobnicate"));
+    assert_null(seep_verbs_nearest(
+        "a word that is far longer than any verb can ever become"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_all_languages_pass),
+        cmocka_unit_test(an_escape_sequence_is_shown_not_sent),
+        cmocka_unit_test(bytes_that_are_no_utf8_are_shown_in_hexadecimal),
+        cmocka_unit_test(marks_that_reorder_a_line_are_shown),
+        cmocka_unit_test(cleaning_twice_changes_nothing),
+        cmocka_unit_test(json_gets_valid_utf8),
+        cmocka_unit_test(a_wide_character_is_not_cut_in_half),
+        cmocka_unit_test(numbers_stand_right_and_no_line_ends_in_blanks),
+        cmocka_unit_test(a_line_is_cut_to_the_page),
+        cmocka_unit_test(a_hostile_cell_is_cleaned),
+        cmocka_unit_test(a_mistyped_verb_has_a_nearest_one),
+    };
+
+    seep_clean_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
