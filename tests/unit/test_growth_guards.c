@@ -264,6 +264,24 @@ static void sampled_sites_need_twelve_survivors(void **state)
     assert_true(judge().tested);
 }
 
+/* Windows that differ by more than chance hold fewer independent events. */
+static void blocks_that_come_in_clumps_count_less(void **state)
+{
+    struct seep_growth even;
+    struct seep_growth clumped;
+
+    (void)state;
+    even = judge();
+    assert_true(even.effective_count == even.mature_count);
+    for (size_t i = 0; i < site.input.survivor_count; i++) {
+        bool heavy = (int)(site.survivors[i].birth * 10) % 2 == 0;
+        site.survivors[i].weight = heavy ? 1900 : 100;
+    }
+    clumped = judge();
+    assert_true(clumped.mature_count == even.mature_count);
+    assert_true(clumped.effective_count < even.effective_count / 2);
+}
+
 #define GUARD(test) cmocka_unit_test_setup(test, build)
 
 int main(void)
@@ -287,6 +305,7 @@ int main(void)
         GUARD(a_flat_series_is_fine_where_old_blocks_die),
         GUARD(a_site_that_holds_nothing_is_steady),
         GUARD(allocations_need_not_be_known),
+        GUARD(blocks_that_come_in_clumps_count_less),
         GUARD(five_exact_survivors_are_enough),
         GUARD(sampled_sites_need_twelve_survivors),
     };
