@@ -87,8 +87,12 @@ static inline uint64_t seep_cache_get(uintptr_t pc, uint64_t generation)
     uint64_t hash = seep_cache_hash(pc);
     uint64_t key = seep_cache_key(pc, generation);
     uint32_t index = seep_cache_index(hash);
-    uint64_t rule = seep_cache_read(&seep_cache_slots[index], key, hash);
+    uint64_t rule;
 
+    if (seep_unlikely(pc >> 48 != 0)) {
+        return 0;
+    }
+    rule = seep_cache_read(&seep_cache_slots[index], key, hash);
     if (seep_likely(rule != 0)) {
         return rule;
     }

@@ -53,7 +53,7 @@ static inline enum seep_rule_kind seep_rule_kind(uint64_t rule)
 /** The CFA offset in bytes. */
 static inline intptr_t seep_rule_offset(uint64_t rule)
 {
-    return (int64_t)(rule << 36) >> 40 << 3;
+    return ((int64_t)(rule << 36) >> 40) * 8;
 }
 
 static inline enum seep_cut seep_rule_cut(uint64_t rule)
@@ -70,7 +70,7 @@ static inline enum seep_rule_place seep_rule_place(uint64_t rule,
 /** The offset of a place in bytes. */
 static inline intptr_t seep_rule_place_offset(uint64_t rule, unsigned int shift)
 {
-    return (int64_t)(rule << (52 - shift)) >> 54 << 3;
+    return ((int64_t)(rule << (52 - shift)) >> 54) * 8;
 }
 
 static inline uint64_t seep_rule_of_cut(enum seep_cut cut)

@@ -86,7 +86,6 @@ size_t seep_libunwind_walk(const struct seep_capture_start *start,
     unw_context_t context;
     unw_cursor_t cursor;
     size_t count = 0;
-    bool after_signal = false;
     int more = 1;
 
     library.get_context(&context);
@@ -100,14 +99,18 @@ size_t seep_libunwind_walk(const struct seep_capture_start *start,
     }
     while (more > 0) {
         uintptr_t pc = get_register(&cursor, UNW_REG_IP);
-        bool signal = library.is_signal_frame(&cursor) > 0;
+        /* libunwind means the frame that was interrupted; the one before it is
+         * the trampoline, which nobody called. */
+        bool interrupted = library.is_signal_frame(&cursor) > 0;
 
         if (count == capacity) {
             *ret_cut = SEEP_CUT_DEPTH;
             return count;
         }
-        pcs[count++] = pc - (signal || after_signal ? 0 : 1);
-        after_signal = signal;
+        if (interrupted && count > 0) {
+            pcs[count - 1]++;
+        }
+        pcs[count++] = pc - !interrupted;
         more = step(&cursor);
     }
     *ret_cut = more < 0 ? SEEP_CUT_NO_RULE : SEEP_CUT_NONE;

@@ -20,12 +20,11 @@
 namespace
 {
 
-void *volatile sink;
-
 FRAME void touch(size_t bytes)
 {
-    sink = std::malloc(bytes);
-    std::free(sink);
+    void *volatile block = std::malloc(bytes);
+
+    std::free(block);
 }
 
 FRAME int recurse(int depth)
@@ -154,12 +153,19 @@ void on_tick(int)
     touch(56);
 }
 
-FRAME double spin(double x)
+/* What is interrupted must not allocate itself: the handler does. */
+FRAME double spin(double x, int depth)
 {
-    for (int i = 0; i < 1000; i++) {
+    char text[64];
+
+    for (int i = 0; i < 300; i++) {
         x = x * 1.0000001 + 1e-9;
     }
-    return x;
+    std::snprintf(text, sizeof(text), "%d", static_cast<int>(x) + depth);
+    if (depth > 0) {
+        x = spin(x, depth - 1) + 1e-9;
+    }
+    return x + static_cast<double>(std::strlen(text));
 }
 
 /* Interrupts anywhere: prologues, epilogues, the PLT, leaf functions. */
@@ -170,7 +176,6 @@ void interrupts()
     struct sigevent event = {};
     struct itimerspec often = {{0, 200000}, {0, 200000}};
     double x = 1;
-    char text[64];
 
     action.sa_handler = on_tick;
     action.sa_flags = SA_RESTART;
@@ -182,8 +187,7 @@ void interrupts()
     }
     timer_settime(timer, 0, &often, nullptr);
     while (ticks < 300) {
-        x = spin(x);
-        x += recurse(5) + std::snprintf(text, sizeof(text), "%f", x);
+        x = spin(x, 5);
     }
     timer_delete(timer);
 }
