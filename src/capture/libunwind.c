@@ -15,10 +15,12 @@
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
 #include <libunwind.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "capture/object_map.h"
+#include "capture/objects.h"
 
 /* A cursor and a context are 2 KiB by themselves, and must live at once. */
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
@@ -29,7 +31,11 @@ static struct {
     int (*step)(unw_cursor_t *);
     int (*get_register)(unw_cursor_t *, int, unw_word_t *);
     int (*is_signal_frame)(unw_cursor_t *);
+    void (*flush)(unw_addr_space_t, unw_word_t, unw_word_t);
+    unw_addr_space_t space;
 } library;
+
+static _Atomic uint64_t flushed_epoch;
 
 static bool find(void *handle, const char *name, void *ret_function)
 {
@@ -53,11 +59,27 @@ int seep_libunwind_init(void)
         !find(handle, "_ULx86_64_is_signal_frame", &library.is_signal_frame)) {
         return -ENOTSUP;
     }
-    if (find(handle, "_ULx86_64_set_caching_policy", &set_policy) &&
-        find(handle, "_ULx86_64_local_addr_space", &space)) {
-        set_policy(*space, UNW_CACHE_PER_THREAD);
+    if (find(handle, "_ULx86_64_local_addr_space", &space)) {
+        library.space = *space;
+        find(handle, "_Ux86_64_flush_cache", &library.flush);
+        if (find(handle, "_ULx86_64_set_caching_policy", &set_policy)) {
+            set_policy(library.space, UNW_CACHE_PER_THREAD);
+        }
     }
     return 0;
+}
+
+/* libunwind goes on using what it knew of an object that was dlclosed: seen as
+ * wrong frames, and as a SIGSEGV, once another lay at the same address. */
+static void flush_after_unload(void)
+{
+    uint64_t epoch = seep_objects_epoch();
+
+    if (library.flush != NULL &&
+        atomic_load_explicit(&flushed_epoch, memory_order_relaxed) != epoch) {
+        library.flush(library.space, 0, 0);
+        atomic_store_explicit(&flushed_epoch, epoch, memory_order_relaxed);
+    }
 }
 
 static uintptr_t get_register(unw_cursor_t *cursor, int number)
@@ -88,6 +110,7 @@ size_t seep_libunwind_walk(const struct seep_capture_start *start,
     size_t count = 0;
     int more = 1;
 
+    flush_after_unload();
     library.get_context(&context);
     if (library.init(&cursor, &context) != 0) {
         *ret_cut = SEEP_CUT_DISABLED;

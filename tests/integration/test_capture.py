@@ -195,8 +195,8 @@ def test_a_library_in_the_place_of_another():
         pytest.skip("not built")
     with tempfile.TemporaryDirectory(prefix="seep-oracle-") as folder:
         seen = subprocess.run(
-            [program, PROGRAMS / "libfirst.so", PROGRAMS / "libsecond.so",
-             "20", f"{folder}/same"], capture_output=True,
+            [program, PROGRAMS / "libcapture_first.so",
+             PROGRAMS / "libcapture_second.so", "20", f"{folder}/same"], capture_output=True,
             timeout=TIMEOUT_S, env=oracle_environment(folder, 1), check=False)
         assert seen.stdout == b"wrong 0\n"
         same = json.loads(pathlib.Path(f"{folder}/same").read_text("ascii"))
