@@ -14,6 +14,12 @@ extern "C" int fixture_via_hidden(callback call);
 #define INLINED [[gnu::always_inline]] inline
 #define VISIBLE [[gnu::visibility("default"), gnu::noinline]]
 
+/* A label of no size, in a section that the linker puts in among the code. */
+__asm__(".pushsection .text.unlikely, \"ax\"\n"
+        ".globl fixture_label\n"
+        "fixture_label: nop\n nop\n nop\n nop\n"
+        ".popsection\n");
+
 /* Keeps the call from becoming a jump. */
 static volatile int sink;
 
@@ -64,7 +70,7 @@ VISIBLE int fixture_chain(callback call)
 namespace
 {
 #line 600 "fixture_lines.cc"
-[[gnu::noinline]] int hidden(callback call)
+[[gnu::noinline, gnu::section(".text.behind")]] int hidden(callback call)
 {
     call();
     return sink;

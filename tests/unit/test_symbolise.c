@@ -311,15 +311,56 @@ static void without_debug_information_the_exported_symbol_is_told(void **state)
 static void a_guess_is_told_as_a_distance(void **state)
 {
     struct scratch *scratch = *state;
-    struct question question = {.path = scratch->module};
-    uint64_t hidden = offset_in("libfixture_symbols.so", "fixture_via_hidden");
-    struct reply reply;
+    struct question question = {
+        .path = scratch->module,
+        .offset = offset_in("libfixture_symbols.so", "fixture_via_hidden"),
+    };
+    struct reply reply = ask(&question);
 
-    question.offset = hidden;
-    reply = ask(&question);
     assert_int_equal(reply.count, 1);
-    assert_true(reply.frames[0].function[0] == '\0' ||
-                strstr(reply.frames[0].function, "+0x") != NULL);
+    assert_non_null(strstr(reply.frames[0].function, "+0x"));
+    assert_string_equal(reply.frames[0].file, "");
+    seep_symboliser_close(reply.symboliser);
+}
+
+/* The linker's own code, .plt, stands behind _init but is not near it. */
+static void a_guess_stays_within_its_section(void **state)
+{
+    char path[512];
+
+    (void)state;
+    path_of("libfixture_symbols.so", path);
+    for (uint64_t offset = 0; offset < 0x2000; offset += 4) {
+        struct question question = {.path = path, .offset = offset};
+        struct reply reply = ask(&question);
+
+        assert_null(strstr(reply.frames[0].function, "_init+"));
+        seep_symboliser_close(reply.symboliser);
+    }
+}
+
+/* As assembly has them: it reaches to the next symbol. */
+static void a_label_without_size_names_what_follows(void **state)
+{
+    char path[512];
+    struct question question = {.path = path};
+    struct reply reply;
+    void *library;
+    void *label;
+    Dl_info info;
+
+    (void)state;
+    path_of("libfixture_symbols.so", path);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    label = dlsym(library, "fixture_label");
+    assert_non_null(label);
+    assert_int_not_equal(dladdr(label, &info), 0);
+    question.offset =
+        (uint64_t)((const char *)label - (const char *)info.dli_fbase) + 2;
+    dlclose(library);
+    reply = ask(&question);
+    assert_string_equal(reply.frames[0].function, "fixture_label");
     seep_symboliser_close(reply.symboliser);
 }
 
@@ -335,6 +376,34 @@ static void a_debug_file_of_another_build_is_not_used(void **state)
 
     path_of("fixture_no_id.debug", path);
     copy_file(path, scratch->debug);
+    reply = ask(&question);
+    assert_int_equal(reply.count, 1);
+    assert_frame(&reply.frames[0],
+                 "fixture::server::handle(void (*)(), char const*)", 0, false);
+    seep_symboliser_close(reply.symboliser);
+}
+
+static void a_file_of_another_checksum_is_not_used(void **state)
+{
+    struct scratch *scratch = *state;
+    struct question question = {
+        .path = scratch->module,
+        .offset = offset_in("libfixture_no_id.so", "fixture_chain"),
+    };
+    struct reply reply;
+    char path[512];
+    FILE *debug;
+
+    path_of("fixture_no_id.stripped", path);
+    copy_file(path, scratch->module);
+    snprintf(scratch->debug, sizeof(scratch->debug), "%s/fixture_no_id.debug",
+             scratch->folder);
+    path_of("fixture_no_id.debug", path);
+    copy_file(path, scratch->debug);
+    debug = fopen(scratch->debug, "ab");
+    assert_non_null(debug);
+    fputc('x', debug);
+    assert_int_equal(fclose(debug), 0);
     reply = ask(&question);
     assert_int_equal(reply.count, 1);
     assert_string_equal(reply.frames[0].file, "");
@@ -354,7 +423,8 @@ static void a_fifo_as_debug_file_does_not_block(void **state)
     assert_int_equal(mkfifo(scratch->debug, 0600), 0);
     reply = ask(&question);
     assert_int_equal(reply.count, 1);
-    assert_string_equal(reply.frames[0].file, "");
+    assert_frame(&reply.frames[0],
+                 "fixture::server::handle(void (*)(), char const*)", 0, false);
     seep_symboliser_close(reply.symboliser);
 }
 
@@ -442,6 +512,10 @@ int main(void)
             teardown),
         cmocka_unit_test_setup_teardown(a_guess_is_told_as_a_distance, setup,
                                         teardown),
+        cmocka_unit_test(a_guess_stays_within_its_section),
+        cmocka_unit_test(a_label_without_size_names_what_follows),
+        cmocka_unit_test_setup_teardown(a_file_of_another_checksum_is_not_used,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_debug_file_of_another_build_is_not_used, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fifo_as_debug_file_does_not_block,
