@@ -179,17 +179,28 @@ static int add_new_sites(const struct settling *st)
     return error;
 }
 
-static void leave_out_restless(const struct settling *st)
+/* What never came to rest: the rings are left out, and the sites that went on
+ * changing are counted as torn, being of another moment than the rest. */
+static int leave_out_restless(const struct settling *st)
 {
     const struct seep_view *view = &st->snapshot->view;
+    int error = st->snapshot->restless_shards > 0 ? read_sites(st) : 0;
+
+    for (uint32_t i = 0; error == 0 && i < view->site_capacity; i++) {
+        if (seep_snapshot_load(st->sites[i].lock) !=
+            seep_snapshot_load(view->sites[i].lock)) {
+            atomic_fetch_or_explicit(&view->sites[i].lock, 1,
+                                     memory_order_relaxed);
+        }
+    }
 
     for (uint32_t i = 0; i < view->shard_count; i++) {
         if (shard_changed(st, i)) {
             memset(seep_view_ring(view, i), 0,
                    view->ring_slots * sizeof(struct seep_rec_event));
-            st->snapshot->restless_shards++;
         }
     }
+    return error;
 }
 
 static int settle(const struct settling *st)
@@ -215,10 +226,8 @@ static int settle(const struct settling *st)
         }
     }
     error = look_at_shards(st, false, &looked);
-    if (error == 0) {
-        leave_out_restless(st);
-    }
-    return error;
+    st->snapshot->restless_shards = looked.changed;
+    return error != 0 ? error : leave_out_restless(st);
 }
 
 int seep_snapshot_settle(struct seep_snapshot *snapshot, int fd)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Recordings made by hand, for the tests of who reads them: laid out, filled
+ * and folded by the format layer alone, in memory, then written to a file.
+ *
+ * What fails ends the test program by abort(): a builder that cannot build is
+ * no result.
+ */
+#ifndef SEEP_TESTS_RECORDING_BUILDER_H
+#define SEEP_TESTS_RECORDING_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/fold.h"
+#include "format/view.h"
+
+struct recording_builder {
+    void *bytes;
+    size_t size_bytes;
+    struct seep_view view;
+    struct seep_fold fold;
+    uint64_t *positions; /* next one in each shard's ring */
+};
+
+/** Ticks of a whole second, rounded down. */
+#define BUILDER_TICKS_PER_S 953U
+
+/** A recording of @size_bytes of a process that is not there. */
+void builder_init(struct recording_builder *builder, uint64_t size_bytes,
+                  bool exact);
+/** The same in a file that is mapped shared, as a worker has it. */
+void builder_init_shared(struct recording_builder *builder, const char *path,
+                         uint64_t size_bytes, bool exact);
+void builder_init_inert(struct recording_builder *builder,
+                        enum seep_inert_reason reason);
+void builder_fini(struct recording_builder *builder);
+
+/** After a change of the header's fixed part. */
+void builder_seal(struct recording_builder *builder);
+
+seep_string builder_string(struct recording_builder *builder, const char *text);
+/** @return its id; the build-id is twenty times @build_id */
+uint32_t builder_module(struct recording_builder *builder, const char *path,
+                        uint8_t build_id);
+uint64_t builder_frame(uint32_t module, uint64_t offset);
+uint32_t builder_stack(struct recording_builder *builder,
+                       const uint64_t *frames, uint32_t count);
+uint32_t builder_site(struct recording_builder *builder, uint32_t stack,
+                      enum seep_space space);
+
+/** Push one event; folds the shard first when its ring is full. */
+void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
+                  uint64_t address, uint64_t size, uint32_t site,
+                  uint32_t tick);
+void builder_alloc(struct recording_builder *builder, uint64_t address,
+                   uint64_t size, uint32_t site, uint32_t tick);
+void builder_free(struct recording_builder *builder, uint64_t address,
+                  uint32_t tick);
+void builder_fold(struct recording_builder *builder);
+
+/** Entry @index of the timeline. */
+void builder_moment(struct recording_builder *builder, uint32_t index,
+                    uint32_t tick, uint64_t rss_bytes, uint64_t units);
+void builder_exit(struct recording_builder *builder, uint32_t tick);
+
+void builder_write(const struct recording_builder *builder, const char *path);
+
+/**
+ * A small recording with something of everything: modules, stacks, a leak, a
+ * cache, churn, a mapping, pending events, a torn site, a timeline. The run
+ * took 100 s.
+ */
+void builder_init_sample(struct recording_builder *builder);
+
+#endif

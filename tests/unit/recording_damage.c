@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* See recording_damage.h. */
+#include "recording_damage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "reader/report.h"
+
+void recording_damage_init(struct recording_damage *damage)
+{
+    const uint64_t *words;
+    size_t count;
+
+    builder_init_sample(&damage->builder);
+    count = damage->builder.size_bytes / 8;
+    damage->whole = malloc(damage->builder.size_bytes);
+    damage->used = malloc(count * sizeof(*damage->used));
+    damage->used_count = 0;
+    damage->fd = memfd_create("seep-test", MFD_CLOEXEC);
+    if (damage->whole == NULL || damage->used == NULL || damage->fd < 0) {
+        abort();
+    }
+    memcpy(damage->whole, damage->builder.bytes, damage->builder.size_bytes);
+    words = damage->whole;
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] != 0) {
+            damage->used[damage->used_count++] = i * 8;
+        }
+    }
+}
+
+void recording_damage_fini(struct recording_damage *damage)
+{
+    builder_fini(&damage->builder);
+    free(damage->whole);
+    free(damage->used);
+    close(damage->fd);
+}
+
+void recording_damage_reset(struct recording_damage *damage)
+{
+    memcpy(damage->builder.bytes, damage->whole, damage->builder.size_bytes);
+}
+
+void recording_damage_word(struct recording_damage *damage, uint64_t at,
+                           uint64_t value)
+{
+    size_t offset = (at >> 3) % (damage->builder.size_bytes / 8) * 8;
+
+    /* Most of the file is ring and table that nothing was ever put in; and
+     * what is in it is mostly ring. One in four goes to the header. */
+    if (at % 8 < 5) {
+        offset = damage->used[(at >> 3) % damage->used_count];
+    } else if (at % 8 < 7) {
+        offset = (at >> 3) % (SEEP_PAGE_BYTES / 8 / 4) * 8;
+    }
+    memcpy((char *)damage->builder.bytes + offset, &value, sizeof(value));
+}
+
+void recording_damage_field(struct recording_damage *damage, int field,
+                            uint64_t value)
+{
+    const struct seep_view *v = &damage->builder.view;
+    struct seep_rec_header *h = v->header;
+    const struct {
+        void *at;
+        size_t bytes;
+    } fields[RECORDING_DAMAGE_FIELDS] = {
+        {&h->shard_count, 4},
+        {&h->ring_slots, 4},
+        {&h->live_slots, 4},
+        {&h->range_slots, 4},
+        {&h->arguments, 4},
+        {&h->argument_count, 4},
+        {&h->executable, 4},
+        {&h->sections[SEEP_SECTION_SITES].entry_count, 4},
+        {&h->sections[SEEP_SECTION_LIVE].offset_bytes, 8},
+        {&h->sections[SEEP_SECTION_STRINGS].bytes, 8},
+        {&h->string_bytes_used, 8},
+        {&h->frames_used, 8},
+        {&h->sample_log2, 4},
+        {&h->exit_tick, 4},
+        {&v->stacks[0].frame_count, 4},
+        {&v->stacks[0].first_frame, 8},
+        {&v->stacks[0].cut, 4},
+        {&v->sites[1].stack, 4},
+        {&v->sites[1].space, 4},
+        {&v->sites[1].series, 4},
+        {&v->sites[1].last_tick, 4},
+        {&v->series[0].width_log2, 4},
+        {&v->series[0].last, 4},
+        {&v->series[0].first_tick, 4},
+        {&v->modules[0].path, 4},
+        {&v->modules[0].build_id_bytes, 4},
+        {&v->shards[0].live_first, 8},
+        {&v->shards[0].flow_width_log2, 4},
+    };
+
+    memcpy(fields[field].at, &value, fields[field].bytes);
+}
+
+static uint64_t sum_of(const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += at[i];
+    }
+    return sum;
+}
+
+static uint64_t sum_of_text(const char *text)
+{
+    return sum_of(text, strlen(text));
+}
+
+static uint64_t read_site(const struct seep_report_site *site)
+{
+    uint64_t sum =
+        sum_of_text(site->id) + sum_of_text(site->class_reason) +
+        sum_of_text(site->where) +
+        sum_of(site->series, site->point_count * sizeof(*site->series));
+
+    if ((unsigned)site->space >= SEEP_SPACE_COUNT ||
+        (unsigned)site->class >= SEEP_CLASS_COUNT ||
+        (unsigned)site->cut >= SEEP_CUT_COUNT) {
+        abort();
+    }
+    for (size_t i = 0; i < site->frame_count; i++) {
+        const struct seep_report_frame *frame = &site->frames[i];
+
+        sum += sum_of_text(frame->function) + sum_of_text(frame->file) +
+               sum_of_text(frame->module) + sum_of_text(frame->build_id);
+    }
+    return sum;
+}
+
+static void read_report(const struct seep_report *report)
+{
+    volatile uint64_t sum =
+        sum_of_text(report->executable) + sum_of_text(report->labels) +
+        sum_of_text(report->host) + sum_of_text(report->version) +
+        sum_of_text(report->allocator) + sum_of_text(report->reason) +
+        sum_of(report->spaces, report->space_count * sizeof(*report->spaces));
+
+    for (size_t i = 0; i < report->argument_count; i++) {
+        sum += sum_of_text(report->arguments[i]);
+    }
+    for (size_t i = 0; i < report->site_count; i++) {
+        sum += read_site(&report->sites[i]);
+    }
+    for (size_t i = 0; i < report->counter_count; i++) {
+        sum += sum_of_text(report->counters[i].name) +
+               sum_of_text(report->counters[i].words);
+    }
+}
+
+void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
+                           bool sealed)
+{
+    const struct seep_report_options options = {.symbols = false};
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_report *report = NULL;
+    size_t written = size_bytes < damage->builder.size_bytes
+                         ? size_bytes
+                         : damage->builder.size_bytes;
+    char path[64];
+
+    if (sealed) {
+        builder_seal(&damage->builder);
+    }
+    if (ftruncate(damage->fd, 0) != 0 ||
+        ftruncate(damage->fd, (off_t)size_bytes) != 0 ||
+        pwrite(damage->fd, damage->builder.bytes, written, 0) !=
+            (ssize_t)written) {
+        abort();
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", damage->fd);
+    if (seep_report_open(path, &options, &refusal, &report) == 0) {
+        read_report(report);
+        seep_report_close(report);
+    } else if (refusal.reason[0] == '\0' || refusal.error == 0) {
+        abort();
+    }
+}
