@@ -42,9 +42,9 @@ struct seep_symbol_frame {
 };
 
 struct seep_symboliser_options {
-    const char *sysroot;    /* before every path; NULL: none */
-    const char *perf_map;   /* the JIT's map; NULL: none */
-    bool use_debuginfod;    /* ask servers (slow); else only local files */
+    const char *sysroot;  /* before every path; NULL: none */
+    const char *perf_map; /* the JIT's map; NULL: none */
+    bool use_debuginfod;  /* ask servers (slow); else only local files */
 };
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,
