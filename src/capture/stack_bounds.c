@@ -8,6 +8,7 @@
 #include "capture/stack_bounds.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include "base/compiler.h"
@@ -77,24 +78,74 @@ void seep_maps_feed(struct seep_maps_parser *parser, const char *bytes,
     }
 }
 
-static SEEP_NOINLINE bool read_maps(struct seep_maps_parser *parser)
+/* Linux 6.11 tells one mapping without printing all; older headers do not
+ * know it. */
+struct mapping_query {
+    uint64_t size;
+    uint64_t flags;
+    uint64_t address;
+    uint64_t start;
+    uint64_t end;
+    uint64_t answers[4];
+    uint32_t sizes[4];
+    uint64_t buffers[2];
+};
+#define MAPPING_QUERY _IOWR('f', 17, struct mapping_query)
+
+static bool ask_mapping(long file, struct seep_maps_parser *parser)
+{
+    struct mapping_query query = {.size = sizeof(query),
+                                  .address = parser->wanted};
+
+    if (seep_syscall3(SYS_ioctl, file, (long)MAPPING_QUERY, (long)&query) !=
+        0) {
+        return false;
+    }
+    parser->low = query.start;
+    parser->high = query.end;
+    return true;
+}
+
+/* The control block of this thread, which glibc puts at the top of its stack,
+ * lies in the mapping that was found: no other need be known. */
+static bool holds_thread(const struct seep_maps_parser *parser)
+{
+    uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
+
+    return thread > parser->wanted && thread < parser->high;
+}
+
+static SEEP_NOINLINE bool read_file(long file, struct seep_maps_parser *parser)
 {
     char bytes[READ_BYTES];
     long size;
-    long file = seep_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/maps",
-                              O_RDONLY | O_CLOEXEC, 0);
 
-    if (file < 0) {
-        return false;
-    }
     do {
         size = seep_syscall3(SYS_read, file, (long)bytes, sizeof(bytes));
         if (size > 0) {
             seep_maps_feed(parser, bytes, (size_t)size);
         }
     } while (size > 0 && !parser->done);
-    seep_syscall1(SYS_close, file);
     return size >= 0 && parser->low != 0;
+}
+
+static bool read_maps(struct seep_maps_parser *parser)
+{
+    uintptr_t wanted = parser->wanted;
+    long file = seep_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/maps",
+                              O_RDONLY | O_CLOEXEC, 0);
+    bool found;
+
+    if (file < 0) {
+        return false;
+    }
+    found = ask_mapping(file, parser) && holds_thread(parser);
+    if (!found) {
+        *parser = (struct seep_maps_parser){.wanted = wanted};
+        found = read_file(file, parser);
+    }
+    seep_syscall1(SYS_close, file);
+    return found;
 }
 
 /* The kernel lets the first thread's stack grow down to its limit; below what
@@ -122,7 +173,6 @@ void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
 {
     struct seep_maps_parser parser = {.wanted = sp};
     uintptr_t top = main_stack_high();
-    uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
 
     bounds->low = 1;
     bounds->high = 1;
@@ -138,9 +188,8 @@ void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
     }
     bounds->low = parser.low;
     bounds->high = parser.high;
-    /* glibc puts a thread's control block at the top of its stack; what is
-     * mapped above it is not the thread's. */
-    if (thread > sp && thread < parser.high) {
-        bounds->high = thread;
+    /* What is mapped above the control block is not the thread's. */
+    if (holds_thread(&parser)) {
+        bounds->high = (uintptr_t)__builtin_thread_pointer();
     }
 }
