@@ -11,6 +11,8 @@
 #include "format/fold_parts.h"
 #include "format/series.h"
 
+/* Often enough that the smallest table cannot fill up in between. */
+#define THIN_EVERY 4U
 #define POSITION_MASK ((UINT64_C(1) << (64 - SEEP_SLOT_POSITION_SHIFT)) - 1)
 
 static uint64_t load(const _Atomic uint64_t *word)
@@ -193,6 +195,9 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
                                       << SEEP_SLOT_POSITION_SHIFT,
                                   memory_order_release);
             done++;
+            if (done % THIN_EVERY == 0) {
+                seep_fold_thin(fold, &live, shard);
+            }
         } else if (position != ((head + view->ring_slots) & POSITION_MASK)) {
             break; /* not ready; else: given back, and then killed */
         }

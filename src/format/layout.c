@@ -3,8 +3,8 @@
  * The sizes of a recording's sections.
  *
  * Fixed shares for everything that a worker cannot do without; the series,
- * the largest part, take what is left. Half the figures are for the exact
- * mode, in which every block is live and few are sampled away.
+ * the largest part, take what is left. The exact mode, in which every
+ * block is in the live table, has longer rings and more live slots.
  */
 #include "format/layout.h"
 
@@ -121,8 +121,9 @@ int seep_layout_make(uint64_t size_bytes, bool exact, bool inert,
         c = counts_for(size_bytes >> 16, exact);
     }
     set_sections(ret_header, &c, 0);
-    if (!inert && ret_header->file_bytes < size_bytes) {
-        series = (size_bytes - ret_header->file_bytes) /
+    if (!inert && ret_header->file_bytes + SEEP_PAGE_BYTES <= size_bytes) {
+        /* A page is for the rounding of their own section. */
+        series = (size_bytes - ret_header->file_bytes - SEEP_PAGE_BYTES) /
                  sizeof(struct seep_rec_series);
         series = series > c.sites ? c.sites : series;
         set_sections(ret_header, &c, series);

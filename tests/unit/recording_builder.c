@@ -181,15 +181,19 @@ void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
 {
     const struct seep_view *view = &builder->view;
     /* A restore with a size is one of a range. */
-    bool is_range = kind >= SEEP_EVENT_MAP ||
-                    (kind == SEEP_EVENT_RESTORE && size != 0);
+    bool is_range =
+        kind >= SEEP_EVENT_MAP || (kind == SEEP_EVENT_RESTORE && size != 0);
     uint32_t shard =
         is_range ? view->shard_count - 1 : seep_view_shard_of(view, address);
     uint64_t position = builder->positions[shard];
     struct seep_rec_event *slot =
         &seep_view_ring(view, shard)[position & (view->ring_slots - 1)];
-    uint64_t level =
-        atomic_load_explicit(&view->header->sample_log2, memory_order_relaxed);
+    /* Every block is told here, so in an exact recording none was sampled,
+     * also once it is being thinned. */
+    uint64_t level = view->header->exact
+                         ? 0
+                         : atomic_load_explicit(&view->header->sample_log2,
+                                                memory_order_relaxed);
 
     if (position - atomic_load_explicit(&view->shards[shard].head,
                                         memory_order_relaxed) >=
