@@ -40,9 +40,15 @@ static int add(struct list *list, char *path)
 static bool is_recording_name(const char *name)
 {
     size_t length = strlen(name);
+    const char *number = strrchr(name, '.');
 
+    /* "x.seep.1": the name was taken and the pattern has no %n */
+    if (number != NULL && number[1] != '\0' &&
+        number[1 + strspn(number + 1, "0123456789")] == '\0') {
+        length = (size_t)(number - name);
+    }
     return name[0] != '.' && length > 5 &&
-           strcmp(name + length - 5, ".seep") == 0;
+           strncmp(name + length - 5, ".seep", 5) == 0;
 }
 
 static char *join(const char *folder, const char *name)

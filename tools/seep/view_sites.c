@@ -17,7 +17,16 @@
 #define CHAIN_OUTER 6
 #define ID_COLUMNS 8
 
-enum column { GROWTH, PER_UNIT, LIVE, BLOCKS, SPACE, WHERE, COLUMN_COUNT };
+enum column {
+    GROWTH,
+    PER_UNIT,
+    LIVE,
+    PEAK,
+    BLOCKS,
+    SPACE,
+    WHERE,
+    COLUMN_COUNT
+};
 
 enum seep_ink seep_view_sites_ink(enum seep_class class)
 {
@@ -142,6 +151,10 @@ static void fill_row(struct seep_table *table, const int *at,
     fill_growth(table, at, report, site);
     seep_table_cell(table, (size_t)at[LIVE], "%s",
                     seep_units_bytes((double)site->live_bytes, text));
+    if (at[PEAK] >= 0) {
+        seep_table_cell(table, (size_t)at[PEAK], "%s",
+                        seep_units_bytes((double)site->peak_bytes, text));
+    }
     seep_table_cell(table, (size_t)at[BLOCKS], "%s",
                     seep_units_count(site->live_count, text));
     if (at[SPACE] >= 0) {
@@ -157,8 +170,9 @@ static struct seep_table *open_table(const struct seep_report *report, int *at)
 {
     static const struct seep_table_column all[COLUMN_COUNT] = {
         [GROWTH] = {"growth/min", true}, [PER_UNIT] = {"per unit", true},
-        [LIVE] = {"live", true},         [BLOCKS] = {"blocks", true},
-        [SPACE] = {"space", false},      [WHERE] = {"where", false},
+        [LIVE] = {"live", true},         [PEAK] = {"peak", true},
+        [BLOCKS] = {"blocks", true},     [SPACE] = {"space", false},
+        [WHERE] = {"where", false},
     };
     struct seep_table_column used[COLUMN_COUNT];
     bool growth = false;
@@ -168,9 +182,12 @@ static struct seep_table *open_table(const struct seep_report *report, int *at)
         growth = growth || report->sites[i].has_growth;
     }
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        bool wanted = !((i == GROWTH && !growth) ||
-                        (i == PER_UNIT && (!growth || report->units == 0)) ||
-                        (i == SPACE && report->space_count < 2));
+        bool wanted =
+            !((i == GROWTH && !growth) ||
+              (i == PER_UNIT && (!growth || report->units == 0)) ||
+              /* a tidy exit frees all: what was held, the peak tells */
+              (i == PEAK && report->state != SEEP_STATE_EXITED) ||
+              (i == SPACE && report->space_count < 2));
         at[i] = wanted ? count : -1;
         if (wanted) {
             used[count++] = all[i];

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command `seep`: run is transparent, refusals are one line each.
+
+Invariant: every process that is started here is waited for, with a limit.
+"""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+from conftest import PRELOAD, SEEP, environment
+
+LIMIT_S = 60
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") \
+    else sys.executable
+
+
+def seep(*words, stdin=b"", cwd=None, **variables):
+    """Run the command to its end, no terminal near."""
+    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)} | variables
+    return subprocess.run([SEEP, *map(str, words)], input=stdin, cwd=cwd,
+                          env=env, capture_output=True, timeout=LIMIT_S,
+                          check=False, start_new_session=True)
+
+
+def run(folder, *command, options=(), **more):
+    """`seep run` into a folder."""
+    return seep("run", "-o", f"{folder}/", *options, "--", *command, **more)
+
+
+def allocate(then="pass", count=64):
+    """A Python program that allocates enough to be sampled."""
+    return (PYTHON, "-c",
+            f"import os,sys,time,signal; k=[bytearray(1<<20) for _ in "
+            f"range({count})]; {then}")
+
+
+def start(folder, *command, **popen):
+    """The same without waiting; stdout is a pipe."""
+    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)}
+    return subprocess.Popen([SEEP, "run", "-o", f"{folder}/", "--", *command],
+                            env=env, stdout=subprocess.PIPE,
+                            start_new_session=True, **popen)
+
+
+def recordings(folder):
+    """Recordings in a folder."""
+    return sorted(pathlib.Path(folder).glob("*.seep*"))
+
+
+def document(*paths):
+    """`seep report --json`, which must find no fault."""
+    done = seep("report", "--json", *paths)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# what `run` gives back
+
+@pytest.mark.parametrize("status", [0, 1, 42, 255])
+def test_the_exit_status_is_the_commands(tmp_path, status):
+    done = run(tmp_path, "sh", "-c", f"exit {status}")
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM,
+                                    signal.SIGSEGV])
+def test_a_signal_is_128_plus_it(tmp_path, number):
+    done = run(tmp_path, "sh", "-c", f"kill -{int(number)} $$")
+    assert done.returncode == 128 + number
+    assert done.stderr == b""
+
+
+def test_input_and_output_pass_byte_by_byte(tmp_path):
+    data = os.urandom(300000)
+    done = run(tmp_path, "sh", "-c", "cat; echo problem >&2", stdin=data)
+    assert done.returncode == 0
+    assert done.stdout == data
+    assert done.stderr == b"problem\n"
+
+
+def test_a_command_that_is_not_there_is_127(tmp_path):
+    done = run(tmp_path, "no-such-command-here")
+    assert done.returncode == 127
+    assert re.fullmatch(rb"seep: no-such-command-here: .+; .+\n", done.stderr)
+
+
+def test_a_command_that_is_no_program_is_126(tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("data")
+    done = run(tmp_path, plain)
+    assert done.returncode == 126
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_the_environment_gains_only_ours(tmp_path):
+    def variables(text):
+        pairs = (line.split(b"=", 1) for line in text.split(b"\0") if line)
+        return {k: v for k, v in pairs if k != b"_"}
+
+    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)}
+    plain = subprocess.run(["env", "-0"], env=env, capture_output=True,
+                           timeout=LIMIT_S, check=True)
+    before = variables(plain.stdout)
+    after = variables(run(tmp_path, "env", "-0").stdout)
+    assert after.pop(b"LD_PRELOAD") == os.fsencode(PRELOAD.resolve())
+    assert after.pop(b"SEEP_OUT").startswith(os.fsencode(tmp_path))
+    assert after == before
+
+
+def test_a_preload_that_is_there_stays_behind_ours(tmp_path):
+    libz = next(pathlib.Path("/").glob("usr/lib/*/libz.so.1"), None) \
+        or pytest.skip("no libz")
+    done = run(tmp_path, "sh", "-c", "echo $LD_PRELOAD",
+               LD_PRELOAD=str(libz))
+    assert done.stdout.decode().strip() == f"{PRELOAD.resolve()}:{libz}"
+
+
+def test_ignored_and_blocked_signals_reach_the_child_unchanged(tmp_path):
+    show = ("sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status")
+    def prepare():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    plain = subprocess.run(show, capture_output=True, preexec_fn=prepare,
+                           timeout=LIMIT_S, check=True)
+    ours = start(tmp_path, *show, preexec_fn=prepare)
+    out, _ = ours.communicate(timeout=LIMIT_S)
+    assert out == plain.stdout
+    assert ours.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP,
+                                    signal.SIGUSR1, signal.SIGUSR2,
+                                    signal.SIGINT])
+def test_a_signal_sent_to_us_reaches_the_command(tmp_path, number):
+    process = start(tmp_path, PYTHON, "-c",
+                    "import signal,sys,time\n"
+                    f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
+                    "print('ready', flush=True); time.sleep(60)")
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(number)
+    assert process.wait(LIMIT_S) == 9
+
+
+# the terminal
+
+class Terminal:
+    """A shell-like parent: the command is the foreground job of a pty."""
+
+    def __init__(self, *argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            env = environment() | {"SEEP_PRELOAD": str(PRELOAD),
+                                   "TERM": "dumb"}
+            os.execve(argv[0], [str(word) for word in argv], env)
+        self.seen = b""
+
+    def until(self, text):
+        """Read until the text was printed, and forget all up to it."""
+        end = time.monotonic() + LIMIT_S
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            if select.select([self.fd], [], [], 1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        assert text in self.seen, self.seen
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text):
+        """What a person types."""
+        os.write(self.fd, text)
+
+    def wait(self):
+        """Exit status, once all output was read."""
+        while True:
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            self.seen += data
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_interrupt_from_the_terminal_ends_the_command_once(tmp_path):
+    terminal = Terminal(
+        SEEP, "run", "--no-report", "-o", f"{tmp_path}/", "--", PYTHON, "-c",
+        "import time\nn=0\nprint('ready',flush=True)\n"
+        "while n<50:\n"
+        " try: time.sleep(0.02); n+=1 if n else 0\n"
+        " except KeyboardInterrupt: n+=1; print('one',flush=True)\n"
+        "print('end')")
+    terminal.until(b"ready")
+    terminal.type(b"\x03")
+    assert terminal.wait() == 0
+    assert terminal.seen.count(b"one") == 1
+    assert b"end" in terminal.seen
+
+
+def test_interrupt_that_kills_is_130(tmp_path):
+    terminal = Terminal(SEEP, "run", "--no-report", "-o", f"{tmp_path}/",
+                        "--", "sh", "-c", "echo ready; exec sleep 60")
+    terminal.until(b"ready")
+    terminal.type(b"\x03")
+    assert terminal.wait() == 130
+
+
+def test_a_stopped_job_stops_us_and_goes_on_with_us(tmp_path):
+    """Under an interactive shell: Ctrl-Z gives the prompt, fg goes on."""
+    terminal = Terminal("/bin/bash", "--norc", "--noediting", "-i")
+    terminal.type(b"PS1='pro''mpt> '; set -m\n")
+    terminal.until(b"prompt> ")
+    command = (f"{SEEP} run --no-report -o {tmp_path}/ -- sh -c "
+               "'echo rea''dy; read line; echo got:$line; exit 5'\n")
+    terminal.type(command.encode())
+    terminal.until(b"\nready")
+    terminal.type(b"\x1a")
+    terminal.until(b"Stopped")
+    terminal.type(b"fg\n")
+    terminal.until(b"read line")  # bash names the job that it continues
+    terminal.type(b"hello\n")
+    terminal.until(b"got:hello")
+    terminal.type(b"echo status:$?\n")
+    terminal.until(b"status:5")
+    terminal.type(b"exit\n")
+    terminal.wait()
+
+
+def test_a_person_sees_the_report_and_where_the_file_is(tmp_path):
+    terminal = Terminal(SEEP, "run", "-o", f"{tmp_path}/", "--", *allocate())
+    assert terminal.wait() == 0
+    text = terminal.seen.decode()
+    assert "seep: python3 -c" in text
+    assert re.search(r"file +/.*\.seep", text)
+    assert "\033" not in text  # TERM is dumb
+
+
+def test_a_static_program_is_told_on_a_terminal(tmp_path):
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 3; }\n")
+    built = subprocess.run(["cc", "-static", "-o", tmp_path / "static",
+                            source], capture_output=True, check=False,
+                           timeout=LIMIT_S)
+    if built.returncode != 0:
+        pytest.skip("no static libc")
+    terminal = Terminal(SEEP, "run", "-o", f"{tmp_path}/", "--",
+                        tmp_path / "static")
+    assert terminal.wait() == 3
+    assert b"is a static program" in terminal.seen
+
+
+# recordings
+
+def test_report_option_prints_on_stderr_and_leaves_stdout_alone(tmp_path):
+    done = run(tmp_path, *allocate("print('out')"), options=["--report"])
+    assert done.stdout == b"out\n"
+    assert b"seep: python3 -c" in done.stderr
+
+
+def test_the_status_is_in_the_recording(tmp_path):
+    done = run(tmp_path, *allocate("os.kill(os.getpid(), 9)"))
+    assert done.returncode == 137
+    process = document(tmp_path)["processes"][0]["process"]
+    assert process["state"] == "killed"
+    assert process["status"] == {"exit": None, "signal": 9}
+
+
+def test_an_exec_chain_has_the_status_in_its_last_image(tmp_path):
+    first = allocate("sys.stdout.flush(); os.execv(sys.executable, "
+                     "[sys.executable, '-c', 'k=[bytearray(1<<20) for _ in "
+                     "range(64)]; raise SystemExit(6)'])")
+    assert run(tmp_path, *first).returncode == 6
+    found = [p["process"] for p in document(tmp_path)["processes"]]
+    assert len(found) == 2 and len({p["pid"] for p in found}) == 1
+    found.sort(key=lambda p: p["started"])
+    assert found[0]["status"] is None
+    assert found[1]["status"] == {"exit": 6, "signal": None}
+
+
+def test_children_are_followed_and_reported_together(tmp_path):
+    child = "k=[bytearray(1<<20) for _ in range(64)]"
+    done = run(tmp_path, *allocate("import subprocess; subprocess.run("
+                                   f"[sys.executable,'-c','{child}'])"),
+               options=["--report"])
+    assert done.returncode == 0
+    assert len(recordings(tmp_path)) == 2
+    assert b"seep: 2 processes: " in done.stderr
+    assert document(tmp_path)["summary"]["processes"] == 2
+
+
+def test_folders_of_the_pattern_are_made(tmp_path):
+    done = seep("run", "-o", "deep/er/%e.%p.seep", "--", *allocate(),
+                cwd=tmp_path)
+    assert done.returncode == 0
+    assert len(recordings(tmp_path / "deep/er")) == 1
+
+
+def test_exact_and_size_reach_the_worker(tmp_path):
+    run(tmp_path, *allocate(), options=["--exact", "--size", "32MiB"])
+    report = document(tmp_path)["processes"][0]
+    assert report["process"]["mode"] == "exact"
+    assert report["process"]["exact"] is True
+    assert 16 << 20 < report["cost"]["own_bytes"] <= 32 << 20
+
+
+def test_an_allocator_comes_below_us(tmp_path):
+    done = run(tmp_path, *allocate(), options=["--allocator", "jemalloc"])
+    if done.returncode == 1:
+        pytest.skip(done.stderr.decode())
+    assert "jemalloc" in document(tmp_path)["processes"][0]["process"][
+        "allocator"]
+
+
+def test_a_recording_that_is_written_can_be_reported(tmp_path):
+    process = start(tmp_path, *allocate("print(1, flush=True); "
+                                        "sys.stdin.read()"),
+                    stdin=subprocess.PIPE)
+    process.stdout.readline()
+    assert document(tmp_path)["processes"][0]["process"]["state"] == "running"
+    process.communicate(timeout=LIMIT_S)
+
+
+def test_env_gives_what_a_shell_needs(tmp_path):
+    folder = tmp_path / "it's $HOME"
+    folder.mkdir()
+    done = seep("env", "--out", f"{folder}/", "--exact")
+    script = done.stdout.decode() + 'printf "%s|%s|%s" "$LD_PRELOAD" ' \
+        '"$SEEP_OUT" "$SEEP_SAMPLE"'
+    env = environment() | {"LD_PRELOAD": ""}
+    shell = subprocess.run(["sh", "-c", script], capture_output=True, env=env,
+                           timeout=LIMIT_S, check=True)
+    assert shell.stdout.decode().split("|") == [
+        str(PRELOAD.resolve()), f"{folder}/seep.%e.%p.%t.seep", "1"]
+
+
+# refusals
+
+@pytest.fixture(name="recording", scope="module")
+def recording_fixture(tmp_path_factory):
+    """One good recording."""
+    folder = tmp_path_factory.mktemp("good")
+    run(folder, *allocate())
+    return recordings(folder)[0]
+
+
+def newer(data):
+    """The same with a format version of the future."""
+    changed = bytearray(data)
+    changed[8:12] = (99).to_bytes(4, "little")
+    return bytes(changed)
+
+
+def damaged(data):
+    """The same with a wrong section offset."""
+    changed = bytearray(data)
+    changed[60] ^= 0xFF
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("make, reason", [
+    (lambda data: b"", "is empty"),
+    (lambda data: b"hello\n", "is not a seep recording"),
+    (lambda data: os.urandom(100000), "is not a seep recording"),
+    (lambda data: data[:5000], "is shorter than it says"),
+    (lambda data: data[:100], "is "),
+    (newer, "has a newer format"),
+    (damaged, "is damaged"),
+])
+def test_what_is_no_recording_is_one_line_and_the_rest_is_reported(
+        tmp_path, recording, make, reason):
+    bad = tmp_path / "bad.seep"
+    bad.write_bytes(make(recording.read_bytes()))
+    before = bad.read_bytes()
+
+    done = seep("report", bad, recording)
+
+    assert done.returncode == 1
+    assert re.fullmatch(rf"seep: {bad}: {reason}.*; .+\n",
+                        done.stderr.decode())
+    assert b"seep: python3 -c" in done.stdout
+    assert bad.read_bytes() == before
+
+
+def one_refusal(path, *words):
+    """`seep report` of one path that cannot be read; its line."""
+    done = seep("report", path)
+    assert done.returncode == 1
+    assert done.stdout == b""
+    line = done.stderr.decode()
+    assert re.fullmatch(rf"seep: {path}: .+; .+\n", line), line
+    for word in words:
+        assert word in line
+    return line
+
+
+def test_a_fifo_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "fifo.seep")
+    one_refusal(tmp_path / "fifo.seep", "FIFO")
+
+
+def test_a_folder_without_recordings_is_refused(tmp_path):
+    one_refusal(tmp_path, "without recordings")
+
+
+def test_what_is_missing_is_refused(tmp_path):
+    one_refusal(tmp_path / "nothing.seep", "does not exist")
+
+
+def test_what_may_not_be_read_is_refused(tmp_path):
+    if os.geteuid() != 0:
+        closed = tmp_path / "closed.seep"
+        closed.write_bytes(b"x")
+        closed.chmod(0)
+        one_refusal(closed)
+        return
+    # root may read all: as another user, in a folder that is open to it
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        closed = pathlib.Path(folder) / "closed.seep"
+        closed.write_bytes(b"x")
+        closed.chmod(0o600)
+        tool = shutil.copy(SEEP, folder)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534",
+                               "--clear-groups", tool, "report", closed],
+                              capture_output=True, timeout=LIMIT_S,
+                              check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"seep: {closed}: .+; .+\n", done.stderr.decode())
+
+
+def test_json_is_one_document_also_when_all_was_refused(tmp_path):
+    done = seep("report", "--json", tmp_path)
+    assert done.returncode == 1
+    parsed = json.loads(done.stdout)
+    assert parsed["schema"] == "seep-report/1"
+    assert parsed["summary"]["refused"] == 1 and parsed["processes"] == []
+
+
+def test_info_tells_of_a_recording(recording):
+    done = seep("info", recording)
+    assert done.returncode == 0
+    assert b"call sites" in done.stdout
+    parsed = json.loads(seep("info", "--json", recording).stdout)
+    assert parsed["schema"] == "seep-info/1"
+    assert parsed["recordings"][0]["tables"]["sites"]["used"] > 0
+
+
+# usage
+
+@pytest.mark.parametrize("words, said", [
+    (("repotr",), "did you mean `seep report`?"),
+    (("frobnicate",), "`seep --help` lists them"),
+    (("report",), "no recording was named"),
+    (("report", "--bad", "x"), "--bad"),
+    (("report", "--sites", "many", "x"), "is no number of sites"),
+    (("report", "--color", "red", "x"), "is none of auto, always, never"),
+    (("run",), "no command was named"),
+    (("run", "--sample", "much", "--", "true"), "is no size"),
+    (("run", "--size", "1KiB", "--", "true"), "must be from"),
+    (("run", "--allocator", "my", "--", "true"), "is none of jemalloc"),
+    (("run", "--unwinder", "x", "--", "true"), "is none of eh_frame"),
+    (("env", "extra"), "is not expected here"),
+])
+def test_wrong_usage_is_2_and_one_line(words, said):
+    done = seep(*words)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.count(b"\n") == 1
+    assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("run", "-h"),
+                                   ("report", "--help"), ("info", "-h"),
+                                   ("env", "-h")])
+def test_help_is_on_stdout(words):
+    done = seep(*words)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith((b"usage: seep", b"seep"))
+
+
+def test_a_full_disk_under_stdout_is_told(recording):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([SEEP, "report", recording], stdout=full,
+                              stderr=subprocess.PIPE, timeout=LIMIT_S,
+                              check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"seep: stdout: ")
