@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <sys/auxv.h>
 
 #include "base/compiler.h"
 #include "base/thread.h"
@@ -34,7 +35,41 @@ typedef int find_function(void *, struct found_object *);
 #define ONE_GENERATION (ACTIVE_MASK + 1)
 
 static find_function *real_find;
+
+/* The program itself. If there are holes between its segments (node is so),
+ * the loader knows it only segment by segment. */
+static struct seep_elf_image program;
 static _Atomic uint64_t unloads;
+
+/* By what the kernel says of its program headers. */
+static void find_program(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = getauxval(AT_PHNUM);
+    uintptr_t low = UINTPTR_MAX;
+    uintptr_t high = 0;
+    uintptr_t bias = 0;
+
+    for (size_t i = 0; headers != NULL && i < count; i++) {
+        const ElfW(Phdr) *header = &headers[i];
+
+        if (header->p_type == PT_PHDR) {
+            bias = (uintptr_t)headers - header->p_vaddr;
+        } else if (header->p_type == PT_LOAD) {
+            low = header->p_vaddr < low ? header->p_vaddr : low;
+            high = header->p_vaddr + header->p_memsz > high
+                       ? header->p_vaddr + header->p_memsz
+                       : high;
+        }
+    }
+    if (low < high) {
+        program.start = bias + (low & ~(uintptr_t)4095);
+        program.end = bias + high;
+        program.bias = bias;
+        program.headers = headers;
+        program.header_count = count;
+    }
+}
 
 void seep_objects_init(void)
 {
@@ -42,6 +77,7 @@ void seep_objects_init(void)
     void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
 
     __builtin_memcpy(&real_find, &found, sizeof(found));
+    find_program();
     if (real_find == NULL) {
         seep_snapshot_init();
     }
@@ -69,7 +105,15 @@ bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image)
     } else if (!seep_snapshot_find(address, ret_image)) {
         return false;
     }
-    seep_elf_headers(ret_image);
+    if (ret_image->bias == program.bias && ret_image->start >= program.start &&
+        ret_image->end <= program.end) {
+        ret_image->start = program.start;
+        ret_image->end = program.end;
+        ret_image->headers = program.headers;
+        ret_image->header_count = program.header_count;
+    } else {
+        seep_elf_headers(ret_image);
+    }
     return true;
 }
 
