@@ -17,6 +17,13 @@
 
 #define FRAME __attribute__((noinline, noclone))
 
+#ifdef FAR
+/* Linked far from the rest: the program has a hole between its segments, and
+ * the loader knows it only in pieces. */
+extern const char far_away[64];
+__attribute__((section(".far"), used)) const char far_away[64] = "far";
+#endif
+
 namespace
 {
 
