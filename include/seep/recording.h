@@ -174,8 +174,9 @@ enum seep_inert_reason {
     X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
     X(RESTRICTED, "restricted", FACT,                                         \
       "the process restricted its system calls: no more process samples")     \
-    X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")            \
-    X(FRAMES_CAPTURED, "frames_captured", FACT, "frames of the distinct stacks")            \
+    X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
+    X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
+      "frames of the distinct stacks")                                        \
     X(EVENTS, "events", COST, "events pushed")                                \
     X(FOLDS, "folds", COST, "batches folded")                                 \
     X(WAITS, "waits", COST, "times a full ring was waited for")               \

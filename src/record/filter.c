@@ -45,8 +45,8 @@ void seep_filter_fill(bool all)
         uint64_t word = all ? UINT64_MAX : 0;
 
         /* What is right already is not written: no page is touched for it. */
-        if (atomic_load_explicit(&seep_filter_words[i],
-                                 memory_order_relaxed) != word) {
+        if (atomic_load_explicit(&seep_filter_words[i], memory_order_relaxed) !=
+            word) {
             atomic_store_explicit(&seep_filter_words[i], word,
                                   memory_order_relaxed);
         }

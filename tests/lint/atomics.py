@@ -12,8 +12,8 @@ NEAR = 6
 FREE = r'(?!init\b|is_lock_free\b|thread_fence\b|signal_fence\b)'
 IMPLICIT = re.compile(r'\batomic_' + FREE + r'(\w+?)(?<!_explicit)\s*\(')
 BUILTIN = re.compile(r'\b__(?:sync|atomic)_\w+\s*\(')
-ORDERED = re.compile(r'\bmemory_order_(acquire|release|acq_rel|seq_cst)\b|'
-                     r'\b__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)\b')
+ORDERED = re.compile(r'\bmemory_order_(acquire|release|acq_rel)\b|'
+                     r'\b__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL)\b')
 PARTNER = re.compile(r'pairs with', re.IGNORECASE)
 EXCEPTION = re.compile(r'atomic exception:', re.IGNORECASE)
 
