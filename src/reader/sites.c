@@ -116,32 +116,58 @@ static int list_sites(const struct seep_snapshot *snapshot,
     return 0;
 }
 
-/* The work that a live entry belongs to; NULL for none. */
-static struct seep_site_work *work_of(const struct seep_snapshot *snapshot,
-                                      struct seep_sites *sites,
-                                      const uint32_t *work_of_site,
-                                      struct seep_rec_live *entry)
-{
-    uint32_t site = seep_snapshot_load(entry->site);
+/* What counts of an entry of the live table. */
+struct entry {
+    uint32_t work; /* index in works */
+    uint32_t tick;
+    uint64_t size_level;
+};
 
-    if (seep_snapshot_load(entry->address) == 0 ||
-        site >= snapshot->view.site_capacity || work_of_site[site] == 0) {
-        return NULL;
+/* The entries that belong to a site, in one array: the table is large, mostly
+ * empty, and read once. @return their number, or SIZE_MAX without memory */
+static size_t list_entries(const struct seep_snapshot *snapshot,
+                           struct seep_sites *sites,
+                           const uint32_t *work_of_site,
+                           struct entry **ret_entries)
+{
+    const struct seep_view *view = &snapshot->view;
+    struct entry *entries;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        count += seep_snapshot_load(view->live[i].address) != 0;
     }
-    return &sites->works[work_of_site[site] - 1];
+    entries = malloc((count + 1) * sizeof(*entries));
+    if (entries == NULL) {
+        return SIZE_MAX;
+    }
+    count = 0;
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_rec_live *live = &view->live[i];
+        uint32_t site = seep_snapshot_load(live->site);
+
+        if (seep_snapshot_load(live->address) == 0 ||
+            site >= view->site_capacity || work_of_site[site] == 0) {
+            continue;
+        }
+        entries[count].work = work_of_site[site] - 1;
+        entries[count].tick = seep_snapshot_load(live->birth_tick);
+        entries[count].size_level = seep_snapshot_load(live->size_level);
+        sites->works[entries[count].work].survivor_count++;
+        count++;
+    }
+    *ret_entries = entries;
+    return count;
 }
 
-/* One entry of the live table as a survivor of @work. */
-static void add_survivor(struct seep_site_work *work,
-                         struct seep_rec_live *entry,
+static void add_survivor(struct seep_site_work *work, const struct entry *entry,
                          const struct seep_clock *clock,
                          struct seep_survivor *ret_survivor)
 {
-    uint64_t size_level = seep_snapshot_load(entry->size_level);
-    uint64_t size = size_level & SEEP_SIZE_MASK;
-    unsigned level = (unsigned)(size_level >> SEEP_SIZE_BITS) & 63;
-    double tick = seep_snapshot_load(entry->birth_tick);
+    uint64_t size = entry->size_level & SEEP_SIZE_MASK;
+    unsigned level = (unsigned)(entry->size_level >> SEEP_SIZE_BITS) & 63;
     struct seep_weight weight = seep_weight_of(size, level);
+    double tick = entry->tick;
     double bytes = (double)weight.bytes;
     double end = clock->end_tick > 0 ? (double)clock->end_tick : 1;
     int window =
@@ -154,10 +180,42 @@ static void add_survivor(struct seep_site_work *work,
                    : bytes * bytes * (1 - seep_weight_probability(size, level));
     work->variance += ret_survivor->variance;
     work->site.window_bytes[window] += bytes;
-    if ((size_level & SEEP_LIVE_FRAGMENT) == 0) {
+    if ((entry->size_level & SEEP_LIVE_FRAGMENT) == 0) {
         work->survivor_blocks +=
             (double)weight.count_q16 / (double)SEEP_COUNT_ONE;
     }
+}
+
+/* Counting sort by site, then one site after the other. */
+static int group_entries(struct seep_sites *sites,
+                         const struct seep_clock *clock,
+                         const struct entry *entries, size_t count)
+{
+    struct entry *sorted = malloc((count + 1) * sizeof(*sorted));
+    size_t *next = malloc((sites->count + 1) * sizeof(*next));
+    size_t first = 0;
+
+    sites->survivors = malloc((count + 1) * sizeof(*sites->survivors));
+    if (sorted == NULL || next == NULL || sites->survivors == NULL) {
+        free(sorted);
+        free(next);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < sites->count; i++) {
+        sites->works[i].survivor_first = first;
+        next[i] = first;
+        first += sites->works[i].survivor_count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        sorted[next[entries[i].work]++] = entries[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        add_survivor(&sites->works[sorted[i].work], &sorted[i], clock,
+                     &sites->survivors[i]);
+    }
+    free(sorted);
+    free(next);
+    return 0;
 }
 
 static int group_survivors(const struct seep_snapshot *snapshot,
@@ -165,39 +223,17 @@ static int group_survivors(const struct seep_snapshot *snapshot,
                            struct seep_sites *sites,
                            const uint32_t *work_of_site)
 {
-    const struct seep_view *view = &snapshot->view;
-    size_t next = 0;
+    struct entry *entries = NULL;
+    size_t count = list_entries(snapshot, sites, work_of_site, &entries);
+    int error;
 
-    for (uint32_t i = 0; i < view->live_capacity; i++) {
-        struct seep_site_work *work =
-            work_of(snapshot, sites, work_of_site, &view->live[i]);
-
-        if (work != NULL) {
-            work->survivor_count++;
-            sites->survivor_count++;
-        }
-    }
-    sites->survivors =
-        malloc((sites->survivor_count + 1) * sizeof(*sites->survivors));
-    if (sites->survivors == NULL) {
+    if (count == SIZE_MAX) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < sites->count; i++) {
-        sites->works[i].survivor_first = next;
-        next += sites->works[i].survivor_count;
-        sites->works[i].survivor_count = 0;
-    }
-    for (uint32_t i = 0; i < view->live_capacity; i++) {
-        struct seep_site_work *work =
-            work_of(snapshot, sites, work_of_site, &view->live[i]);
-
-        if (work != NULL) {
-            add_survivor(work, &view->live[i], clock,
-                         &sites->survivors[work->survivor_first +
-                                           work->survivor_count++]);
-        }
-    }
-    return 0;
+    error = group_entries(sites, clock, entries, count);
+    sites->survivor_count = count;
+    free(entries);
+    return error;
 }
 
 int seep_sites_init(const struct seep_snapshot *snapshot,

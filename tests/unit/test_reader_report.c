@@ -339,10 +339,13 @@ static void spaces_are_summed_apart(void **state)
 static void sampled_blocks_stand_for_more_with_an_error(void **state)
 {
     struct fixture *f = *state;
-    uint32_t site = site_at(f, 0x10, SEEP_SPACE_HEAP);
     const struct seep_report *report;
     double p = 1 - exp(-1024 / 65536.);
+    uint32_t site;
 
+    builder_fini(&f->builder);
+    builder_init(&f->builder, SMALL, false);
+    site = site_at(f, 0x10, SEEP_SPACE_HEAP);
     atomic_store_explicit(&f->builder.view.header->sample_log2, 16,
                           memory_order_relaxed);
     builder_alloc(&f->builder, 0x1000, 1024, site, 10);
