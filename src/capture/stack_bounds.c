@@ -17,6 +17,7 @@
 #define READ_BYTES 384U
 #define MAIN_STACK_MAX (UINT64_C(1) << 30)
 #define GUARD_GAP (UINT64_C(1) << 20)
+#define MAIN_STACK_SURE (UINT64_C(1) << 20)
 
 /* Fields of a line: "start-end perms ...\n". */
 enum { FIELD_START, FIELD_END, FIELD_ACCESS, FIELD_REST };
@@ -177,6 +178,12 @@ void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
     bounds->low = 1;
     bounds->high = 1;
     if (!may_call || !read_maps(&parser)) {
+        /* So near below the top of the first thread's stack nothing else can
+         * lie, and the kernel maps what is touched there. */
+        if (top > sp && top - sp < MAIN_STACK_SURE) {
+            bounds->low = top - MAIN_STACK_SURE;
+            bounds->high = top;
+        }
         return;
     }
     if (top > sp && top <= parser.high) {

@@ -323,16 +323,34 @@ static void a_capture_takes_less_than_1_KiB_of_stack(void **state)
 #endif
 }
 
-static void once_restricted_no_system_call_is_made_for_bounds(void **state)
+static void *capture_restricted(void *argument)
 {
     struct seep_stack_bounds bounds = {0, 0};
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     enum seep_cut cut;
+    size_t count = capture_here(&bounds, pcs, &cut);
+
+    (void)argument;
+    return (void *)(uintptr_t)(count >= 1 && bounds.high != 0 &&
+                               bounds.high < 4096);
+}
+
+static void once_restricted_a_new_thread_has_no_bounds(void **state)
+{
+    struct seep_stack_bounds bounds = {0, 0};
+    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    enum seep_cut cut;
+    pthread_t thread;
+    void *fine = NULL;
 
     (void)state;
     seep_native_restrict();
-    assert_true(capture_here(&bounds, pcs, &cut) >= 1);
-    assert_true(bounds.high != 0 && bounds.high < 4096);
+    pthread_create(&thread, NULL, capture_restricted, NULL);
+    pthread_join(thread, &fine);
+    assert_non_null(fine);
+    /* The first thread's stack is known by where it began. */
+    assert_true(capture_here(&bounds, pcs, &cut) >= 4);
+    assert_int_equal(cut, SEEP_CUT_NONE);
 }
 
 int main(void)
@@ -351,7 +369,7 @@ int main(void)
         cmocka_unit_test(a_thread_knows_the_bounds_of_its_own_stack),
         cmocka_unit_test(the_maps_are_read_in_pieces_of_any_size),
         cmocka_unit_test(a_capture_takes_less_than_1_KiB_of_stack),
-        cmocka_unit_test(once_restricted_no_system_call_is_made_for_bounds),
+        cmocka_unit_test(once_restricted_a_new_thread_has_no_bounds),
     };
 
     seep_objects_init();
