@@ -23,7 +23,7 @@ BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build"))
 PROGRAMS = BUILD / "tests/integration/programs"
 ORACLE = PROGRAMS / "libcapture_oracle.so"
 SHAPES = ["sorted", "exceptions", "shapes", "signals", "interrupts",
-          "alternate_stack", "threads", "coroutine", "unloads"]
+          "alternate_stack", "threads", "coroutine", "unloads", "storm"]
 # Deeper than the limit is no failure of the walker: both end there.
 CUTS = ["none", "depth", "no object", "no rule", "expression", "register",
         "bounds", "order", "malformed", "disabled"]

@@ -264,7 +264,7 @@ void coroutine()
 void unloads()
 {
     for (int i = 0; i < 5; i++) {
-        void *handle = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+        void *handle = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
 
         sorted();
         if (handle != nullptr) {
@@ -272,6 +272,31 @@ void unloads()
         }
         sorted();
     }
+}
+
+void *storm_body(void *)
+{
+    for (int i = 0; i < 300; i++) {
+        void *handle = dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL);
+
+        if (handle != nullptr) {
+            dlclose(handle);
+        }
+    }
+    return nullptr;
+}
+
+/* Stacks while another thread loads and unloads all the time. */
+void storm()
+{
+    pthread_t worker;
+
+    pthread_create(&worker, nullptr, storm_body, nullptr);
+    for (int i = 0; i < 10; i++) {
+        sorted();
+        exceptions();
+    }
+    pthread_join(worker, nullptr);
 }
 
 const struct {
@@ -282,7 +307,7 @@ const struct {
     {"shapes", shapes},         {"signals", signals},
     {"interrupts", interrupts}, {"alternate_stack", alternate_stack},
     {"threads", threads},       {"coroutine", coroutine},
-    {"unloads", unloads},
+    {"unloads", unloads},       {"storm", storm},
 };
 
 } // namespace
