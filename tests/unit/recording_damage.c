@@ -158,6 +158,7 @@ static void read_report(const struct seep_report *report)
         sum += sum_of_text(report->counters[i].name) +
                sum_of_text(report->counters[i].words);
     }
+    (void)sum;
 }
 
 void recording_damage_read(struct recording_damage *damage, size_t size_bytes,

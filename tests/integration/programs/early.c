@@ -21,7 +21,7 @@ static int answer(void)
 }
 
 /* Runs while the object that holds it is relocated. */
-static int (*resolve(void))(void)
+__attribute__((used)) static int (*resolve(void))(void)
 {
     from_resolver = malloc(100);
     if (from_resolver != NULL) {
