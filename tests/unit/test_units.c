@@ -47,6 +47,8 @@ static void an_interval_is_one_unit(void **state)
     (void)state;
     assert_string_equal(seep_units_interval(&interval, 1048576, text),
                         "+40.1 ±1.1 MiB");
+    assert_string_equal(seep_units_interval(&interval, 10485760, text),
+                        "+401 ±11 MiB");
     assert_string_equal(seep_units_bounds(&interval, 1048576, text),
                         "39.0 to 41.2");
 }

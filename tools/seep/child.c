@@ -64,6 +64,21 @@ static void give_back_signals(const struct inherited *inherited)
     sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
+/* What the terminal sent to the child came to us as well. If the child ended
+ * of it before we took ours, we would die of it when it is let through. */
+static void discard_pending(const struct inherited *inherited)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+
+    for (size_t i = 0; i < COUNT(forwarded); i++) {
+        if (sigismember(&inherited->awaited, forwarded[i]) == 1) {
+            sigaction(forwarded[i], &ignore, &before);
+            sigaction(forwarded[i], &before, NULL);
+        }
+    }
+}
+
 /* The child: exec, or tell why not. Only async-signal-safe calls. */
 static void become(char *const *argv, int report_fd)
 {
@@ -196,6 +211,7 @@ int seep_child_run(char *const *argv, struct seep_child *ret_child)
     } else {
         close(fds[0]);
     }
+    discard_pending(&inherited);
     give_back_signals(&inherited);
     if (error == 0) {
         *ret_child = child;

@@ -48,10 +48,10 @@ static void drop_zero(char *text)
     }
 }
 
-static void put_number(double value, size_t unit, bool sign, char *text)
+static void put_decimals(double value, size_t unit, int decimals, bool sign,
+                         char *text)
 {
     double scaled = ldexp(value, -10 * (int)unit);
-    int decimals = decimals_of(scaled, unit);
     double floor_value = decimals == 1 ? 0.05 : 0.5;
 
     if (fabs(scaled) < floor_value) {
@@ -64,6 +64,12 @@ static void put_number(double value, size_t unit, bool sign, char *text)
 static const char *unknown(char *text)
 {
     return strcpy(text, "?");
+}
+
+static void put_number(double value, size_t unit, bool sign, char *text)
+{
+    put_decimals(value, unit, decimals_of(ldexp(value, -10 * (int)unit), unit),
+                 sign, text);
 }
 
 const char *seep_units_bytes(double bytes, char text[SEEP_UNITS_TEXT_BYTES])
@@ -110,7 +116,9 @@ const char *seep_units_interval(const struct seep_interval *interval,
     char error[NUMBER_BYTES];
     double estimate = interval->estimate * scale;
     double half = (interval->high - interval->low) / 2 * scale;
-    size_t unit = unit_of(fmax(fabs(estimate), half));
+    double larger = fmax(fabs(estimate), half);
+    size_t unit = unit_of(larger);
+    int decimals = decimals_of(ldexp(larger, -10 * (int)unit), unit);
 
     if (!isfinite(estimate)) {
         return unknown(text);
@@ -118,8 +126,8 @@ const char *seep_units_interval(const struct seep_interval *interval,
     if (!isfinite(half)) { /* an open bound: no symmetric error exists */
         return seep_units_change(estimate, text);
     }
-    put_number(estimate, unit, true, number);
-    put_number(half, unit, false, error);
+    put_decimals(estimate, unit, decimals, true, number);
+    put_decimals(half, unit, decimals, false, error);
     snprintf(text, SEEP_UNITS_TEXT_BYTES, "%s ±%s %s", number, error,
              unit_names[unit]);
     return text;

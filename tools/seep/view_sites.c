@@ -110,7 +110,9 @@ static char *where_text(const struct seep_report_site *site)
         site->class != SEEP_CLASS_INSUFFICIENT) {
         fprintf(file, "%s: ", seep_class_name(site->class));
     }
-    fputs(*site->where == '\0' ? "(no stack)" : site->where, file);
+    char *where = seep_words_where(site);
+    fputs(where == NULL ? "?" : where, file);
+    free(where);
     put_chain(file, site);
     fclose(file);
     return text;

@@ -59,13 +59,17 @@ static void print_growth_answer(struct seep_page *page, const char *label,
     char live[SEEP_UNITS_TEXT_BYTES];
     char of[SEEP_UNITS_TEXT_BYTES];
 
+    char *where = seep_words_where(site);
+
     seep_units_rate(growth->estimate, rate);
     seep_page_paragraph(page, seep_view_sites_ink(report->class), label, 6,
                         "%s grows %s (%s) and holds %s of the %s live.",
-                        site->where, *rate == '+' ? rate + 1 : rate,
+                        where == NULL ? "?" : where,
+                        *rate == '+' ? rate + 1 : rate,
                         seep_units_bounds(growth, 60, bounds),
                         seep_units_bytes((double)site->live_bytes, live),
                         seep_units_bytes((double)live_of(report), of));
+    free(where);
 }
 
 static void class_label(enum seep_class class, char *label, size_t size)

@@ -123,6 +123,41 @@ static char *short_function(const char *function)
     return strdup(function);
 }
 
+/* "libpython3.11" of "/usr/lib/libpython3.11.so.1.0", "_json" of
+ * "_json.cpython-311-x86_64-linux-gnu.so". */
+static char *short_module(const char *module)
+{
+    const char *name = base_name(module);
+    const char *end = strstr(name, ".cpython-");
+
+    end = end == NULL ? strstr(name, ".so") : end;
+    return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
+}
+
+char *seep_words_where(const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+    char *text = NULL;
+
+    if (site->frame_count == 0 || site->where_frame >= site->frame_count) {
+        return strdup(*site->where == '\0' ? "(no stack)" : site->where);
+    }
+    frame = &site->frames[site->where_frame];
+    if (*frame->file != '\0' || *frame->function == '\0' ||
+        *frame->module == '\0') {
+        return strdup(site->where);
+    }
+    char *function = short_function(frame->function);
+    char *module = short_module(frame->module);
+    if (function != NULL && module != NULL &&
+        asprintf(&text, "%s in %s", function, module) < 0) {
+        text = NULL;
+    }
+    free(function);
+    free(module);
+    return text;
+}
+
 char *seep_words_frame(const struct seep_report_frame *frame)
 {
     char *text;
@@ -131,9 +166,7 @@ char *seep_words_frame(const struct seep_report_frame *frame)
         return short_function(frame->function);
     }
     if (*frame->module != '\0') {
-        const char *name = base_name(frame->module);
-        const char *end = strstr(name, ".so");
-        return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
+        return short_module(frame->module);
     }
     if (asprintf(&text, "0x%llx", (unsigned long long)frame->offset) < 0) {
         return NULL;

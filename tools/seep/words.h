@@ -29,6 +29,9 @@ char *seep_words_command(const struct seep_report *report);
 /** A frame in a few characters: "json.loads", "libpython3.11". */
 char *seep_words_frame(const struct seep_report_frame *frame);
 
+/** The user's frame of a site: "serve.py:31 handle", "parse in libfoo". */
+char *seep_words_where(const struct seep_report_site *site);
+
 /** A frame in full: "function  file:line  (module+0x12)". */
 char *seep_words_frame_long(const struct seep_report_frame *frame);
 
