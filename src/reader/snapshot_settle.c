@@ -17,12 +17,16 @@
 #define ROUNDS 24
 #define PATIENCE 6 /* rounds to wait for a fold that does not move */
 #define SITE_ROUNDS 8
+#define FEW_SITES 1024U
 
 struct settling {
     struct seep_snapshot *snapshot;
     int fd;
     struct seep_rec_shard *shards; /* as the file has them now */
     struct seep_rec_site *sites;
+    uint32_t *known; /* the published among them */
+    uint32_t known_count;
+    uint32_t site_count; /* of the header, when they were listed */
 };
 
 struct looked {
@@ -130,15 +134,44 @@ static int copy_site(const struct settling *st, uint32_t i)
     return error;
 }
 
-static int read_sites(const struct settling *st)
+static int read_all_sites(struct settling *st)
 {
     const struct seep_view *view = &st->snapshot->view;
+    int error = read_again(
+        st, view->sites, view->site_capacity * sizeof(*view->sites), st->sites);
 
-    return read_again(st, view->sites,
-                      view->site_capacity * sizeof(*view->sites), st->sites);
+    st->known_count = 0;
+    for (uint32_t i = 0; error == 0 && i < view->site_capacity; i++) {
+        if (i == 0 ||
+            seep_snapshot_load(st->sites[i].state) == SEEP_PUBLISHED) {
+            st->known[st->known_count++] = i;
+        }
+    }
+    return error;
 }
 
-static int look_at_sites(const struct settling *st)
+/* The table is mostly empty, and the shorter the look, the likelier that no
+ * one folds meanwhile: where few are in use, only those are read. */
+static int read_sites(struct settling *st)
+{
+    const struct seep_view *view = &st->snapshot->view;
+    _Atomic uint32_t count;
+    int error =
+        read_again(st, &view->header->site_count, sizeof(count), &count);
+
+    if (error == 0 && (st->known_count == 0 || st->known_count > FEW_SITES ||
+                       seep_snapshot_load(count) != st->site_count)) {
+        st->site_count = seep_snapshot_load(count);
+        return read_all_sites(st);
+    }
+    for (uint32_t i = 0; error == 0 && i < st->known_count; i++) {
+        error = read_again(st, &view->sites[st->known[i]], sizeof(*view->sites),
+                           &st->sites[st->known[i]]);
+    }
+    return error;
+}
+
+static int look_at_sites(struct settling *st)
 {
     const struct seep_view *view = &st->snapshot->view;
     int error = read_sites(st);
@@ -155,7 +188,7 @@ static int look_at_sites(const struct settling *st)
 
 /* Sites that came after their copy: events of theirs may be in the rings. Who
  * they are counts, what they hold is in those events. */
-static int add_new_sites(const struct settling *st)
+static int add_new_sites(struct settling *st)
 {
     const struct seep_view *view = &st->snapshot->view;
     int error = read_sites(st);
@@ -181,7 +214,7 @@ static int add_new_sites(const struct settling *st)
 
 /* What never came to rest: the rings are left out, and the sites that went on
  * changing are counted as torn, being of another moment than the rest. */
-static int leave_out_restless(const struct settling *st)
+static int leave_out_restless(struct settling *st)
 {
     const struct seep_view *view = &st->snapshot->view;
     int error = st->snapshot->restless_shards > 0 ? read_sites(st) : 0;
@@ -203,7 +236,7 @@ static int leave_out_restless(const struct settling *st)
     return error;
 }
 
-static int settle(const struct settling *st)
+static int settle(struct settling *st)
 {
     const struct timespec pause = {.tv_nsec = 100000};
     struct looked looked = {1, 1};
@@ -238,7 +271,8 @@ int seep_snapshot_settle(struct seep_snapshot *snapshot, int fd)
 
     st.shards = calloc(view->shard_count, sizeof(*st.shards));
     st.sites = calloc(view->site_capacity, sizeof(*st.sites));
-    if (st.shards != NULL && st.sites != NULL) {
+    st.known = calloc(view->site_capacity, sizeof(*st.known));
+    if (st.shards != NULL && st.sites != NULL && st.known != NULL) {
         error = settle(&st);
         if (error == 0) {
             error = add_new_sites(&st);
@@ -246,5 +280,6 @@ int seep_snapshot_settle(struct seep_snapshot *snapshot, int fd)
     }
     free(st.shards);
     free(st.sites);
+    free(st.known);
     return error;
 }

@@ -131,6 +131,7 @@ static void each_report_is_one_moment(void **state)
         seep_report_close(report);
     }
     print_message("%d of %d reads were one moment\n", moments, READS);
+    assert_true(moments > 0);
 }
 
 int main(void)
