@@ -148,7 +148,9 @@ def test_a_signal_sent_to_us_reaches_the_command(tmp_path, number):
     process = start(tmp_path, PYTHON, "-c",
                     "import signal,sys,time\n"
                     f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
-                    "print('ready', flush=True); time.sleep(60)")
+                    "print('ready', flush=True)\n"
+                    # one long sleep could begin after the signal came
+                    "while True: time.sleep(0.05)")
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(number)
     assert process.wait(LIMIT_S) == 9
@@ -202,7 +204,9 @@ def test_interrupt_from_the_terminal_ends_the_command_once(tmp_path):
         SEEP, "run", "--no-report", "-o", f"{tmp_path}/", "--", PYTHON, "-c",
         "import signal, time\n"
         "signal.signal(signal.SIGINT, lambda *_: print('one', flush=True))\n"
-        "print('ready', flush=True); time.sleep(1); print('end')")
+        "print('ready', flush=True)\n"
+        "for _ in range(50): time.sleep(0.02)\n"
+        "print('end')")
     terminal.until(b"ready")
     terminal.type(b"\x03")
     assert terminal.wait() == 0
