@@ -166,9 +166,7 @@ static inline enum seep_cut step_call(struct walk *walk, uint64_t rule)
     if (seep_unlikely(cut != SEEP_CUT_NONE)) {
         return cut;
     }
-    if (seep_unlikely(cfa <= walk->sp)) {
-        return SEEP_CUT_ORDER;
-    }
+    /* That this word lies in the frame says that the CFA ascends. */
     cut = read_word(walk, cfa - sizeof(uintptr_t), &back);
     if (seep_unlikely(cut != SEEP_CUT_NONE)) {
         return cut;

@@ -186,6 +186,9 @@ static void headers_that_do_not_add_up_are_not_believed(void **state)
     made_up.segments[1].p_memsz = sizeof(made_up) * 2;
     assert_null(seep_elf_build_id(&image, &bytes));
     made_up.segments[1].p_memsz = sizeof(ElfW(Nhdr)) + 24;
+    made_up.segments[0].p_memsz = sizeof(made_up) * 2;
+    assert_null(seep_elf_build_id(&image, &bytes));
+    made_up.segments[0].p_memsz = sizeof(made_up);
     made_up.segments[1].p_vaddr = UINT64_MAX - 15;
     assert_null(seep_elf_build_id(&image, &bytes));
 }

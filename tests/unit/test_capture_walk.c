@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "capture/eh_cache.h"
 #include "capture/eh_walk.h"
 #include "capture/native.h"
 #include "capture/objects.h"
@@ -129,6 +130,7 @@ static void a_frame_askew_is_not_read(void **state)
 
 static void code_of_no_object_ends_the_stack(void **state)
 {
+    uint64_t generation;
     void *code =
         mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -138,6 +140,10 @@ static void code_of_no_object_ends_the_stack(void **state)
     assert_int_equal(stack.cut, SEEP_CUT_NO_OBJECT);
     assert_int_equal(stack.count, 2);
     assert_true(stack.pcs[1] == (uintptr_t)code + 99);
+    /* A dlopen bumps no epoch: what is no object's now may be one's soon. */
+    assert_true(seep_cache_open(&generation));
+    assert_true(seep_cache_get(stack.pcs[0], generation) != 0);
+    assert_true(seep_cache_get(stack.pcs[1], generation) == 0);
     munmap(code, 4096);
 }
 
