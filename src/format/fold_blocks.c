@@ -76,6 +76,17 @@ bool seep_fold_alloc(struct seep_fold *fold, const struct seep_live *live,
     return seep_fold_insert(fold, live, &block);
 }
 
+void seep_fold_unstash(const struct seep_live *live, uint64_t address)
+{
+    for (uint32_t i = 0; i < SEEP_STASH_COUNT; i++) {
+        _Atomic uint64_t *stashed = &live->shard->stash[i].address;
+
+        if (atomic_load_explicit(stashed, memory_order_relaxed) == address) {
+            atomic_store_explicit(stashed, 0, memory_order_relaxed);
+        }
+    }
+}
+
 void seep_fold_stash(const struct seep_live *live, uint64_t address,
                      const struct seep_block *block)
 {
@@ -107,6 +118,9 @@ bool seep_fold_free(struct seep_fold *fold, const struct seep_live *live,
 
     if (index == SEEP_LIVE_NONE) {
         seep_view_count(fold->view, SEEP_COUNT_FOREIGN_FREES, 1);
+        /* Should this realloc fail, what an earlier one took out of the same
+         * address must not come back for it. */
+        seep_fold_unstash(live, event->address);
         return true;
     }
     block = seep_live_get(live, index);
@@ -114,6 +128,7 @@ bool seep_fold_free(struct seep_fold *fold, const struct seep_live *live,
         return false;
     }
     if (event->kind == SEEP_EVENT_REALLOC_OUT) {
+        seep_fold_unstash(live, event->address);
         seep_fold_stash(live, event->address, &block);
     }
     return true;

@@ -40,6 +40,8 @@ bool seep_fold_restore(struct seep_fold *fold, const struct seep_live *live,
 /** Take the entry at @index out and account it as freed at @tick. */
 bool seep_fold_close(struct seep_fold *fold, const struct seep_live *live,
                      uint32_t index, uint32_t tick);
+/** Forget what earlier events took out at @address: those succeeded. */
+void seep_fold_unstash(const struct seep_live *live, uint64_t address);
 void seep_fold_stash(const struct seep_live *live, uint64_t address,
                      const struct seep_block *block);
 bool seep_fold_insert(struct seep_fold *fold, const struct seep_live *live,

@@ -96,6 +96,9 @@ bool seep_fold_unmap(struct seep_fold *fold, const struct seep_live *live,
     uint32_t index = seep_live_find(live, event->address);
     uint64_t left;
 
+    if (event->kind == SEEP_EVENT_REMAP_OUT) {
+        seep_fold_unstash(live, event->address);
+    }
     /* Nearly always it is one whole mapping. */
     if (index != SEEP_LIVE_NONE &&
         seep_live_get(live, index).size == event->size) {

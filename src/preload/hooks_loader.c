@@ -5,12 +5,13 @@
  * Invariant: all of these are forwarded unchanged; what is noted is noted
  * before the thing happens, so that we are never late.
  */
+#include <errno.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
+#include "base/syscall.h"
 #include "capture/objects.h"
 #include "preload/hooks.h"
 #include "preload/real.h"
@@ -43,6 +44,28 @@ int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *),
     return seep_real.dl_iterate_phdr(callback, data);
 }
 
+/* syscall() before libc's is looked up: by an allocator in front of us, in
+ * the middle of its beginning, when dlsym could not be asked. */
+static long raw_syscall(long number, ...)
+{
+    long argument[6];
+    long result;
+    va_list arguments;
+
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++) {
+        argument[i] = va_arg(arguments, long);
+    }
+    va_end(arguments);
+    result = seep_syscall6(number, argument[0], argument[1], argument[2],
+                           argument[3], argument[4], argument[5]);
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}
+
 int prctl(int option, ...)
 {
     unsigned long argument[4];
@@ -56,8 +79,9 @@ int prctl(int option, ...)
     if (option == PR_SET_SECCOMP) {
         seep_track_restrict();
     }
-    if (seep_real.prctl == NULL && !seep_real_resolve()) {
-        return -1;
+    if (seep_unlikely(seep_real.prctl == NULL)) {
+        return (int)raw_syscall(SYS_prctl, option, argument[0], argument[1],
+                                argument[2], argument[3], 0);
     }
     return seep_real.prctl(option, argument[0], argument[1], argument[2],
                            argument[3]);
@@ -68,8 +92,6 @@ long (*seep_restrict_syscall(long number))(long, ...)
     if (number == SYS_seccomp) {
         seep_track_restrict();
     }
-    if (seep_real.syscall == NULL) {
-        seep_real_resolve();
-    }
-    return seep_real.syscall;
+    return seep_likely(seep_real.syscall != NULL) ? seep_real.syscall
+                                                  : raw_syscall;
 }

@@ -84,7 +84,8 @@ SEEP_COLD static void *leave_arena(void *block, size_t size)
     return moved;
 }
 
-void *realloc(void *block, size_t size)
+/* In line in the two hooks below: the stack begins at the caller of each. */
+SEEP_INLINE void *change_size(void *block, size_t size)
 {
     struct seep_track_out out = {false, 0};
     void *moved;
@@ -115,38 +116,22 @@ void *realloc(void *block, size_t size)
     return moved;
 }
 
+void *realloc(void *block, size_t size)
+{
+    return change_size(block, size);
+}
+
+/* Not forwarded: glibc's calls realloc, which is ours, and would count twice;
+ * an allocator's own does nothing else than this either. */
 void *reallocarray(void *block, size_t count, size_t size)
 {
-    struct seep_track_out out = {false, 0};
-    size_t total = 0;
-    bool overflows = __builtin_mul_overflow(count, size, &total);
-    void *moved;
+    size_t total;
 
-    if (!is_ready() || seep_real.reallocarray == NULL ||
-        seep_unlikely(seep_bootstrap_owns(block))) {
-        if (overflows) {
-            errno = ENOMEM;
-            return NULL;
-        }
-        return realloc(block, total);
-    }
-    if (seep_unlikely(!overflows && !seep_track_ignores(block))) {
-        out = seep_track_realloc_out(block);
-    }
-    /* Its realloc is the allocator's own: it does not come by here. */
-    moved = seep_real.reallocarray(block, count, size);
-    if (seep_unlikely(moved == NULL)) {
-        if (total != 0 && !overflows) {
-            seep_track_realloc_failed(block, out);
-        }
+    if (__builtin_mul_overflow(count, size, &total)) {
+        errno = ENOMEM;
         return NULL;
     }
-    if (seep_unlikely(!seep_track_passes(moved, total))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, moved, total);
-    }
-    return moved;
+    return change_size(block, total);
 }
 
 void free(void *block)

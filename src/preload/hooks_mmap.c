@@ -7,6 +7,7 @@
  * done. The allocator's own mappings and those of files are only counted.
  * Nothing here takes a moment of the timeline: the caller may hold locks.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -51,6 +52,19 @@ static bool is_shared_memory(int protection, int flags, int fd)
            (uint32_t)status.f_type == TMPFS_MAGIC;
 }
 
+/*
+ * Before everything is looked up these hooks are system calls: an allocator in
+ * front of us may be in the middle of its own beginning, and dlsym allocates.
+ */
+static long as_libc(long result)
+{
+    if (result < 0 && result > -4096) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
+}
+
 static size_t whole_pages(size_t size)
 {
     return (size + SEEP_PAGE_BYTES - 1) & ~(size_t)(SEEP_PAGE_BYTES - 1);
@@ -91,10 +105,10 @@ void *mmap(void *address, size_t size, int protection, int flags, int fd,
     struct request request = {size, protection, flags, fd};
     void *result;
 
-    if (seep_real.mmap == NULL && !seep_real_resolve()) {
-        /* As libc's own: before its symbols can be looked up. */
-        return (void *)seep_syscall6(SYS_mmap, (long)address, (long)size,
-                                     protection, flags, fd, offset);
+    if (seep_unlikely(seep_real.mmap == NULL)) {
+        return (void *)as_libc(seep_syscall6(SYS_mmap, (long)address,
+                                             (long)size, protection, flags, fd,
+                                             offset));
     }
     result = seep_real.mmap(address, size, protection, flags, fd, offset);
     if (result != FAILED) {
@@ -111,9 +125,10 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd,
     struct request request = {size, protection, flags, fd};
     void *result;
 
-    if (seep_real.mmap64 == NULL && !seep_real_resolve()) {
-        return (void *)seep_syscall6(SYS_mmap, (long)address, (long)size,
-                                     protection, flags, fd, offset);
+    if (seep_unlikely(seep_real.mmap64 == NULL)) {
+        return (void *)as_libc(seep_syscall6(SYS_mmap, (long)address,
+                                             (long)size, protection, flags, fd,
+                                             offset));
     }
     result = seep_real.mmap64(address, size, protection, flags, fd, offset);
     if (result != FAILED) {
@@ -129,8 +144,9 @@ int munmap(void *address, size_t size)
     struct seep_track_out out = {false, 0};
     int result;
 
-    if (seep_real.munmap == NULL && !seep_real_resolve()) {
-        return (int)seep_syscall2(SYS_munmap, (long)address, (long)size);
+    if (seep_unlikely(seep_real.munmap == NULL)) {
+        return (int)as_libc(
+            seep_syscall2(SYS_munmap, (long)address, (long)size));
     }
     if (!is_allocator((uintptr_t)__builtin_return_address(0))) {
         out = seep_track_range(NULL, SEEP_EVENT_REMAP_OUT, address,
@@ -156,9 +172,10 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
         fixed = va_arg(arguments, void *);
         va_end(arguments);
     }
-    if (seep_real.mremap == NULL && !seep_real_resolve()) {
-        return (void *)seep_syscall6(SYS_mremap, (long)old, (long)old_size,
-                                     (long)size, flags, (long)fixed, 0);
+    if (seep_unlikely(seep_real.mremap == NULL)) {
+        return (void *)as_libc(seep_syscall6(SYS_mremap, (long)old,
+                                             (long)old_size, (long)size, flags,
+                                             (long)fixed, 0));
     }
     if (own && (flags & MREMAP_DONTUNMAP) == 0) {
         out = seep_track_range(NULL, SEEP_EVENT_REMAP_OUT, old,

@@ -185,6 +185,23 @@ static void a_failed_realloc_leaves_everything_as_it_was(void **state)
     assert_int_equal(seep_account_live_bytes(site(f)), 0);
 }
 
+/* In place at the same address, then one that fails: only the second block
+ * may come back. */
+static void only_the_last_realloc_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+
+    builder_alloc(&f->builder, 0x1000, 100, f->site, 1);
+    builder_push(&f->builder, SEEP_EVENT_REALLOC_OUT, 0x1000, 0, 0, 40);
+    builder_alloc(&f->builder, 0x1000, 30, f->site, 40);
+    builder_push(&f->builder, SEEP_EVENT_REALLOC_OUT, 0x1000, 0, 0, 41);
+    builder_push(&f->builder, SEEP_EVENT_RESTORE, 0x1000, 0, 0, 41);
+
+    assert_int_equal(seep_account_live_bytes(site(f)), 30);
+    assert_int_equal(live_count(site(f)), 1);
+    assert_cohorts_agree(f, f->site);
+}
+
 static void munmap_may_take_the_head_the_tail_and_the_middle(void **state)
 {
     struct fixture *f = *state;
@@ -373,6 +390,7 @@ int main(void)
         EXACT(a_free_of_an_unknown_block_is_foreign),
         EXACT(an_allocation_at_a_live_address_closes_the_old_block),
         EXACT(a_failed_realloc_leaves_everything_as_it_was),
+        EXACT(only_the_last_realloc_is_taken_back),
         EXACT(munmap_may_take_the_head_the_tail_and_the_middle),
         EXACT(one_munmap_may_end_several_mappings),
         EXACT(a_failed_munmap_is_taken_back),
