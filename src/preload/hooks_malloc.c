@@ -121,12 +121,15 @@ void *realloc(void *block, size_t size)
     return change_size(block, size);
 }
 
-/* Not forwarded: glibc's calls realloc, which is ours, and would count twice;
- * an allocator's own does nothing else than this either. */
+/* Not forwarded where we are in front: glibc's calls realloc, which is ours,
+ * and would count twice; an allocator's own does nothing else than this. */
 void *reallocarray(void *block, size_t count, size_t size)
 {
     size_t total;
 
+    if (seep_unlikely(seep_real_is_behind) && seep_real.reallocarray != NULL) {
+        return seep_real.reallocarray(block, count, size);
+    }
     if (__builtin_mul_overflow(count, size, &total)) {
         errno = ENOMEM;
         return NULL;

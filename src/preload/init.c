@@ -41,7 +41,7 @@ static enum seep_inert_reason find_reason(char *const *environment)
             return SEEP_INERT_VALGRIND;
         }
     }
-    return seep_real_is_in_front() ? SEEP_INERT_NONE : SEEP_INERT_OWN_MALLOC;
+    return seep_real_is_behind ? SEEP_INERT_OWN_MALLOC : SEEP_INERT_NONE;
 }
 
 static void describe_allocator(void)

@@ -15,6 +15,8 @@ enum resolve_state { UNRESOLVED, RESOLVING, RESOLVED };
 
 struct seep_real seep_real __attribute__((visibility("hidden")));
 
+bool seep_real_is_behind __attribute__((visibility("hidden")));
+
 static _Atomic int state;
 
 /* Filled by a relocation of this library: NULL until that has happened. */
@@ -39,6 +41,14 @@ static void fill_gaps(void)
     }
 }
 
+static bool is_behind(void)
+{
+    void *front = dlsym(RTLD_DEFAULT, "malloc");
+    void *(*ours)(size_t) = malloc;
+
+    return memcmp(&front, &ours, sizeof(front)) != 0;
+}
+
 SEEP_COLD static void resolve(void)
 {
     void *real_malloc = NULL;
@@ -53,6 +63,7 @@ SEEP_COLD static void resolve(void)
         memcpy((char *)&seep_real + entries[i].offset, &symbol, sizeof(symbol));
     }
     fill_gaps();
+    seep_real_is_behind = is_behind();
     dlerror(); /* the names that libc lacks left a message for the program */
     atomic_thread_fence(memory_order_seq_cst);
     memcpy(&seep_real.malloc, &real_malloc, sizeof(real_malloc));
@@ -163,13 +174,4 @@ bool seep_real_new_is_allocators(void)
 
     memcpy(&operator_new, &seep_real._Znwm, sizeof(operator_new));
     return operator_new >= query.start && operator_new < query.end;
-}
-
-bool seep_real_is_in_front(void)
-{
-    void *front = dlsym(RTLD_DEFAULT, "malloc");
-    void *(*ours)(size_t) = malloc;
-
-    dlerror();
-    return memcmp(&front, &ours, sizeof(front)) == 0;
 }

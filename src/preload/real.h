@@ -43,7 +43,10 @@ bool seep_real_new_is_allocators(void);
 void seep_real_allocator(const void **ret_start, const void **ret_end,
                          const char **ret_path);
 
-/** Is the global malloc ours? Not if the program brings its own. */
-bool seep_real_is_in_front(void);
+/**
+ * The global malloc is not ours: the program brings its own, or another
+ * library stands before us. Set with the pointers.
+ */
+extern bool seep_real_is_behind __attribute__((visibility("hidden")));
 
 #endif
