@@ -44,7 +44,7 @@ static void fill_gaps(void)
 static bool is_behind(void)
 {
     void *front = dlsym(RTLD_DEFAULT, "malloc");
-    void *(*ours)(size_t) = malloc;
+    void *(*ours)(size_t) = seep_real_own_malloc;
 
     return memcmp(&front, &ours, sizeof(front)) != 0;
 }
