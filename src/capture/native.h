@@ -29,7 +29,7 @@ struct seep_capture_start {
 
 /**
  * The start as seen by the function that this is written in: it must be the
- * exported hook itself, compiled with -fno-omit-frame-pointer.
+ * exported hook itself. Asking for its frame address gives it a frame pointer.
  */
 #define SEEP_CAPTURE_START()                                              \
     ((struct seep_capture_start){                                         \

@@ -209,10 +209,8 @@ static void timer_stop(const struct seep_view *view, uint64_t started)
     }
 }
 
-static void take_moment(const struct seep_view *view)
+static void take_moment(const struct seep_view *view, uint32_t tick)
 {
-    uint32_t tick = seep_recorder_tick();
-
     if (seep_unlikely(seep_timeline_due(tick)) && seep_identity_is_ours()) {
         uint64_t missed =
             atomic_exchange_explicit(&start_missed, 0, memory_order_relaxed);
@@ -283,10 +281,10 @@ SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
     if (is_sampled(thread, level_now(view), size_bytes)) {
         view = recording();
         if (view != NULL) {
-            seep_recorder_allocated(thread,
-                                    site_of(view, from, SEEP_SPACE_HEAP),
-                                    (uintptr_t)block, size_bytes);
-            take_moment(view);
+            uint32_t site = site_of(view, from, SEEP_SPACE_HEAP);
+
+            take_moment(view, seep_recorder_allocated(
+                                  thread, site, (uintptr_t)block, size_bytes));
             timer_stop(view, started);
         }
         rearm(thread, view);
@@ -313,7 +311,7 @@ static bool release(uintptr_t frame, const void *block,
     view = seep_recorder_view();
     if (view != NULL) {
         *ret_tick = seep_recorder_freed(thread, (uintptr_t)block, kind);
-        take_moment(view);
+        take_moment(view, *ret_tick);
         timer_stop(view, started);
         told = true;
     }

@@ -247,8 +247,8 @@ static bool push(struct seep_thread *thread, uint32_t shard,
     return true;
 }
 
-void seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
-                             uint64_t address, uint64_t size_bytes)
+uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
+                                 uint64_t address, uint64_t size_bytes)
 {
     struct seep_ring_event event = {
         .address = address,
@@ -267,6 +267,7 @@ void seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
     if (!push(thread, seep_view_shard_of(&the_view, address), &event)) {
         forget(NULL, address);
     }
+    return event.tick;
 }
 
 uint32_t seep_recorder_freed(struct seep_thread *thread, uint64_t address,

@@ -150,21 +150,40 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     return intern_site(view, space, index, stack_key);
 }
 
+/*
+ * Four lanes, each (lane ^ address) * odd: a bijection in either, so that no
+ * difference is lost, and the multiplications of four frames overlap. Mixed
+ * once at the end. A third of the cost of seep_hash_words() at 40 frames.
+ */
+static uint64_t hash_addresses(const struct seep_sites_stack *stack,
+                               uint64_t seed)
+{
+    uint64_t lane[4] = {seed, seed + 1, seed + 2, seed + 3};
+    size_t i = 0;
+
+    for (; i + 4 <= stack->count; i += 4) {
+        for (size_t j = 0; j < 4; j++) {
+            lane[j] = (lane[j] ^ stack->addresses[i + j]) * SEEP_HASH_SEED;
+        }
+    }
+    for (size_t j = 0; i < stack->count; i++, j++) {
+        lane[j] = (lane[j] ^ stack->addresses[i]) * SEEP_HASH_SEED;
+    }
+    return seep_hash_words(stack->count, lane, 4);
+}
+
 uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
                            const struct seep_sites_stack *stack,
                            seep_sites_frame frame_of)
 {
-    uint64_t seed =
-        (uint64_t)space << 48 ^ stack->epoch << 8 ^ (uint64_t)stack->cut;
-    uint64_t hash = SEEP_HASH_SEED ^ seed;
+    uint64_t hash =
+        hash_addresses(stack, (uint64_t)space << 48 ^ stack->epoch << 8 ^
+                                  (uint64_t)stack->cut);
     uint64_t tag;
     uint64_t seen;
     _Atomic uint64_t *entry;
     uint32_t site;
 
-    for (size_t i = 0; i < stack->count; i++) {
-        hash = seep_hash_add(hash, stack->addresses[i]);
-    }
     entry = &cache[hash % CACHE_SLOTS];
     tag = hash & ~CACHE_INDEX_MASK;
     seen = atomic_load_explicit(entry, memory_order_relaxed);
