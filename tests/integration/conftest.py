@@ -34,7 +34,7 @@ ALLOCATORS = {
 }
 OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE",
         "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY")
-TIMEOUT_S = 120
+TIMEOUT_S = 60
 
 
 @dataclasses.dataclass
