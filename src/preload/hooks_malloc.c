@@ -49,10 +49,6 @@ void *malloc(size_t size)
     return block;
 }
 
-/* `malloc` itself means whoever is in front, as everywhere. */
-extern void *seep_real_own_malloc(size_t size)
-    __attribute__((alias("malloc"), visibility("hidden")));
-
 void *calloc(size_t count, size_t size)
 {
     void *block;

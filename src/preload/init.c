@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "capture/native.h"
 #include "capture/objects.h"
+#include "preload/ending.h"
 #include "preload/identity.h"
 #include "preload/maps.h"
 #include "preload/new.h"
@@ -79,6 +80,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
         return;
     }
     describe_allocator();
+    seep_ending_init();
     seep_objects_init();
     seep_native_init(seep_options.unwinder);
     seep_track_arm();

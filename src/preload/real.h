@@ -43,9 +43,6 @@ bool seep_real_new_is_allocators(void);
 void seep_real_allocator(const void **ret_start, const void **ret_end,
                          const char **ret_path);
 
-/** This library's malloc, whoever stands before it. */
-void *seep_real_own_malloc(size_t size) __attribute__((visibility("hidden")));
-
 /**
  * The global malloc is not ours: the program brings its own, or another
  * library stands before us. Set with the pointers.

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/syscall.h"
 #include "capture/objects.h"
+#include "preload/ending.h"
 #include "preload/identity.h"
 #include "preload/options.h"
 #include "record/modules.h"
@@ -140,18 +141,44 @@ SEEP_COLD static void start(void)
     set_state(SEEP_TRACK_ON);
 }
 
+/* The run is over, the process not yet: what follows is not recorded. */
+SEEP_COLD static void stop(const struct seep_view *view)
+{
+    int on = SEEP_TRACK_ON;
+
+    if (atomic_compare_exchange_strong_explicit(
+            &track_state, &on, SEEP_TRACK_DONE, memory_order_relaxed,
+            memory_order_relaxed)) {
+        atomic_store_explicit(&view->header->exit_tick, seep_recorder_tick(),
+                              memory_order_relaxed);
+    }
+}
+
+/* The recording, if the run is not over. */
+static const struct seep_view *current(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+
+    if (seep_unlikely(view != NULL && seep_ending_has_begun())) {
+        stop(view);
+        return NULL;
+    }
+    return view;
+}
+
 /* The recording, begun now if it is time to. NULL: there is none. */
 static const struct seep_view *recording(void)
 {
-    const struct seep_view *view = seep_recorder_view();
+    const struct seep_view *view = current();
 
     if (seep_likely(view != NULL)) {
         return view;
     }
     if (state_now() == SEEP_TRACK_ARMED || state_now() == SEEP_TRACK_STARTING) {
         start();
+        view = seep_recorder_view();
     }
-    return seep_recorder_view();
+    return view;
 }
 
 static uint64_t frame_of(const struct seep_view *view, uint64_t address)
@@ -308,7 +335,7 @@ static bool release(uintptr_t frame, const void *block,
     if (thread == NULL) {
         return false;
     }
-    view = seep_recorder_view();
+    view = current();
     if (view != NULL) {
         *ret_tick = seep_recorder_freed(thread, (uintptr_t)block, kind);
         take_moment(view, *ret_tick);
@@ -374,7 +401,7 @@ seep_track_range(const struct seep_capture_start *from,
     if (thread == NULL) {
         return out;
     }
-    view = from != NULL ? recording() : seep_recorder_view();
+    view = from != NULL ? recording() : current();
     if (view != NULL) {
         if (from != NULL) {
             site = site_of(view, from, SEEP_SPACE_MAPPED);
@@ -450,8 +477,10 @@ void seep_track_exit(void)
     const struct seep_view *view = seep_recorder_view();
 
     if (view != NULL && seep_identity_is_ours()) {
-        atomic_store_explicit(&view->header->exit_tick, seep_recorder_tick(),
-                              memory_order_relaxed);
+        if (state_now() == SEEP_TRACK_ON) {
+            atomic_store_explicit(&view->header->exit_tick,
+                                  seep_recorder_tick(), memory_order_relaxed);
+        }
         atomic_store_explicit(&view->header->exited, 1, memory_order_relaxed);
     }
 }

@@ -27,6 +27,21 @@
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
 
+/* Make the name another one, before its ".seep" if it has that. */
+static void add_number(struct seep_text *path, uint32_t sequence)
+{
+    bool has_suffix = path->length > 5 &&
+                      seep_text_equal(path->bytes + path->length - 5, ".seep");
+
+    if (has_suffix) {
+        path->length -= 5;
+        path->bytes[path->length] = '\0';
+    }
+    seep_text_add_char(path, '.');
+    seep_text_add_number(path, sequence);
+    seep_text_add(path, has_suffix ? ".seep" : "");
+}
+
 /* Replace the placeholders of the pattern. @return false: it did not fit */
 static bool expand(const struct seep_region_options *options,
                    const char *pattern, uint32_t sequence,
@@ -63,8 +78,7 @@ static bool expand(const struct seep_region_options *options,
         }
     }
     if (!numbered && sequence > 0) {
-        seep_text_add_char(path, '.');
-        seep_text_add_number(path, sequence);
+        add_number(path, sequence);
     }
     return !path->cut;
 }

@@ -110,7 +110,7 @@ static void a_taken_name_is_left_alone(void **state)
     assert_int_equal(fread(text, 1, 8, other), 8);
     assert_memory_equal(text, "precious", 8);
     fclose(other);
-    assert_int_equal(stat(path_of("x.seep.1"), &status), 0);
+    assert_int_equal(stat(path_of("x.1.seep"), &status), 0);
     assert_int_equal(status.st_size, header.file_bytes);
     seep_region_drop(mapping, header.file_bytes);
 }
@@ -134,11 +134,11 @@ static void a_planted_link_is_not_followed(void **state)
 
     (void)state;
     assert_int_equal(symlink("victim", path_of("l.seep")), 0);
-    assert_int_equal(symlink("/nonexistent/victim", path_of("l.seep.1")), 0);
+    assert_int_equal(symlink("/nonexistent/victim", path_of("l.1.seep")), 0);
     assert_int_equal(create("l.seep", &mapping), 0);
 
     assert_int_equal(lstat(path_of("victim"), &status), -1);
-    assert_int_equal(lstat(path_of("l.seep.2"), &status), 0);
+    assert_int_equal(lstat(path_of("l.2.seep"), &status), 0);
     seep_region_drop(mapping, header.file_bytes);
 }
 
