@@ -6,8 +6,9 @@
  * the allocator's own stay in force, with their new_handler and exceptions.
  *
  * Invariant: counted here only where the next definition is the allocator's
- * own (jemalloc's, tcmalloc's): that of the C++ runtime calls malloc, and is
- * counted there.
+ * own (jemalloc's, tcmalloc's) and does not come back through malloc's hooks:
+ * that of the C++ runtime calls malloc, and is counted there. A free that is
+ * told twice, here and there, is one free and one of an unknown block.
  *
  * The C++ runtime may come later than we do, and not into the global scope:
  * what was not found at start is looked for at the first call.
@@ -19,12 +20,39 @@
 #include "preload/new.h"
 #include "preload/real.h"
 #include "preload/track.h"
+#include "record/sampler.h"
 
-static bool counts;
+/* One for each operator new, by the number of its definition below. */
+static bool counts[8];
+static bool counts_frees;
+
+/* Does the allocator's own operator new come back through one of malloc's
+ * hooks (jemalloc's aligned ones do)? Then it is counted there. */
+#define PROBE(index, name, arguments, release)                                 \
+    do {                                                                       \
+        if (seep_real.name != NULL && seep_real.release != NULL) {             \
+            seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;                  \
+            seep_real.release(seep_real.name arguments);                       \
+            counts[index] = seep_thread.countdown_bytes == SEEP_SAMPLER_NEVER; \
+        }                                                                      \
+    } while (0)
 
 void seep_new_init(void)
 {
-    counts = seep_real_new_is_allocators();
+    static const char tag = 0;
+
+    counts_frees = seep_real_new_is_allocators();
+    if (!counts_frees) {
+        return;
+    }
+    PROBE(0, _Znwm, (16), _ZdlPv);
+    PROBE(1, _Znam, (16), _ZdaPv);
+    PROBE(2, _ZnwmRKSt9nothrow_t, (16, &tag), _ZdlPv);
+    PROBE(3, _ZnamRKSt9nothrow_t, (16, &tag), _ZdaPv);
+    PROBE(4, _ZnwmSt11align_val_t, (64, 64), _ZdlPv);
+    PROBE(5, _ZnamSt11align_val_t, (64, 64), _ZdaPv);
+    PROBE(6, _ZnwmSt11align_val_tRKSt9nothrow_t, (64, 64, &tag), _ZdlPv);
+    PROBE(7, _ZnamSt11align_val_tRKSt9nothrow_t, (64, 64, &tag), _ZdaPv);
 }
 
 /* The address of a hooked name's pointer as data, to fill it. */
@@ -47,9 +75,9 @@ SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
     return symbol != NULL;
 }
 
-#define ALLOCATED(block, size)                                      \
+#define ALLOCATED(index, block, size)                               \
     do {                                                            \
-        if (seep_unlikely(counts) &&                                \
+        if (seep_unlikely(counts[index]) &&                          \
             seep_unlikely(!seep_track_passes(block, size))) {       \
             struct seep_capture_start start = SEEP_CAPTURE_START(); \
                                                                     \
@@ -58,33 +86,33 @@ SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
     } while (0)
 
 /* A new of this name: @real with its arguments, else malloc's family. */
-#define DEFINE_NEW(name, parameters, real_arguments, otherwise) \
-    void *name parameters                                       \
-    {                                                           \
-        void *block;                                            \
-                                                                \
-        if (!FIND(name)) {                                      \
-            return otherwise;                                   \
-        }                                                       \
-        block = seep_real.name real_arguments;                  \
-        ALLOCATED(block, size);                                 \
-        return block;                                           \
+#define DEFINE_NEW(index, name, parameters, real_arguments, otherwise) \
+    void *name parameters                                              \
+    {                                                                  \
+        void *block;                                                   \
+                                                                       \
+        if (!FIND(name)) {                                             \
+            return otherwise;                                          \
+        }                                                              \
+        block = seep_real.name real_arguments;                         \
+        ALLOCATED(index, block, size);                                 \
+        return block;                                                  \
     }
 
-DEFINE_NEW(_Znwm, (size_t size), (size), malloc(size))
-DEFINE_NEW(_Znam, (size_t size), (size), malloc(size))
-DEFINE_NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),
+DEFINE_NEW(0, _Znwm, (size_t size), (size), malloc(size))
+DEFINE_NEW(1, _Znam, (size_t size), (size), malloc(size))
+DEFINE_NEW(2, _ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),
            malloc(size))
-DEFINE_NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),
+DEFINE_NEW(3, _ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),
            malloc(size))
-DEFINE_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment),
+DEFINE_NEW(4, _ZnwmSt11align_val_t, (size_t size, size_t alignment),
            (size, alignment), memalign(alignment, size))
-DEFINE_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment),
+DEFINE_NEW(5, _ZnamSt11align_val_t, (size_t size, size_t alignment),
            (size, alignment), memalign(alignment, size))
-DEFINE_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t,
+DEFINE_NEW(6, _ZnwmSt11align_val_tRKSt9nothrow_t,
            (size_t size, size_t alignment, const void *tag),
            (size, alignment, tag), memalign(alignment, size))
-DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
+DEFINE_NEW(7, _ZnamSt11align_val_tRKSt9nothrow_t,
            (size_t size, size_t alignment, const void *tag),
            (size, alignment, tag), memalign(alignment, size))
 
@@ -95,7 +123,7 @@ DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
             free(block);                                 \
             return;                                      \
         }                                                \
-        if (seep_unlikely(counts) &&                     \
+        if (seep_unlikely(counts_frees) &&               \
             seep_unlikely(!seep_track_ignores(block))) { \
             seep_track_freed(block);                     \
         }                                                \

@@ -197,8 +197,7 @@ def test_numpy_zeros_stay_untouched(folder, sample):
     run = compare([PYTHON, "-c", script], folder, sample)
     assert run.stdout == b"untouched\n"
     document, = opened(run.recordings)
-    assert any(site["live_bytes"] >= 1 << 30 for site in document["sites"]) \
-        or document["state"] == "exited"
+    assert max(site["allocated_bytes"] for site in document["sites"]) >= 1 << 30
 
 
 @modes
@@ -241,9 +240,12 @@ def test_a_thread_may_leave_a_hook(folder, case, sample):
     assert run.status == 0
     for document in opened(run.recordings):
         print(case, document["losses"], document["counters"]["abandoned"])
+        torn = document["losses"].get("torn", 0)
         for site in document["sites"]:
-            assert (site["allocated_bytes"] - site["freed_bytes"]
-                    == site["live_bytes"])
+            off = abs(site["allocated_bytes"] - site["freed_bytes"]
+                      - site["live_bytes"])
+            # an event that was left half applied, of blocks up to 16 KiB
+            assert off == 0 or off <= torn << 14
 
 
 def test_a_jump_beside_threads_loses_no_shard(folder):

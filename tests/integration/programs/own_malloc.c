@@ -61,14 +61,15 @@ void *realloc(void *address, size_t bytes)
 
 int main(void)
 {
-    unsigned before = malloc_count;
+    unsigned mallocs = malloc_count;
+    unsigned frees = free_count;
     char line[128];
 
     for (int i = 0; i < 1000; i++) {
         free(realloc(malloc(64), 100));
     }
-    snprintf(line, sizeof(line), "malloc %u free %u\n", malloc_count - before,
-             free_count);
+    snprintf(line, sizeof(line), "malloc %u free %u\n", malloc_count - mallocs,
+             free_count - frees);
     fputs(line, stdout);
     return 0;
 }
