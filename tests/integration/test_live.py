@@ -17,9 +17,9 @@ READINGS = 50
 def busy(folder):
     """A program with four busy threads in exact mode."""
     process = subprocess.Popen(
-        [program("kill_me"), folder / "log", "120"],
-        env=environment(folder, sample=1), start_new_session=True,
-        stdin=subprocess.DEVNULL)
+        [program("kill_me"), folder / "log", "600"],
+        env=environment(folder, sample=1, SEEP_SIZE=32 << 20),
+        start_new_session=True, stdin=subprocess.DEVNULL)
     while not recordings_in(folder):
         assert process.poll() is None
         time.sleep(0.01)
@@ -81,7 +81,8 @@ def test_twenty_thousand_sites_are_reported_in_a_moment(folder):
     document = dump(path)
     sites = [site for site in document["sites"]
              if "site_bottom" in site["frames"]]
-    assert document["losses"] == {}
+    # series come from a pool; the totals do not
+    assert set(document["losses"]) <= {"series_full"}
     assert len(sites) == 20000
     assert all((site["live_count"], site["live_bytes"],
                 site["allocated_count"]) == (2, 64, 3) for site in sites)
