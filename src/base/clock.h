@@ -6,6 +6,7 @@
 #ifndef SEEP_BASE_CLOCK_H
 #define SEEP_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,8 +25,16 @@ static inline uint64_t seep_clock_monotonic_ns(void)
     return seep_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
+/** The process has forbidden itself the counter, or may have: a strict
+ * seccomp does, and reading it is then a SIGSEGV. Never false again. */
+extern bool seep_clock_forbidden __attribute__((visibility("hidden")));
+
+/** 0 where there is none. */
 static inline uint64_t seep_clock_cycles(void)
 {
+    if (seep_clock_forbidden) {
+        return 0;
+    }
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)

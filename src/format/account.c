@@ -4,6 +4,9 @@
 
 #include "format/series.h"
 
+/* What a site must hold to be given a series when few are left. */
+#define SERIES_AT_BYTES (UINT64_C(64) << 10)
+
 static uint64_t load(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
@@ -53,7 +56,7 @@ static struct seep_rec_series *series_of(const struct seep_view *view,
     used =
         atomic_load_explicit(&view->header->series_count, memory_order_relaxed);
     if (used >= view->series_capacity - view->series_capacity / 4 &&
-        live < (UINT64_C(64) << 10)) {
+        live < SERIES_AT_BYTES) {
         return NULL;
     }
     do {
@@ -68,12 +71,20 @@ static struct seep_rec_series *series_of(const struct seep_view *view,
     return &view->series[used];
 }
 
+/* Events of other shards may be folded late: neither tick is the last seen. */
 static void touch(struct seep_rec_site *site, uint32_t tick)
 {
-    if (load(&site->event_count) == 0) {
+    uint32_t first =
+        atomic_load_explicit(&site->first_tick, memory_order_relaxed);
+    uint32_t last =
+        atomic_load_explicit(&site->last_tick, memory_order_relaxed);
+
+    if (load(&site->event_count) == 0 || tick < first) {
         atomic_store_explicit(&site->first_tick, tick, memory_order_relaxed);
     }
-    atomic_store_explicit(&site->last_tick, tick, memory_order_relaxed);
+    if (tick > last) {
+        atomic_store_explicit(&site->last_tick, tick, memory_order_relaxed);
+    }
     add(&site->event_count, 1);
 }
 
@@ -88,7 +99,11 @@ void seep_account_allocated(const struct seep_view *view,
 
     if (series != NULL) {
         seep_series_allocated(series, block->birth_tick, live, weight);
-    } else if (load(&site->event_count) == 0) {
+    } else if (live < SERIES_AT_BYTES &&
+               live + weight.bytes >= SERIES_AT_BYTES &&
+               atomic_load_explicit(&view->header->series_count,
+                                    memory_order_relaxed) >=
+                   view->series_capacity) {
         seep_view_count(view, SEEP_COUNT_SERIES_FULL, 1);
     }
     add(&site->allocated_bytes, weight.bytes);

@@ -76,7 +76,7 @@ int prctl(int option, ...)
         argument[i] = va_arg(arguments, unsigned long);
     }
     va_end(arguments);
-    if (option == PR_SET_SECCOMP) {
+    if (option == PR_SET_SECCOMP || option == PR_SET_TSC) {
         seep_track_restrict();
     }
     if (seep_unlikely(seep_real.prctl == NULL)) {

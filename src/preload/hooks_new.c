@@ -77,7 +77,7 @@ SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
 
 #define ALLOCATED(index, block, size)                               \
     do {                                                            \
-        if (seep_unlikely(counts[index]) &&                          \
+        if (seep_unlikely(counts[index]) &&                         \
             seep_unlikely(!seep_track_passes(block, size))) {       \
             struct seep_capture_start start = SEEP_CAPTURE_START(); \
                                                                     \

@@ -11,8 +11,8 @@
 #define DEFAULT_SAMPLE_LOG2 19U
 #define SAMPLE_LOG2_MAX 40U
 
-/* In exact mode every process has something to record, also the shells and
- * launchers that only exec the one that is meant. */
+/* Shells and launchers, which mostly exec the one that is meant: in exact mode
+ * every one of them would have something to record. */
 #define LAUNCHERS                                                              \
     "sh:dash:bash:zsh:env:nice:ionice:nohup:timeout:setsid:stdbuf:xargs:sudo:" \
     "numactl:taskset:tini:dumb-init"
@@ -103,8 +103,6 @@ void seep_options_read(char *const *environment, const char *base_name)
         seep_options.unwinder = SEEP_UNWINDER_LIBUNWIND;
     }
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
-    if (skip == NULL) {
-        skip = seep_options.sample_log2 == 0 ? LAUNCHERS : "";
-    }
-    seep_options.skipped = is_in_list(skip, base_name);
+    seep_options.skipped =
+        is_in_list(skip != NULL ? skip : LAUNCHERS, base_name);
 }

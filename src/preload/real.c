@@ -20,7 +20,8 @@ bool seep_real_is_behind __attribute__((visibility("hidden")));
 
 static _Atomic int state;
 
-/* Filled by a relocation of this library: NULL until that has happened. */
+/* Filled by a relocation of this library: not its own address, which code
+ * knows without one, until that has happened. */
 static const volatile void *const volatile relocated = &relocated;
 
 /* One by one through a table: a look-up is data, not code. */
@@ -63,8 +64,15 @@ SEEP_COLD static void resolve(void)
     void *real_malloc = NULL;
 
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-        void *symbol = dlsym(RTLD_NEXT, entries[i].name);
+        void *symbol;
 
+        /* A name that is missing costs an allocation of the loader's. */
+        if (strncmp(entries[i].name, "_Z", 2) == 0 &&
+            entries[i].offset != offsetof(struct seep_real, _Znwm) &&
+            seep_real._Znwm == NULL) {
+            continue;
+        }
+        symbol = dlsym(RTLD_NEXT, entries[i].name);
         if (entries[i].offset == offsetof(struct seep_real, malloc)) {
             real_malloc = symbol;
             continue;
@@ -83,7 +91,7 @@ bool seep_real_resolve(void)
 {
     int expected = UNRESOLVED;
 
-    if (relocated == NULL) {
+    if (relocated != &relocated) {
         return false;
     }
     if (atomic_compare_exchange_strong_explicit(&state, &expected, RESOLVING,

@@ -60,7 +60,8 @@ static uint32_t thread_id(const struct seep_thread *thread)
 SEEP_COLD static void meet(struct seep_thread *thread)
 {
     thread->id = thread_id(thread);
-    seep_sampler_seed(thread, seep_clock_cycles() ^ (uint64_t)thread->id << 32 ^
+    seep_sampler_seed(thread, seep_clock_cycles() ^ seep_clock_monotonic_ns() ^
+                                  (uint64_t)thread->id << 32 ^
                                   (uintptr_t)thread);
 }
 
@@ -229,7 +230,7 @@ static uint64_t timer_start(const void *block)
 
 static void timer_stop(const struct seep_view *view, uint64_t started)
 {
-    if (started != 0) {
+    if (started != 0 && !seep_clock_forbidden) {
         seep_view_count(view, SEEP_COUNT_TIMED_EVENTS, 1);
         seep_view_count(view, SEEP_COUNT_TIMED_CYCLES,
                         seep_clock_cycles() - started);
@@ -464,6 +465,7 @@ bool seep_track_is_restricted(void)
 void seep_track_restrict(void)
 {
     atomic_store_explicit(&restricted, 1, memory_order_relaxed);
+    seep_clock_forbidden = true;
     seep_recorder_restrict();
     seep_native_restrict();
     seep_track_count(SEEP_COUNT_RESTRICTED, 1);

@@ -216,8 +216,10 @@ void seep_timeline_take(const struct seep_view *view, uint32_t tick)
     put(&moment->sample_log2,
         atomic_load_explicit(&view->header->sample_log2, memory_order_relaxed));
     put(&moment->tick, tick == 0 ? 1 : tick);
-    put(&view->header->last_cycles, seep_clock_cycles());
-    put(&view->header->last_ns, seep_clock_monotonic_ns());
+    if (!seep_clock_forbidden) {
+        put(&view->header->last_cycles, seep_clock_cycles());
+        put(&view->header->last_ns, seep_clock_monotonic_ns());
+    }
     atomic_store_explicit(&next_tick, ((tick >> width_log2) + 1) << width_log2,
                           memory_order_relaxed);
     /* Release: pairs with the acquire above. */
