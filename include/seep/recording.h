@@ -152,7 +152,7 @@ enum seep_inert_reason {
       "names cut because the string section was full")                        \
     X(RESTORE_LOST, "restore_lost", LOSS,                                     \
       "failed reallocs whose block could not be put back")                    \
-    X(FILTER_SATURATED, "filter_saturated", LOSS,                             \
+    X(FILTER_SATURATED, "filter_saturated", FACT,                             \
       "filter cells that stay set for good")                                  \
     X(START_MISSED, "start_missed", LOSS,                                     \
       "events of other threads while the recording was being created")        \

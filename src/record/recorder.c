@@ -223,7 +223,13 @@ static void count_dropped(uint32_t shard, enum seep_event_kind kind)
         release ? SEEP_COUNT_DROPPED_FREES : SEEP_COUNT_DROPPED_ALLOCS, 1);
 }
 
-/* @return false if the event was dropped */
+/*
+ * Sampled events are few and folded at once, so that a block which comes and
+ * goes at one address does not fill its filter cell meanwhile; exact ones in
+ * batches, when a quarter of the ring has come together.
+ *
+ * @return false if the event was dropped
+ */
 static bool push(struct seep_thread *thread, uint32_t shard,
                  const struct seep_ring_event *event)
 {
@@ -241,7 +247,8 @@ static bool push(struct seep_thread *thread, uint32_t shard,
             return false;
         }
     }
-    if (seep_fold_backlog(&the_view, shard) >= the_view.ring_slots / 4) {
+    if (seep_fold_backlog(&the_view, shard) >=
+        (is_exact ? the_view.ring_slots / 4 : 1)) {
         fold(thread, shard, FOLD_BATCH);
     }
     return true;
