@@ -403,7 +403,9 @@ enum seep_slot_state {
 };
 
 /**
- * state = position << 24 | slot state << 22 | claimer's thread id, low bits.
+ * state = lap << 24 | slot state << 22 | claimer's thread id, low bits, where
+ * lap is the position less the slot's own index: a ring of zeros is one at its
+ * start, and no page of it is touched before it is used.
  * FREE(p) -> CLAIMED(p) -> READY(p) -> FREE(p + ring_slots). The other fields
  * stay as they were when the slot is free again: the last events before death
  * can be read.

@@ -13,7 +13,6 @@
 
 /* Often enough that the smallest table cannot fill up in between. */
 #define THIN_EVERY 4U
-#define POSITION_MASK ((UINT64_C(1) << (64 - SEEP_SLOT_POSITION_SHIFT)) - 1)
 
 static uint64_t load(const _Atomic uint64_t *word)
 {
@@ -166,7 +165,7 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
     const struct seep_view *view = fold->view;
     struct seep_rec_event *ring = seep_view_ring(view, shard);
     struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t head = load(&header->head) & POSITION_MASK;
+    uint64_t head = load(&header->head) & SEEP_VIEW_POSITION_MASK;
     struct seep_live live;
     uint32_t done = 0;
 
@@ -179,10 +178,9 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
          * producer made it READY (record/ring.c). */
         uint64_t state =
             atomic_load_explicit(&slot->state, memory_order_acquire);
-        uint64_t position = state >> SEEP_SLOT_POSITION_SHIFT;
-        unsigned phase = (unsigned)(state >> SEEP_SLOT_THREAD_BITS) & 3;
+        uint64_t position = seep_view_position(view, state, head);
 
-        if (position == head && phase == SEEP_SLOT_READY) {
+        if (position == head && seep_view_phase(state) == SEEP_SLOT_READY) {
             struct seep_fold_event event = read_event(slot);
 
             if (!apply(fold, &live, &event)) {
@@ -191,17 +189,18 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
             /* Release: the fields were read; pairs with the acquire of the
              * producer that claims the slot next (record/ring.c). */
             atomic_store_explicit(&slot->state,
-                                  ((head + view->ring_slots) & POSITION_MASK)
-                                      << SEEP_SLOT_POSITION_SHIFT,
+                                  seep_view_state(view, head + view->ring_slots,
+                                                  SEEP_SLOT_FREE, 0),
                                   memory_order_release);
             done++;
             if (done % THIN_EVERY == 0) {
                 seep_fold_thin(fold, &live, shard);
             }
-        } else if (position != ((head + view->ring_slots) & POSITION_MASK)) {
+        } else if (position !=
+                   ((head + view->ring_slots) & SEEP_VIEW_POSITION_MASK)) {
             break; /* not ready; else: given back, and then killed */
         }
-        head = (head + 1) & POSITION_MASK;
+        head = (head + 1) & SEEP_VIEW_POSITION_MASK;
         store(&header->head, head);
     }
     seep_fold_thin(fold, &live, shard);
@@ -212,7 +211,7 @@ uint32_t seep_fold_backlog(const struct seep_view *view, uint32_t shard)
 {
     uint64_t tail = load(&view->shards[shard].tail_hint);
     uint64_t head = load(&view->shards[shard].head);
-    uint64_t backlog = (tail - head) & POSITION_MASK;
+    uint64_t backlog = (tail - head) & SEEP_VIEW_POSITION_MASK;
 
     return backlog > view->ring_slots ? 0 : (uint32_t)backlog;
 }
@@ -230,18 +229,18 @@ void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard)
 static bool skip_claimed(const struct seep_view *view, uint32_t shard)
 {
     struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t head = load(&header->head) & POSITION_MASK;
+    uint64_t head = load(&header->head) & SEEP_VIEW_POSITION_MASK;
     struct seep_rec_event *slot =
         &seep_view_ring(view, shard)[head & (view->ring_slots - 1)];
     uint64_t state = load(&slot->state);
 
-    if (state >> SEEP_SLOT_POSITION_SHIFT != head ||
-        ((state >> SEEP_SLOT_THREAD_BITS) & 3) != SEEP_SLOT_CLAIMED) {
+    if (seep_view_position(view, state, head) != head ||
+        seep_view_phase(state) != SEEP_SLOT_CLAIMED) {
         return false;
     }
-    store(&slot->state, ((head + view->ring_slots) & POSITION_MASK)
-                            << SEEP_SLOT_POSITION_SHIFT);
-    store(&header->head, (head + 1) & POSITION_MASK);
+    store(&slot->state,
+          seep_view_state(view, head + view->ring_slots, SEEP_SLOT_FREE, 0));
+    store(&header->head, (head + 1) & SEEP_VIEW_POSITION_MASK);
     return true;
 }
 

@@ -158,21 +158,11 @@ uint64_t seep_layout_fixed_hash(const struct seep_rec_header *header)
 
 void seep_layout_start(struct seep_rec_header *header)
 {
-    const struct seep_rec_section *rings =
-        &header->sections[SEEP_SECTION_RINGS];
     const struct seep_rec_section *parts =
         &header->sections[SEEP_SECTION_SHARDS];
-    struct seep_rec_event *events =
-        (void *)((char *)header + rings->offset_bytes);
     struct seep_rec_shard *shards =
         (void *)((char *)header + parts->offset_bytes);
 
-    for (uint32_t i = 0; i < rings->entry_count; i++) {
-        atomic_store_explicit(&events[i].state,
-                              (uint64_t)(i % header->ring_slots)
-                                  << SEEP_SLOT_POSITION_SHIFT,
-                              memory_order_relaxed);
-    }
     for (uint32_t i = 0; i < parts->entry_count; i++) {
         shards[i].live_first = (uint64_t)i * header->live_slots;
         shards[i].live_slots =

@@ -14,9 +14,17 @@ static void store(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
+/*
+ * Blocks of the same KiB have neighbouring homes, in the order in which they
+ * lie: a table of 100 MiB hashed block by block cost a page fault for nearly
+ * every new block (38 us each on ext4, and 100 MiB resident under a python3
+ * that imports numpy).
+ */
 static uint32_t home_of(const struct seep_live *live, uint64_t address)
 {
-    return (uint32_t)seep_hash_mix(address) & live->mask;
+    uint32_t window = (uint32_t)seep_hash_mix(address >> 10) << 6;
+
+    return (window | ((uint32_t)(address >> 4) & 63)) & live->mask;
 }
 
 bool seep_live_init(struct seep_live *ret_live, const struct seep_view *view,

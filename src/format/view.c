@@ -46,8 +46,6 @@ const char *seep_view_string(const struct seep_view *view, seep_string string)
 
 uint32_t seep_view_shard_of(const struct seep_view *view, uint64_t address)
 {
-    uint64_t hash = seep_hash_mix(address);
-
-    /* The upper half chooses the shard, the lower half the entry in it. */
-    return (uint32_t)(hash >> 32) & (view->header->shard_count - 1);
+    return (uint32_t)(seep_hash_mix(address >> 12) >> 32) &
+           (view->header->shard_count - 1);
 }

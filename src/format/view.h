@@ -45,7 +45,11 @@ void seep_view_init(struct seep_view *ret_view, void *recording);
 /** String at @string, or "" when it lies outside STRINGS. */
 const char *seep_view_string(const struct seep_view *view, seep_string string);
 
-/** Shard of a block's address; of ranges it is the last one, always. */
+/**
+ * Shard of a block's address; of ranges it is the last one, always. Blocks of
+ * one page share it: their entries lie together (format/live.c), and a thread
+ * that works in its own pages works in its own shards.
+ */
 uint32_t seep_view_shard_of(const struct seep_view *view, uint64_t address);
 
 /** First entry of a shard's part of RINGS and LIVE. */
@@ -53,6 +57,34 @@ static inline struct seep_rec_event *
 seep_view_ring(const struct seep_view *view, uint32_t shard)
 {
     return view->rings + (size_t)shard * view->ring_slots;
+}
+
+#define SEEP_VIEW_POSITION_MASK \
+    ((UINT64_C(1) << (64 - SEEP_SLOT_POSITION_SHIFT)) - 1)
+
+/** A slot's state word, and the position that one says. */
+static inline uint64_t seep_view_state(const struct seep_view *view,
+                                       uint64_t position,
+                                       enum seep_slot_state phase,
+                                       uint32_t thread)
+{
+    uint64_t lap = position & ~(uint64_t)(view->ring_slots - 1);
+
+    return lap << SEEP_SLOT_POSITION_SHIFT |
+           (uint64_t)phase << SEEP_SLOT_THREAD_BITS |
+           (thread & ((UINT32_C(1) << SEEP_SLOT_THREAD_BITS) - 1));
+}
+
+static inline uint64_t seep_view_position(const struct seep_view *view,
+                                          uint64_t state, uint64_t near)
+{
+    return (state >> SEEP_SLOT_POSITION_SHIFT) |
+           (near & (view->ring_slots - 1));
+}
+
+static inline enum seep_slot_state seep_view_phase(uint64_t state)
+{
+    return (enum seep_slot_state)((state >> SEEP_SLOT_THREAD_BITS) & 3);
 }
 
 static inline void seep_view_count(const struct seep_view *view,

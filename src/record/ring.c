@@ -4,21 +4,6 @@
 
 #include "base/compiler.h"
 
-#define POSITION_MASK ((UINT64_C(1) << (64 - SEEP_SLOT_POSITION_SHIFT)) - 1)
-#define THREAD_MASK ((UINT32_C(1) << SEEP_SLOT_THREAD_BITS) - 1)
-
-static uint64_t state_of(uint64_t position, enum seep_slot_state phase,
-                         uint32_t thread)
-{
-    return position << SEEP_SLOT_POSITION_SHIFT |
-           (uint64_t)phase << SEEP_SLOT_THREAD_BITS | (thread & THREAD_MASK);
-}
-
-static unsigned phase_of(uint64_t state)
-{
-    return (unsigned)(state >> SEEP_SLOT_THREAD_BITS) & 3;
-}
-
 /* a - b on the circle of positions: negative when a lies before b. */
 static int64_t ahead(uint64_t a, uint64_t b)
 {
@@ -52,7 +37,7 @@ static struct seep_rec_event *claim(const struct seep_view *view,
         struct seep_rec_event *slot = &ring[position & (view->ring_slots - 1)];
         uint64_t state =
             atomic_load_explicit(&slot->state, memory_order_relaxed);
-        uint64_t found = state >> SEEP_SLOT_POSITION_SHIFT;
+        uint64_t found = seep_view_position(view, state, position);
         int64_t lap = ahead(found, position);
 
         if (lap < 0) {
@@ -60,10 +45,10 @@ static struct seep_rec_event *claim(const struct seep_view *view,
         }
         if (lap > 0) {
             /* All before this slot's lap began is folded. */
-            position = (found - view->ring_slots + 1) & POSITION_MASK;
+            position = (found - view->ring_slots + 1) & SEEP_VIEW_POSITION_MASK;
             continue;
         }
-        if (phase_of(state) == SEEP_SLOT_FREE) {
+        if (seep_view_phase(state) == SEEP_SLOT_FREE) {
             atomic_store_explicit(&thread->claim,
                                   position << SEEP_SLOT_POSITION_SHIFT |
                                       (shard + 1),
@@ -72,13 +57,14 @@ static struct seep_rec_event *claim(const struct seep_view *view,
              * the release by which it gave the slot back (format/fold.c). */
             if (atomic_compare_exchange_strong_explicit(
                     &slot->state, &state,
-                    state_of(position, SEEP_SLOT_CLAIMED, thread->id),
+                    seep_view_state(view, position, SEEP_SLOT_CLAIMED,
+                                    thread->id),
                     memory_order_acquire, memory_order_relaxed)) {
                 *ret_position = position;
                 return slot;
             }
         }
-        position = (position + 1) & POSITION_MASK;
+        position = (position + 1) & SEEP_VIEW_POSITION_MASK;
     }
     return NULL;
 }
@@ -95,7 +81,8 @@ bool seep_ring_push(const struct seep_view *view, uint32_t shard,
         atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
         return false;
     }
-    advance_hint(&view->shards[shard], (position + 1) & POSITION_MASK);
+    advance_hint(&view->shards[shard],
+                 (position + 1) & SEEP_VIEW_POSITION_MASK);
     atomic_store_explicit(&slot->address, event->address, memory_order_relaxed);
     atomic_store_explicit(&slot->size_kind,
                           size |
@@ -107,19 +94,20 @@ bool seep_ring_push(const struct seep_view *view, uint32_t shard,
     if (seep_likely(still_ours())) {
         /* Release: the event's fields; pairs with the acquire of the folder
          * (format/fold.c) and of readers that look at the slot. */
-        atomic_store_explicit(&slot->state,
-                              state_of(position, SEEP_SLOT_READY, thread->id),
-                              memory_order_release);
+        atomic_store_explicit(
+            &slot->state,
+            seep_view_state(view, position, SEEP_SLOT_READY, thread->id),
+            memory_order_release);
     }
     atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
     return true;
 }
 
 /* From CLAIMED by @owner to an event of no kind. */
-static bool make_void(struct seep_rec_event *slot, uint64_t position,
-                      uint32_t owner)
+static bool make_void(const struct seep_view *view, struct seep_rec_event *slot,
+                      uint64_t position, uint32_t owner)
 {
-    uint64_t mine = state_of(position, SEEP_SLOT_CLAIMED, owner);
+    uint64_t mine = seep_view_state(view, position, SEEP_SLOT_CLAIMED, owner);
 
     if (atomic_load_explicit(&slot->state, memory_order_relaxed) != mine) {
         return false;
@@ -127,7 +115,8 @@ static bool make_void(struct seep_rec_event *slot, uint64_t position,
     atomic_store_explicit(&slot->size_kind, 0, memory_order_relaxed);
     /* Release: as for an event; pairs with the acquire of the folder. */
     return atomic_compare_exchange_strong_explicit(
-        &slot->state, &mine, state_of(position, SEEP_SLOT_READY, owner),
+        &slot->state, &mine,
+        seep_view_state(view, position, SEEP_SLOT_READY, owner),
         memory_order_release, memory_order_relaxed);
 }
 
@@ -143,7 +132,7 @@ bool seep_ring_abandon(const struct seep_view *view, struct seep_thread *thread)
         return false;
     }
     return make_void(
-        &seep_view_ring(view, shard)[position & (view->ring_slots - 1)],
+        view, &seep_view_ring(view, shard)[position & (view->ring_slots - 1)],
         position, thread->id);
 }
 
@@ -152,7 +141,7 @@ static struct seep_rec_event *head_slot(const struct seep_view *view,
 {
     *ret_head =
         atomic_load_explicit(&view->shards[shard].head, memory_order_relaxed) &
-        POSITION_MASK;
+        SEEP_VIEW_POSITION_MASK;
     return &seep_view_ring(view, shard)[*ret_head & (view->ring_slots - 1)];
 }
 
@@ -162,11 +151,11 @@ uint32_t seep_ring_blocker(const struct seep_view *view, uint32_t shard)
     struct seep_rec_event *slot = head_slot(view, shard, &head);
     uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
 
-    if (state >> SEEP_SLOT_POSITION_SHIFT != head ||
-        phase_of(state) != SEEP_SLOT_CLAIMED) {
+    if (seep_view_position(view, state, head) != head ||
+        seep_view_phase(state) != SEEP_SLOT_CLAIMED) {
         return 0;
     }
-    return (uint32_t)state & THREAD_MASK;
+    return (uint32_t)state & ((UINT32_C(1) << SEEP_SLOT_THREAD_BITS) - 1);
 }
 
 void seep_ring_void(const struct seep_view *view, uint32_t shard,
@@ -175,5 +164,5 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
     uint64_t head;
     struct seep_rec_event *slot = head_slot(view, shard, &head);
 
-    make_void(slot, head, owner);
+    make_void(view, slot, head, owner);
 }

@@ -208,11 +208,9 @@ void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
     atomic_store_explicit(&slot->site, site, memory_order_relaxed);
     atomic_store_explicit(&slot->tick, tick, memory_order_relaxed);
     /* Release: the event's fields; pairs with the acquire of the fold. */
-    atomic_store_explicit(
-        &slot->state,
-        position << SEEP_SLOT_POSITION_SHIFT |
-            (uint64_t)SEEP_SLOT_READY << SEEP_SLOT_THREAD_BITS | 1,
-        memory_order_release);
+    atomic_store_explicit(&slot->state,
+                          seep_view_state(view, position, SEEP_SLOT_READY, 1),
+                          memory_order_release);
     builder->positions[shard]++;
     atomic_store_explicit(&view->shards[shard].tail_hint, position + 1,
                           memory_order_relaxed);

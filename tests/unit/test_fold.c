@@ -356,8 +356,8 @@ static void an_interrupted_move_is_completed(void **state)
     uint32_t from = SEEP_LIVE_NONE;
     uint64_t before;
 
-    for (uint64_t i = 0; i < 3000; i++) {
-        builder_alloc(&f->builder, 0x100000 + i * 16, 10, f->site, 1);
+    for (uint64_t i = 0; i < 30000; i++) {
+        builder_alloc(&f->builder, 0x100000 + i * 32, 10, f->site, 1);
     }
     fold_all(f);
     assert_true(seep_live_init(&table, &f->builder.view, 0));
