@@ -42,28 +42,52 @@ void seep_text_add_number(struct seep_text *text, uint64_t number)
     }
 }
 
-static unsigned suffix_shift(char c)
+static unsigned suffix_power(char c)
 {
     switch (c) {
     case 'K':
     case 'k':
-        return 10;
+        return 1;
     case 'M':
     case 'm':
-        return 20;
+        return 2;
     case 'G':
     case 'g':
-        return 30;
+        return 3;
     default:
         return 0;
     }
+}
+
+/* The unit at @at: 1024 to a power, 1000 to it if written as KB. */
+static uint64_t read_unit(const char **at)
+{
+    unsigned power = suffix_power(**at);
+    uint64_t base = 1024;
+    uint64_t unit = 1;
+
+    if (power != 0) {
+        ++*at;
+        if (**at == 'i') {
+            ++*at;
+        } else if (**at == 'B') {
+            base = 1000;
+        }
+    }
+    if (**at == 'B') {
+        ++*at;
+    }
+    for (; power > 0; power--) {
+        unit *= base;
+    }
+    return unit;
 }
 
 bool seep_text_parse_size(const char *string, uint64_t *ret_number)
 {
     uint64_t number = 0;
     const char *at = string;
-    unsigned shift;
+    uint64_t unit;
 
     for (; *at >= '0' && *at <= '9'; at++) {
         if (number > UINT64_MAX / 10 - 1) {
@@ -74,20 +98,11 @@ bool seep_text_parse_size(const char *string, uint64_t *ret_number)
     if (at == string) {
         return false;
     }
-    shift = suffix_shift(*at);
-    if (shift != 0) {
-        at++;
-        if (*at == 'i') {
-            at++;
-        }
-    }
-    if (*at == 'B') {
-        at++;
-    }
-    if (*at != '\0' || (shift != 0 && number >> (64 - shift) != 0)) {
+    unit = read_unit(&at);
+    if (*at != '\0' || number > UINT64_MAX / unit) {
         return false;
     }
-    *ret_number = number << shift;
+    *ret_number = number * unit;
     return true;
 }
 

@@ -27,8 +27,8 @@ void seep_text_add(struct seep_text *text, const char *string);
 void seep_text_add_number(struct seep_text *text, uint64_t number);
 
 /**
- * A decimal number with an optional suffix K, M, G (powers of 1024; a
- * following iB or B is accepted) that fills all of @string.
+ * A decimal number with an optional unit that fills all of @string: K, M, G
+ * and KiB, MiB, GiB are powers of 1024, KB, MB, GB of 1000.
  *
  * @return false, and *ret_number untouched, if @string is anything else
  */

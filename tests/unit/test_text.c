@@ -26,8 +26,8 @@ static void sizes_have_suffixes_and_nothing_behind_them(void **state)
         const char *text;
         uint64_t size;
     } good[] = {{"1", 1},           {"512K", 524288},   {"16MiB", 16777216},
-                {"16MB", 16777216}, {"2G", 2147483648}, {"0", 0},
-                {"64kB", 65536}};
+                {"16MB", 16000000}, {"2G", 2147483648}, {"0", 0},
+                {"64kB", 64000}};
     static const char *const bad[] = {"",
                                       "K",
                                       "1x",
