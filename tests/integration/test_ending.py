@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A run is judged by its life, not by what is freed at its end."""
+import pytest
+
+from conftest import execute, need, report
+
+PYTHON = "/usr/bin/python3"
+KEEP = """
+kept = [bytearray(100000) for _ in range({count})]
+gone = [bytearray(100000) for _ in range({count})]
+del gone
+print(len(kept))
+"""
+
+
+def bytearrays(document):
+    """Live bytes of the sites that made bytearrays."""
+    return sum(site["live_bytes"] for site in document["processes"][0]["sites"]
+               if any("PyByteArray" in frame["function"]
+                      for frame in site["frames"]))
+
+
+@pytest.mark.parametrize("sample", [1, 16384])
+def test_what_python_frees_when_it_finalises_counts_as_kept(folder, sample):
+    need(PYTHON)
+    run = execute([PYTHON, "-c", KEEP.format(count=200)], folder,
+                  sample=sample)
+    assert run.seen == (0, b"200\n", b"")
+    document = report(*run.recordings)
+    assert document["processes"][0]["process"]["state"] == "exited"
+    assert bytearrays(document) == pytest.approx(200 * 100001, rel=0.05)
+
+
+def test_a_killed_python_says_the_same(folder):
+    need(PYTHON)
+    script = KEEP.format(count=200) + "import os; os.kill(os.getpid(), 9)"
+    run = execute([PYTHON, "-u", "-c", script], folder, sample=1)
+    assert run.seen[0] == -9
+    assert bytearrays(report(*run.recordings)) == pytest.approx(
+        200 * 100001, rel=0.02)
