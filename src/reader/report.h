@@ -90,6 +90,8 @@ struct seep_report_site {
     enum seep_cut cut;
     const struct seep_report_frame *frames; /* innermost first */
     size_t frame_count;
+    /* A bucket that is not in it is flat: nothing was allocated or freed in it,
+     * and live and low are the live bytes of the point before. */
     const struct seep_report_point *series;
     size_t point_count;
 };

@@ -26,6 +26,42 @@ static void fill_point(struct seep_report_point *point,
     };
 }
 
+/* Nothing happened in it, and nothing looks as if it had in a damaged file. */
+static bool is_flat(const struct seep_series_bucket *bucket,
+                    const struct seep_series_bucket *before)
+{
+    return bucket->allocated_bytes == 0 && bucket->freed_bytes == 0 &&
+           bucket->born_freed_bytes == 0 && bucket->born_count_q16 == 0 &&
+           bucket->born_freed_count_q16 == 0 &&
+           bucket->live_bytes == before->live_bytes &&
+           bucket->low_bytes == before->live_bytes;
+}
+
+/* The first and the last always: they say from when and until when. */
+static bool is_point(const struct seep_series_table *table, uint32_t i)
+{
+    return i == table->first || i == table->count - 1 ||
+           !is_flat(&table->buckets[i], &table->buckets[i - 1]);
+}
+
+static void fill_points(struct seep_report_point *points,
+                        const struct seep_series_table *table,
+                        uint64_t end_tick)
+{
+    for (uint32_t i = table->first; i < table->count; i++) {
+        uint64_t start = (uint64_t)i << table->width_log2;
+        uint64_t end = (uint64_t)(i + 1) << table->width_log2;
+
+        if (end > end_tick && start < end_tick) {
+            end = end_tick; /* the run ended inside it */
+        }
+        if (is_point(table, i)) {
+            fill_point(points++, &table->buckets[i], (double)start,
+                       (double)end);
+        }
+    }
+}
+
 /* Points from the bucket in which the series begins; none from before it. */
 static int add_points(struct seep_report_build *build,
                       const struct seep_site_work *work,
@@ -34,28 +70,22 @@ static int add_points(struct seep_report_build *build,
     struct seep_series_table table;
     struct seep_report_point *points;
     uint64_t end_tick = build->clock.end_tick;
+    size_t count = 0;
 
     if (work->series == NULL) {
         return 0;
     }
     seep_series_read(work->series, work->first_tick, end_tick, &table);
-    points = seep_store_take(&build->store, table.count - table.first,
-                             sizeof(*points));
+    for (uint32_t i = table.first; i < table.count; i++) {
+        count += is_point(&table, i);
+    }
+    points = seep_store_take(&build->store, count, sizeof(*points));
     if (points == NULL) {
         return -ENOMEM;
     }
-    for (uint32_t i = table.first; i < table.count; i++) {
-        uint64_t start = (uint64_t)i << table.width_log2;
-        uint64_t end = (uint64_t)(i + 1) << table.width_log2;
-
-        if (end > end_tick && start < end_tick) {
-            end = end_tick; /* the run ended inside it */
-        }
-        fill_point(&points[i - table.first], &table.buckets[i], (double)start,
-                   (double)end);
-    }
+    fill_points(points, &table, end_tick);
     site->series = points;
-    site->point_count = table.count - table.first;
+    site->point_count = count;
     return 0;
 }
 

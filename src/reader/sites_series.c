@@ -42,7 +42,11 @@ static void fill_live(struct seep_series_table *table, uint64_t base_bytes,
 
         live += bucket->allocated_bytes - bucket->freed_bytes;
         bucket->live_bytes = i < site_first ? 0 : not_negative(live);
-        if (bucket->low_bytes > bucket->live_bytes) {
+        /* Where nothing happened, a lower one is of an event that the worker
+         * folded late: it was live already. */
+        if (bucket->low_bytes > bucket->live_bytes ||
+            (i > table->first && bucket->allocated_bytes == 0 &&
+             bucket->freed_bytes == 0)) {
             bucket->low_bytes = bucket->live_bytes;
         }
     }

@@ -3,7 +3,8 @@
  * A site's series as a table, from its first bucket to the end of the run.
  *
  * Invariant: whatever the recording holds, count is 1 to 128, first is below
- * it, and no low is above the live bytes at the end of its bucket.
+ * it, no low is above the live bytes at the end of its bucket, and where
+ * nothing was allocated or freed since the series began the two are the same.
  */
 #ifndef SEEP_READER_SITES_SERIES_H
 #define SEEP_READER_SITES_SERIES_H

@@ -176,6 +176,32 @@ static void series_points_add_up_to_the_live_bytes(void **state)
                      seen->series[seen->point_count - 1].width_s - 60) < .2);
 }
 
+/* Three points of 64 buckets: it began, it changed, the run ended. */
+static void a_bucket_in_which_nothing_happened_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10, SEEP_SPACE_HEAP);
+    const struct seep_report_site *seen;
+
+    builder_alloc(&f->builder, 0x1000, 100, site, SECONDS(5));
+    builder_alloc(&f->builder, 0x2000, 30, site, SECONDS(50));
+    builder_free(&f->builder, 0x1000, SECONDS(50.01));
+    builder_fold(&f->builder);
+    builder_exit(&f->builder, SECONDS(100));
+    seen = &report_of(f)->sites[0];
+
+    assert_int_equal(seen->point_count, 3);
+    assert_true(seen->series[0].start_s <= 5);
+    assert_int_equal(seen->series[0].live_bytes, 100);
+    assert_true(fabs(seen->series[1].start_s - 50) < 1.1);
+    assert_int_equal(seen->series[1].live_bytes, 30);
+    assert_int_equal(seen->series[1].freed_bytes, 100);
+    assert_int_equal(seen->series[2].live_bytes, 30);
+    assert_int_equal(seen->series[2].low_bytes, 30);
+    assert_true(fabs(seen->series[2].start_s + seen->series[2].width_s - 100) <
+                .2);
+}
+
 static void survivors_stand_in_the_tenth_of_their_birth(void **state)
 {
     struct fixture *f = *state;
@@ -540,6 +566,7 @@ int main(void)
         WITH(events_that_were_pushed_and_not_folded_count),
         WITH(a_site_with_an_odd_lock_is_torn),
         WITH(series_points_add_up_to_the_live_bytes),
+        WITH(a_bucket_in_which_nothing_happened_is_left_out),
         WITH(survivors_stand_in_the_tenth_of_their_birth),
         WITH(what_every_tenth_keeps_is_a_leak),
         WITH(a_short_run_is_no_evidence),

@@ -91,6 +91,27 @@ static void what_a_late_series_began_with_counts(void **state)
     assert_int_equal(table.buckets[20].low_bytes, 70);
 }
 
+/* Blocks of one site lie in many rings, which are folded one by one: the second
+ * block's event can come first, when the first is not live yet. */
+static void an_event_folded_late_lowers_no_quiet_bucket(void **state)
+{
+    struct seep_rec_series series;
+    struct seep_series_table table;
+
+    (void)state;
+    memset(&series, 0, sizeof(series));
+    seep_series_start(&series, 1, 0, 0);
+    seep_series_allocated(&series, 160, 0, exact(50));
+    seep_series_allocated(&series, 16, 50, exact(100));
+    seep_series_read(&series, 16, 320, &table);
+
+    assert_int_equal(table.buckets[1].live_bytes, 100);
+    assert_int_equal(table.buckets[5].live_bytes, 100);
+    assert_int_equal(table.buckets[5].low_bytes, 100);
+    assert_int_equal(table.buckets[10].live_bytes, 150);
+    assert_true(table.buckets[10].low_bytes <= 100);
+}
+
 static struct recording_builder *built(void)
 {
     static struct recording_builder builder;
@@ -192,6 +213,7 @@ int main(void)
         cmocka_unit_test(quiet_buckets_keep_the_live_bytes),
         cmocka_unit_test(a_narrow_series_is_widened_to_the_run),
         cmocka_unit_test(what_a_late_series_began_with_counts),
+        cmocka_unit_test(an_event_folded_late_lowers_no_quiet_bucket),
         cmocka_unit_test(without_work_time_is_the_clock),
         cmocka_unit_test(allocated_bytes_are_work),
         cmocka_unit_test(one_burst_is_clipped),

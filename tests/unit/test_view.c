@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* tools/seep/view_*: what people and machines are shown of a report. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -304,6 +305,76 @@ static void an_open_bound_is_null(void **state)
     json_decref(document);
 }
 
+/* More than are kept: what stands in another's place must not show. */
+static void every_frame_is_its_own(void **state)
+{
+    enum { FRAMES = 20000 };
+    static struct seep_report_frame frames[FRAMES];
+    struct seep_json_options options = {.site_id = "77aa"};
+    char offset[24];
+
+    (void)state;
+    for (size_t i = 0; i < FRAMES; i++) {
+        frames[i] = fake.frames[3];
+        frames[i].offset = i % (FRAMES / 2);
+        frames[i].line = (uint32_t)(i % 3);
+    }
+    fake.sites[1].frames = frames;
+    fake.sites[1].frame_count = FRAMES;
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
+    json_t *seen = json_object_get(site, "frames");
+    assert_int_equal(json_array_size(seen), FRAMES);
+    for (size_t i = 0; i < FRAMES; i++) {
+        json_t *frame = json_array_get(seen, i);
+        snprintf(offset, sizeof(offset), "0x%zx", i % (FRAMES / 2));
+        assert_string_equal(string_at(frame, "offset"), offset);
+        assert_int_equal(json_integer_value(json_object_get(frame, "line")),
+                         i % 3);
+    }
+    json_decref(document);
+}
+
+static void several_reports_are_one_document(void **state)
+{
+    struct fake_report other;
+    const struct seep_report *reports[] = {&fake.report, &other.report};
+    struct seep_json_options options = {.site_limit = 1};
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    (void)state;
+    fake_report_fill(&other);
+    other.report.site_count = 0;
+    assert_int_equal(seep_view_json_reports(file, reports, 2, 0, &options), 0);
+    fclose(file);
+    json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_t *processes = json_object_get(document, "processes");
+    assert_int_equal(json_array_size(processes), 2);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *sites = json_object_get(json_array_get(processes, i), "sites");
+        assert_int_equal(json_array_size(sites), 1 - i);
+    }
+    json_decref(document);
+    free(text);
+}
+
+/* What was printed before is no document: the command has to say so. */
+static void a_stream_that_takes_no_more_is_an_error(void **state)
+{
+    const struct seep_report *reports[] = {&fake.report};
+    struct seep_json_options options = {0};
+    FILE *file = fopen("/dev/full", "w");
+
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(seep_view_json_reports(file, reports, 1, 0, &options),
+                     -EIO);
+    fclose(file);
+}
+
 static void the_worst_process_is_the_first(void **state)
 {
     struct fake_report other;
@@ -334,6 +405,9 @@ int main(void)
         cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
         cmocka_unit_test_setup(what_was_not_computed_is_null, fill),
         cmocka_unit_test_setup(an_open_bound_is_null, fill),
+        cmocka_unit_test_setup(every_frame_is_its_own, fill),
+        cmocka_unit_test_setup(several_reports_are_one_document, fill),
+        cmocka_unit_test_setup(a_stream_that_takes_no_more_is_an_error, fill),
         cmocka_unit_test_setup(the_worst_process_is_the_first, fill),
     };
 

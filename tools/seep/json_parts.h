@@ -21,7 +21,5 @@ json_t *seep_json_text_or_null(const char *text);
 json_t *seep_json_real(double value);
 json_t *seep_json_count(uint64_t value);
 json_t *seep_json_interval(const struct seep_interval *interval, double scale);
-json_t *seep_json_site(const struct seep_report *report,
-                       const struct seep_report_site *site);
 
 #endif

@@ -12,7 +12,9 @@
 #include <time.h>
 
 #include "clean.h"
+#include "json_out.h"
 #include "json_parts.h"
+#include "json_site.h"
 #include "view_sites.h"
 #include "words.h"
 
@@ -233,49 +235,61 @@ static json_t *cost_of(const struct seep_report *report)
     return object;
 }
 
-static json_t *head_of(const struct seep_report *report)
-{
-    json_t *object = json_object();
-
-    seep_json_put(object, "process", process_of(report));
-    seep_json_put(object, "verdict", verdict_of(report));
-    seep_json_put(object, "memory", memory_of(report));
-    return object;
-}
-
-static void put_tail(json_t *object, const struct seep_report *report)
+static json_t *losses_of(const struct seep_report *report)
 {
     json_t *losses = counters_of(report, SEEP_KIND_LOSS);
 
     seep_json_put(losses, "torn_sites", seep_json_count(report->torn_sites));
-    seep_json_put(object, "losses", losses);
-    seep_json_put(object, "facts", counters_of(report, SEEP_KIND_FACT));
-    seep_json_put(object, "cost", cost_of(report));
+    return losses;
 }
 
-static json_t *report_of(const struct seep_report *report,
-                         const struct seep_json_options *options)
+static void print_member(struct seep_json_out *out, const char *separator,
+                         const char *key, json_t *value)
 {
-    json_t *object = head_of(report);
-    json_t *sites = json_array();
+    seep_json_out_raw(out, separator);
+    seep_json_out_raw(out, "\n\"");
+    seep_json_out_raw(out, key);
+    seep_json_out_raw(out, "\": ");
+    seep_json_out_value(out, value);
+}
 
-    for (size_t i = 0; i < report->site_count; i++) {
-        if (options->site_limit > 0 &&
-            json_array_size(sites) >= options->site_limit) {
-            break;
-        }
+/* One after the other: a recording can hold more sites than memory would. */
+static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
+                        const struct seep_report *report,
+                        const struct seep_json_options *options)
+{
+    size_t limit = options->site_limit > 0 ? options->site_limit : SIZE_MAX;
+    size_t printed = 0;
+
+    seep_json_out_raw(out, ",\n\"sites\": [");
+    for (size_t i = 0;
+         i < report->site_count && printed < limit && out->error == 0; i++) {
         if (seep_view_sites_wanted(&report->sites[i], options->site_id)) {
-            json_array_append_new(sites,
-                                  seep_json_site(report, &report->sites[i]));
+            seep_json_out_raw(out, printed++ == 0 ? "\n" : ",\n");
+            seep_json_site_print(out, kept, report, &report->sites[i]);
         }
     }
-    seep_json_put(object, "sites", sites);
-    seep_json_put(object, "site_total",
-                  seep_json_count(report->site_total > report->site_count
-                                      ? report->site_total
-                                      : report->site_count));
-    put_tail(object, report);
-    return object;
+    seep_json_out_raw(out, "]");
+}
+
+static void print_report(struct seep_json_out *out,
+                         struct seep_json_frame *kept,
+                         const struct seep_report *report,
+                         const struct seep_json_options *options)
+{
+    size_t total = report->site_total > report->site_count ? report->site_total
+                                                           : report->site_count;
+
+    seep_json_out_raw(out, "{");
+    print_member(out, "", "process", process_of(report));
+    print_member(out, ",", "verdict", verdict_of(report));
+    print_member(out, ",", "memory", memory_of(report));
+    print_sites(out, kept, report, options);
+    print_member(out, ",", "site_total", seep_json_count(total));
+    print_member(out, ",", "losses", losses_of(report));
+    print_member(out, ",", "facts", counters_of(report, SEEP_KIND_FACT));
+    print_member(out, ",", "cost", cost_of(report));
+    seep_json_out_raw(out, "}");
 }
 
 static json_t *summary_of(const struct seep_report *const *reports,
@@ -301,36 +315,28 @@ static json_t *summary_of(const struct seep_report *const *reports,
     return object;
 }
 
-static int print_document(FILE *file, json_t *document)
-{
-    int failed =
-        json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-
-    json_decref(document);
-    if (failed != 0 || fputc('\n', file) == EOF || fflush(file) != 0) {
-        return -EIO;
-    }
-    return 0;
-}
-
 int seep_view_json_reports(FILE *file, const struct seep_report *const *reports,
                            size_t count, size_t refused_count,
                            const struct seep_json_options *options)
 {
-    json_t *document = json_object();
-    json_t *processes = json_array();
+    struct seep_json_out out = {.file = file};
+    struct seep_json_frame *kept = seep_json_site_open();
 
-    if (document == NULL || processes == NULL) {
+    if (kept == NULL) {
         return -ENOMEM;
     }
+    seep_json_out_raw(&out, "{");
+    print_member(&out, "", "schema", json_string("seep-report/1"));
+    print_member(&out, ",", "summary",
+                 summary_of(reports, count, refused_count));
+    seep_json_out_raw(&out, ",\n\"processes\": [");
     for (size_t i = 0; i < count; i++) {
-        json_array_append_new(processes, report_of(reports[i], options));
+        seep_json_out_raw(&out, i == 0 ? "\n" : ",\n");
+        print_report(&out, kept, reports[i], options);
     }
-    seep_json_put(document, "schema", json_string("seep-report/1"));
-    seep_json_put(document, "summary",
-                  summary_of(reports, count, refused_count));
-    seep_json_put(document, "processes", processes);
-    return print_document(file, document);
+    seep_json_out_raw(&out, "]}");
+    seep_json_site_close(kept);
+    return seep_json_out_finish(&out);
 }
 
 static json_t *fill_of(uint32_t used, uint32_t capacity)
@@ -371,24 +377,25 @@ static json_t *info_of(const struct seep_report *report)
     seep_json_put(object, "process", process_of(report));
     seep_json_put(object, "tables", tables);
     seep_json_put(object, "stack_ends", ends);
-    put_tail(object, report);
+    seep_json_put(object, "losses", losses_of(report));
+    seep_json_put(object, "facts", counters_of(report, SEEP_KIND_FACT));
+    seep_json_put(object, "cost", cost_of(report));
     return object;
 }
 
 int seep_view_json_info(FILE *file, const struct seep_report *const *reports,
                         size_t count, size_t refused_count)
 {
+    struct seep_json_out out = {.file = file};
     json_t *document = json_object();
     json_t *recordings = json_array();
 
-    if (document == NULL || recordings == NULL) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(recordings, info_of(reports[i]));
     }
     seep_json_put(document, "schema", json_string("seep-info/1"));
     seep_json_put(document, "recordings", recordings);
     seep_json_put(document, "refused", seep_json_count(refused_count));
-    return print_document(file, document);
+    seep_json_out_value(&out, document);
+    return seep_json_out_finish(&out);
 }
