@@ -3,6 +3,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -91,7 +92,8 @@ static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit)
         .view = &the_view,
         .thread = thread->id,
         .random = thread->random,
-        .forget = forget,
+        /* Mappings are in no filter: there is nothing to forget of them. */
+        .forget = shard + 1 == the_view.shard_count ? NULL : forget,
         .held_site = &thread->held_site,
     };
     uint32_t done;
