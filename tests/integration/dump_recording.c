@@ -67,14 +67,15 @@ static json_t *dump_site(const struct seep_report_site *site)
         json_array_append_new(modules, text(site->frames[i].module));
     }
     return json_pack(
-        "{s:o,s:s,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o}", "id",
-        text(site->id), "space", space_names[site->space], "torn",
+        "{s:o,s:s,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
+        "id", text(site->id), "space", space_names[site->space], "torn",
         (int)site->torn, "cut", (int)site->cut, "live_bytes",
         integer(site->live_bytes), "live_bytes_error", site->live_bytes_error,
         "live_count", site->live_count, "allocated_bytes",
         integer(site->allocated_bytes), "allocated_count",
         site->allocated_count, "freed_bytes", integer(site->freed_bytes),
-        "freed_count", site->freed_count, "where", text(site->where), "frames",
+        "freed_count", site->freed_count, "largest_bytes",
+        integer(site->largest_bytes), "where", text(site->where), "frames",
         frames, "modules", modules, "series", dump_series(site));
 }
 

@@ -12,7 +12,6 @@ import pytest
 from conftest import LONG, dump, execute, program, read_truth, sums_by_site
 
 RUNS = 200 if LONG else 40
-ATTEMPTS = 5
 # A site counts where the sampler kept enough for a normal interval to mean
 # anything; which do is fixed by the program and the interval.
 LIVE_SITES = ("site_tiny", "site_page", "site_mixed", "site_large",
@@ -101,7 +100,9 @@ def judge(table):
             assert 0.91 <= hits / len(values) <= 0.99
     assert total > 0, "every site was kept whole: nothing was sampled"
     print(f"covered {covered}/{total} = {covered / total:.3f}")
-    assert 0.91 <= covered / total <= 0.99
+    # four standard deviations where the runs are too few for 91 to 99 %
+    slack = max(0.04, 4 * math.sqrt(0.95 * 0.05 / total))
+    assert abs(covered / total - 0.95) <= slack
     gone, values = table["site_gone"]
     assert gone == 0
     assert all(value == 0 for value, _ in values)
@@ -140,40 +141,42 @@ def test_exact_mode_with_a_full_table_stays_honest():
             for problem in consistent(site)] == []
 
 
-def run_without_missed_frees(folder, name, threads, sample):
-    """The first of a few runs that lost no free, and its truth.
+def blocks_at_least(sites, names, sample):
+    """{site: so many blocks its live bytes take}, of the sites named.
 
-    Busy threads on few processors can lose some. They count them then, and
-    each of their sites and cohorts adds up all the same.
+    A block of so many bytes weighs them and the interval at most.
     """
-    losses = []
-    for attempt in range(ATTEMPTS):
-        inside = folder / str(attempt)
-        inside.mkdir()
-        run = execute([program(name), threads, 4000, inside / "truth.json"],
-                      inside, sample=sample)
-        assert run.seen == (0, b"", b"")
-        document = dump(run.recordings[0])
-        assert [problem for site in document["sites"]
-                for problem in consistent(site)] == []
-        losses.append(document["losses"])
-        missed = sum(document["losses"].get(name, 0) for name in (
-            "dropped_frees", "start_missed", "torn", "nested"))
-        if missed == 0:
-            print("losses", losses)
-            return document, read_truth(inside / "truth.json")
-        assert threads > 1
-    return pytest.skip(f"frees were lost each time, and counted: {losses}")
+    blocks = {}
+    for site in sites:
+        for name in sums_by_site([site], names):
+            blocks[name] = (blocks.get(name, 0) + site["live_bytes"]
+                            / (site["largest_bytes"] + sample))
+    return {name: count for name, count in blocks.items() if count != 0}
 
 
 @pytest.mark.parametrize("name", ["truth", "truth_new"])
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("sample", [64, 4096])
 def test_what_was_freed_is_not_live_in_any_mode(folder, name, threads, sample):
-    """No free of a sampled block is missed, whichever thread makes it."""
-    document, truth = run_without_missed_frees(folder, name, threads, sample)
+    """No free of a sampled block is missed uncounted, whoever makes it."""
+    run = execute([program(name), threads, 4000, folder / "truth.json"],
+                  folder, sample=sample)
+    assert run.seen == (0, b"", b"")
+    document = dump(run.recordings[0])
+    truth = read_truth(folder / "truth.json")
+    missed = sum(document["losses"].get(name, 0) for name in (
+        "dropped_frees", "torn", "nested"))
+    live = blocks_at_least(
+        document["sites"],
+        [site for site in truth if site["live_bytes"] == 0],
+        document["sample_bytes"])
+    print("losses", document["losses"], "live", live)
+    if threads == 1:
+        assert missed == 0
+    if missed == 0:
+        assert live == {}
+    assert sum(live.values()) <= missed
     sums = sums_by_site(document["sites"], truth)
-    assert {site["name"]: sums[site["name"]]["live_bytes"] for site in truth
-            if site["live_bytes"] == 0 and site["name"] in sums
-            and sums[site["name"]]["live_bytes"] != 0} == {}
     assert sum(entry["allocated_bytes"] for entry in sums.values()) > 0
+    assert [problem for site in document["sites"]
+            for problem in consistent(site)] == []
