@@ -28,8 +28,9 @@ struct seep_thread {
     _Atomic uint32_t held_site;  /* index + 1 */
     _Atomic uint32_t held_shard; /* index + 1 */
     uint32_t id;                 /* kernel's thread id; 0: not asked yet */
-    uint16_t sample_log2;        /* under which countdown_bytes was drawn */
-    uint16_t serving;            /* dl_iterate_phdr is answered by us */
+    uint8_t sample_log2;         /* under which countdown_bytes was drawn */
+    uint8_t serving;             /* dl_iterate_phdr is answered by us */
+    uint16_t nested;             /* entries since hook_frame was set */
 };
 
 static_assert(sizeof(struct seep_thread) <= 64, "static TLS is scarce");

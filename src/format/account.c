@@ -24,7 +24,12 @@ static void add(_Atomic uint64_t *word, uint64_t amount)
 
 uint64_t seep_account_live_bytes(const struct seep_rec_site *site)
 {
-    return load(&site->allocated_bytes) - load(&site->freed_bytes);
+    uint64_t allocated = load(&site->allocated_bytes);
+    uint64_t freed = load(&site->freed_bytes);
+
+    /* An event that was under way when its folder was abandoned may have been
+     * applied twice. */
+    return freed < allocated ? allocated - freed : 0;
 }
 
 struct seep_weight seep_account_weight(const struct seep_block *block)

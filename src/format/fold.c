@@ -44,12 +44,17 @@ bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread)
     return true;
 }
 
-void seep_fold_unlock(_Atomic uint64_t *lock)
+void seep_fold_unlock(_Atomic uint64_t *lock, uint32_t thread)
 {
-    uint64_t next = (uint32_t)(load(lock) + 1);
+    uint64_t seen = load(lock);
 
+    if ((seen & 1) == 0 || (uint32_t)(seen >> 32) != thread) {
+        return; /* it was taken from us, and is not ours to release */
+    }
     /* Release: pairs with the acquire in seep_fold_try_lock(). */
-    atomic_store_explicit(lock, next, memory_order_release);
+    atomic_compare_exchange_strong_explicit(
+        lock, &seen, (uint64_t)(uint32_t)(seen + 1), memory_order_release,
+        memory_order_relaxed);
 }
 
 bool seep_fold_lock_site(struct seep_fold *fold, uint32_t site)
@@ -68,12 +73,13 @@ bool seep_fold_lock_site(struct seep_fold *fold, uint32_t site)
     if (fold->held_site != NULL) {
         atomic_store_explicit(fold->held_site, 0, memory_order_relaxed);
     }
+    fold->blocked_site = site + 1;
     return false;
 }
 
 void seep_fold_unlock_site(struct seep_fold *fold, uint32_t site)
 {
-    seep_fold_unlock(&fold->view->sites[site].lock);
+    seep_fold_unlock(&fold->view->sites[site].lock, fold->thread);
     if (fold->held_site != NULL) {
         atomic_store_explicit(fold->held_site, 0, memory_order_relaxed);
     }
@@ -180,6 +186,9 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
             atomic_load_explicit(&slot->state, memory_order_acquire);
         uint64_t position = seep_view_position(view, state, head);
 
+        if (fold->still_ours != NULL && !fold->still_ours()) {
+            return done;
+        }
         if (position == head && seep_view_phase(state) == SEEP_SLOT_READY) {
             struct seep_fold_event event = read_event(slot);
 
@@ -250,8 +259,12 @@ static void fold_private_shard(struct seep_fold *fold, uint32_t shard,
     const struct seep_view *view = fold->view;
     struct seep_rec_shard *header = &view->shards[shard];
 
-    if ((load(&header->lock) & 1) != 0 || load(&header->move) != 0) {
-        seep_fold_repair_shard(fold, shard);
+    struct seep_live live;
+
+    if (((load(&header->lock) & 1) != 0 || load(&header->move) != 0) &&
+        seep_live_init(&live, view, shard)) {
+        seep_live_repair(&live);
+        seep_live_recount(&live);
     }
     store(&header->lock, 0);
     /* Twice the ring: a hostile file must not keep us for ever. */

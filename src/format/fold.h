@@ -29,6 +29,11 @@ struct seep_fold {
     /* Where a lock that is held is noted, so that a thread that abandons its
      * fold by a jump can find it: 0, or the index of a site + 1. */
     _Atomic uint32_t *held_site;
+    /* Asked before every event: false in a child that a handler has forked in
+     * the middle of the fold, and then the fold ends. NULL: nobody forks. */
+    bool (*still_ours)(void);
+    /* The site that another thread held and the fold ended at: index + 1. */
+    uint32_t blocked_site;
 };
 
 /**
@@ -46,7 +51,8 @@ uint32_t seep_fold_backlog(const struct seep_view *view, uint32_t shard);
 
 /** Lock words: owner << 32 | sequence, odd while held. */
 bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread);
-void seep_fold_unlock(_Atomic uint64_t *lock);
+/** Release @lock if @thread is who holds it; else leave it alone. */
+void seep_fold_unlock(_Atomic uint64_t *lock, uint32_t thread);
 
 /** Take over a lock whose owner is gone: completes an interrupted move. */
 void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard);

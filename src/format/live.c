@@ -181,8 +181,6 @@ void seep_live_repair(const struct seep_live *live)
     uint64_t move = load(&live->shard->move);
     uint64_t from = (move >> 32) - 1;
     uint64_t to = (move & UINT32_MAX) - 1;
-    uint64_t count = 0;
-    uint64_t bytes = 0;
 
     if (move != 0 && from <= live->mask && to <= live->mask && from != to &&
         load(&live->entries[from].address) != 0) {
@@ -190,6 +188,13 @@ void seep_live_repair(const struct seep_live *live)
         close_hole(live, (uint32_t)from);
     }
     store(&live->shard->move, 0);
+}
+
+void seep_live_recount(const struct seep_live *live)
+{
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+
     for (uint32_t i = 0; i <= live->mask; i++) {
         struct seep_block block = seep_live_get(live, i);
 

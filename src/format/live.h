@@ -56,6 +56,10 @@ void seep_live_update(const struct seep_live *live, uint32_t index,
 /** Other entries may move, to @index or away from behind it. */
 void seep_live_remove(const struct seep_live *live, uint32_t index);
 
+/** Complete a shift that was interrupted: a few entries, in a hook. */
 void seep_live_repair(const struct seep_live *live);
+
+/** Count everything again: reads the whole table, so not in a hook. */
+void seep_live_recount(const struct seep_live *live);
 
 #endif

@@ -62,7 +62,9 @@ void seep_series_start(struct seep_rec_series *series, uint32_t site,
     store32(&series->site, site);
     store32(&series->width_log2, width);
     store32(&series->last, last);
-    store32(&series->first_tick, tick);
+    /* What was born in this very tick may be in the base already: its cohort
+     * begins with the next. */
+    store32(&series->first_tick, live_bytes != 0 ? tick + 1 : tick);
     store(&series->base_bytes, live_bytes);
     store(&series->buckets[last].low_bytes, live_bytes);
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <link.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -87,9 +88,10 @@ int prctl(int option, ...)
                            argument[3]);
 }
 
-long (*seep_restrict_syscall(long number))(long, ...)
+long (*seep_restrict_syscall(long number, long operation))(long, ...)
 {
-    if (number == SYS_seccomp) {
+    /* The operations after SET_MODE_FILTER are questions. */
+    if (number == SYS_seccomp && operation <= SECCOMP_SET_MODE_FILTER) {
         seep_track_restrict();
     }
     return seep_likely(seep_real.syscall != NULL) ? seep_real.syscall

@@ -177,6 +177,7 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
                                              (long)old_size, (long)size, flags,
                                              (long)fixed, 0));
     }
+    own = own && seep_track_knows_range(old, whole_pages(old_size));
     if (own && (flags & MREMAP_DONTUNMAP) == 0) {
         out = seep_track_range(NULL, SEEP_EVENT_REMAP_OUT, old,
                                whole_pages(old_size));

@@ -30,7 +30,8 @@
 /* All of this is touched by one thread at a time: the constructor, or the one
  * that creates the recording. */
 static volatile uint32_t *mark; /* not 0 in the process that set it */
-static uint32_t marked_pid;     /* where the kernel cannot wipe */
+static uint32_t own_pid;
+static uint32_t marked_pid; /* where the kernel cannot wipe */
 static bool is_fork;
 static char executable[512];
 static char allocator[512];
@@ -49,9 +50,10 @@ int seep_identity_init(void)
     }
     mark = (volatile uint32_t *)(uintptr_t)page;
     *mark = 1;
+    own_pid = (uint32_t)seep_syscall0(SYS_getpid);
     if (seep_syscall3(SYS_madvise, page, SEEP_PAGE_BYTES, MADV_WIPEONFORK) <
         0) {
-        marked_pid = (uint32_t)seep_syscall0(SYS_getpid);
+        marked_pid = own_pid;
     }
     length = seep_syscall4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe",
                            (long)executable, sizeof(executable) - 1);
@@ -65,11 +67,17 @@ bool seep_identity_is_ours(void)
                           marked_pid == (uint32_t)seep_syscall0(SYS_getpid));
 }
 
+bool seep_identity_is_this_process(void)
+{
+    return own_pid == (uint32_t)seep_syscall0(SYS_getpid);
+}
+
 void seep_identity_adopt(void)
 {
     is_fork = true;
+    own_pid = (uint32_t)seep_syscall0(SYS_getpid);
     if (marked_pid != 0) {
-        marked_pid = (uint32_t)seep_syscall0(SYS_getpid);
+        marked_pid = own_pid;
     }
     *mark = 1;
 }

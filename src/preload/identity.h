@@ -20,6 +20,9 @@ int seep_identity_init(void);
 /** Is this the process that the recording in memory is of? */
 bool seep_identity_is_ours(void);
 
+/** False in a child that shares this memory (vfork): asks the kernel. */
+bool seep_identity_is_this_process(void);
+
 /** A forked child becomes a process of its own. */
 void seep_identity_adopt(void);
 

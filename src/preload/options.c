@@ -32,12 +32,14 @@ static const char *find(char *const *environment, const char *name)
     return NULL;
 }
 
-static void copy(char *to, size_t size, const char *from)
+/* @return false if it does not fit: then @to is of no use */
+static bool copy(char *to, size_t size, const char *from)
 {
     struct seep_text text;
 
     seep_text_init(&text, to, size);
     seep_text_add(&text, from);
+    return !text.cut;
 }
 
 static bool is_in_list(const char *list, const char *name)
@@ -69,7 +71,7 @@ static void read_numbers(char *const *environment)
 
     seep_options.sample_log2 = DEFAULT_SAMPLE_LOG2;
     if (sample != NULL && seep_text_parse_size(sample, &number) &&
-        floor_log2(number) <= SAMPLE_LOG2_MAX) {
+        number != 0 && floor_log2(number) <= SAMPLE_LOG2_MAX) {
         seep_options.sample_log2 = floor_log2(number);
     }
     seep_options.size_bytes = seep_options.sample_log2 == 0
@@ -91,11 +93,17 @@ void seep_options_read(char *const *environment, const char *base_name)
     const char *skip = find(environment, "SEEP_SKIP");
     bool given = pattern != NULL && pattern[0] != '\0';
 
-    copy(seep_options.pattern, sizeof(seep_options.pattern),
-         given ? pattern : DEFAULT_PATTERN);
+    /* A name that is cut short would be another's. */
+    seep_options.skipped =
+        !copy(seep_options.pattern, sizeof(seep_options.pattern),
+              given ? pattern : DEFAULT_PATTERN);
     seep_options.pattern_given = given;
-    copy(seep_options.fallback_folder, sizeof(seep_options.fallback_folder),
-         folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    if (folder == NULL || folder[0] != '/' ||
+        !copy(seep_options.fallback_folder,
+              sizeof(seep_options.fallback_folder), folder)) {
+        copy(seep_options.fallback_folder, sizeof(seep_options.fallback_folder),
+             "/tmp");
+    }
     copy(seep_options.labels, sizeof(seep_options.labels),
          labels != NULL ? labels : "");
     read_numbers(environment);
@@ -104,5 +112,6 @@ void seep_options_read(char *const *environment, const char *base_name)
     }
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
     seep_options.skipped =
+        seep_options.skipped ||
         is_in_list(skip != NULL ? skip : LAUNCHERS, base_name);
 }

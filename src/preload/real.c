@@ -108,6 +108,7 @@ void *seep_real_find_cxx(const char *name)
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1",
                                            "libc++.so.1"};
     void *symbol = dlsym(RTLD_NEXT, name);
+    bool failed = symbol == NULL;
 
     for (size_t i = 0; symbol == NULL && i < 3; i++) {
         void *handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
@@ -119,7 +120,9 @@ void *seep_real_find_cxx(const char *name)
             }
         }
     }
-    dlerror();
+    if (failed) {
+        dlerror(); /* ours; a message of the program's stays if it can */
+    }
     return symbol;
 }
 

@@ -4,7 +4,7 @@
 #define SEEP_PRELOAD_RESTRICT_H
 
 /** @return where to go on: the real syscall() */
-long (*seep_restrict_syscall(long number))(long, ...)
+long (*seep_restrict_syscall(long number, long operation))(long, ...)
     __attribute__((visibility("hidden")));
 
 #endif

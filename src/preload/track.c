@@ -2,6 +2,8 @@
 /* Guard, capture and the recorder's life; see track.h. */
 #include "preload/track.h"
 
+#include <signal.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/syscall.h"
@@ -16,11 +18,14 @@
 #include "record/timeline.h"
 
 #define STACK_SPAN_BYTES (UINT64_C(8) << 20)
+#define SIGNAL_FRAME_BYTES 512U
+#define NESTED_MOST 20000U
 #define START_AT_BYTES (UINT64_C(64) << 10)
 
 static _Atomic int track_state;
 static _Atomic uint32_t restricted;
 static _Atomic uint64_t start_missed;
+static _Atomic uint32_t starter; /* thread that creates the recording */
 
 static int state_now(void)
 {
@@ -32,18 +37,36 @@ static void set_state(enum seep_track_state state)
     atomic_store_explicit(&track_state, state, memory_order_relaxed);
 }
 
-/* Was the hook at thread->hook_frame left by a jump? Only a frame of the same
- * stack can tell: one above it means that it is gone. */
-static bool is_abandoned(const struct seep_thread *thread, uintptr_t frame)
+/* On the stack that the thread has set aside for its signal handlers? */
+static bool is_on_signal_stack(uintptr_t frame)
 {
-    if (frame <= thread->hook_frame) {
-        return false;
+    stack_t stack;
+
+    return atomic_load_explicit(&restricted, memory_order_relaxed) != 0 ||
+           seep_syscall2(SYS_sigaltstack, 0, (long)&stack) < 0 ||
+           ((stack.ss_flags & SS_ONSTACK) != 0 &&
+            frame - (uintptr_t)stack.ss_sp < stack.ss_size);
+}
+
+/*
+ * Was the hook at thread->hook_frame left by a jump? A handler that interrupts
+ * it runs below its frame, below the red zone and the kernel's signal frame
+ * too; so an entry above that knows that the earlier is gone, unless it runs
+ * on a signal stack, wherever that lies. Below nobody can tell: but no handler
+ * allocates so often.
+ */
+SEEP_COLD static bool is_abandoned(struct seep_thread *thread, uintptr_t frame)
+{
+    bool same_stack = thread->stack_high != 0
+                          ? thread->hook_frame >= thread->stack_low &&
+                                frame < thread->stack_high
+                          : frame - thread->hook_frame + SIGNAL_FRAME_BYTES <
+                                STACK_SPAN_BYTES;
+
+    if (frame + SIGNAL_FRAME_BYTES > thread->hook_frame && same_stack) {
+        return !is_on_signal_stack(frame);
     }
-    if (thread->stack_high != 0) {
-        return thread->hook_frame >= thread->stack_low &&
-               frame < thread->stack_high;
-    }
-    return frame - thread->hook_frame < STACK_SPAN_BYTES;
+    return ++thread->nested > NESTED_MOST;
 }
 
 static uint32_t thread_id(const struct seep_thread *thread)
@@ -51,7 +74,8 @@ static uint32_t thread_id(const struct seep_thread *thread)
     if (atomic_load_explicit(&restricted, memory_order_relaxed) != 0) {
         uint32_t id = (uint32_t)seep_hash_mix((uintptr_t)thread);
 
-        return id == 0 ? 1 : id & ((1U << SEEP_SLOT_THREAD_BITS) - 1);
+        id &= (1U << SEEP_SLOT_THREAD_BITS) - 1;
+        return id == 0 ? 1 : id;
     }
     return (uint32_t)seep_syscall0(SYS_gettid);
 }
@@ -102,6 +126,13 @@ static struct seep_thread *enter(uintptr_t frame)
             return NULL;
         }
         thread->serving = 0;
+        thread->nested = 0;
+        if (state_now() == SEEP_TRACK_STARTING &&
+            atomic_load_explicit(&starter, memory_order_relaxed) ==
+                thread->id) {
+            seep_region_abandon();
+            set_state(SEEP_TRACK_ARMED);
+        }
         if (view != NULL && seep_identity_is_ours()) {
             seep_recorder_recover(thread);
         }
@@ -119,6 +150,7 @@ static struct seep_thread *enter(uintptr_t frame)
 
 static void leave(struct seep_thread *thread)
 {
+    thread->nested = 0;
     atomic_signal_fence(memory_order_seq_cst);
     thread->hook_frame = 0;
 }
@@ -128,12 +160,16 @@ SEEP_COLD static void start(void)
     int armed = SEEP_TRACK_ARMED;
     void *mapping;
 
+    if (!seep_identity_is_this_process()) {
+        return; /* a vfork child, in its parent's memory */
+    }
     if (!atomic_compare_exchange_strong_explicit(
             &track_state, &armed, SEEP_TRACK_STARTING, memory_order_relaxed,
             memory_order_relaxed)) {
         atomic_fetch_add_explicit(&start_missed, 1, memory_order_relaxed);
         return;
     }
+    atomic_store_explicit(&starter, seep_thread.id, memory_order_relaxed);
     if (seep_identity_create(&mapping) != 0) {
         set_state(SEEP_TRACK_DONE);
         return;
@@ -246,7 +282,7 @@ static void take_moment(const struct seep_view *view, uint32_t tick)
         if (missed != 0) {
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
-        seep_timeline_take(view, tick);
+        seep_timeline_take(view, seep_thread.id, tick);
     }
 }
 
@@ -329,7 +365,10 @@ static bool release(uintptr_t frame, const void *block,
     uint64_t started = timer_start(block);
     bool told = false;
 
-    if (block == NULL || state_now() != SEEP_TRACK_ON) {
+    /* Also while another thread is starting: its view comes before its state,
+     * and what was allocated in between must not lose its free. */
+    if (block == NULL || state_now() == SEEP_TRACK_OFF ||
+        state_now() == SEEP_TRACK_DONE) {
         return false;
     }
     thread = enter(frame);
@@ -413,6 +452,25 @@ seep_track_range(const struct seep_capture_start *from,
     }
     leave(thread);
     return out;
+}
+
+SEEP_NOINLINE bool seep_track_knows_range(const void *address,
+                                          size_t size_bytes)
+{
+    struct seep_thread *thread;
+    bool known = false;
+
+    if (state_now() != SEEP_TRACK_ON) {
+        return false;
+    }
+    thread = enter((uintptr_t)__builtin_frame_address(0));
+    if (thread != NULL) {
+        known =
+            seep_recorder_view() != NULL &&
+            seep_recorder_knows_range(thread, (uintptr_t)address, size_bytes);
+        leave(thread);
+    }
+    return known;
 }
 
 SEEP_NOINLINE void seep_track_remap_failed(const void *address,

@@ -63,6 +63,9 @@ void seep_track_realloc_failed(const void *block, struct seep_track_out out);
 struct seep_track_out seep_track_range(const struct seep_capture_start *start,
                                        enum seep_event_kind kind,
                                        const void *address, size_t size_bytes);
+
+/** Is any of this recorded? A file's mapping, say, is not. */
+bool seep_track_knows_range(const void *address, size_t size_bytes);
 void seep_track_remap_failed(const void *address, struct seep_track_out out);
 
 /** A mapping that is not recorded, only counted. */

@@ -10,11 +10,13 @@
 #include "base/compiler.h"
 #include "base/syscall.h"
 #include "format/fold.h"
+#include "format/live.h"
 #include "record/filter.h"
 #include "record/ring.h"
 #include "record/timeline.h"
 
 #define FOLD_BATCH 64U
+#define SHARDS_MOST 128U
 #define WAIT_STEP_NS 50000L
 #define WAIT_MOST_NS UINT64_C(20000000)
 
@@ -86,7 +88,8 @@ static void forget(void *context, uint64_t address)
 }
 
 /* Fold a batch of @shard, if nobody else is at it. */
-static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit)
+static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit,
+                     uint32_t *ret_blocked_site)
 {
     struct seep_fold work = {
         .view = &the_view,
@@ -95,6 +98,7 @@ static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit)
         /* Mappings are in no filter: there is nothing to forget of them. */
         .forget = shard + 1 == the_view.shard_count ? NULL : forget,
         .held_site = &thread->held_site,
+        .still_ours = is_ours,
     };
     uint32_t done;
 
@@ -107,8 +111,14 @@ static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit)
         return 0;
     }
     done = seep_fold_shard(&work, shard, limit);
-    seep_fold_unlock(&the_view.shards[shard].lock);
+    if (!is_ours()) {
+        return done; /* a child: the lock is its parent's */
+    }
+    seep_fold_unlock(&the_view.shards[shard].lock, thread->id);
     atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
+    if (ret_blocked_site != NULL) {
+        *ret_blocked_site = work.blocked_site;
+    }
     thread->random = work.random;
     seep_view_count(&the_view, SEEP_COUNT_FOLDS, 1);
     seep_view_count(&the_view, SEEP_COUNT_EVENTS, done);
@@ -122,13 +132,15 @@ static bool is_gone(uint32_t id)
            seep_syscall3(SYS_tgkill, the_view.header->pid, id, 0) == -ESRCH;
 }
 
-/* Take over @lock if its owner is gone. */
+/* Take over @lock if its owner is gone; or is this thread, which holds nothing
+ * now: then a child that a handler forked in a hook took it in our name. */
 static bool take_over(_Atomic uint64_t *lock, struct seep_thread *thread)
 {
     uint64_t seen = atomic_load_explicit(lock, memory_order_relaxed);
     uint64_t mine = (uint64_t)thread->id << 32 | (uint32_t)seen;
 
-    if ((seen & 1) == 0 || !is_gone((uint32_t)(seen >> 32))) {
+    if ((seen & 1) == 0 || ((uint32_t)(seen >> 32) != thread->id &&
+                            !is_gone((uint32_t)(seen >> 32)))) {
         return false;
     }
     /* Acquire: pairs with the last release in seep_fold_unlock(). */
@@ -142,31 +154,48 @@ static bool take_over(_Atomic uint64_t *lock, struct seep_thread *thread)
 
 /*
  * The ring stays full: is somebody in its way who will never come back (a
- * thread that was cancelled inside a hook)? Rare, so it may ask the kernel.
+ * thread that was cancelled inside a hook)? Asks the kernel, so at most once a
+ * tick.
  */
 SEEP_COLD static void rescue(struct seep_thread *thread, uint32_t shard)
 {
+    static _Atomic uint32_t last_tick;
     struct seep_fold work = {.view = &the_view, .thread = thread->id};
     uint32_t blocker = seep_ring_blocker(&the_view, shard);
-    uint64_t head = atomic_load_explicit(&the_view.shards[shard].head,
-                                         memory_order_relaxed);
-    uint32_t site = atomic_load_explicit(
-        &seep_view_ring(&the_view, shard)[head & (the_view.ring_slots - 1)]
-             .site,
-        memory_order_relaxed);
+    uint32_t tick = seep_recorder_tick() + 1;
+    uint32_t site = 0;
 
-    if (blocker != 0 && is_gone(blocker)) {
+    if (is_restricted || atomic_exchange_explicit(
+                             &last_tick, tick, memory_order_relaxed) == tick) {
+        return;
+    }
+    /* This thread holds no claim now: one of its own was left by a hook that
+     * a handler forked in, and whose child went on. */
+    if (blocker != 0 && (blocker == thread->id || is_gone(blocker))) {
         seep_ring_void(&the_view, shard, blocker);
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);
     }
     if (take_over(&the_view.shards[shard].lock, thread)) {
         seep_fold_repair_shard(&work, shard);
-        seep_fold_unlock(&the_view.shards[shard].lock);
+        seep_fold_unlock(&the_view.shards[shard].lock, thread->id);
     }
-    if (site < the_view.site_capacity &&
-        take_over(&the_view.sites[site].lock, thread)) {
-        seep_fold_unlock(&the_view.sites[site].lock);
+    fold(thread, shard, 1, &site);
+    if (site != 0 && take_over(&the_view.sites[site - 1].lock, thread)) {
+        seep_fold_unlock(&the_view.sites[site - 1].lock, thread->id);
     }
+}
+
+/* Make room by folding and, if that does not help, by looking why. */
+SEEP_COLD static bool push_again(struct seep_thread *thread, uint32_t shard,
+                                 const struct seep_ring_event *event)
+{
+    fold(thread, shard, the_view.ring_slots, NULL);
+    if (seep_ring_push(&the_view, shard, event, thread, is_ours)) {
+        return true;
+    }
+    rescue(thread, shard);
+    fold(thread, shard, the_view.ring_slots, NULL);
+    return seep_ring_push(&the_view, shard, event, thread, is_ours);
 }
 
 static void note_wait(uint64_t waited_ns)
@@ -183,6 +212,28 @@ static void note_wait(uint64_t waited_ns)
     }
 }
 
+/* Where .head of a shard stood when waiting for it was last in vain, + 1:
+ * while it has not moved there is no sense in waiting again. */
+static _Atomic uint64_t stuck_at[SHARDS_MOST];
+
+static bool is_stuck(uint32_t shard)
+{
+    uint64_t head = atomic_load_explicit(&the_view.shards[shard].head,
+                                         memory_order_relaxed);
+
+    return atomic_load_explicit(&stuck_at[shard % SHARDS_MOST],
+                                memory_order_relaxed) == head + 1;
+}
+
+static void note_stuck(uint32_t shard)
+{
+    atomic_store_explicit(&stuck_at[shard % SHARDS_MOST],
+                          atomic_load_explicit(&the_view.shards[shard].head,
+                                               memory_order_relaxed) +
+                              1,
+                          memory_order_relaxed);
+}
+
 /* Exact mode: make room, and wait for it 20 ms at the most. */
 SEEP_COLD static bool push_waiting(struct seep_thread *thread, uint32_t shard,
                                    const struct seep_ring_event *event)
@@ -192,17 +243,20 @@ SEEP_COLD static bool push_waiting(struct seep_thread *thread, uint32_t shard,
     uint64_t waited = 0;
     bool pushed = false;
 
+    if (is_stuck(shard)) {
+        return push_again(thread, shard, event);
+    }
     while (!pushed && waited < WAIT_MOST_NS && is_ours()) {
-        if (fold(thread, shard, FOLD_BATCH) == 0) {
+        if (fold(thread, shard, FOLD_BATCH, NULL) == 0) {
             seep_syscall2(SYS_nanosleep, (long)&step, 0);
         }
         pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
         waited = seep_clock_ns(CLOCK_MONOTONIC) - start;
     }
     note_wait(waited);
+    pushed = pushed || push_again(thread, shard, event);
     if (!pushed) {
-        rescue(thread, shard);
-        pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
+        note_stuck(shard);
     }
     return pushed;
 }
@@ -238,12 +292,8 @@ static bool push(struct seep_thread *thread, uint32_t shard,
     bool pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
 
     if (seep_unlikely(!pushed)) {
-        if (is_exact && !is_restricted) {
-            pushed = push_waiting(thread, shard, event);
-        } else {
-            fold(thread, shard, the_view.ring_slots);
-            pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
-        }
+        pushed = is_exact && !is_restricted ? push_waiting(thread, shard, event)
+                                            : push_again(thread, shard, event);
         if (!pushed) {
             count_dropped(shard, event->kind);
             return false;
@@ -251,7 +301,7 @@ static bool push(struct seep_thread *thread, uint32_t shard,
     }
     if (seep_fold_backlog(&the_view, shard) >=
         (is_exact ? the_view.ring_slots / 4 : 1)) {
-        fold(thread, shard, FOLD_BATCH);
+        fold(thread, shard, FOLD_BATCH, NULL);
     }
     return true;
 }
@@ -325,6 +375,28 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
     return event.tick;
 }
 
+bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
+                               uint64_t size_bytes)
+{
+    uint32_t shard = the_view.shard_count - 1;
+    struct seep_live live;
+
+    fold(thread, shard, the_view.ring_slots, NULL);
+    if (seep_fold_backlog(&the_view, shard) != 0 ||
+        !seep_live_init(&live, &the_view, shard)) {
+        return true;
+    }
+    for (uint32_t i = 0; i <= live.mask; i++) {
+        struct seep_block block = seep_live_get(&live, i);
+
+        if (block.address != 0 && block.address < address + size_bytes &&
+            address < block.address + block.size) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
                                   uint32_t tick)
 {
@@ -349,14 +421,9 @@ void seep_recorder_recover(struct seep_thread *thread)
     if (seep_ring_abandon(&the_view, thread)) {
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);
     }
-    atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
-    if (site != 0 && site <= the_view.site_capacity &&
-        atomic_load_explicit(&the_view.sites[site - 1].lock,
-                             memory_order_relaxed) >>
-                32 ==
-            thread->id) {
-        seep_fold_unlock(&the_view.sites[site - 1].lock);
+    seep_timeline_recover(thread->id);
+    if (site != 0 && site <= the_view.site_capacity) {
+        seep_fold_unlock(&the_view.sites[site - 1].lock, thread->id);
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);
     }
     if (shard != 0 && shard <= the_view.shard_count &&
@@ -365,6 +432,9 @@ void seep_recorder_recover(struct seep_thread *thread)
                 32 ==
             thread->id) {
         seep_fold_repair_shard(&work, shard - 1);
-        seep_fold_unlock(&the_view.shards[shard - 1].lock);
+        seep_fold_unlock(&the_view.shards[shard - 1].lock, thread->id);
     }
+    /* Last: a jump out of here is recovered from by the next entry. */
+    atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
 }

@@ -60,6 +60,10 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
                              enum seep_event_kind kind, uint32_t site,
                              uint64_t address, uint64_t size_bytes);
 
+/** Is any part of this range recorded as mapped? If in doubt, yes. */
+bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
+                               uint64_t size_bytes);
+
 /** The mremap failed: what it took out at @tick is still there. */
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
                                   uint32_t tick);

@@ -27,6 +27,23 @@
 #define ZFS_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC 0xca451a4e
 
+/* What seep_region_create() holds at the moment, for seep_region_abandon(). */
+static struct {
+    volatile int fd;
+    void *volatile mapping;
+    volatile size_t size_bytes;
+} held = {.fd = -1};
+
+void seep_region_abandon(void)
+{
+    if (held.fd >= 0) {
+        seep_syscall1(SYS_close, held.fd);
+    }
+    seep_region_drop(held.mapping, held.size_bytes);
+    held.fd = -1;
+    held.mapping = NULL;
+}
+
 /* Make the name another one, before its ".seep" if it has that. */
 static void add_number(struct seep_text *path, uint32_t sequence)
 {
@@ -187,6 +204,8 @@ static int fill(int fd, const struct seep_region_options *options,
         return (int)result;
     }
     mapped = (struct seep_rec_header *)(uintptr_t)result;
+    held.size_bytes = size;
+    held.mapping = mapped;
     memcpy((void *)mapped, (const void *)header, sizeof(*header));
     seep_layout_start(mapped);
     options->complete(mapped);
@@ -226,10 +245,13 @@ static int create_file(const char *path, const char *folder, bool nameless,
     if (fd < 0) {
         return fd;
     }
+    held.fd = fd;
     result = fill(fd, options, header, &mapping);
     if (result == 0 && nameless) {
         result = name_file(fd, path);
     }
+    held.mapping = NULL;
+    held.fd = -1;
     seep_syscall1(SYS_close, fd);
     if (result == 0) {
         *ret_mapping = mapping;

@@ -42,6 +42,10 @@ int seep_region_create(const struct seep_region_options *options,
                        const struct seep_rec_header *header,
                        void **ret_mapping);
 
+/** The thread that was in seep_region_create() left it by a jump: close and
+ * unmap what it had; a file without a name is gone with that. */
+void seep_region_abandon(void);
+
 /** Unmap a parent's recording in its child. */
 void seep_region_drop(void *mapping, size_t size_bytes);
 

@@ -26,6 +26,7 @@ static void advance_hint(struct seep_rec_shard *shard, uint64_t position)
 /* Claim a slot for @thread. @return NULL when the ring is full */
 static struct seep_rec_event *claim(const struct seep_view *view,
                                     uint32_t shard, struct seep_thread *thread,
+                                    bool (*still_ours)(void),
                                     uint64_t *ret_position)
 {
     struct seep_rec_event *ring = seep_view_ring(view, shard);
@@ -53,6 +54,9 @@ static struct seep_rec_event *claim(const struct seep_view *view,
                                   position << SEEP_SLOT_POSITION_SHIFT |
                                       (shard + 1),
                                   memory_order_relaxed);
+            if (seep_unlikely(!still_ours())) {
+                return NULL;
+            }
             /* Acquire: the folder has read the slot's old event; pairs with
              * the release by which it gave the slot back (format/fold.c). */
             if (atomic_compare_exchange_strong_explicit(
@@ -69,12 +73,27 @@ static struct seep_rec_event *claim(const struct seep_view *view,
     return NULL;
 }
 
+/* From CLAIMED to READY; not if the claim was voided meanwhile. */
+static void publish(const struct seep_view *view, struct seep_rec_event *slot,
+                    uint64_t position, uint32_t thread)
+{
+    uint64_t mine = seep_view_state(view, position, SEEP_SLOT_CLAIMED, thread);
+
+    /* Release: the event's fields; pairs with the acquire of the folder
+     * (format/fold.c) and of readers that look at the slot. */
+    atomic_compare_exchange_strong_explicit(
+        &slot->state, &mine,
+        seep_view_state(view, position, SEEP_SLOT_READY, thread),
+        memory_order_release, memory_order_relaxed);
+}
+
 bool seep_ring_push(const struct seep_view *view, uint32_t shard,
                     const struct seep_ring_event *event,
                     struct seep_thread *thread, bool (*still_ours)(void))
 {
     uint64_t position = 0;
-    struct seep_rec_event *slot = claim(view, shard, thread, &position);
+    struct seep_rec_event *slot =
+        claim(view, shard, thread, still_ours, &position);
     uint64_t size = event->size > SEEP_SIZE_MASK ? SEEP_SIZE_MASK : event->size;
 
     if (slot == NULL) {
@@ -92,12 +111,7 @@ bool seep_ring_push(const struct seep_view *view, uint32_t shard,
     atomic_store_explicit(&slot->site, event->site, memory_order_relaxed);
     atomic_store_explicit(&slot->tick, event->tick, memory_order_relaxed);
     if (seep_likely(still_ours())) {
-        /* Release: the event's fields; pairs with the acquire of the folder
-         * (format/fold.c) and of readers that look at the slot. */
-        atomic_store_explicit(
-            &slot->state,
-            seep_view_state(view, position, SEEP_SLOT_READY, thread->id),
-            memory_order_release);
+        publish(view, slot, position, thread->id);
     }
     atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
     return true;

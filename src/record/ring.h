@@ -31,7 +31,7 @@ struct seep_ring_event {
 };
 
 /**
- * @param still_ours  asked after the slot is written and before it is
+ * @param still_ours  asked before a slot is claimed, and again before it is
  *                    published: false in a child that was forked meanwhile by
  *                    a signal handler, and then nothing is published
  * @return false if the ring is full

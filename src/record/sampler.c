@@ -26,7 +26,7 @@ void seep_sampler_draw(struct seep_thread *thread, unsigned sample_log2)
 {
     double mean = (double)(UINT64_C(1) << sample_log2);
 
-    thread->sample_log2 = (uint16_t)sample_log2;
+    thread->sample_log2 = (uint8_t)sample_log2;
     if (sample_log2 == 0) {
         thread->countdown_bytes = 0;
         return;

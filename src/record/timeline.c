@@ -14,11 +14,12 @@
 #define SLOW_NS UINT64_C(1000000)
 #define PATH_BYTES 512U
 
-static _Atomic uint32_t busy;
+static _Atomic uint32_t busy; /* the thread that takes a moment; 0: none */
 static _Atomic uint32_t next_tick;
 static _Atomic uint32_t restricted;
 
 /* Only touched by who holds busy. */
+static volatile long open_fd = -1; /* for who has to clean up after a jump */
 static uint32_t width_log2 = SEEP_FIRST_WIDTH_LOG2;
 static uint64_t next_cgroup_ns;
 static bool cgroup_given_up;
@@ -54,7 +55,9 @@ static size_t read_file(const char *path, char *bytes, size_t size)
     if (fd < 0) {
         return 0;
     }
+    open_fd = fd;
     count = seep_syscall3(SYS_read, fd, (long)bytes, (long)size - 1);
+    open_fd = -1;
     seep_syscall1(SYS_close, fd);
     count = count < 0 ? 0 : count;
     bytes[count] = '\0';
@@ -195,7 +198,21 @@ static void widen(struct seep_rec_moment *timeline, uint32_t width)
     }
 }
 
-void seep_timeline_take(const struct seep_view *view, uint32_t tick)
+void seep_timeline_recover(uint32_t thread)
+{
+    if (atomic_load_explicit(&busy, memory_order_relaxed) != thread) {
+        return;
+    }
+    if (open_fd >= 0) {
+        seep_syscall1(SYS_close, open_fd);
+        open_fd = -1;
+    }
+    /* Release: pairs with the acquire in seep_timeline_take(). */
+    atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+void seep_timeline_take(const struct seep_view *view, uint32_t thread,
+                        uint32_t tick)
 {
     struct seep_rec_moment *moment;
     uint32_t idle = 0;
@@ -203,7 +220,7 @@ void seep_timeline_take(const struct seep_view *view, uint32_t tick)
     /* Acquire: the widths and folders of who took the last moment; pairs with
      * the release at the end. */
     if (!atomic_compare_exchange_strong_explicit(
-            &busy, &idle, 1, memory_order_acquire, memory_order_relaxed)) {
+            &busy, &idle, thread, memory_order_acquire, memory_order_relaxed)) {
         return;
     }
     widen(view->timeline, seep_series_width_for(tick));

@@ -22,7 +22,11 @@ void seep_timeline_start(void);
 bool seep_timeline_due(uint32_t tick);
 
 /** Take it, unless another thread is taking it. */
-void seep_timeline_take(const struct seep_view *view, uint32_t tick);
+void seep_timeline_take(const struct seep_view *view, uint32_t thread,
+                        uint32_t tick);
+
+/** @thread left a moment by a jump: let others take the next. */
+void seep_timeline_recover(uint32_t thread);
 
 /** No system call from here on. */
 void seep_timeline_restrict(void);

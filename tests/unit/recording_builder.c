@@ -173,7 +173,7 @@ static void fold_shard(struct recording_builder *builder, uint32_t shard)
 
     must(seep_fold_try_lock(lock, 1));
     seep_fold_shard(&builder->fold, shard, UINT32_MAX);
-    seep_fold_unlock(lock);
+    seep_fold_unlock(lock, 1);
 }
 
 void builder_push(struct recording_builder *builder, enum seep_event_kind kind,

@@ -81,7 +81,7 @@ static void what_a_late_series_began_with_counts(void **state)
     (void)state;
     memset(&series, 0, sizeof(series));
     seep_series_start(&series, 1, 320, 70);
-    seep_series_allocated(&series, 320, 70, exact(30));
+    seep_series_allocated(&series, 321, 70, exact(30));
     seep_series_read(&series, 160, 640, &table);
 
     assert_int_equal(table.first, 20);
