@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Ways into and out of a hook that look like something else.
+ *
+ *     odd_hooks CASE
+ *
+ * Invariant: each case prints one line and exits 0, with us and without.
+ */
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t signals_seen;
+static sigjmp_buf before;
+
+static void every(long microseconds)
+{
+    struct itimerval timer = {{0, microseconds}, {0, microseconds}};
+
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static __attribute__((noinline)) void churn(long pairs)
+{
+    for (long i = 0; i < pairs; i++) {
+        void *volatile block = malloc((size_t)(64 + i % 64 * 16));
+
+        free(block);
+    }
+}
+
+static void map_in_handler(int number)
+{
+    void *volatile page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)number;
+    munmap(page, 4096);
+    signals_seen = signals_seen + 1;
+}
+
+/* The handler's stack is an array of main's: above every hook it interrupts. */
+static void signal_stack_above(void)
+{
+    char own[65536];
+    stack_t stack = {.ss_sp = own, .ss_size = sizeof(own)};
+    struct sigaction action = {.sa_handler = map_in_handler,
+                               .sa_flags = SA_ONSTACK | SA_RESTART};
+
+    sigaltstack(&stack, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    every(700);
+    churn(1000000);
+    every(0);
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, NULL);
+}
+
+static void jump(int number)
+{
+    (void)number;
+    signals_seen = signals_seen + 1;
+    siglongjmp(before, 1);
+}
+
+/* Out of a hook, and on from the very depth that it was called at. */
+static void jump_to_the_same_depth(void)
+{
+    static volatile long i;
+    struct sigaction action = {.sa_handler = jump};
+
+    churn(1000); /* a first recording takes longer than the timer */
+    sigaction(SIGALRM, &action, NULL);
+    sigsetjmp(before, 1);
+    every(signals_seen < 40 ? 1000 : 0);
+    for (; i < 1000000; i++) {
+        void *volatile block = malloc((size_t)(64 + i % 64 * 16));
+
+        free(block);
+    }
+    every(0);
+}
+
+static void allocate_in_vfork(void)
+{
+    pid_t child = vfork();
+
+    if (child == 0) {
+        void *volatile block = malloc(1 << 26);
+
+        free(block);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    churn(100000);
+}
+
+static void grow_a_file_map(void)
+{
+    char name[] = "/tmp/seep-odd-XXXXXX";
+    int fd = mkstemp(name);
+    size_t size = 65536;
+    char *map;
+
+    unlink(name);
+    if (fd < 0 || ftruncate(fd, 1 << 22) != 0) {
+        exit(1);
+    }
+    map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    for (; size < 1 << 22; size += 65536) {
+        map = mremap(map, size, size + 65536, MREMAP_MAYMOVE);
+    }
+    close(fd);
+    churn(1000);
+}
+
+static void ask_seccomp(void)
+{
+    unsigned int action = SECCOMP_RET_ERRNO;
+
+    syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
+    for (int i = 0; i < 1000; i++) {
+        void *volatile kept = malloc(10000);
+
+        (void)kept;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {
+        {"signal_stack_above", signal_stack_above},
+        {"jump_to_the_same_depth", jump_to_the_same_depth},
+        {"allocate_in_vfork", allocate_in_vfork},
+        {"grow_a_file_map", grow_a_file_map},
+        {"ask_seccomp", ask_seccomp},
+    };
+
+    for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (strcmp(argv[1], cases[i].name) == 0) {
+            cases[i].run();
+            printf("%d\n", (int)getpid());
+            return 0;
+        }
+    }
+    return 2;
+}

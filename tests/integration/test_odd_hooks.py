@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Ways into and out of a hook that look like something else."""
+import pytest
+
+from conftest import dump, execute, program
+
+SMALL = {"SEEP_SIZE": "16MiB"}
+
+
+def run_case(folder, case, sample):
+    """The document of the one recording, and the pid that the program told."""
+    run = execute([program("odd_hooks"), case], folder, sample=sample, **SMALL)
+    assert run.status == 0 and run.stderr == b""
+    path, = run.recordings
+    return dump(path), int(run.stdout)
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
+def test_a_handler_on_a_stack_above_the_hook_is_no_jump(folder, sample):
+    document, _ = run_case(folder, "signal_stack_above", sample)
+    assert document["counters"]["abandoned"] == 0
+    assert document["counters"]["dropped_frees"] == 0
+    assert document["counters"]["torn"] == 0
+
+
+@pytest.mark.parametrize("sample", [1, 256])
+def test_a_jump_to_the_same_depth_ends_no_recording(folder, sample):
+    document, _ = run_case(folder, "jump_to_the_same_depth", sample)
+    counters = document["counters"]
+    assert counters["nested"] < 1000
+    assert counters["events"] > (1000000 if sample == 1 else 100000)
+    assert counters["dropped_frees"] < 10000
+
+
+def test_a_vfork_child_does_not_start_its_parents_recording(folder):
+    document, pid = run_case(folder, "allocate_in_vfork", 4096)
+    assert document["pid"] == pid
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
+def test_a_file_map_that_grows_is_no_memory_of_its_own(folder, sample):
+    document, _ = run_case(folder, "grow_a_file_map", sample)
+    assert not [site for site in document["sites"]
+                if site["space"] == "mapped" and site["live_bytes"] > 0]
+
+
+def test_a_question_to_seccomp_restricts_nothing(folder):
+    document, _ = run_case(folder, "ask_seccomp", 4096)
+    assert document["counters"]["restricted"] == 0
+    assert sum(site["live_bytes"] for site in document["sites"]) > 8000000

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SEEP_* variables: what is no value takes its default. */
+#include <string.h>
+
+#include "seep_test.h"
+
+#include "format/layout.h"
+#include "preload/options.h"
+
+static void read_one(char *variable, const char *base_name)
+{
+    char *environment[] = {variable, NULL};
+
+    memset(&seep_options, 0, sizeof(seep_options));
+    seep_options_read(environment, base_name);
+}
+
+static void the_defaults_are_sampled_and_small(void **state)
+{
+    (void)state;
+    memset(&seep_options, 0, sizeof(seep_options));
+    seep_options_read(NULL, "python3");
+    assert_int_equal(seep_options.sample_log2, 19);
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DEFAULT_BYTES);
+    assert_string_equal(seep_options.pattern, "seep.%e.%p.%t.seep");
+    assert_false(seep_options.pattern_given);
+    assert_false(seep_options.skipped);
+    assert_int_equal(seep_options.unwinder, SEEP_UNWINDER_EH_FRAME);
+}
+
+static void a_sample_of_one_is_exact_and_large(void **state)
+{
+    (void)state;
+    read_one("SEEP_SAMPLE=1", "x");
+    assert_int_equal(seep_options.sample_log2, 0);
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_EXACT_BYTES);
+    read_one("SEEP_SAMPLE=64KiB", "x");
+    assert_int_equal(seep_options.sample_log2, 16);
+}
+
+static void what_is_no_size_takes_the_default(void **state)
+{
+    static const char *const bad[] = {"SEEP_SAMPLE=0",
+                                      "SEEP_SAMPLE=", "SEEP_SAMPLE=often",
+                                      "SEEP_SAMPLE=-1", "SEEP_SAMPLE=9999999G"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char variable[64];
+
+        strcpy(variable, bad[i]);
+        read_one(variable, "x");
+        assert_int_equal(seep_options.sample_log2, 19);
+    }
+    read_one("SEEP_SIZE=1", "x");
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DEFAULT_BYTES);
+}
+
+static void shells_and_launchers_are_skipped_unless_asked_for(void **state)
+{
+    (void)state;
+    read_one("SEEP_OUT=/x", "bash");
+    assert_true(seep_options.skipped);
+    read_one("SEEP_OUT=/x", "bashful");
+    assert_false(seep_options.skipped);
+    read_one("SEEP_SKIP=", "bash");
+    assert_false(seep_options.skipped);
+    read_one("SEEP_SKIP=cicc:ptxas", "ptxas");
+    assert_true(seep_options.skipped);
+}
+
+/* A name that is cut short would be another file's. */
+static void a_path_that_does_not_fit_is_no_path(void **state)
+{
+    char variable[2000] = "SEEP_OUT=/";
+
+    (void)state;
+    memset(variable + 10, 'x', sizeof(variable) - 11);
+    variable[sizeof(variable) - 1] = '\0';
+    read_one(variable, "x");
+    assert_true(seep_options.skipped);
+    memcpy(variable, "TMPDIR=//x", 10);
+    read_one(variable, "x");
+    assert_string_equal(seep_options.fallback_folder, "/tmp");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_defaults_are_sampled_and_small),
+        cmocka_unit_test(a_sample_of_one_is_exact_and_large),
+        cmocka_unit_test(what_is_no_size_takes_the_default),
+        cmocka_unit_test(shells_and_launchers_are_skipped_unless_asked_for),
+        cmocka_unit_test(a_path_that_does_not_fit_is_no_path),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
