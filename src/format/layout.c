@@ -55,7 +55,7 @@ static struct counts counts_for(uint64_t units, bool exact)
     c.sites =
         power_of_two_below(clamp(units * (exact ? 16 : 32), 512, 1 << 20));
     c.stacks = c.sites;
-    c.frames = c.sites * (exact ? 64 : 32);
+    c.frames = c.sites * 64;
     c.ring_slots = power_of_two_below(
         clamp(units * (exact ? 4 : 1), 32, exact ? 4096 : 256));
     c.live_slots =

@@ -11,6 +11,9 @@
 #include "seep/recording.h"
 
 #define SEEP_LAYOUT_DEFAULT_BYTES (UINT64_C(16) << 20)
+/** For a mean interval below SEEP_LAYOUT_DENSE_LOG2: many more stacks. */
+#define SEEP_LAYOUT_DENSE_BYTES (UINT64_C(64) << 20)
+#define SEEP_LAYOUT_DENSE_LOG2 16U
 #define SEEP_LAYOUT_EXACT_BYTES (UINT64_C(256) << 20)
 #define SEEP_LAYOUT_LEAST_BYTES (UINT64_C(2) << 20)
 #define SEEP_LAYOUT_MOST_BYTES (UINT64_C(1) << 36)

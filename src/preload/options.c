@@ -63,6 +63,15 @@ static unsigned floor_log2(uint64_t value)
     return value == 0 ? 0 : 63U - (unsigned)__builtin_clzll(value);
 }
 
+static uint64_t default_size(unsigned sample_log2)
+{
+    if (sample_log2 == 0) {
+        return SEEP_LAYOUT_EXACT_BYTES;
+    }
+    return sample_log2 < SEEP_LAYOUT_DENSE_LOG2 ? SEEP_LAYOUT_DENSE_BYTES
+                                                : SEEP_LAYOUT_DEFAULT_BYTES;
+}
+
 static void read_numbers(char *const *environment)
 {
     const char *sample = find(environment, "SEEP_SAMPLE");
@@ -74,9 +83,7 @@ static void read_numbers(char *const *environment)
         number != 0 && floor_log2(number) <= SAMPLE_LOG2_MAX) {
         seep_options.sample_log2 = floor_log2(number);
     }
-    seep_options.size_bytes = seep_options.sample_log2 == 0
-                                  ? SEEP_LAYOUT_EXACT_BYTES
-                                  : SEEP_LAYOUT_DEFAULT_BYTES;
+    seep_options.size_bytes = default_size(seep_options.sample_log2);
     if (size != NULL && seep_text_parse_size(size, &number) &&
         number >= SEEP_LAYOUT_LEAST_BYTES && number <= SEEP_LAYOUT_MOST_BYTES) {
         seep_options.size_bytes = number;

@@ -36,6 +36,9 @@ static void a_sample_of_one_is_exact_and_large(void **state)
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_EXACT_BYTES);
     read_one("SEEP_SAMPLE=64KiB", "x");
     assert_int_equal(seep_options.sample_log2, 16);
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DEFAULT_BYTES);
+    read_one("SEEP_SAMPLE=16KiB", "x");
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DENSE_BYTES);
 }
 
 static void what_is_no_size_takes_the_default(void **state)
