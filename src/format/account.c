@@ -2,30 +2,21 @@
 /* A site's totals and series by one event; see account.h. */
 #include "format/account.h"
 
+#include "base/word.h"
 #include "format/series.h"
 
 /* What a site must hold to be given a series when few are left. */
 #define SERIES_AT_BYTES (UINT64_C(64) << 10)
 
-static uint64_t load(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
-
 static void add(_Atomic uint64_t *word, uint64_t amount)
 {
-    store(word, load(word) + amount);
+    seep_word_store(word, seep_word_load(word) + amount);
 }
 
 uint64_t seep_account_live_bytes(const struct seep_rec_site *site)
 {
-    uint64_t allocated = load(&site->allocated_bytes);
-    uint64_t freed = load(&site->freed_bytes);
+    uint64_t allocated = seep_word_load(&site->allocated_bytes);
+    uint64_t freed = seep_word_load(&site->freed_bytes);
 
     /* An event that was under way when its folder was abandoned may have been
      * applied twice. */
@@ -84,7 +75,7 @@ static void touch(struct seep_rec_site *site, uint32_t tick)
     uint32_t last =
         atomic_load_explicit(&site->last_tick, memory_order_relaxed);
 
-    if (load(&site->event_count) == 0 || tick < first) {
+    if (seep_word_load(&site->event_count) == 0 || tick < first) {
         atomic_store_explicit(&site->first_tick, tick, memory_order_relaxed);
     }
     if (tick > last) {
@@ -113,11 +104,11 @@ void seep_account_allocated(const struct seep_view *view,
     }
     add(&site->allocated_bytes, weight.bytes);
     add(&site->allocated_count_q16, weight.count_q16);
-    if (live + weight.bytes > load(&site->peak_bytes)) {
-        store(&site->peak_bytes, live + weight.bytes);
+    if (live + weight.bytes > seep_word_load(&site->peak_bytes)) {
+        seep_word_store(&site->peak_bytes, live + weight.bytes);
     }
-    if (block->size > load(&site->largest_bytes)) {
-        store(&site->largest_bytes, block->size);
+    if (block->size > seep_word_load(&site->largest_bytes)) {
+        seep_word_store(&site->largest_bytes, block->size);
     }
     touch(site, block->birth_tick);
 }

@@ -8,25 +8,16 @@
  */
 #include "format/fold.h"
 
+#include "base/word.h"
 #include "format/fold_parts.h"
 #include "format/series.h"
 
 /* Often enough that the smallest table cannot fill up in between. */
 #define THIN_EVERY 4U
 
-static uint64_t load(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
-
 bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread)
 {
-    uint64_t seen = load(lock);
+    uint64_t seen = seep_word_load(lock);
     uint64_t mine = (uint64_t)thread << 32 | (uint32_t)(seen + 1);
 
     if ((seen & 1) != 0) {
@@ -46,7 +37,7 @@ bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread)
 
 void seep_fold_unlock(_Atomic uint64_t *lock, uint32_t thread)
 {
-    uint64_t seen = load(lock);
+    uint64_t seen = seep_word_load(lock);
 
     if ((seen & 1) == 0 || (uint32_t)(seen >> 32) != thread) {
         return; /* it was taken from us, and is not ours to release */
@@ -104,13 +95,14 @@ static void flow_widen(struct seep_rec_shard *shard, uint32_t width_log2)
             uint64_t freed = 0;
 
             if (i < SEEP_BUCKET_COUNT / 2) {
-                allocated = load(&shard->flow[2 * i].allocated_bytes) +
-                            load(&shard->flow[2 * i + 1].allocated_bytes);
-                freed = load(&shard->flow[2 * i].freed_bytes) +
-                        load(&shard->flow[2 * i + 1].freed_bytes);
+                allocated =
+                    seep_word_load(&shard->flow[2 * i].allocated_bytes) +
+                    seep_word_load(&shard->flow[2 * i + 1].allocated_bytes);
+                freed = seep_word_load(&shard->flow[2 * i].freed_bytes) +
+                        seep_word_load(&shard->flow[2 * i + 1].freed_bytes);
             }
-            store(&into->allocated_bytes, allocated);
-            store(&into->freed_bytes, freed);
+            seep_word_store(&into->allocated_bytes, allocated);
+            seep_word_store(&into->freed_bytes, freed);
         }
         atomic_store_explicit(&shard->flow_width_log2, width + 1,
                               memory_order_relaxed);
@@ -126,9 +118,10 @@ void seep_fold_flow(struct seep_rec_shard *shard, uint32_t tick,
     flow_widen(shard, seep_series_width_for(tick));
     width = atomic_load_explicit(&shard->flow_width_log2, memory_order_relaxed);
     flow = &shard->flow[(tick >> (width & 31)) % SEEP_BUCKET_COUNT];
-    store(&flow->allocated_bytes,
-          load(&flow->allocated_bytes) + allocated_bytes);
-    store(&flow->freed_bytes, load(&flow->freed_bytes) + freed_bytes);
+    seep_word_store(&flow->allocated_bytes,
+                    seep_word_load(&flow->allocated_bytes) + allocated_bytes);
+    seep_word_store(&flow->freed_bytes,
+                    seep_word_load(&flow->freed_bytes) + freed_bytes);
 }
 
 static bool apply(struct seep_fold *fold, const struct seep_live *live,
@@ -154,10 +147,10 @@ static bool apply(struct seep_fold *fold, const struct seep_live *live,
 
 static struct seep_fold_event read_event(const struct seep_rec_event *slot)
 {
-    uint64_t size_kind = load(&slot->size_kind);
+    uint64_t size_kind = seep_word_load(&slot->size_kind);
 
     return (struct seep_fold_event){
-        .address = load(&slot->address),
+        .address = seep_word_load(&slot->address),
         .size = size_kind & SEEP_SIZE_MASK,
         .sample_log2 = (unsigned)(size_kind >> SEEP_SIZE_BITS) & 63,
         .kind = (unsigned)(size_kind >> (SEEP_SIZE_BITS + 8)) & 255,
@@ -171,7 +164,7 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
     const struct seep_view *view = fold->view;
     struct seep_rec_event *ring = seep_view_ring(view, shard);
     struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t head = load(&header->head) & SEEP_VIEW_POSITION_MASK;
+    uint64_t head = seep_word_load(&header->head) & SEEP_VIEW_POSITION_MASK;
     struct seep_live live;
     uint32_t done = 0;
 
@@ -210,7 +203,7 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
             break; /* not ready; else: given back, and then killed */
         }
         head = (head + 1) & SEEP_VIEW_POSITION_MASK;
-        store(&header->head, head);
+        seep_word_store(&header->head, head);
     }
     seep_fold_thin(fold, &live, shard);
     return done;
@@ -218,8 +211,8 @@ uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
 
 uint32_t seep_fold_backlog(const struct seep_view *view, uint32_t shard)
 {
-    uint64_t tail = load(&view->shards[shard].tail_hint);
-    uint64_t head = load(&view->shards[shard].head);
+    uint64_t tail = seep_word_load(&view->shards[shard].tail_hint);
+    uint64_t head = seep_word_load(&view->shards[shard].head);
     uint64_t backlog = (tail - head) & SEEP_VIEW_POSITION_MASK;
 
     return backlog > view->ring_slots ? 0 : (uint32_t)backlog;
@@ -238,18 +231,18 @@ void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard)
 static bool skip_claimed(const struct seep_view *view, uint32_t shard)
 {
     struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t head = load(&header->head) & SEEP_VIEW_POSITION_MASK;
+    uint64_t head = seep_word_load(&header->head) & SEEP_VIEW_POSITION_MASK;
     struct seep_rec_event *slot =
         &seep_view_ring(view, shard)[head & (view->ring_slots - 1)];
-    uint64_t state = load(&slot->state);
+    uint64_t state = seep_word_load(&slot->state);
 
     if (seep_view_position(view, state, head) != head ||
         seep_view_phase(state) != SEEP_SLOT_CLAIMED) {
         return false;
     }
-    store(&slot->state,
-          seep_view_state(view, head + view->ring_slots, SEEP_SLOT_FREE, 0));
-    store(&header->head, (head + 1) & SEEP_VIEW_POSITION_MASK);
+    seep_word_store(&slot->state, seep_view_state(view, head + view->ring_slots,
+                                                  SEEP_SLOT_FREE, 0));
+    seep_word_store(&header->head, (head + 1) & SEEP_VIEW_POSITION_MASK);
     return true;
 }
 
@@ -261,12 +254,13 @@ static void fold_private_shard(struct seep_fold *fold, uint32_t shard,
 
     struct seep_live live;
 
-    if (((load(&header->lock) & 1) != 0 || load(&header->move) != 0) &&
+    if (((seep_word_load(&header->lock) & 1) != 0 ||
+         seep_word_load(&header->move) != 0) &&
         seep_live_init(&live, view, shard)) {
         seep_live_repair(&live);
         seep_live_recount(&live);
     }
-    store(&header->lock, 0);
+    seep_word_store(&header->lock, 0);
     /* Twice the ring: a hostile file must not keep us for ever. */
     for (uint32_t i = 0; i < 2 * view->ring_slots; i++) {
         *applied += seep_fold_shard(fold, shard, view->ring_slots);
@@ -285,7 +279,7 @@ void seep_fold_private_copy(const struct seep_view *view, bool dead,
     uint64_t torn = 0;
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
-        store(&view->sites[i].lock, 0);
+        seep_word_store(&view->sites[i].lock, 0);
     }
     for (uint32_t i = 0; i < view->shard_count; i++) {
         fold_private_shard(&fold, i, dead, &applied, &torn);

@@ -57,7 +57,7 @@ static struct counts counts_for(uint64_t units, bool exact)
     c.stacks = c.sites;
     c.frames = c.sites * 64;
     c.ring_slots = power_of_two_below(
-        clamp(units * (exact ? 4 : 1), 32, exact ? 4096 : 256));
+        clamp(units * (exact ? 4 : 1), 32, exact ? 4096 : 1024));
     c.live_slots =
         power_of_two_below(clamp(units * (exact ? 16 : 4), 64, 1 << 24));
     c.range_slots = power_of_two_below(clamp(units * 32, 1024, 8192));

@@ -3,16 +3,7 @@
 #include "format/live.h"
 
 #include "base/hash.h"
-
-static uint64_t load(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
+#include "base/word.h"
 
 /*
  * Blocks of the same KiB have neighbouring homes, in the order in which they
@@ -48,10 +39,10 @@ bool seep_live_init(struct seep_live *ret_live, const struct seep_view *view,
 struct seep_block seep_live_get(const struct seep_live *live, uint32_t index)
 {
     const struct seep_rec_live *entry = &live->entries[index];
-    uint64_t size_level = load(&entry->size_level);
+    uint64_t size_level = seep_word_load(&entry->size_level);
 
     return (struct seep_block){
-        .address = load(&entry->address),
+        .address = seep_word_load(&entry->address),
         .size = size_level & SEEP_SIZE_MASK,
         .site = atomic_load_explicit(&entry->site, memory_order_relaxed),
         .birth_tick =
@@ -66,7 +57,7 @@ uint32_t seep_live_find(const struct seep_live *live, uint64_t address)
     uint32_t index = home_of(live, address);
 
     for (uint32_t step = 0; step <= live->mask; step++) {
-        uint64_t seen = load(&live->entries[index].address);
+        uint64_t seen = seep_word_load(&live->entries[index].address);
 
         if (seen == address) {
             return index;
@@ -84,18 +75,19 @@ void seep_live_update(const struct seep_live *live, uint32_t index,
 {
     struct seep_block old = seep_live_get(live, index);
 
-    store(&live->entries[index].size_level,
-          (block->size & SEEP_SIZE_MASK) |
-              (uint64_t)block->sample_log2 << SEEP_SIZE_BITS |
-              (block->fragment ? SEEP_LIVE_FRAGMENT : 0));
-    store(&live->shard->live_bytes,
-          load(&live->shard->live_bytes) - old.size + block->size);
+    seep_word_store(&live->entries[index].size_level,
+                    (block->size & SEEP_SIZE_MASK) |
+                        (uint64_t)block->sample_log2 << SEEP_SIZE_BITS |
+                        (block->fragment ? SEEP_LIVE_FRAGMENT : 0));
+    seep_word_store(&live->shard->live_bytes,
+                    seep_word_load(&live->shard->live_bytes) - old.size +
+                        block->size);
 }
 
 bool seep_live_insert(const struct seep_live *live,
                       const struct seep_block *block)
 {
-    uint64_t count = load(&live->shard->live_count);
+    uint64_t count = seep_word_load(&live->shard->live_count);
     uint32_t index = home_of(live, block->address);
 
     if (block->address == 0 || count >= live->mask - live->mask / 16) {
@@ -104,8 +96,8 @@ bool seep_live_insert(const struct seep_live *live,
     for (uint32_t step = 0; step <= live->mask; step++) {
         struct seep_rec_live *entry = &live->entries[index];
 
-        if (load(&entry->address) == 0) {
-            store(&entry->size_level, 0);
+        if (seep_word_load(&entry->address) == 0) {
+            seep_word_store(&entry->size_level, 0);
             atomic_store_explicit(&entry->site, block->site,
                                   memory_order_relaxed);
             atomic_store_explicit(&entry->birth_tick, block->birth_tick,
@@ -116,7 +108,7 @@ bool seep_live_insert(const struct seep_live *live,
              * kernel's page cache, which keeps x86 and arm64 store order. */
             atomic_store_explicit(&entry->address, block->address,
                                   memory_order_release);
-            store(&live->shard->live_count, count + 1);
+            seep_word_store(&live->shard->live_count, count + 1);
             return true;
         }
         index = (index + 1) & live->mask;
@@ -129,7 +121,7 @@ static void copy_entry(const struct seep_live *live, uint32_t from, uint32_t to)
     const struct seep_rec_live *source = &live->entries[from];
     struct seep_rec_live *target = &live->entries[to];
 
-    store(&target->size_level, load(&source->size_level));
+    seep_word_store(&target->size_level, seep_word_load(&source->size_level));
     atomic_store_explicit(
         &target->site,
         atomic_load_explicit(&source->site, memory_order_relaxed),
@@ -138,7 +130,7 @@ static void copy_entry(const struct seep_live *live, uint32_t from, uint32_t to)
         &target->birth_tick,
         atomic_load_explicit(&source->birth_tick, memory_order_relaxed),
         memory_order_relaxed);
-    store(&target->address, load(&source->address));
+    seep_word_store(&target->address, seep_word_load(&source->address));
 }
 
 /* Fill @hole with what may move there, until a hole is left that may stay. */
@@ -151,7 +143,7 @@ static void close_hole(const struct seep_live *live, uint32_t hole)
         uint32_t distance;
 
         next = (next + 1) & live->mask;
-        address = load(&live->entries[next].address);
+        address = seep_word_load(&live->entries[next].address);
         if (address == 0) {
             break;
         }
@@ -159,35 +151,38 @@ static void close_hole(const struct seep_live *live, uint32_t hole)
         if (distance < ((next - hole) & live->mask)) {
             continue; /* its home lies behind the hole: it may not move */
         }
-        store(&live->shard->move, ((uint64_t)next + 1) << 32 | (hole + 1));
+        seep_word_store(&live->shard->move,
+                        ((uint64_t)next + 1) << 32 | (hole + 1));
         copy_entry(live, next, hole);
         hole = next;
     }
-    store(&live->entries[hole].address, 0);
-    store(&live->shard->move, 0);
+    seep_word_store(&live->entries[hole].address, 0);
+    seep_word_store(&live->shard->move, 0);
 }
 
 void seep_live_remove(const struct seep_live *live, uint32_t index)
 {
     struct seep_block old = seep_live_get(live, index);
 
-    store(&live->shard->live_bytes, load(&live->shard->live_bytes) - old.size);
-    store(&live->shard->live_count, load(&live->shard->live_count) - 1);
+    seep_word_store(&live->shard->live_bytes,
+                    seep_word_load(&live->shard->live_bytes) - old.size);
+    seep_word_store(&live->shard->live_count,
+                    seep_word_load(&live->shard->live_count) - 1);
     close_hole(live, index);
 }
 
 void seep_live_repair(const struct seep_live *live)
 {
-    uint64_t move = load(&live->shard->move);
+    uint64_t move = seep_word_load(&live->shard->move);
     uint64_t from = (move >> 32) - 1;
     uint64_t to = (move & UINT32_MAX) - 1;
 
     if (move != 0 && from <= live->mask && to <= live->mask && from != to &&
-        load(&live->entries[from].address) != 0) {
+        seep_word_load(&live->entries[from].address) != 0) {
         copy_entry(live, (uint32_t)from, (uint32_t)to);
         close_hole(live, (uint32_t)from);
     }
-    store(&live->shard->move, 0);
+    seep_word_store(&live->shard->move, 0);
 }
 
 void seep_live_recount(const struct seep_live *live)
@@ -201,6 +196,6 @@ void seep_live_recount(const struct seep_live *live)
         count += block.address != 0;
         bytes += block.address != 0 ? block.size : 0;
     }
-    store(&live->shard->live_count, count);
-    store(&live->shard->live_bytes, bytes);
+    seep_word_store(&live->shard->live_count, count);
+    seep_word_store(&live->shard->live_bytes, bytes);
 }

@@ -2,22 +2,14 @@
 /* A site's time series; see series.h for what always holds. */
 #include "format/series.h"
 
+#include "base/word.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-static uint64_t load(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
-
 static void add(_Atomic uint64_t *word, uint64_t amount)
 {
-    store(word, load(word) + amount);
+    seep_word_store(word, seep_word_load(word) + amount);
 }
 
 static uint32_t load32(const _Atomic uint32_t *word)
@@ -65,38 +57,44 @@ void seep_series_start(struct seep_rec_series *series, uint32_t site,
     /* What was born in this very tick may be in the base already: its cohort
      * begins with the next. */
     store32(&series->first_tick, live_bytes != 0 ? tick + 1 : tick);
-    store(&series->base_bytes, live_bytes);
-    store(&series->buckets[last].low_bytes, live_bytes);
+    seep_word_store(&series->base_bytes, live_bytes);
+    seep_word_store(&series->buckets[last].low_bytes, live_bytes);
 }
 
 static void merge(struct seep_rec_bucket *into,
                   const struct seep_rec_bucket *left,
                   const struct seep_rec_bucket *right, bool right_touched)
 {
-    uint64_t low = load(&left->low_bytes);
-    uint64_t right_low = load(&right->low_bytes);
+    uint64_t low = seep_word_load(&left->low_bytes);
+    uint64_t right_low = seep_word_load(&right->low_bytes);
 
-    store(&into->low_bytes, right_touched && right_low < low ? right_low : low);
-    store(&into->allocated_bytes,
-          load(&left->allocated_bytes) + load(&right->allocated_bytes));
-    store(&into->freed_bytes,
-          load(&left->freed_bytes) + load(&right->freed_bytes));
-    store(&into->born_count_q16,
-          load(&left->born_count_q16) + load(&right->born_count_q16));
-    store(&into->born_freed_bytes,
-          load(&left->born_freed_bytes) + load(&right->born_freed_bytes));
-    store(&into->born_freed_count_q16, load(&left->born_freed_count_q16) +
-                                           load(&right->born_freed_count_q16));
+    seep_word_store(&into->low_bytes,
+                    right_touched && right_low < low ? right_low : low);
+    seep_word_store(&into->allocated_bytes,
+                    seep_word_load(&left->allocated_bytes) +
+                        seep_word_load(&right->allocated_bytes));
+    seep_word_store(&into->freed_bytes,
+                    seep_word_load(&left->freed_bytes) +
+                        seep_word_load(&right->freed_bytes));
+    seep_word_store(&into->born_count_q16,
+                    seep_word_load(&left->born_count_q16) +
+                        seep_word_load(&right->born_count_q16));
+    seep_word_store(&into->born_freed_bytes,
+                    seep_word_load(&left->born_freed_bytes) +
+                        seep_word_load(&right->born_freed_bytes));
+    seep_word_store(&into->born_freed_count_q16,
+                    seep_word_load(&left->born_freed_count_q16) +
+                        seep_word_load(&right->born_freed_count_q16));
 }
 
 static void clear(struct seep_rec_bucket *bucket)
 {
-    store(&bucket->allocated_bytes, 0);
-    store(&bucket->freed_bytes, 0);
-    store(&bucket->low_bytes, 0);
-    store(&bucket->born_count_q16, 0);
-    store(&bucket->born_freed_bytes, 0);
-    store(&bucket->born_freed_count_q16, 0);
+    seep_word_store(&bucket->allocated_bytes, 0);
+    seep_word_store(&bucket->freed_bytes, 0);
+    seep_word_store(&bucket->low_bytes, 0);
+    seep_word_store(&bucket->born_count_q16, 0);
+    seep_word_store(&bucket->born_freed_bytes, 0);
+    seep_word_store(&bucket->born_freed_count_q16, 0);
 }
 
 static void widen_once(struct seep_rec_series *series)
@@ -133,7 +131,7 @@ static struct seep_rec_bucket *bucket_at(struct seep_rec_series *series,
     index = tick >> width_of(series);
     last = last_of(series);
     for (uint32_t i = last + 1; i <= index; i++) {
-        store(&series->buckets[i].low_bytes, live_bytes);
+        seep_word_store(&series->buckets[i].low_bytes, live_bytes);
     }
     if (index > last) {
         store32(&series->last, index);
@@ -156,8 +154,8 @@ static struct seep_rec_bucket *cohort_of(struct seep_rec_series *series,
 
 static void lower(struct seep_rec_bucket *bucket, uint64_t live_bytes)
 {
-    if (live_bytes < load(&bucket->low_bytes)) {
-        store(&bucket->low_bytes, live_bytes);
+    if (live_bytes < seep_word_load(&bucket->low_bytes)) {
+        seep_word_store(&bucket->low_bytes, live_bytes);
     }
 }
 
@@ -169,7 +167,7 @@ void seep_series_allocated(struct seep_rec_series *series, uint32_t tick,
     /* An event of another shard, folded late, can be from before the one that
      * began the series. */
     if (tick < load32(&series->first_tick)) {
-        if (load(&series->base_bytes) != 0) {
+        if (seep_word_load(&series->base_bytes) != 0) {
             add(&series->base_bytes, weight.bytes);
             return;
         }

@@ -403,21 +403,27 @@ SEEP_NOINLINE struct seep_track_out seep_track_realloc_out(const void *block)
     return out;
 }
 
-SEEP_NOINLINE void seep_track_realloc_failed(const void *block,
-                                             struct seep_track_out out)
-{
-    struct seep_thread *thread;
+typedef void restore_function(struct seep_thread *thread, uint64_t address,
+                              uint32_t tick);
 
-    if (!out.recorded) {
-        return;
-    }
-    thread = enter((uintptr_t)__builtin_frame_address(0));
+static void take_back(uintptr_t frame, const void *address,
+                      struct seep_track_out out, restore_function *restore)
+{
+    struct seep_thread *thread = out.recorded ? enter(frame) : NULL;
+
     if (thread != NULL) {
         if (seep_recorder_view() != NULL) {
-            seep_recorder_restored(thread, (uintptr_t)block, out.tick);
+            restore(thread, (uintptr_t)address, out.tick);
         }
         leave(thread);
     }
+}
+
+SEEP_NOINLINE void seep_track_realloc_failed(const void *block,
+                                             struct seep_track_out out)
+{
+    take_back((uintptr_t)__builtin_frame_address(0), block, out,
+              seep_recorder_restored);
 }
 
 SEEP_NOINLINE struct seep_track_out
@@ -476,18 +482,8 @@ SEEP_NOINLINE bool seep_track_knows_range(const void *address,
 SEEP_NOINLINE void seep_track_remap_failed(const void *address,
                                            struct seep_track_out out)
 {
-    struct seep_thread *thread;
-
-    if (!out.recorded) {
-        return;
-    }
-    thread = enter((uintptr_t)__builtin_frame_address(0));
-    if (thread != NULL) {
-        if (seep_recorder_view() != NULL) {
-            seep_recorder_range_restored(thread, (uintptr_t)address, out.tick);
-        }
-        leave(thread);
-    }
+    take_back((uintptr_t)__builtin_frame_address(0), address, out,
+              seep_recorder_range_restored);
 }
 
 void seep_track_count(enum seep_counter counter, uint64_t amount)

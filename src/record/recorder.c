@@ -342,8 +342,8 @@ uint32_t seep_recorder_freed(struct seep_thread *thread, uint64_t address,
     return event.tick;
 }
 
-void seep_recorder_restored(struct seep_thread *thread, uint64_t address,
-                            uint32_t tick)
+static void restore(struct seep_thread *thread, uint32_t shard,
+                    uint64_t address, uint32_t tick)
 {
     struct seep_ring_event event = {
         .address = address,
@@ -351,12 +351,18 @@ void seep_recorder_restored(struct seep_thread *thread, uint64_t address,
         .kind = SEEP_EVENT_RESTORE,
     };
 
+    push(thread, shard, &event);
+}
+
+void seep_recorder_restored(struct seep_thread *thread, uint64_t address,
+                            uint32_t tick)
+{
     /* Whether the block was recorded only the fold knows: count it again in
      * the filter. A cell too high costs a look, one too low a free. */
     if (!is_exact) {
         seep_filter_add((uintptr_t)address);
     }
-    push(thread, seep_view_shard_of(&the_view, address), &event);
+    restore(thread, seep_view_shard_of(&the_view, address), address, tick);
 }
 
 uint32_t seep_recorder_range(struct seep_thread *thread,
@@ -400,13 +406,7 @@ bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
                                   uint32_t tick)
 {
-    struct seep_ring_event event = {
-        .address = address,
-        .tick = tick,
-        .kind = SEEP_EVENT_RESTORE,
-    };
-
-    push(thread, the_view.shard_count - 1, &event);
+    restore(thread, the_view.shard_count - 1, address, tick);
 }
 
 void seep_recorder_recover(struct seep_thread *thread)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/syscall.h"
 #include "base/text.h"
+#include "base/word.h"
 #include "format/series.h"
 
 #define CGROUP_EVERY_NS UINT64_C(10000000000)
@@ -77,16 +78,6 @@ static uint64_t read_number(const char **at)
     return number;
 }
 
-static void put(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
-
-static uint64_t get(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
-
 static void take_resident(struct seep_rec_moment *moment)
 {
     char text[128];
@@ -98,10 +89,11 @@ static void take_resident(struct seep_rec_moment *moment)
     }
     read_number(&at);
     rss = read_number(&at) * SEEP_PAGE_BYTES;
-    put(&moment->rss_bytes, rss);
-    put(&moment->shared_bytes, read_number(&at) * SEEP_PAGE_BYTES);
-    if (get(&moment->low_rss_bytes) == 0 || rss < get(&moment->low_rss_bytes)) {
-        put(&moment->low_rss_bytes, rss);
+    seep_word_store(&moment->rss_bytes, rss);
+    seep_word_store(&moment->shared_bytes, read_number(&at) * SEEP_PAGE_BYTES);
+    if (seep_word_load(&moment->low_rss_bytes) == 0 ||
+        rss < seep_word_load(&moment->low_rss_bytes)) {
+        seep_word_store(&moment->low_rss_bytes, rss);
     }
 }
 
@@ -158,9 +150,9 @@ static void take_cgroup(struct seep_rec_moment *moment)
         find_cgroup();
     }
     if (!cgroup_given_up) {
-        put(&moment->cgroup_bytes, read_cgroup("memory.current"));
-        put(&moment->cgroup_limit_bytes, read_cgroup("memory.max"));
-        cgroup_given_up = get(&moment->cgroup_bytes) == 0 ||
+        seep_word_store(&moment->cgroup_bytes, read_cgroup("memory.current"));
+        seep_word_store(&moment->cgroup_limit_bytes, read_cgroup("memory.max"));
+        cgroup_given_up = seep_word_load(&moment->cgroup_bytes) == 0 ||
                           seep_clock_ns(CLOCK_MONOTONIC) - before > SLOW_NS;
     }
 }
@@ -170,20 +162,23 @@ static void merge(struct seep_rec_moment *into,
                   const struct seep_rec_moment *left,
                   const struct seep_rec_moment *right)
 {
-    const struct seep_rec_moment *later = get(&right->tick) ? right : left;
-    uint64_t low = get(&later->low_rss_bytes);
+    const struct seep_rec_moment *later =
+        seep_word_load(&right->tick) ? right : left;
+    uint64_t low = seep_word_load(&later->low_rss_bytes);
     struct seep_rec_moment copy;
 
-    if (later == right && get(&left->tick) != 0 &&
-        get(&left->low_rss_bytes) < low) {
-        low = get(&left->low_rss_bytes);
+    if (later == right && seep_word_load(&left->tick) != 0 &&
+        seep_word_load(&left->low_rss_bytes) < low) {
+        low = seep_word_load(&left->low_rss_bytes);
     }
     memcpy((void *)&copy, (const void *)later, sizeof(copy));
-    if (get(&copy.cgroup_bytes) == 0) {
-        put(&copy.cgroup_bytes, get(&left->cgroup_bytes));
-        put(&copy.cgroup_limit_bytes, get(&left->cgroup_limit_bytes));
+    if (seep_word_load(&copy.cgroup_bytes) == 0) {
+        seep_word_store(&copy.cgroup_bytes,
+                        seep_word_load(&left->cgroup_bytes));
+        seep_word_store(&copy.cgroup_limit_bytes,
+                        seep_word_load(&left->cgroup_limit_bytes));
     }
-    put(&copy.low_rss_bytes, low);
+    seep_word_store(&copy.low_rss_bytes, low);
     memcpy((void *)into, (const void *)&copy, sizeof(copy));
 }
 
@@ -229,13 +224,15 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
         take_resident(moment);
         take_cgroup(moment);
     }
-    put(&moment->progress_units, get(&view->header->progress_units));
-    put(&moment->sample_log2,
+    seep_word_store(&moment->progress_units,
+                    seep_word_load(&view->header->progress_units));
+    seep_word_store(
+        &moment->sample_log2,
         atomic_load_explicit(&view->header->sample_log2, memory_order_relaxed));
-    put(&moment->tick, tick == 0 ? 1 : tick);
+    seep_word_store(&moment->tick, tick == 0 ? 1 : tick);
     if (!seep_clock_forbidden) {
-        put(&view->header->last_cycles, seep_clock_cycles());
-        put(&view->header->last_ns, seep_clock_monotonic_ns());
+        seep_word_store(&view->header->last_cycles, seep_clock_cycles());
+        seep_word_store(&view->header->last_ns, seep_clock_monotonic_ns());
     }
     atomic_store_explicit(&next_tick, ((tick >> width_log2) + 1) << width_log2,
                           memory_order_relaxed);
