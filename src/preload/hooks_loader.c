@@ -15,6 +15,7 @@
 #include "base/syscall.h"
 #include "capture/objects.h"
 #include "preload/hooks.h"
+#include "preload/life.h"
 #include "preload/real.h"
 #include "preload/restrict.h"
 #include "preload/track.h"
@@ -78,7 +79,7 @@ int prctl(int option, ...)
     }
     va_end(arguments);
     if (option == PR_SET_SECCOMP || option == PR_SET_TSC) {
-        seep_track_restrict();
+        seep_life_restrict();
     }
     if (seep_unlikely(seep_real.prctl == NULL)) {
         return (int)raw_syscall(SYS_prctl, option, argument[0], argument[1],
@@ -92,7 +93,7 @@ long (*seep_restrict_syscall(long number, long operation))(long, ...)
 {
     /* The operations after SET_MODE_FILTER are questions. */
     if (number == SYS_seccomp && operation <= SECCOMP_SET_MODE_FILTER) {
-        seep_track_restrict();
+        seep_life_restrict();
     }
     return seep_likely(seep_real.syscall != NULL) ? seep_real.syscall
                                                   : raw_syscall;

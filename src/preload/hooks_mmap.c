@@ -15,6 +15,7 @@
 
 #include "base/syscall.h"
 #include "preload/hooks.h"
+#include "preload/life.h"
 #include "preload/maps.h"
 #include "preload/real.h"
 #include "preload/track.h"
@@ -45,7 +46,7 @@ static bool is_shared_memory(int protection, int flags, int fd)
     struct statfs status;
 
     if ((flags & MAP_TYPE) == MAP_PRIVATE || (protection & 2) == 0 ||
-        seep_track_is_restricted()) {
+        seep_life_is_restricted()) {
         return false;
     }
     return seep_syscall2(SYS_fstatfs, fd, (long)&status) == 0 &&

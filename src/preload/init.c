@@ -16,11 +16,11 @@
 #include "capture/objects.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
+#include "preload/life.h"
 #include "preload/maps.h"
 #include "preload/new.h"
 #include "preload/options.h"
 #include "preload/real.h"
-#include "preload/track.h"
 
 /* Sanitizers and valgrind replace malloc too, and know every byte of it. */
 static enum seep_inert_reason find_reason(char *const *environment)
@@ -66,14 +66,14 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     (void)argv;
     if (getauxval(AT_SECURE) != 0 || !seep_real_resolve() ||
         seep_identity_init() != 0) {
-        seep_track_disarm();
+        seep_life_disarm();
         return;
     }
     seep_options_read(environment,
                       seep_text_base_name(seep_identity_executable()));
     reason = find_reason(environment);
     if (reason != SEEP_INERT_NONE || seep_options.skipped) {
-        seep_track_disarm();
+        seep_life_disarm();
         if (reason != SEEP_INERT_NONE && seep_options.pattern_given) {
             seep_identity_create_inert(reason);
         }
@@ -83,10 +83,10 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_ending_init();
     seep_objects_init();
     seep_native_init(seep_options.unwinder);
-    seep_track_arm();
+    seep_life_arm();
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    seep_track_exit();
+    seep_life_exit();
 }

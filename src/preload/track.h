@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * From a hook into the recorder: the fast paths in line, the guard, the
- * capture, and the beginning of a recording.
+ * From a hook into the recorder: the fast paths in line, then the guard, the
+ * capture and the event.
  *
- * Invariant: a thread is inside seep at most once. An entry from a deeper
- * frame (a signal handler's) passes through and is counted; an entry from a
- * shallower one knows that the earlier was abandoned, and cleans up after it.
+ * Invariant: what is told here happened (an allocation), or is about to (a
+ * free); nothing of the program's call changes by it.
  */
 #ifndef SEEP_PRELOAD_TRACK_H
 #define SEEP_PRELOAD_TRACK_H
@@ -19,14 +18,6 @@
 #include "capture/native.h"
 #include "record/filter.h"
 #include "seep/recording.h"
-
-enum seep_track_state {
-    SEEP_TRACK_OFF,      /* before the constructor */
-    SEEP_TRACK_ARMED,    /* a recording begins when there is something */
-    SEEP_TRACK_STARTING, /* one thread is creating it */
-    SEEP_TRACK_ON,
-    SEEP_TRACK_DONE /* nothing will be recorded */
-};
 
 /** True if a block of @size_bytes at @block need not be looked at further. */
 SEEP_INLINE bool seep_track_passes(const void *block, size_t size_bytes)
@@ -70,16 +61,5 @@ void seep_track_remap_failed(const void *address, struct seep_track_out out);
 
 /** A mapping that is not recorded, only counted. */
 void seep_track_count(enum seep_counter counter, uint64_t amount);
-
-/** From the constructor: what comes next. */
-void seep_track_arm(void);
-void seep_track_disarm(void);
-
-/** The process restricts itself: no system call of ours from here on. */
-void seep_track_restrict(void);
-bool seep_track_is_restricted(void);
-
-/** At exit: one flag, if this is still the recorded process. */
-void seep_track_exit(void);
 
 #endif

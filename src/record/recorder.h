@@ -7,7 +7,7 @@
  * counted. Nothing allocates, prints or fails; the only wait is that of the
  * exact mode for a full ring, 20 ms in sum a call.
  *
- * Threads: any number, each inside its own guard (preload/track.c).
+ * Threads: any number, each inside its own guard (preload/guard.c).
  */
 #ifndef SEEP_RECORD_RECORDER_H
 #define SEEP_RECORD_RECORDER_H
