@@ -119,8 +119,9 @@ const struct seep_view *seep_life_recording(void)
     if (seep_likely(view != NULL)) {
         return view;
     }
-    if (seep_life_state() == SEEP_LIFE_ARMED ||
-        seep_life_state() == SEEP_LIFE_STARTING) {
+    if ((seep_life_state() == SEEP_LIFE_ARMED ||
+         seep_life_state() == SEEP_LIFE_STARTING) &&
+        !seep_ending_has_begun()) {
         start();
         view = seep_recorder_view();
     }

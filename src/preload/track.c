@@ -63,7 +63,7 @@ static uint64_t timer_start(const void *block)
 
 static void timer_stop(const struct seep_view *view, uint64_t started)
 {
-    if (started != 0 && !seep_clock_forbidden) {
+    if (started != 0 && !seep_clock_forbidden && seep_identity_is_ours()) {
         seep_view_count(view, SEEP_COUNT_TIMED_EVENTS, 1);
         seep_view_count(view, SEEP_COUNT_TIMED_CYCLES,
                         seep_clock_cycles() - started);

@@ -165,8 +165,11 @@ SEEP_COLD static void rescue(struct seep_thread *thread, uint32_t shard)
     uint32_t tick = seep_recorder_tick() + 1;
     uint32_t site = 0;
 
-    if (is_restricted || atomic_exchange_explicit(
-                             &last_tick, tick, memory_order_relaxed) == tick) {
+    /* A child that was forked in a hook has its parent's thread id: it would
+     * take what its parent holds for its own. */
+    if (is_restricted || !is_ours() ||
+        atomic_exchange_explicit(&last_tick, tick, memory_order_relaxed) ==
+            tick) {
         return;
     }
     /* This thread holds no claim now: one of its own was left by a hook that
@@ -292,6 +295,9 @@ static bool push(struct seep_thread *thread, uint32_t shard,
     bool pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
 
     if (seep_unlikely(!pushed)) {
+        if (!is_ours()) {
+            return false; /* a child, in the hook that it was forked in */
+        }
         pushed = is_exact && !is_restricted ? push_waiting(thread, shard, event)
                                             : push_again(thread, shard, event);
         if (!pushed) {
