@@ -62,7 +62,7 @@
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
-#define SEEP_FORMAT_MAJOR 1U
+#define SEEP_FORMAT_MAJOR 2U
 #define SEEP_FORMAT_MINOR 0U
 #define SEEP_BYTE_ORDER 0x01020304U
 #define SEEP_PAGE_BYTES 4096U
@@ -332,7 +332,13 @@ struct seep_rec_site {
     uint64_t reserved[4];
 };
 
-/** One site, one bucket. The bytes born in it are allocated_bytes. */
+/**
+ * One site, one bucket. The bytes born in it are allocated_bytes. The last two
+ * are on a grid of ages instead: of the blocks that died at an age of
+ * [i, i + 1) widths, whenever that was. Neighbours merge as all else does, so
+ * at any end of the run T what died at an age of at least some edge of the
+ * grid is known exactly.
+ */
 struct seep_rec_bucket {
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t freed_bytes;
@@ -340,6 +346,8 @@ struct seep_rec_bucket {
     _Atomic uint64_t born_count_q16;
     _Atomic uint64_t born_freed_bytes; /* of those born here, freed since */
     _Atomic uint64_t born_freed_count_q16;
+    _Atomic uint64_t died_bytes; /* by age, see above */
+    _Atomic uint64_t died_count_q16;
 };
 
 struct seep_rec_series {
@@ -360,6 +368,12 @@ struct seep_rec_moment {
     _Atomic uint64_t shared_bytes; /* of rss: files and shared memory */
     _Atomic uint64_t cgroup_bytes; /* 0: unknown, as below */
     _Atomic uint64_t cgroup_limit_bytes;
+    /* What the allocator says of itself, 0: it does not tell. In bytes:
+     * allocated  handed out (jemalloc stats.allocated; glibc uordblks + hblkhd)
+     * active     in pages that hold at least one block (jemalloc stats.active)
+     * resident   that it holds of the system and could be resident (jemalloc
+     *            stats.resident; glibc arena + hblkhd)
+     * retained   address space kept without memory (jemalloc stats.retained) */
     _Atomic uint64_t allocator_allocated_bytes;
     _Atomic uint64_t allocator_active_bytes;
     _Atomic uint64_t allocator_resident_bytes;
@@ -367,7 +381,9 @@ struct seep_rec_moment {
     _Atomic uint64_t progress_units;
     _Atomic uint64_t low_rss_bytes; /* lowest of the moments in this bucket */
     _Atomic uint64_t sample_log2;   /* of then: a step marks a thinning */
-    uint64_t reserved[4];
+    _Atomic uint64_t swap_bytes;    /* of the process, in swap; 0 unknown */
+    _Atomic uint64_t allocator_free_chunks; /* among which its free bytes are */
+    uint64_t reserved[2];
 };
 
 /**
@@ -463,8 +479,8 @@ static_assert(sizeof(struct seep_rec_header) == SEEP_PAGE_BYTES, "format");
 static_assert(sizeof(struct seep_rec_module) == 72, "format");
 static_assert(sizeof(struct seep_rec_stack) == 24, "format");
 static_assert(sizeof(struct seep_rec_site) == 128, "format");
-static_assert(sizeof(struct seep_rec_bucket) == 48, "format");
-static_assert(sizeof(struct seep_rec_series) == 64 + 48 * 128, "format");
+static_assert(sizeof(struct seep_rec_bucket) == 64, "format");
+static_assert(sizeof(struct seep_rec_series) == 64 + 64 * 128, "format");
 static_assert(sizeof(struct seep_rec_moment) == 128, "format");
 static_assert(sizeof(struct seep_rec_live) == 24, "format");
 static_assert(sizeof(struct seep_rec_event) == 32, "format");

@@ -19,6 +19,11 @@
 #include "reader/growth.h"
 #include "seep/recording.h"
 
+struct seep_catalogue;
+struct seep_suppressions;
+struct seep_known;
+struct seep_pattern;
+
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
     int error;        /* negative errno */
@@ -30,7 +35,12 @@ struct seep_report_options {
     const char *sysroot;
     bool use_debuginfod;
     bool symbols;      /* false: modules and offsets only */
-    size_t site_limit; /* symbolise at most so many sites; 0: all */
+    size_t site_limit; /* symbolise at most so many sites; 0: all. Sites that
+                          may be leaks are symbolised in any case. */
+    /* Each may be NULL, and must live until the report is closed. */
+    const struct seep_catalogue *catalogue;
+    const struct seep_suppressions *suppressions;
+    const struct seep_known *known;
 };
 
 enum seep_process_state {
@@ -64,6 +74,16 @@ struct seep_report_point {
     double born_freed_count;
 };
 
+/** What was seen of a site's blocks that stay: for the words. */
+struct seep_report_kept {
+    double since_s;        /* from here on every part of the run kept some */
+    double share;          /* of the run's work, from there to its end */
+    double oldest_death_s; /* no block older than this was given back; 0:
+                              none was given back at all */
+    double died_share;     /* of the blocks that got old, that died */
+    bool gave_back_old;    /* it was seen to evict: no cache that fills */
+};
+
 struct seep_report_site {
     char id[20]; /* stable over runs of the same program */
     enum seep_space space;
@@ -82,9 +102,16 @@ struct seep_report_site {
     double first_s;
     double last_s;
     double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
-    bool has_growth; /* false: the next one was not computed */
-    struct seep_interval growth_bytes_per_s;
+    bool has_growth; /* false: the next ones were not computed */
+    struct seep_interval growth_bytes_per_s; /* the mean of the run */
+    double growth_now_bytes_per_s; /* at the work rate of the last fifth */
+    bool has_growth_per_unit;
+    struct seep_interval growth_bytes_per_unit; /* a unit of work marked */
     double confidence;
+    struct seep_report_kept kept;
+    const struct seep_pattern *pattern; /* a hint beside the class; NULL */
+    const char *suppressed_by;          /* the rule; NULL: it counts */
+    uint64_t known_bound_bytes;         /* named with --known; 0: none */
     const char *where;  /* "file:line function" of the user's frame */
     size_t where_frame; /* its index */
     enum seep_cut cut;
@@ -113,15 +140,116 @@ struct seep_report_space {
     double slope_bytes_per_s; /* least squares; a description, not a verdict */
 };
 
-struct seep_report_memory { /* of the process, from the timeline */
-    bool valid;
-    uint64_t first_rss_bytes;
-    uint64_t last_rss_bytes;
-    double rss_slope_bytes_per_s;
-    uint64_t last_shared_bytes;
-    uint64_t cgroup_bytes;
+/** Something of the process from its first to its last moment. */
+struct seep_report_extent {
+    bool valid; /* false: not known, the rest is 0 */
+    double first_bytes;
+    double last_bytes;
+    double slope_bytes_per_s; /* over the settled part of the run */
+    double slope_error;       /* half of its 95 % interval */
+};
+
+/** One mapping as `seep run`, `top` or `metrics` saw it from outside. */
+struct seep_report_mapping {
+    uint64_t start;
+    uint64_t end;
+    const char *name;   /* path, "[heap]", "" if anonymous */
+    double first_bytes; /* resident */
+    double last_bytes;
+    double slope_bytes_per_s;
+    bool tracked; /* blocks or ranges that seep knows lie in it */
+};
+
+enum seep_allocator_kind {
+    SEEP_ALLOCATOR_UNKNOWN,
+    SEEP_ALLOCATOR_GLIBC,
+    SEEP_ALLOCATOR_JEMALLOC,
+    SEEP_ALLOCATOR_TCMALLOC,
+    SEEP_ALLOCATOR_MIMALLOC
+};
+
+/**
+ * Where the memory of the process is. anonymous + shared = rss; tracked is
+ * what seep's live blocks hold of it; allocator_overhead is what the allocator
+ * holds beyond the blocks that it handed out; unexplained = anonymous + swap -
+ * tracked - allocator_overhead, not below 0.
+ */
+struct seep_report_memory {
+    bool valid; /* at least one moment was taken */
+    struct seep_report_extent rss;
+    struct seep_report_extent anonymous;
+    struct seep_report_extent shared;
+    struct seep_report_extent swap;
+    struct seep_report_extent cgroup;
+    struct seep_report_extent tracked;
+    struct seep_report_extent allocator_overhead;
+    struct seep_report_extent unexplained;
     uint64_t cgroup_limit_bytes; /* 0: none or unknown */
     uint64_t machine_bytes;      /* RAM; 0 unknown */
+    uint64_t available_bytes;    /* of it, at the last look; 0 unknown */
+    enum seep_allocator_kind allocator;
+    bool allocator_told;                /* its own figures, the next ones */
+    uint64_t allocator_allocated_bytes; /* at the last moment that has them */
+    uint64_t allocator_active_bytes;
+    uint64_t allocator_resident_bytes;
+    uint64_t allocator_retained_bytes;
+    uint64_t allocator_free_chunks;
+    bool looked; /* there are looks from outside */
+    const struct seep_report_mapping *mappings; /* that grew, most first */
+    size_t mapping_count;
+};
+
+/** What a process has, worst first: X(SYMBOL, "name in JSON"). */
+#define SEEP_VERDICTS(X)                 \
+    X(LEAK, "leak")                      \
+    X(SUSPECT, "suspect")                \
+    X(UNEXPLAINED, "unexplained")        \
+    X(FRAGMENTATION, "fragmentation")    \
+    X(RETENTION, "allocator-retention")  \
+    X(BOUNDED, "bounded")                \
+    X(INSUFFICIENT, "insufficient-data") \
+    X(STEADY, "steady")
+
+enum seep_verdict_class {
+#define SEEP_VERDICT_VALUE(symbol, name) SEEP_VERDICT_##symbol,
+    SEEP_VERDICTS(SEEP_VERDICT_VALUE)
+#undef SEEP_VERDICT_VALUE
+        SEEP_VERDICT_COUNT
+};
+
+enum seep_forecast_answer {
+    SEEP_FORECAST_UNKNOWN, /* cannot tell: no limit, or too little seen */
+    SEEP_FORECAST_NEVER,   /* nothing grows */
+    SEEP_FORECAST_TIME     /* .seconds */
+};
+
+/** When the first of the limits is reached if all goes on as it went. */
+struct seep_report_forecast {
+    enum seep_forecast_answer answer;
+    const char *what; /* "cgroup", "ram", "device"; "" if UNKNOWN */
+    uint64_t limit_bytes;
+    uint64_t used_bytes;
+    struct seep_interval seconds; /* high is INFINITY where it may be never */
+    bool if_suspect; /* only .low means something: should it be a leak */
+};
+
+struct seep_report_verdict {
+    enum seep_verdict_class class;
+    const char *reason; /* a phrase; never NULL */
+    bool has_growth;
+    struct seep_interval growth_bytes_per_s; /* of what the class is about */
+    bool has_growth_per_unit;
+    struct seep_interval growth_bytes_per_unit;
+    double first_share;   /* of it, at the first site; 0 if at no site */
+    size_t growing_count; /* sites that it is at */
+    size_t suppressed_count;
+    double suppressed_bytes_per_s; /* that the suppressed ones grow */
+    size_t known_count;            /* sites below a bound that was named */
+    size_t minor_count;            /* that grow by less than the floor */
+    double minor_bytes_per_s;
+    double floor_bytes; /* less than this over the run is minor */
+    bool filling;       /* BOUNDED: it has not reached its bound yet */
+    struct seep_report_forecast forecast;
 };
 
 struct seep_report {
@@ -146,9 +274,9 @@ struct seep_report {
     uint64_t sample_bytes; /* mean interval now; 1 exact */
     enum seep_unwinder unwinder;
     uint64_t file_bytes;
-    uint64_t units;        /* of work; 0: none told */
-    enum seep_class class; /* of the process: the first site's that counts */
-    const char *reason;
+    uint64_t units;     /* of work; 0: none told */
+    double units_per_s; /* over the last fifth of the run */
+    struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
     size_t space_count;                   /* only spaces that were used */
@@ -176,6 +304,9 @@ int seep_report_open(const char *path,
                      const struct seep_report_options *options,
                      struct seep_refusal *ret_refusal,
                      struct seep_report **ret_report);
+
+/** Name of @class as JSON has it. */
+const char *seep_verdict_name(enum seep_verdict_class class);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);

@@ -133,15 +133,18 @@ void seep_report_add_memory(struct seep_report_build *build)
         }
         last = tick;
         if (!memory->valid) {
-            memory->first_rss_bytes = rss;
+            memory->rss.first_bytes = (double)rss;
         }
         memory->valid = true;
-        memory->last_rss_bytes = rss;
-        memory->last_shared_bytes = seep_snapshot_load(moment->shared_bytes);
-        memory->cgroup_bytes = seep_snapshot_load(moment->cgroup_bytes);
+        memory->rss.valid = true;
+        memory->rss.last_bytes = (double)rss;
+        memory->shared.last_bytes =
+            (double)seep_snapshot_load(moment->shared_bytes);
+        memory->cgroup.last_bytes =
+            (double)seep_snapshot_load(moment->cgroup_bytes);
         memory->cgroup_limit_bytes =
             seep_snapshot_load(moment->cgroup_limit_bytes);
         add_to_line(&line, seep_sites_seconds((double)tick), (double)rss);
     }
-    memory->rss_slope_bytes_per_s = slope_of(&line);
+    memory->rss.slope_bytes_per_s = slope_of(&line);
 }

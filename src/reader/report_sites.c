@@ -117,11 +117,22 @@ int seep_report_add_sites(struct seep_report_build *build)
     return seep_report_add_frames(build, sites, count);
 }
 
-static void decide(struct seep_report *report, enum seep_class class,
+static void decide(struct seep_report *report, enum seep_verdict_class class,
                    const char *reason)
 {
-    report->class = class;
-    report->reason = reason;
+    report->verdict.class = class;
+    report->verdict.reason = reason;
+}
+
+static const char *const verdict_names[SEEP_VERDICT_COUNT] = {
+#define VERDICT_NAME(symbol, name) name,
+    SEEP_VERDICTS(VERDICT_NAME)
+#undef VERDICT_NAME
+};
+
+const char *seep_verdict_name(enum seep_verdict_class class)
+{
+    return (unsigned)class < SEEP_VERDICT_COUNT ? verdict_names[class] : "";
 }
 
 /* The sites stand in their order already, the worst first. */
@@ -139,12 +150,12 @@ static void decide_by_sites(struct seep_report_build *build)
         }
         switch (site->class) {
         case SEEP_CLASS_LEAK:
-        case SEEP_CLASS_SUSPECT:
-            decide(report, site->class, site->class_reason);
+            decide(report, SEEP_VERDICT_LEAK, site->class_reason);
             return;
+        case SEEP_CLASS_SUSPECT:
         case SEEP_CLASS_WARMING:
         case SEEP_CLASS_AGING:
-            decide(report, SEEP_CLASS_SUSPECT, site->class_reason);
+            decide(report, SEEP_VERDICT_SUSPECT, site->class_reason);
             return;
         case SEEP_CLASS_INSUFFICIENT:
             untold_bytes += site->live_bytes;
@@ -154,11 +165,11 @@ static void decide_by_sites(struct seep_report_build *build)
         }
     }
     if (untold_bytes > sites->live_bytes / 2) {
-        decide(report, SEEP_CLASS_INSUFFICIENT,
+        decide(report, SEEP_VERDICT_INSUFFICIENT,
                "most of what it holds is too little of each call site to tell");
         return;
     }
-    decide(report, SEEP_CLASS_STEADY, "no call site grows");
+    decide(report, SEEP_VERDICT_STEADY, "no call site grows");
 }
 
 void seep_report_add_verdict(struct seep_report_build *build)
@@ -166,9 +177,10 @@ void seep_report_add_verdict(struct seep_report_build *build)
     const char *too_short = seep_sites_too_short(&build->clock);
 
     if (build->sites.count == 0) {
-        decide(&build->report, SEEP_CLASS_INSUFFICIENT, "nothing was recorded");
+        decide(&build->report, SEEP_VERDICT_INSUFFICIENT,
+               "nothing was recorded");
     } else if (too_short != NULL) {
-        decide(&build->report, SEEP_CLASS_INSUFFICIENT, too_short);
+        decide(&build->report, SEEP_VERDICT_INSUFFICIENT, too_short);
     } else {
         decide_by_sites(build);
     }

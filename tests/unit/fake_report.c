@@ -106,14 +106,15 @@ static void fill_process(struct seep_report *report)
     report->sample_bytes = 512 << 10;
     report->file_bytes = 16 << 20;
     report->units = 48112;
-    report->class = SEEP_CLASS_LEAK;
-    report->reason = "97 % of it is at one line";
+    report->verdict.class = SEEP_VERDICT_LEAK;
+    report->verdict.reason = "97 % of it is at one line";
     report->cost_s = 2.5;
     report->memory = (struct seep_report_memory){
         .valid = true,
-        .first_rss_bytes = 80ULL << 20,
-        .last_rss_bytes = 680ULL << 20,
-        .rss_slope_bytes_per_s = 750000,
+        .rss = {.valid = true,
+                .first_bytes = 80 << 20,
+                .last_bytes = 680 << 20,
+                .slope_bytes_per_s = 750000},
         .machine_bytes = 8ULL << 30,
     };
 }

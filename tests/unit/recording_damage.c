@@ -145,7 +145,7 @@ static void read_report(const struct seep_report *report)
     volatile uint64_t sum =
         sum_of_text(report->executable) + sum_of_text(report->labels) +
         sum_of_text(report->host) + sum_of_text(report->version) +
-        sum_of_text(report->allocator) + sum_of_text(report->reason) +
+        sum_of_text(report->allocator) + sum_of_text(report->verdict.reason) +
         sum_of(report->spaces, report->space_count * sizeof(*report->spaces));
 
     for (size_t i = 0; i < report->argument_count; i++) {

@@ -245,7 +245,7 @@ static void what_every_tenth_keeps_is_a_leak(void **state)
     assert_true(seen->growth_bytes_per_s.low <= 40960);
     assert_true(seen->growth_bytes_per_s.high >= 40960);
     assert_true(fabs(seen->growth_bytes_per_s.estimate - 40960) < 2000);
-    assert_int_equal(report->class, SEEP_CLASS_LEAK);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
 }
 
 static void a_short_run_is_no_evidence(void **state)
@@ -261,8 +261,8 @@ static void a_short_run_is_no_evidence(void **state)
     assert_string_equal(seep_class_name(report->sites[0].class),
                         "insufficient-data");
     assert_false(report->sites[0].has_growth);
-    assert_int_equal(report->class, SEEP_CLASS_INSUFFICIENT);
-    assert_non_null(strstr(report->reason, "30 s"));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
+    assert_non_null(strstr(report->verdict.reason, "30 s"));
 }
 
 /* Half of what dies may have died old for all that the recording knows. */
@@ -306,7 +306,7 @@ static void what_is_given_back_is_no_leak(void **state)
 
     assert_int_not_equal(report->sites[0].class, SEEP_CLASS_LEAK);
     assert_int_not_equal(report->sites[0].class, SEEP_CLASS_SUSPECT);
-    assert_int_equal(report->class, SEEP_CLASS_STEADY);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
 }
 
 static void growth_below_the_floor_is_minor(void **state)
@@ -323,7 +323,7 @@ static void growth_below_the_floor_is_minor(void **state)
     report = report_of(f);
 
     assert_string_equal(seep_class_name(report->sites[0].class), "minor");
-    assert_int_equal(report->class, SEEP_CLASS_STEADY);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
 }
 
 static void the_leak_stands_before_what_is_larger(void **state)
@@ -514,9 +514,9 @@ static void the_header_is_told_as_it_stands(void **state)
     assert_string_equal(report->host, "builder");
     assert_int_equal(report->units, 5);
     assert_true(report->memory.valid);
-    assert_int_equal(report->memory.first_rss_bytes, 1000);
-    assert_int_equal(report->memory.last_rss_bytes, 3000);
-    assert_true(fabs(report->memory.rss_slope_bytes_per_s - 2000 / .1048576) <
+    assert_int_equal(report->memory.rss.first_bytes, 1000);
+    assert_int_equal(report->memory.rss.last_bytes, 3000);
+    assert_true(fabs(report->memory.rss.slope_bytes_per_s - 2000 / .1048576) <
                 1);
     assert_int_equal(counter_of(report, "cut_no_rule"), 3);
     assert_int_equal(counter_of(report, "dropped_frees"), 2);
@@ -536,7 +536,7 @@ static void a_recording_of_nothing_says_why(void **state)
 
     assert_int_equal(report->inert, SEEP_INERT_OWN_MALLOC);
     assert_int_equal(report->site_count, 0);
-    assert_int_equal(report->class, SEEP_CLASS_INSUFFICIENT);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
 }
 
 static void a_limit_leaves_the_first_sites(void **state)

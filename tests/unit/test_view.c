@@ -158,7 +158,7 @@ static void what_was_not_computed_is_not_said(void **state)
     (void)state;
     fake.sites[0].has_growth = false;
     fake.sites[0].class = SEEP_CLASS_INSUFFICIENT;
-    fake.report.class = SEEP_CLASS_INSUFFICIENT;
+    fake.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
     fake.report.memory.valid = false;
     char *text = print(200, false, &options);
     assert_null(strstr(text, "/min"));
@@ -381,9 +381,9 @@ static void the_worst_process_is_the_first(void **state)
 
     (void)state;
     fake_report_fill(&other);
-    other.report.class = SEEP_CLASS_STEADY;
+    other.report.verdict.class = SEEP_VERDICT_STEADY;
     assert_true(seep_gather_compare(&fake.report, &other.report) < 0);
-    other.report.class = SEEP_CLASS_LEAK;
+    other.report.verdict.class = SEEP_VERDICT_LEAK;
     other.sites[0].growth_bytes_per_s.low = 800000;
     assert_true(seep_gather_compare(&fake.report, &other.report) > 0);
 }

@@ -68,7 +68,8 @@ static int descending(double a, double b)
 int seep_gather_compare(const struct seep_report *a,
                         const struct seep_report *b)
 {
-    int order = (a->class > b->class) - (a->class < b->class);
+    int order = (a->verdict.class > b->verdict.class) -
+                (a->verdict.class < b->verdict.class);
 
     if (order == 0) {
         order = descending(growth_of(a), growth_of(b));

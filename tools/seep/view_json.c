@@ -122,10 +122,11 @@ static json_t *verdict_of(const struct seep_report *report)
     json_t *object = json_object();
     json_t *reasons = json_array();
 
-    if (report->reason != NULL && *report->reason != '\0') {
-        json_array_append_new(reasons, seep_json_text(report->reason));
+    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
+        json_array_append_new(reasons, seep_json_text(report->verdict.reason));
     }
-    seep_json_put(object, "class", json_string(seep_class_name(report->class)));
+    seep_json_put(object, "class",
+                  json_string(seep_verdict_name(report->verdict.class)));
     seep_json_put(object, "reasons", reasons);
     seep_json_put(object, "advice", json_array());
     seep_json_put(object, "growth_bytes_per_s", json_null());
@@ -192,18 +193,19 @@ static json_t *memory_of(const struct seep_report *report)
     json_t *object = json_object();
 
     seep_json_put(object, "rss",
-                  memory->valid ? extent((double)memory->first_rss_bytes,
-                                         (double)memory->last_rss_bytes,
-                                         memory->rss_slope_bytes_per_s)
-                                : json_null());
+                  memory->valid
+                      ? extent(memory->rss.first_bytes, memory->rss.last_bytes,
+                               memory->rss.slope_bytes_per_s)
+                      : json_null());
     seep_json_put(object, "shared_bytes",
-                  memory->valid ? seep_json_count(memory->last_shared_bytes)
+                  memory->valid ? seep_json_real(memory->shared.last_bytes)
                                 : json_null());
     seep_json_put(object, "tracked", tracked_of(report));
     seep_json_put(object, "allocator_overhead", json_null());
     seep_json_put(object, "unexplained", json_null());
     seep_json_put(object, "spaces", spaces_of(report));
-    seep_json_put(object, "cgroup_bytes", known_bytes(memory->cgroup_bytes));
+    seep_json_put(object, "cgroup_bytes",
+                  known_bytes((uint64_t)memory->cgroup.last_bytes));
     seep_json_put(object, "cgroup_limit_bytes",
                   known_bytes(memory->cgroup_limit_bytes));
     seep_json_put(object, "machine_bytes", known_bytes(memory->machine_bytes));
@@ -299,14 +301,14 @@ static json_t *summary_of(const struct seep_report *const *reports,
     json_t *classes = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        const char *name = seep_class_name(reports[i]->class);
+        const char *name = seep_verdict_name(reports[i]->verdict.class);
         json_int_t seen = json_integer_value(json_object_get(classes, name));
         seep_json_put(classes, name, json_integer(seen + 1));
     }
     seep_json_put(
         object, "class",
-        json_string(seep_class_name(
-            count > 0 ? reports[0]->class : SEEP_CLASS_INSUFFICIENT)));
+        json_string(seep_verdict_name(count > 0 ? reports[0]->verdict.class
+                                                : SEEP_VERDICT_INSUFFICIENT)));
     seep_json_put(object, "pid",
                   count > 0 ? json_integer(reports[0]->pid) : json_null());
     seep_json_put(object, "processes", seep_json_count(count));

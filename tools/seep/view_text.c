@@ -48,6 +48,21 @@ static uint64_t live_of(const struct seep_report *report)
     return live;
 }
 
+static enum seep_ink verdict_ink(enum seep_verdict_class class)
+{
+    switch (class) {
+    case SEEP_VERDICT_LEAK:
+        return SEEP_INK_BAD;
+    case SEEP_VERDICT_INSUFFICIENT:
+        return SEEP_INK_STRONG;
+    case SEEP_VERDICT_BOUNDED:
+    case SEEP_VERDICT_STEADY:
+        return SEEP_INK_GOOD;
+    default:
+        return SEEP_INK_WARNING;
+    }
+}
+
 /* The first site speaks for the process: it is the one to look at. */
 static void print_growth_answer(struct seep_page *page, const char *label,
                                 const struct seep_report *report,
@@ -62,7 +77,7 @@ static void print_growth_answer(struct seep_page *page, const char *label,
     char *where = seep_words_where(site);
 
     seep_units_rate(growth->estimate, rate);
-    seep_page_paragraph(page, seep_view_sites_ink(report->class), label, 6,
+    seep_page_paragraph(page, verdict_ink(report->verdict.class), label, 6,
                         "%s grows %s (%s) and holds %s of the %s live.",
                         where == NULL ? "?" : where,
                         *rate == '+' ? rate + 1 : rate,
@@ -72,9 +87,9 @@ static void print_growth_answer(struct seep_page *page, const char *label,
     free(where);
 }
 
-static void class_label(enum seep_class class, char *label, size_t size)
+static void class_label(enum seep_verdict_class class, char *label, size_t size)
 {
-    snprintf(label, size, "%s  ", seep_class_name(class));
+    snprintf(label, size, "%s  ", seep_verdict_name(class));
     for (char *c = label; *c != '\0'; c++) {
         *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
         *c = *c == '-' ? ' ' : *c;
@@ -88,28 +103,28 @@ static void print_answer(struct seep_page *page,
     char live[SEEP_UNITS_TEXT_BYTES];
     char sites[SEEP_UNITS_TEXT_BYTES];
 
-    class_label(report->class, label, sizeof(label));
+    class_label(report->verdict.class, label, sizeof(label));
     if (report->inert != SEEP_INERT_NONE) {
         seep_page_paragraph(page, SEEP_INK_WARNING, "NOT RECORDED  ", 6, "%s.",
                             seep_words_inert(report->inert));
         return;
     }
     if (report->site_count > 0 && report->sites[0].has_growth &&
-        report->class <= SEEP_CLASS_AGING) {
+        report->verdict.class <= SEEP_VERDICT_SUSPECT) {
         print_growth_answer(page, label, report, &report->sites[0]);
     } else {
         size_t total = report->site_total > report->site_count
                            ? report->site_total
                            : report->site_count;
-        seep_page_paragraph(page, seep_view_sites_ink(report->class), label, 6,
+        seep_page_paragraph(page, verdict_ink(report->verdict.class), label, 6,
                             "%s live at %s call site%s.",
                             seep_units_bytes((double)live_of(report), live),
                             seep_units_count((double)total, sites),
                             total == 1 ? "" : "s");
     }
-    if (report->reason != NULL && *report->reason != '\0') {
+    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
         seep_page_paragraph(page, SEEP_INK_PLAIN, "", 6, "Why: %s.",
-                            report->reason);
+                            report->verdict.reason);
     }
 }
 
@@ -168,8 +183,8 @@ static void print_memory(struct seep_page *page,
     if (!memory->valid) {
         return;
     }
-    seep_units_bytes((double)memory->first_rss_bytes, first);
-    seep_units_bytes((double)memory->last_rss_bytes, last);
+    seep_units_bytes(memory->rss.first_bytes, first);
+    seep_units_bytes(memory->rss.last_bytes, last);
     if (report->duration_s < SLOPE_LEAST_S) {
         seep_page_paragraph(page, SEEP_INK_STRONG, "memory", INDENT,
                             "RSS from %s to %s", first, last);
@@ -178,9 +193,9 @@ static void print_memory(struct seep_page *page,
     seep_page_paragraph(
         page, SEEP_INK_STRONG, "memory", INDENT,
         "RSS %s = tracked %s, other %s; from %s to %s",
-        seep_units_rate(memory->rss_slope_bytes_per_s, slope),
+        seep_units_rate(memory->rss.slope_bytes_per_s, slope),
         seep_units_rate(tracked_s, tracked),
-        seep_units_rate(memory->rss_slope_bytes_per_s - tracked_s, other),
+        seep_units_rate(memory->rss.slope_bytes_per_s - tracked_s, other),
         first, last);
 }
 
@@ -195,11 +210,12 @@ static void print_next(struct seep_page *page, const struct seep_report *report,
         seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
                             "nothing was sampled: run longer, or with "
                             "`seep run --exact`");
-    } else if (report->class == SEEP_CLASS_INSUFFICIENT) {
+    } else if (report->verdict.class == SEEP_VERDICT_INSUFFICIENT) {
         seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
                             "run it longer, under steady load, past its "
                             "warm-up; or with a smaller --sample");
-    } else if (report->class <= SEEP_CLASS_AGING && !options->stacks) {
+    } else if (report->verdict.class <= SEEP_VERDICT_SUSPECT &&
+               !options->stacks) {
         seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
                             "seep report --stack --site %.8s %s: look who "
                             "holds it",
@@ -262,7 +278,7 @@ void seep_view_text_summary(struct seep_page *page,
                             const struct seep_report *const *reports,
                             size_t count)
 {
-    size_t by_class[SEEP_CLASS_COUNT] = {0};
+    size_t by_class[SEEP_VERDICT_COUNT] = {0};
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
@@ -271,12 +287,12 @@ void seep_view_text_summary(struct seep_page *page,
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        by_class[reports[i]->class % SEEP_CLASS_COUNT]++;
+        by_class[reports[i]->verdict.class % SEEP_VERDICT_COUNT]++;
     }
-    for (size_t i = 0, said = 0; i < SEEP_CLASS_COUNT; i++) {
+    for (size_t i = 0, said = 0; i < SEEP_VERDICT_COUNT; i++) {
         if (by_class[i] > 0) {
             fprintf(file, "%s%zu %s", said++ == 0 ? "" : ", ", by_class[i],
-                    seep_class_name((enum seep_class)i));
+                    seep_verdict_name((enum seep_verdict_class)i));
         }
     }
     fclose(file);
