@@ -70,13 +70,19 @@ static int fill(struct seep_report_build *build, const char *path)
         return error;
     }
     seep_sites_judge(&build->sites, &build->clock);
-    seep_report_add_verdict(build);
-    seep_report_add_memory(build);
     error = seep_report_add_counters(build);
     if (error == 0) {
         error = seep_report_add_spaces(build);
     }
-    return error != 0 ? error : seep_report_add_sites(build);
+    /* Marks change what a verdict counts, so they come first. */
+    if (error == 0) {
+        error = seep_report_add_sites(build);
+    }
+    if (error == 0) {
+        seep_report_add_memory(build);
+        seep_report_add_verdict(build);
+    }
+    return error;
 }
 
 int seep_report_open(const char *path,

@@ -35,6 +35,10 @@ void seep_report_add_memory(struct seep_report_build *build);
 int seep_report_add_sites(struct seep_report_build *build);
 void seep_report_add_verdict(struct seep_report_build *build);
 
+/** Suppressed, bounded, known? @options may be NULL. */
+void seep_report_mark_site(const struct seep_report_options *options,
+                           struct seep_report_site *site);
+
 /** Frames, id and `where` of the first sites. @return 0 or negative errno */
 int seep_report_add_frames(struct seep_report_build *build,
                            struct seep_report_site *sites, size_t count);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The sites of a report in their order, and the verdict on the process. */
+/*
+ * The sites of a report in their order, with what the user and the catalogue
+ * know of them.
+ *
+ * Invariant: every site that may be a leak has frames, whatever limit was
+ * asked for (but for MAYBE_LIMIT): without them no rule could match it.
+ */
 #include "reader/report_build.h"
 
 #include <errno.h>
@@ -7,6 +13,8 @@
 #include <string.h>
 
 #include "reader/sites_series.h"
+
+#define MAYBE_LIMIT 200U
 
 static void fill_point(struct seep_report_point *point,
                        const struct seep_series_bucket *bucket,
@@ -89,99 +97,83 @@ static int add_points(struct seep_report_build *build,
     return 0;
 }
 
-int seep_report_add_sites(struct seep_report_build *build)
+static bool may_leak(enum seep_class class)
+{
+    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_SUSPECT ||
+           class == SEEP_CLASS_WARMING || class == SEEP_CLASS_AGING;
+}
+
+/* Those that may leak stand first already. */
+static size_t count_shown(const struct seep_report_build *build)
 {
     size_t limit = build->options != NULL ? build->options->site_limit : 0;
-    size_t count = build->sites.count;
-    struct seep_report_site *sites;
+    size_t count = 0;
 
-    if (limit > 0 && count > limit) {
-        count = limit;
+    if (limit == 0 || limit >= build->sites.count) {
+        return build->sites.count;
     }
-    sites = seep_store_take(&build->store, count, sizeof(*sites));
+    while (count < build->sites.count && count < MAYBE_LIMIT &&
+           may_leak(build->sites.works[count].site.class)) {
+        count++;
+    }
+    return count > limit ? count : limit;
+}
+
+static int group_of(const struct seep_report_site *site)
+{
+    if (site->suppressed_by != NULL) {
+        return 3;
+    }
+    return site->class == SEEP_CLASS_LEAK      ? 0
+           : site->class == SEEP_CLASS_SUSPECT ? 1
+                                               : 2;
+}
+
+/* Marks only ever move a site down; within a group the order stays. */
+static void move_marked(struct seep_report_site *sites, size_t count,
+                        struct seep_report_site *scratch)
+{
+    size_t next = 0;
+
+    for (int group = 0; group <= 3; group++) {
+        for (size_t i = 0; i < count; i++) {
+            if (group_of(&sites[i]) == group) {
+                scratch[next++] = sites[i];
+            }
+        }
+    }
+    memcpy(sites, scratch, count * sizeof(*sites));
+}
+
+int seep_report_add_sites(struct seep_report_build *build)
+{
+    size_t count = count_shown(build);
+    struct seep_report_site *sites =
+        seep_store_take(&build->store, 2 * count, sizeof(*sites));
+    int error;
+
     if (sites == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        int error;
-
         sites[i] = build->sites.works[i].site;
         error = add_points(build, &build->sites.works[i], &sites[i]);
         if (error != 0) {
             return error;
         }
     }
+    error = seep_report_add_frames(build, sites, count);
+    if (error != 0) {
+        return error;
+    }
+    for (size_t i = 0; i < count; i++) {
+        seep_report_mark_site(build->options, &sites[i]);
+        /* What is judged next sees the same. */
+        build->sites.works[i].site = sites[i];
+    }
+    move_marked(sites, count, sites + count);
     build->report.sites = sites;
     build->report.site_count = count;
     build->report.site_total = build->sites.count;
-    return seep_report_add_frames(build, sites, count);
-}
-
-static void decide(struct seep_report *report, enum seep_verdict_class class,
-                   const char *reason)
-{
-    report->verdict.class = class;
-    report->verdict.reason = reason;
-}
-
-static const char *const verdict_names[SEEP_VERDICT_COUNT] = {
-#define VERDICT_NAME(symbol, name) name,
-    SEEP_VERDICTS(VERDICT_NAME)
-#undef VERDICT_NAME
-};
-
-const char *seep_verdict_name(enum seep_verdict_class class)
-{
-    return (unsigned)class < SEEP_VERDICT_COUNT ? verdict_names[class] : "";
-}
-
-/* The sites stand in their order already, the worst first. */
-static void decide_by_sites(struct seep_report_build *build)
-{
-    struct seep_report *report = &build->report;
-    const struct seep_sites *sites = &build->sites;
-    uint64_t untold_bytes = 0;
-
-    for (size_t i = 0; i < sites->count; i++) {
-        const struct seep_report_site *site = &sites->works[i].site;
-
-        if (!seep_sites_space_holds(site->space)) {
-            continue;
-        }
-        switch (site->class) {
-        case SEEP_CLASS_LEAK:
-            decide(report, SEEP_VERDICT_LEAK, site->class_reason);
-            return;
-        case SEEP_CLASS_SUSPECT:
-        case SEEP_CLASS_WARMING:
-        case SEEP_CLASS_AGING:
-            decide(report, SEEP_VERDICT_SUSPECT, site->class_reason);
-            return;
-        case SEEP_CLASS_INSUFFICIENT:
-            untold_bytes += site->live_bytes;
-            break;
-        default:
-            break;
-        }
-    }
-    if (untold_bytes > sites->live_bytes / 2) {
-        decide(report, SEEP_VERDICT_INSUFFICIENT,
-               "most of what it holds is too little of each call site to tell");
-        return;
-    }
-    decide(report, SEEP_VERDICT_STEADY, "no call site grows");
-}
-
-void seep_report_add_verdict(struct seep_report_build *build)
-{
-    const char *too_short = seep_sites_too_short(&build->clock);
-
-    if (build->sites.count == 0) {
-        decide(&build->report, SEEP_VERDICT_INSUFFICIENT,
-               "nothing was recorded");
-    } else if (too_short != NULL) {
-        decide(&build->report, SEEP_VERDICT_INSUFFICIENT, too_short);
-    } else {
-        decide_by_sites(build);
-    }
+    return 0;
 }
