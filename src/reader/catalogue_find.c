@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which known pattern fits best. Invariant: which one is told does not depend
+ * on the order of sites, only on site and catalogue.
+ *
+ * More frames that a pattern asks for are more specific; then more conditions;
+ * then what lies further in, next to the memory; then the longer text; then
+ * what was added later, which is the user's own.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "reader/catalogue.h"
+#include "reader/catalogue_parts.h"
+#include "reader/match.h"
+#include "reader/where.h"
+
+struct fit {
+    size_t frame_count;
+    int condition_count;
+    size_t first_frame; /* the less the better */
+    size_t text_length;
+};
+
+static bool is_better(const struct fit *fit, const struct fit *best)
+{
+    if (fit->frame_count != best->frame_count) {
+        return fit->frame_count > best->frame_count;
+    }
+    if (fit->condition_count != best->condition_count) {
+        return fit->condition_count > best->condition_count;
+    }
+    if (fit->first_frame != best->first_frame) {
+        return fit->first_frame < best->first_frame;
+    }
+    return fit->text_length >= best->text_length;
+}
+
+static bool matches_path(const char *pattern, const char *path)
+{
+    return seep_match_text(pattern, path) ||
+           seep_match_text(pattern, seep_text_base_name(path));
+}
+
+static size_t length_of(const char *text)
+{
+    return text != NULL ? strlen(text) : 0;
+}
+
+static bool matches_name(const struct seep_catalogue_name *name,
+                         const struct seep_report_frame *frame)
+{
+    return (name->any == NULL || seep_match_frame(name->any, frame)) &&
+           (name->function == NULL ||
+            seep_match_text(name->function, frame->function)) &&
+           (name->file == NULL || matches_path(name->file, frame->file)) &&
+           (name->module == NULL || matches_path(name->module, frame->module));
+}
+
+/* Length of the text of the alternative that matches; 0: none does. */
+static size_t match_names(const struct seep_catalogue_names *names,
+                          const struct seep_report_frame *frame)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const struct seep_catalogue_name *name = &names->names[i];
+
+        if (matches_name(name, frame)) {
+            return length_of(name->any) + length_of(name->function) +
+                   length_of(name->file) + length_of(name->module);
+        }
+    }
+    return 0;
+}
+
+/* How many frames lie up to and with the @depth-th of the user. */
+static size_t frames_in_depth(const struct seep_report_site *site, size_t depth)
+{
+    for (size_t i = 0; depth > 0 && i < site->frame_count; i++) {
+        depth -= seep_where_is_user(&site->frames[i]);
+        if (depth == 0) {
+            return i + 1;
+        }
+    }
+    return site->frame_count;
+}
+
+/* Each element at the frame of the one before or further out. The nearest
+ * place of each is enough: what lies outside a later one lies outside it. */
+static bool match_frames(const struct seep_catalogue_entry *entry,
+                         const struct seep_report_site *site, struct fit *fit)
+{
+    size_t at = 0;
+
+    for (size_t element = 0; element < entry->frame_count; element++) {
+        size_t end = element == 0 ? frames_in_depth(site, entry->depth)
+                                  : site->frame_count;
+        size_t length = 0;
+
+        while (at < end && (length = match_names(&entry->frames[element],
+                                                 &site->frames[at])) == 0) {
+            at++;
+        }
+        if (length == 0) {
+            return false;
+        }
+        fit->text_length += length;
+        fit->first_frame = element == 0 ? at : fit->first_frame;
+    }
+    return true;
+}
+
+static bool matches_at_a_frame(const struct seep_catalogue_names *names,
+                               const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        if (match_names(names, &site->frames[i]) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_in_set(uint32_t bits, unsigned value)
+{
+    return bits == 0 || (value < 32 && (bits >> value & 1) != 0);
+}
+
+static bool fits_block(const struct seep_catalogue_entry *entry,
+                       const struct seep_report_site *site)
+{
+    double mean;
+
+    if (entry->block_bytes_low == 0 && entry->block_bytes_high == 0) {
+        return true;
+    }
+    if (!(site->allocated_count > 0)) {
+        return false;
+    }
+    mean = (double)site->allocated_bytes / site->allocated_count;
+    return mean >= (double)entry->block_bytes_low &&
+           (entry->block_bytes_high == 0 ||
+            mean <= (double)entry->block_bytes_high);
+}
+
+static bool fits_site(const struct seep_catalogue_entry *entry,
+                      const struct seep_report_site *site, struct fit *ret_fit)
+{
+    struct fit fit = {entry->frame_count, entry->condition_count, 0, 0};
+
+    if (entry->frame_count == 0 ||
+        !is_in_set(entry->spaces, (unsigned)site->space) ||
+        !is_in_set(entry->classes, (unsigned)site->class) ||
+        !fits_block(entry, site) || !match_frames(entry, site, &fit) ||
+        matches_at_a_frame(&entry->no, site)) {
+        return false;
+    }
+    *ret_fit = fit;
+    return true;
+}
+
+const struct seep_pattern *
+seep_catalogue_find(const struct seep_catalogue *catalogue,
+                    const struct seep_report_site *site)
+{
+    const struct seep_pattern *found = NULL;
+    struct fit best = {.frame_count = 0};
+
+    for (size_t i = 0; catalogue != NULL && i < catalogue->count; i++) {
+        struct fit fit;
+
+        if (fits_site(&catalogue->entries[i], site, &fit) &&
+            (found == NULL || is_better(&fit, &best))) {
+            found = &catalogue->entries[i].pattern;
+            best = fit;
+        }
+    }
+    return found;
+}
+
+static bool is_executable(const struct seep_catalogue_names *names,
+                          const struct seep_report *report)
+{
+    struct seep_report_frame frame = {
+        .function = "", .file = "", .module = report->executable};
+
+    return names->count == 0 ||
+           (report->executable != NULL && match_names(names, &frame) > 0);
+}
+
+static bool is_loaded(const struct seep_catalogue_names *names,
+                      const struct seep_report *report)
+{
+    for (size_t i = 0; names->count > 0 && i < report->site_count; i++) {
+        if (matches_at_a_frame(names, &report->sites[i])) {
+            return true;
+        }
+    }
+    return names->count == 0;
+}
+
+static bool grows_mapping(const struct seep_catalogue_names *names,
+                          const struct seep_report *report)
+{
+    for (size_t i = 0; names->count > 0 && i < report->memory.mapping_count;
+         i++) {
+        struct seep_report_frame frame = {.function = "",
+                                          .file = "",
+                                          .module =
+                                              report->memory.mappings[i].name};
+
+        if (report->memory.mappings[i].slope_bytes_per_s > 0 &&
+            match_names(names, &frame) > 0) {
+            return true;
+        }
+    }
+    return names->count == 0;
+}
+
+const struct seep_pattern *
+seep_catalogue_find_process(const struct seep_catalogue *catalogue,
+                            const struct seep_report *report)
+{
+    const struct seep_catalogue_entry *found = NULL;
+
+    for (size_t i = 0; catalogue != NULL && i < catalogue->count; i++) {
+        const struct seep_catalogue_entry *entry = &catalogue->entries[i];
+
+        if (entry->for_process &&
+            is_in_set(entry->verdicts, (unsigned)report->verdict.class) &&
+            is_in_set(entry->allocators, (unsigned)report->memory.allocator) &&
+            is_executable(&entry->executable, report) &&
+            (found == NULL ||
+             entry->condition_count >= found->condition_count) &&
+            grows_mapping(&entry->mapping, report) &&
+            is_loaded(&entry->loaded, report)) {
+            found = entry;
+        }
+    }
+    return found != NULL ? &found->pattern : NULL;
+}
