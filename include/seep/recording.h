@@ -400,6 +400,8 @@ struct seep_rec_live {
 
 /** A piece of a range that was cut in two: counts as no block of its own. */
 #define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)
+/** Of a stashed entry only: the site's series saw it go. */
+#define SEEP_STASHED_IN_SERIES (UINT64_C(1) << 62)
 
 enum seep_event_kind {
     SEEP_EVENT_ALLOC = 1,

@@ -8,11 +8,6 @@
 /* What a site must hold to be given a series when few are left. */
 #define SERIES_AT_BYTES (UINT64_C(64) << 10)
 
-static void add(_Atomic uint64_t *word, uint64_t amount)
-{
-    seep_word_store(word, seep_word_load(word) + amount);
-}
-
 uint64_t seep_account_live_bytes(const struct seep_rec_site *site)
 {
     uint64_t allocated = seep_word_load(&site->allocated_bytes);
@@ -33,6 +28,18 @@ struct seep_weight seep_account_weight(const struct seep_block *block)
     return weight;
 }
 
+/* The series that a site has; NULL if none. */
+static struct seep_rec_series *series_at(const struct seep_view *view,
+                                         uint32_t index)
+{
+    uint32_t number =
+        atomic_load_explicit(&view->sites[index].series, memory_order_relaxed);
+
+    return number != 0 && number <= view->series_capacity
+               ? &view->series[number - 1]
+               : NULL;
+}
+
 /*
  * The series of a site, given from the pool at its first event while more
  * than a quarter is left, and after that to those that hold something.
@@ -41,13 +48,11 @@ static struct seep_rec_series *series_of(const struct seep_view *view,
                                          uint32_t index, uint32_t tick)
 {
     struct seep_rec_site *site = &view->sites[index];
-    uint32_t number = atomic_load_explicit(&site->series, memory_order_relaxed);
     uint64_t live = seep_account_live_bytes(site);
     uint32_t used;
 
-    if (number != 0) {
-        return number <= view->series_capacity ? &view->series[number - 1]
-                                               : NULL;
+    if (atomic_load_explicit(&site->series, memory_order_relaxed) != 0) {
+        return series_at(view, index);
     }
     used =
         atomic_load_explicit(&view->header->series_count, memory_order_relaxed);
@@ -81,7 +86,7 @@ static void touch(struct seep_rec_site *site, uint32_t tick)
     if (tick > last) {
         atomic_store_explicit(&site->last_tick, tick, memory_order_relaxed);
     }
-    add(&site->event_count, 1);
+    seep_word_add(&site->event_count, 1);
 }
 
 void seep_account_allocated(const struct seep_view *view,
@@ -102,8 +107,8 @@ void seep_account_allocated(const struct seep_view *view,
                    view->series_capacity) {
         seep_view_count(view, SEEP_COUNT_SERIES_FULL, 1);
     }
-    add(&site->allocated_bytes, weight.bytes);
-    add(&site->allocated_count_q16, weight.count_q16);
+    seep_word_add(&site->allocated_bytes, weight.bytes);
+    seep_word_add(&site->allocated_count_q16, weight.count_q16);
     if (live + weight.bytes > seep_word_load(&site->peak_bytes)) {
         seep_word_store(&site->peak_bytes, live + weight.bytes);
     }
@@ -113,7 +118,7 @@ void seep_account_allocated(const struct seep_view *view,
     touch(site, block->birth_tick);
 }
 
-void seep_account_freed(const struct seep_view *view, uint32_t site,
+bool seep_account_freed(const struct seep_view *view, uint32_t site,
                         uint32_t tick, uint32_t birth_tick,
                         struct seep_weight weight)
 {
@@ -124,23 +129,26 @@ void seep_account_freed(const struct seep_view *view, uint32_t site,
         seep_series_freed(series, tick, birth_tick,
                           seep_account_live_bytes(entry), weight);
     }
-    add(&entry->freed_bytes, weight.bytes);
-    add(&entry->freed_count_q16, weight.count_q16);
+    seep_word_add(&entry->freed_bytes, weight.bytes);
+    seep_word_add(&entry->freed_count_q16, weight.count_q16);
     touch(entry, tick);
+    return series != NULL;
 }
 
-void seep_account_restored(const struct seep_view *view, uint32_t site,
-                           uint32_t tick, uint32_t birth_tick,
-                           struct seep_weight weight)
+void seep_account_restored(const struct seep_view *view, uint32_t tick,
+                           const struct seep_block *block)
 {
-    struct seep_rec_site *entry = &view->sites[site];
-    struct seep_rec_series *series = series_of(view, site, tick);
+    struct seep_rec_site *entry = &view->sites[block->site];
+    struct seep_rec_series *series = series_at(view, block->site);
+    struct seep_weight weight = seep_account_weight(block);
 
-    if (series != NULL) {
-        seep_series_restored(series, tick, birth_tick, weight);
+    if (series != NULL && block->in_series) {
+        seep_series_restored(series, tick, block->birth_tick, weight);
+    } else if (series != NULL) {
+        seep_series_found(series, weight); /* it began in between */
     }
-    add(&entry->freed_bytes, 0 - weight.bytes);
-    add(&entry->freed_count_q16, 0 - weight.count_q16);
+    seep_word_add(&entry->freed_bytes, 0 - weight.bytes);
+    seep_word_add(&entry->freed_count_q16, 0 - weight.count_q16);
 }
 
 void seep_account_reweighed(const struct seep_view *view, uint32_t site,
@@ -153,6 +161,7 @@ void seep_account_reweighed(const struct seep_view *view, uint32_t site,
     if (series != NULL) {
         seep_series_reweighed(series, birth_tick, before, after);
     }
-    add(&entry->allocated_bytes, after.bytes - before.bytes);
-    add(&entry->allocated_count_q16, after.count_q16 - before.count_q16);
+    seep_word_add(&entry->allocated_bytes, after.bytes - before.bytes);
+    seep_word_add(&entry->allocated_count_q16,
+                  after.count_q16 - before.count_q16);
 }

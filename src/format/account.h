@@ -24,15 +24,18 @@ struct seep_weight seep_account_weight(const struct seep_block *block);
 void seep_account_allocated(const struct seep_view *view,
                             const struct seep_block *block);
 
-/** @weight of those born at @birth_tick at @site was freed at @tick. */
-void seep_account_freed(const struct seep_view *view, uint32_t site,
+/**
+ * @weight of those born at @birth_tick at @site was freed at @tick.
+ *
+ * @return false if the site has no series that saw it
+ */
+bool seep_account_freed(const struct seep_view *view, uint32_t site,
                         uint32_t tick, uint32_t birth_tick,
                         struct seep_weight weight);
 
-/** That free is taken back. */
-void seep_account_restored(const struct seep_view *view, uint32_t site,
-                           uint32_t tick, uint32_t birth_tick,
-                           struct seep_weight weight);
+/** The free of @block at @tick is taken back; see its .in_series. */
+void seep_account_restored(const struct seep_view *view, uint32_t tick,
+                           const struct seep_block *block);
 
 /** Thinning: a block born at @birth_tick weighs @after instead of @before. */
 void seep_account_reweighed(const struct seep_view *view, uint32_t site,

@@ -23,23 +23,27 @@ bool seep_fold_insert(struct seep_fold *fold, const struct seep_live *live,
 }
 
 bool seep_fold_close(struct seep_fold *fold, const struct seep_live *live,
-                     uint32_t index, uint32_t tick)
+                     uint32_t index, uint32_t tick,
+                     struct seep_block *ret_block)
 {
     struct seep_block block = seep_live_get(live, index);
     struct seep_weight weight = seep_account_weight(&block);
 
     if (block.site >= fold->view->site_capacity) {
         seep_live_remove(live, index); /* a damaged copy */
+        *ret_block = block;
         return true;
     }
     if (!seep_fold_lock_site(fold, block.site)) {
         return false;
     }
-    seep_account_freed(fold->view, block.site, tick, block.birth_tick, weight);
+    block.in_series = seep_account_freed(fold->view, block.site, tick,
+                                         block.birth_tick, weight);
     seep_live_remove(live, index);
     seep_fold_unlock_site(fold, block.site);
     seep_fold_flow(live->shard, tick, 0, weight.bytes);
     seep_fold_forget(fold, block.address);
+    *ret_block = block;
     return true;
 }
 
@@ -53,6 +57,7 @@ bool seep_fold_alloc(struct seep_fold *fold, const struct seep_live *live,
         .birth_tick = event->tick,
         .sample_log2 = event->sample_log2,
     };
+    struct seep_block closed;
     uint32_t stale = seep_live_find(live, event->address);
     unsigned level = seep_fold_level(fold->view);
 
@@ -61,7 +66,7 @@ bool seep_fold_alloc(struct seep_fold *fold, const struct seep_live *live,
     }
     if (stale != SEEP_LIVE_NONE) {
         /* Its free was lost, else nobody could have got the address. */
-        if (!seep_fold_close(fold, live, stale, event->tick)) {
+        if (!seep_fold_close(fold, live, stale, event->tick, &closed)) {
             return false;
         }
         seep_view_count(fold->view, SEEP_COUNT_LOST_FREES_CLOSED, 1);
@@ -101,7 +106,8 @@ void seep_fold_stash(const struct seep_live *live, uint64_t address,
     atomic_store_explicit(&stashed->live.size_level,
                           (block->size & SEEP_SIZE_MASK) |
                               (uint64_t)block->sample_log2 << SEEP_SIZE_BITS |
-                              (block->fragment ? SEEP_LIVE_FRAGMENT : 0),
+                              (block->fragment ? SEEP_LIVE_FRAGMENT : 0) |
+                              (block->in_series ? SEEP_STASHED_IN_SERIES : 0),
                           memory_order_relaxed);
     atomic_store_explicit(&stashed->live.site, block->site,
                           memory_order_relaxed);
@@ -123,8 +129,7 @@ bool seep_fold_free(struct seep_fold *fold, const struct seep_live *live,
         seep_fold_unstash(live, event->address);
         return true;
     }
-    block = seep_live_get(live, index);
-    if (!seep_fold_close(fold, live, index, event->tick)) {
+    if (!seep_fold_close(fold, live, index, event->tick, &block)) {
         return false;
     }
     if (event->kind == SEEP_EVENT_REALLOC_OUT) {
@@ -149,17 +154,17 @@ static bool put_back(struct seep_fold *fold, const struct seep_live *live,
                                            memory_order_relaxed),
         .sample_log2 = (unsigned)(size_level >> SEEP_SIZE_BITS) & 63,
         .fragment = (size_level & SEEP_LIVE_FRAGMENT) != 0,
+        .in_series = (size_level & SEEP_STASHED_IN_SERIES) != 0,
     };
-    struct seep_weight weight = seep_account_weight(&block);
 
     if (block.site < fold->view->site_capacity) {
         if (!seep_fold_lock_site(fold, block.site)) {
             return false;
         }
         if (seep_live_insert(live, &block)) {
-            seep_account_restored(fold->view, block.site, tick,
-                                  block.birth_tick, weight);
-            seep_fold_flow(live->shard, tick, 0, 0 - weight.bytes);
+            seep_account_restored(fold->view, tick, &block);
+            seep_fold_flow(live->shard, tick, 0,
+                           0 - seep_account_weight(&block).bytes);
         } else {
             seep_view_count(fold->view, SEEP_COUNT_RESTORE_LOST, 1);
         }

@@ -37,9 +37,14 @@ bool seep_fold_free(struct seep_fold *fold, const struct seep_live *live,
                     const struct seep_fold_event *event);
 bool seep_fold_restore(struct seep_fold *fold, const struct seep_live *live,
                        const struct seep_fold_event *event);
-/** Take the entry at @index out and account it as freed at @tick. */
+/**
+ * Take the entry at @index out and account it as freed at @tick.
+ *
+ * @param ret_block  what was taken out, for seep_fold_stash()
+ */
 bool seep_fold_close(struct seep_fold *fold, const struct seep_live *live,
-                     uint32_t index, uint32_t tick);
+                     uint32_t index, uint32_t tick,
+                     struct seep_block *ret_block);
 /** Forget what earlier events took out at @address: those succeeded. */
 void seep_fold_unstash(const struct seep_live *live, uint64_t address);
 void seep_fold_stash(const struct seep_live *live, uint64_t address,

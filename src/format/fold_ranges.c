@@ -29,7 +29,8 @@ static struct span overlap(const struct seep_block *block, struct span cut)
 
 /* The entry at @index loses @gone, a proper part of it. */
 static bool cut_piece(struct seep_fold *fold, const struct seep_live *live,
-                      uint32_t index, struct span gone, uint32_t tick)
+                      uint32_t index, struct span gone, uint32_t tick,
+                      bool *ret_in_series)
 {
     struct seep_block block = seep_live_get(live, index);
     uint64_t end = block.address + block.size;
@@ -40,7 +41,8 @@ static bool cut_piece(struct seep_fold *fold, const struct seep_live *live,
     if (!seep_fold_lock_site(fold, block.site)) {
         return false;
     }
-    seep_account_freed(fold->view, block.site, tick, block.birth_tick, weight);
+    *ret_in_series = seep_account_freed(fold->view, block.site, tick,
+                                        block.birth_tick, weight);
     head.size = gone.start - block.address;
     tail.address = gone.end;
     tail.size = end - gone.end;
@@ -66,22 +68,24 @@ static bool take_out(struct seep_fold *fold, const struct seep_live *live,
     struct seep_block block = seep_live_get(live, index);
     struct span gone = overlap(&block, cut);
     struct seep_block piece = block;
+    bool in_series;
 
     if (block.site >= fold->view->site_capacity) {
         seep_live_remove(live, index); /* a damaged copy */
         return true;
     }
-    piece.address = gone.start;
-    piece.size = gone.end - gone.start;
-    if (piece.size == block.size) {
-        if (!seep_fold_close(fold, live, index, event->tick)) {
+    if (gone.end - gone.start == block.size) {
+        if (!seep_fold_close(fold, live, index, event->tick, &piece)) {
             return false;
         }
     } else {
-        if (!cut_piece(fold, live, index, gone, event->tick)) {
+        if (!cut_piece(fold, live, index, gone, event->tick, &in_series)) {
             return false;
         }
+        piece.address = gone.start;
+        piece.size = gone.end - gone.start;
         piece.fragment = true;
+        piece.in_series = in_series;
     }
     if (event->kind == SEEP_EVENT_REMAP_OUT) {
         seep_fold_stash(live, event->address, &piece);
@@ -125,6 +129,7 @@ bool seep_fold_map(struct seep_fold *fold, const struct seep_live *live,
                    const struct seep_fold_event *event)
 {
     uint32_t stale = seep_live_find(live, event->address);
+    struct seep_block closed;
     struct seep_block block = {
         .address = event->address,
         .size = event->size,
@@ -138,7 +143,7 @@ bool seep_fold_map(struct seep_fold *fold, const struct seep_live *live,
     /* Unmapped unseen, by a raw system call say. (What MAP_FIXED replaces is
      * told by an event of its own.) */
     if (stale != SEEP_LIVE_NONE) {
-        if (!seep_fold_close(fold, live, stale, event->tick)) {
+        if (!seep_fold_close(fold, live, stale, event->tick, &closed)) {
             return false;
         }
         seep_view_count(fold->view, SEEP_COUNT_LOST_FREES_CLOSED, 1);

@@ -49,6 +49,7 @@ static uint32_t power_of_two_below(uint64_t value)
 static struct counts counts_for(uint64_t units, bool exact)
 {
     struct counts c;
+    uint64_t live_slots;
 
     c.strings = clamp(units * 512, 64 << 10, 1 << 20);
     c.modules = clamp(units * 4, 512, 4096);
@@ -58,8 +59,11 @@ static struct counts counts_for(uint64_t units, bool exact)
     c.frames = c.sites * 64;
     c.ring_slots = power_of_two_below(
         clamp(units * (exact ? 4 : 1), 32, exact ? 4096 : 1024));
+    /* In the smallest exact recordings the series come first: a table that is
+     * full is thinned, a site without a series cannot be judged. */
+    live_slots = units * (units < 64 ? 8 : 16);
     c.live_slots =
-        power_of_two_below(clamp(units * (exact ? 16 : 4), 64, 1 << 24));
+        power_of_two_below(clamp(exact ? live_slots : units * 4, 64, 1 << 24));
     c.range_slots = power_of_two_below(clamp(units * 32, 1024, 8192));
     return c;
 }

@@ -34,6 +34,7 @@ struct seep_block {
     uint32_t birth_tick;
     unsigned sample_log2;
     bool fragment;
+    bool in_series; /* of one taken out: the site's series saw it go */
 };
 
 /** The table of @shard; an empty one if the shard's fields are damaged. */

@@ -7,11 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static void add(_Atomic uint64_t *word, uint64_t amount)
-{
-    seep_word_store(word, seep_word_load(word) + amount);
-}
-
 static uint32_t load32(const _Atomic uint32_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
@@ -61,6 +56,12 @@ void seep_series_start(struct seep_rec_series *series, uint32_t site,
     seep_word_store(&series->buckets[last].low_bytes, live_bytes);
 }
 
+static void store_sum(_Atomic uint64_t *into, const _Atomic uint64_t *left,
+                      const _Atomic uint64_t *right)
+{
+    seep_word_store(into, seep_word_load(left) + seep_word_load(right));
+}
+
 static void merge(struct seep_rec_bucket *into,
                   const struct seep_rec_bucket *left,
                   const struct seep_rec_bucket *right, bool right_touched)
@@ -70,21 +71,18 @@ static void merge(struct seep_rec_bucket *into,
 
     seep_word_store(&into->low_bytes,
                     right_touched && right_low < low ? right_low : low);
-    seep_word_store(&into->allocated_bytes,
-                    seep_word_load(&left->allocated_bytes) +
-                        seep_word_load(&right->allocated_bytes));
-    seep_word_store(&into->freed_bytes,
-                    seep_word_load(&left->freed_bytes) +
-                        seep_word_load(&right->freed_bytes));
-    seep_word_store(&into->born_count_q16,
-                    seep_word_load(&left->born_count_q16) +
-                        seep_word_load(&right->born_count_q16));
-    seep_word_store(&into->born_freed_bytes,
-                    seep_word_load(&left->born_freed_bytes) +
-                        seep_word_load(&right->born_freed_bytes));
-    seep_word_store(&into->born_freed_count_q16,
-                    seep_word_load(&left->born_freed_count_q16) +
-                        seep_word_load(&right->born_freed_count_q16));
+    store_sum(&into->allocated_bytes, &left->allocated_bytes,
+              &right->allocated_bytes);
+    store_sum(&into->freed_bytes, &left->freed_bytes, &right->freed_bytes);
+    store_sum(&into->born_count_q16, &left->born_count_q16,
+              &right->born_count_q16);
+    store_sum(&into->born_freed_bytes, &left->born_freed_bytes,
+              &right->born_freed_bytes);
+    store_sum(&into->born_freed_count_q16, &left->born_freed_count_q16,
+              &right->born_freed_count_q16);
+    store_sum(&into->died_bytes, &left->died_bytes, &right->died_bytes);
+    store_sum(&into->died_count_q16, &left->died_count_q16,
+              &right->died_count_q16);
 }
 
 static void clear(struct seep_rec_bucket *bucket)
@@ -95,6 +93,8 @@ static void clear(struct seep_rec_bucket *bucket)
     seep_word_store(&bucket->born_count_q16, 0);
     seep_word_store(&bucket->born_freed_bytes, 0);
     seep_word_store(&bucket->born_freed_count_q16, 0);
+    seep_word_store(&bucket->died_bytes, 0);
+    seep_word_store(&bucket->died_count_q16, 0);
 }
 
 static void widen_once(struct seep_rec_series *series)
@@ -152,6 +152,21 @@ static struct seep_rec_bucket *cohort_of(struct seep_rec_series *series,
     return &series->buckets[index];
 }
 
+/*
+ * The bucket of ages of a block that died at @tick. Every block has a birth,
+ * also one from before the series began. Events of other shards may be folded
+ * late, so that one dies before it was born: it was young.
+ */
+static struct seep_rec_bucket *ages_of(struct seep_rec_series *series,
+                                       uint32_t tick, uint32_t birth_tick)
+{
+    uint32_t age = tick > birth_tick ? tick - birth_tick : 0;
+    uint32_t index = age >> width_of(series);
+
+    return &series->buckets[index < SEEP_BUCKET_COUNT ? index
+                                                      : SEEP_BUCKET_COUNT - 1];
+}
+
 static void lower(struct seep_rec_bucket *bucket, uint64_t live_bytes)
 {
     if (live_bytes < seep_word_load(&bucket->low_bytes)) {
@@ -168,14 +183,31 @@ void seep_series_allocated(struct seep_rec_series *series, uint32_t tick,
      * began the series. */
     if (tick < load32(&series->first_tick)) {
         if (seep_word_load(&series->base_bytes) != 0) {
-            add(&series->base_bytes, weight.bytes);
+            seep_word_add(&series->base_bytes, weight.bytes);
             return;
         }
         store32(&series->first_tick, tick);
     }
     bucket = bucket_at(series, tick, live_bytes);
-    add(&bucket->allocated_bytes, weight.bytes);
-    add(&bucket->born_count_q16, weight.count_q16);
+    seep_word_add(&bucket->allocated_bytes, weight.bytes);
+    seep_word_add(&bucket->born_count_q16, weight.count_q16);
+}
+
+/* What a free adds, or takes back with @weight negative. */
+static void account_death(struct seep_rec_series *series,
+                          struct seep_rec_bucket *bucket, uint32_t tick,
+                          uint32_t birth_tick, struct seep_weight weight)
+{
+    struct seep_rec_bucket *cohort = cohort_of(series, birth_tick);
+    struct seep_rec_bucket *ages = ages_of(series, tick, birth_tick);
+
+    seep_word_add(&bucket->freed_bytes, weight.bytes);
+    seep_word_add(&ages->died_bytes, weight.bytes);
+    seep_word_add(&ages->died_count_q16, weight.count_q16);
+    if (cohort != NULL) {
+        seep_word_add(&cohort->born_freed_bytes, weight.bytes);
+        seep_word_add(&cohort->born_freed_count_q16, weight.count_q16);
+    }
 }
 
 void seep_series_freed(struct seep_rec_series *series, uint32_t tick,
@@ -183,31 +215,29 @@ void seep_series_freed(struct seep_rec_series *series, uint32_t tick,
                        struct seep_weight weight)
 {
     struct seep_rec_bucket *bucket = bucket_at(series, tick, live_bytes);
-    struct seep_rec_bucket *cohort = cohort_of(series, birth_tick);
 
-    add(&bucket->freed_bytes, weight.bytes);
+    account_death(series, bucket, tick, birth_tick, weight);
     lower(bucket, live_bytes - weight.bytes);
     /* Events of other shards may be folded late, behind the last bucket. */
     lower(&series->buckets[last_of(series)], live_bytes - weight.bytes);
-    if (cohort != NULL) {
-        add(&cohort->born_freed_bytes, weight.bytes);
-        add(&cohort->born_freed_count_q16, weight.count_q16);
-    }
 }
 
 void seep_series_restored(struct seep_rec_series *series, uint32_t tick,
                           uint32_t birth_tick, struct seep_weight weight)
 {
-    struct seep_rec_bucket *bucket = cohort_of(series, tick);
-    struct seep_rec_bucket *cohort = cohort_of(series, birth_tick);
+    uint32_t index = tick >> width_of(series);
 
-    if (bucket != NULL) {
-        add(&bucket->freed_bytes, 0 - weight.bytes);
+    if (index < SEEP_BUCKET_COUNT) {
+        account_death(
+            series, &series->buckets[index], tick, birth_tick,
+            (struct seep_weight){0 - weight.bytes, 0 - weight.count_q16});
     }
-    if (cohort != NULL) {
-        add(&cohort->born_freed_bytes, 0 - weight.bytes);
-        add(&cohort->born_freed_count_q16, 0 - weight.count_q16);
-    }
+}
+
+void seep_series_found(struct seep_rec_series *series,
+                       struct seep_weight weight)
+{
+    seep_word_add(&series->base_bytes, weight.bytes);
 }
 
 void seep_series_reweighed(struct seep_rec_series *series, uint32_t birth_tick,
@@ -216,9 +246,9 @@ void seep_series_reweighed(struct seep_rec_series *series, uint32_t birth_tick,
     struct seep_rec_bucket *cohort = cohort_of(series, birth_tick);
 
     if (cohort == NULL) {
-        add(&series->base_bytes, after.bytes - before.bytes);
+        seep_word_add(&series->base_bytes, after.bytes - before.bytes);
         return;
     }
-    add(&cohort->allocated_bytes, after.bytes - before.bytes);
-    add(&cohort->born_count_q16, after.count_q16 - before.count_q16);
+    seep_word_add(&cohort->allocated_bytes, after.bytes - before.bytes);
+    seep_word_add(&cohort->born_count_q16, after.count_q16 - before.count_q16);
 }

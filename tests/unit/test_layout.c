@@ -47,6 +47,27 @@ static void every_size_gives_a_valid_recording_that_fits(void **state)
     }
 }
 
+/* A site without a series has no verdict: those that hold something, which
+ * are few, must all find one. */
+static void every_size_has_a_series_for_a_tenth_of_its_sites(void **state)
+{
+    (void)state;
+    for (uint64_t size = SEEP_LAYOUT_LEAST_BYTES; size <= (UINT64_C(1) << 29);
+         size += size / 8) {
+        for (int exact = 0; exact < 2; exact++) {
+            struct seep_rec_header header = {.inert = 0};
+            uint32_t series;
+            uint32_t sites;
+
+            assert_int_equal(seep_layout_make(size, exact, 0, &header), 0);
+            series = header.sections[SEEP_SECTION_SERIES].entry_count;
+            sites = header.sections[SEEP_SECTION_SITES].entry_count;
+            assert_true(series >= 64);
+            assert_true(series * 11 >= sites);
+        }
+    }
+}
+
 static void sizes_outside_the_limits_are_refused(void **state)
 {
     struct seep_rec_header header;
@@ -143,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_gives_a_valid_recording_that_fits),
+        cmocka_unit_test(every_size_has_a_series_for_a_tenth_of_its_sites),
         cmocka_unit_test(sizes_outside_the_limits_are_refused),
         cmocka_unit_test(an_inert_recording_is_small_and_valid),
         cmocka_unit_test(each_kind_of_damage_has_its_own_answer),
