@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The memory cgroup of a process, in either version; see look_cgroup.h. */
+#include "reader/look_cgroup.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Version 1 writes "none" as the largest multiple of a page. */
+#define NO_LIMIT_BYTES ((uint64_t)1 << 60)
+
+struct version {
+    const char *mount; /* below the root */
+    const char *usage;
+    const char *limit;
+};
+
+static const struct version unified = {"", "memory.current", "memory.max"};
+static const struct version hybrid = {"/unified", "memory.current",
+                                      "memory.max"};
+static const struct version first = {"/memory", "memory.usage_in_bytes",
+                                     "memory.limit_in_bytes"};
+
+/* @return false if there is no such file, or no number in it ("max") */
+static bool read_number(const char *folder, const char *name,
+                        uint64_t *ret_number)
+{
+    char path[PATH_MAX];
+    char text[32] = "";
+    char *end;
+    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = length < (int)sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    unsigned long long number = strtoull(text, &end, 10);
+    if (got <= 0 || end == text || text[0] == '-') {
+        return false;
+    }
+    *ret_number = number;
+    return true;
+}
+
+/* The path of the line whose controllers are @controllers: "4:memory:/a/b". */
+static bool find_path(const char *membership, const char *controllers,
+                      char path[PATH_MAX])
+{
+    for (const char *line = membership; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        const char *name = memchr(line, ':', length);
+        const char *end =
+            name == NULL
+                ? NULL
+                : memchr(name + 1, ':', (size_t)(line + length - name - 1));
+
+        if (end != NULL && (size_t)(end - name - 1) == strlen(controllers) &&
+            strncmp(name + 1, controllers, strlen(controllers)) == 0 &&
+            line + length - end - 1 < PATH_MAX) {
+            snprintf(path, PATH_MAX, "%.*s", (int)(line + length - end - 1),
+                     end + 1);
+            return true;
+        }
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
+
+struct finding {
+    uint64_t bytes;
+    uint64_t limit_bytes;
+};
+
+static void look_at(const struct version *version, const char *folder,
+                    struct finding *finding)
+{
+    uint64_t bytes;
+    uint64_t limit;
+
+    if (!read_number(folder, version->usage, &bytes)) {
+        return;
+    }
+    if (finding->bytes == 0) {
+        finding->bytes = bytes; /* its own, should nothing be limited */
+    }
+    if (!read_number(folder, version->limit, &limit) || limit == 0 ||
+        limit >= NO_LIMIT_BYTES) {
+        return;
+    }
+    if (finding->limit_bytes == 0 ||
+        (limit > bytes ? limit - bytes : 0) <
+            (finding->limit_bytes > finding->bytes
+                 ? finding->limit_bytes - finding->bytes
+                 : 0)) {
+        *finding = (struct finding){bytes, limit};
+    }
+}
+
+/* From the group itself up to the mount. In a container the path may be the
+ * host's, of which nothing is mounted but what lies at the root. */
+static bool climb(const struct version *version, const char *root,
+                  const char *path, struct finding *finding)
+{
+    char folder[2 * PATH_MAX];
+    size_t bottom =
+        (size_t)snprintf(folder, sizeof(folder), "%s%s", root, version->mount);
+
+    if (bottom >= PATH_MAX || strstr(path, "/..") != NULL) {
+        return false; /* outside of the namespace that we see */
+    }
+    snprintf(folder + bottom, sizeof(folder) - bottom, "%s",
+             strcmp(path, "/") == 0 ? "" : path);
+    for (;;) {
+        look_at(version, folder, finding);
+        char *slash = strrchr(folder + bottom, '/');
+        if (slash == NULL) {
+            return finding->bytes != 0;
+        }
+        *slash = '\0';
+    }
+}
+
+void seep_look_cgroup(const char *membership, const char *root,
+                      uint64_t *ret_bytes, uint64_t *ret_limit_bytes)
+{
+    struct finding finding = {0};
+    char path[PATH_MAX];
+    bool found = false;
+
+    if (find_path(membership, "memory", path)) {
+        found = climb(&first, root, path, &finding);
+    }
+    if (!found && find_path(membership, "", path) &&
+        !climb(&unified, root, path, &finding)) {
+        climb(&hybrid, root, path, &finding);
+    }
+    *ret_bytes = finding.bytes;
+    *ret_limit_bytes = finding.limit_bytes;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The memory cgroup that a process is in: what it uses and may use.
+ *
+ * Of the groups around it the one counts that is nearest to its limit: the
+ * limit that kills a worker is often its pod's, not its own.
+ */
+#ifndef SEEP_READER_LOOK_CGROUP_H
+#define SEEP_READER_LOOK_CGROUP_H
+
+#include <stdint.h>
+
+/**
+ * @param membership  the text of /proc/PID/cgroup
+ * @param root        where cgroups are mounted: /sys/fs/cgroup
+ * @param ret_*       0: unknown or, of the limit, none
+ */
+void seep_look_cgroup(const char *membership, const char *root,
+                      uint64_t *ret_bytes, uint64_t *ret_limit_bytes);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The text of /proc/PID/smaps. Invariant: a mapping is kept when the line that
+ * opens the next one was read, so one that was cut short has what was read.
+ */
+#include "reader/look_smaps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB 1024U
+
+void seep_smaps_init(struct seep_smaps *smaps)
+{
+    memset(smaps, 0, offsetof(struct seep_smaps, name));
+    smaps->carried_length = 0;
+}
+
+void seep_smaps_fini(struct seep_smaps *smaps)
+{
+    for (size_t i = 0; i < smaps->count; i++) {
+        free(smaps->mappings[i].name);
+    }
+    free(smaps->mappings);
+    seep_smaps_init(smaps);
+}
+
+static int make_room(struct seep_smaps *smaps)
+{
+    size_t capacity = smaps->capacity * 2 + 64;
+    struct seep_look_mapping *mappings;
+
+    if (smaps->count < smaps->capacity) {
+        return 0;
+    }
+    mappings = realloc(smaps->mappings, capacity * sizeof(*mappings));
+    if (mappings == NULL) {
+        return -ENOMEM;
+    }
+    smaps->mappings = mappings;
+    smaps->capacity = capacity;
+    return 0;
+}
+
+static int close_mapping(struct seep_smaps *smaps)
+{
+    struct seep_look_mapping *open = &smaps->open;
+    int error;
+
+    if (!smaps->is_open) {
+        return 0;
+    }
+    smaps->is_open = false;
+    smaps->rss_bytes += open->rss_bytes;
+    smaps->anonymous_bytes += open->anonymous_bytes;
+    smaps->swap_bytes += open->swap_bytes;
+    if ((open->rss_bytes == 0 && open->swap_bytes == 0) ||
+        smaps->count == SEEP_SMAPS_LIMIT) {
+        return 0;
+    }
+    error = make_room(smaps);
+    if (error == 0) {
+        open->name = strdup(smaps->name);
+        error = open->name == NULL ? -ENOMEM : 0;
+    }
+    if (error == 0) {
+        smaps->mappings[smaps->count++] = *open;
+    }
+    return error;
+}
+
+static int digit_of(char byte)
+{
+    if (byte >= '0' && byte <= '9') {
+        return byte - '0';
+    }
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* @return past the digits, NULL if there are none */
+static const char *read_address(const char *at, const char *end,
+                                uint64_t *ret_address)
+{
+    const char *first = at;
+    uint64_t address = 0;
+
+    while (at < end && at - first < 16 && digit_of(*at) >= 0) {
+        address = address << 4 | (uint64_t)digit_of(*at);
+        at++;
+    }
+    *ret_address = address;
+    return at == first ? NULL : at;
+}
+
+/* After permissions, offset, device and inode. */
+static void take_name(struct seep_smaps *smaps, const char *at, const char *end)
+{
+    for (int field = 0; field < 4; field++) {
+        while (at < end && *at == ' ') {
+            at++;
+        }
+        while (at < end && *at != ' ') {
+            at++;
+        }
+    }
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    size_t length = (size_t)(end - at);
+    length = length < sizeof(smaps->name) ? length : sizeof(smaps->name) - 1;
+    memcpy(smaps->name, at, length);
+    smaps->name[length] = '\0';
+}
+
+/* "55d0-55e0 r--p 00000000 fe:00 247498    /usr/bin/head" */
+static bool open_mapping(struct seep_smaps *smaps, const char *line,
+                         const char *end, int *ret_error)
+{
+    uint64_t start;
+    uint64_t stop;
+    const char *at = read_address(line, end, &start);
+
+    if (at == NULL || at == end || *at != '-') {
+        return false;
+    }
+    at = read_address(at + 1, end, &stop);
+    if (at == NULL || at == end || *at != ' ' || stop <= start) {
+        return false;
+    }
+    *ret_error = close_mapping(smaps);
+    smaps->open = (struct seep_look_mapping){.start = start, .end = stop};
+    smaps->is_open = true;
+    take_name(smaps, at, end);
+    return true;
+}
+
+static bool take_value(const char *line, const char *end, const char *key,
+                       uint64_t *ret_bytes)
+{
+    size_t length = strlen(key);
+    uint64_t value = 0;
+
+    if ((size_t)(end - line) <= length || memcmp(line, key, length) != 0) {
+        return false;
+    }
+    for (line += length; line < end && *line == ' '; line++) {
+    }
+    for (; line < end && *line >= '0' && *line <= '9'; line++) {
+        if (value > UINT64_MAX / KIB / 16) {
+            return true; /* no process is so large */
+        }
+        value = value * 10 + (uint64_t)(*line - '0');
+    }
+    *ret_bytes = value * KIB;
+    return true;
+}
+
+static int take_line(struct seep_smaps *smaps, const char *line, size_t length)
+{
+    const char *end = line + length;
+    int error = 0;
+
+    if (length == 0 || open_mapping(smaps, line, end, &error) ||
+        !smaps->is_open) {
+        return error;
+    }
+    switch (line[0]) {
+    case 'R':
+        take_value(line, end, "Rss:", &smaps->open.rss_bytes);
+        break;
+    case 'A':
+        take_value(line, end, "Anonymous:", &smaps->open.anonymous_bytes);
+        break;
+    case 'S':
+        take_value(line, end, "Swap:", &smaps->open.swap_bytes);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* Keep what stands before the newline, as far as there is room. */
+static void carry(struct seep_smaps *smaps, const char *text, size_t length)
+{
+    size_t room = sizeof(smaps->carried) - 1 - smaps->carried_length;
+
+    length = length < room ? length : room;
+    memcpy(smaps->carried + smaps->carried_length, text, length);
+    smaps->carried_length += length;
+}
+
+int seep_smaps_feed(struct seep_smaps *smaps, const char *text, size_t length)
+{
+    int error = 0;
+
+    while (error == 0 && length > 0) {
+        const char *newline = memchr(text, '\n', length);
+        size_t line = newline == NULL ? length : (size_t)(newline - text);
+
+        if (newline == NULL) {
+            carry(smaps, text, line);
+            return 0;
+        }
+        if (smaps->carried_length > 0 || line >= sizeof(smaps->carried)) {
+            carry(smaps, text, line);
+            error = take_line(smaps, smaps->carried, smaps->carried_length);
+            smaps->carried_length = 0;
+        } else {
+            error = take_line(smaps, text, line);
+        }
+        text += line + 1;
+        length -= line + 1;
+    }
+    return error;
+}
+
+int seep_smaps_finish(struct seep_smaps *smaps)
+{
+    smaps->carried_length = 0; /* half a line says nothing */
+    return close_mapping(smaps);
+}

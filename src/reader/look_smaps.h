@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The text of /proc/PID/smaps, piece by piece as read() gives it.
+ *
+ * Only what has bytes, resident or in swap, is kept: a large process has
+ * thousands of mappings that never had any. Keys that are not known are
+ * skipped, missing ones count as 0: kernels differ.
+ *
+ * Errors: 0 or negative errno. Threads: one at a time.
+ */
+#ifndef SEEP_READER_LOOK_SMAPS_H
+#define SEEP_READER_LOOK_SMAPS_H
+
+#include <stdbool.h>
+
+#include "reader/look.h"
+
+/** More mappings than this go into the sums only. */
+#define SEEP_SMAPS_LIMIT ((size_t)1 << 20)
+/** Of a line, PATH_MAX and the fields before it; what is longer is cut. */
+#define SEEP_SMAPS_LINE_BYTES 4352U
+#define SEEP_SMAPS_NAME_BYTES 512U
+
+struct seep_smaps {
+    struct seep_look_mapping *mappings; /* by address */
+    size_t count;
+    size_t capacity;
+    uint64_t rss_bytes; /* of all mappings */
+    uint64_t anonymous_bytes;
+    uint64_t swap_bytes;
+    struct seep_look_mapping open; /* whose lines are being read */
+    bool is_open;
+    char name[SEEP_SMAPS_NAME_BYTES];
+    char carried[SEEP_SMAPS_LINE_BYTES]; /* a line that is not whole yet */
+    size_t carried_length;
+};
+
+void seep_smaps_init(struct seep_smaps *smaps);
+int seep_smaps_feed(struct seep_smaps *smaps, const char *text, size_t length);
+/** The text has ended. */
+int seep_smaps_finish(struct seep_smaps *smaps);
+void seep_smaps_fini(struct seep_smaps *smaps);
+
+/**
+ * Make at most @limit of @count mappings. Small anonymous neighbours, and
+ * neighbours of one file, are joined into one; then the largest stay.
+ *
+ * @return how many stay, in front and by address; the rest is freed
+ */
+size_t seep_smaps_select(struct seep_look_mapping *mappings, size_t count,
+                         size_t limit);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One look at a process. Invariant: only files of /proc and of its cgroup are
+ * read; the process is neither stopped nor written to.
+ *
+ * The kernel gives smaps a page at a time and holds the lock of the address
+ * space for one such read, or for one mapping if that is larger.
+ */
+#include "reader/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "reader/look_cgroup.h"
+#include "reader/look_smaps.h"
+
+#define READ_BYTES 32768
+#define TEXT_BYTES 8192
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+/* @return its length, or negative errno */
+static ssize_t read_text(pid_t pid, const char *name, char *text, size_t bytes)
+{
+    char path[64];
+    ssize_t got;
+    int error;
+
+    if (pid == 0) {
+        snprintf(path, sizeof(path), "/proc/%s", name);
+    } else {
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? -ESRCH : -errno;
+    }
+    got = read(fd, text, bytes - 1);
+    error = -errno;
+    close(fd);
+    text[got < 0 ? 0 : got] = '\0';
+    return got < 0 ? error : got;
+}
+
+/* "VmSwap:     12 kB" */
+static uint64_t find_bytes(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+
+    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10) * 1024;
+}
+
+static int feed_all(int fd, struct seep_smaps *smaps)
+{
+    char text[READ_BYTES];
+
+    for (;;) {
+        ssize_t got = read(fd, text, sizeof(text));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -errno;
+        }
+        if (got == 0) {
+            return seep_smaps_finish(smaps);
+        }
+        int error = seep_smaps_feed(smaps, text, (size_t)got);
+        if (error < 0) {
+            return error;
+        }
+    }
+}
+
+static int read_smaps(pid_t pid, struct seep_smaps *smaps)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? -ESRCH : -errno;
+    }
+    int error = feed_all(fd, smaps);
+    close(fd);
+    return error;
+}
+
+/* Who may not see the mappings is told the sums all the same. */
+static int take_sums(pid_t pid, struct seep_look *look)
+{
+    char text[TEXT_BYTES];
+    unsigned long long resident = 0;
+    unsigned long long shared = 0;
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    ssize_t got = read_text(pid, "statm", text, sizeof(text));
+
+    if (got <= 0 || sscanf(text, "%*u %llu %llu", &resident, &shared) != 2) {
+        return got < 0 ? (int)got : -ESRCH;
+    }
+    look->rss_bytes = resident * page_bytes;
+    look->shared_bytes = (shared < resident ? shared : resident) * page_bytes;
+    look->anonymous_bytes = look->rss_bytes - look->shared_bytes;
+    look->other_rss_bytes = look->rss_bytes;
+    if (read_text(pid, "status", text, sizeof(text)) > 0) {
+        look->swap_bytes = find_bytes(text, "\nVmSwap:");
+    }
+    return 0;
+}
+
+static int take_mappings(pid_t pid, struct seep_look *look)
+{
+    struct seep_smaps smaps;
+    uint64_t listed_bytes = 0;
+
+    seep_smaps_init(&smaps);
+    int error = read_smaps(pid, &smaps);
+    if (error == 0) {
+        look->rss_bytes = smaps.rss_bytes;
+        look->anonymous_bytes = smaps.anonymous_bytes;
+        look->shared_bytes = smaps.rss_bytes > smaps.anonymous_bytes
+                                 ? smaps.rss_bytes - smaps.anonymous_bytes
+                                 : 0;
+        look->swap_bytes = smaps.swap_bytes;
+        smaps.count =
+            seep_smaps_select(smaps.mappings, smaps.count, SEEP_LOOK_MAPPINGS);
+        for (size_t i = 0; i < smaps.count; i++) {
+            listed_bytes += smaps.mappings[i].rss_bytes;
+        }
+        look->other_rss_bytes = look->rss_bytes - listed_bytes;
+        look->mappings = smaps.mappings;
+        look->mapping_count = smaps.count;
+        smaps.mappings = NULL;
+        smaps.count = 0;
+    }
+    seep_smaps_fini(&smaps);
+    return error;
+}
+
+static double seconds_since(uint64_t start_ns)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t now_ns =
+        (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    return now_ns > start_ns ? (double)(now_ns - start_ns) * 1e-9 : 0;
+}
+
+int seep_look_take(pid_t pid, uint64_t start_monotonic_ns,
+                   struct seep_look *ret_look)
+{
+    struct seep_look look = {.t_s = seconds_since(start_monotonic_ns)};
+    char text[TEXT_BYTES];
+    int error = take_mappings(pid, &look);
+
+    if (error == -EACCES || error == -EPERM) {
+        error = take_sums(pid, &look);
+    }
+    if (error == 0 && look.rss_bytes == 0) {
+        error = -ESRCH; /* it has ended and was not waited for */
+    }
+    if (error < 0) {
+        seep_look_fini(&look);
+        return error;
+    }
+    if (read_text(pid, "cgroup", text, sizeof(text)) > 0) {
+        seep_look_cgroup(text, CGROUP_ROOT, &look.cgroup_bytes,
+                         &look.cgroup_limit_bytes);
+    }
+    if (read_text(0, "meminfo", text, sizeof(text)) > 0) {
+        look.available_bytes = find_bytes(text, "\nMemAvailable:");
+    }
+    *ret_look = look;
+    return 0;
+}
