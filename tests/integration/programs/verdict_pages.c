@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Kinds of services whose memory grows while their live blocks do not: the
+ * allocator keeps it, in one piece or in many, or no allocator knows of it.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "verdict.h"
+
+#define WORKERS 4
+#define BURST_COUNT 1400 /* blocks of the largest one */
+#define BURST_BYTES ((size_t)16 << 10)
+#define BURSTS 80
+/* Above what a burst may leave free below it, so it comes to lie on top. */
+#define PIN_BYTES ((size_t)40 << 10)
+#define ROUND_BLOCKS 80
+#define ROUND_TICKS 40
+#define SHORT_BYTES 4096
+#define SHORT_STEP 16 /* so that no hole of an earlier round fits */
+#define LONG_BYTES 24
+#define MAPPING_BYTES ((size_t)256 << 10)
+#define MAPPING_TICKS 20
+
+static pthread_t workers[WORKERS];
+static atomic_uint burst; /* which one is to be done by every worker */
+
+SITE_FUNCTION static void *pin_top(void)
+{
+    return verdict_touch(malloc(PIN_BYTES), PIN_BYTES);
+}
+
+SITE_FUNCTION static void do_burst(void **blocks, size_t count, void **pin)
+{
+    void *old = *pin;
+
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = verdict_touch(malloc(BURST_BYTES), BURST_BYTES);
+    }
+    *pin = pin_top();
+    free(old);
+    for (size_t i = 0; i < count; i++) {
+        free(blocks[i]);
+    }
+}
+
+/* Each burst is larger than those before: a new peak. */
+static void *work(void *argument)
+{
+    static void *blocks[WORKERS][BURST_COUNT];
+    void **mine = blocks[(size_t)argument];
+    void *pin = NULL;
+
+    for (unsigned done = 0; done < BURSTS;) {
+        if (atomic_load_explicit(&burst, memory_order_relaxed) > done) {
+            done++;
+            do_burst(mine, BURST_COUNT * done / BURSTS, &pin);
+        } else {
+            usleep(20000);
+        }
+    }
+    return NULL;
+}
+
+static void begin_bursts(struct verdict_run *run)
+{
+    (void)run;
+    for (size_t i = 0; i < WORKERS; i++) {
+        if (pthread_create(&workers[i], NULL, work, (void *)i) != 0) {
+            abort();
+        }
+    }
+}
+
+static void next_burst(struct verdict_run *run)
+{
+    unsigned due = (run->tick + 1) * BURSTS / run->tick_count;
+
+    atomic_store_explicit(&burst, due, memory_order_relaxed);
+}
+
+static void end_bursts(struct verdict_run *run)
+{
+    (void)run;
+    for (size_t i = 0; i < WORKERS; i++) {
+        pthread_join(workers[i], NULL);
+    }
+}
+
+SITE_FUNCTION static void *read_reply(size_t bytes)
+{
+    return verdict_touch(malloc(bytes), bytes);
+}
+
+/* Its first bytes stay where they are, and so does the hole behind them. */
+SITE_FUNCTION static void keep_digest(void *reply)
+{
+    if (realloc(reply, LONG_BYTES) == NULL) {
+        abort();
+    }
+}
+
+static void interleave(struct verdict_run *run)
+{
+    static void *replies[ROUND_BLOCKS];
+    unsigned round = run->tick / ROUND_TICKS;
+    size_t in_tick = ROUND_BLOCKS / ROUND_TICKS;
+    size_t at = run->tick % ROUND_TICKS * in_tick;
+
+    for (size_t i = at; i < at + in_tick; i++) {
+        replies[i] = read_reply(SHORT_BYTES + (size_t)round * SHORT_STEP);
+    }
+    if (at + in_tick == ROUND_BLOCKS) {
+        for (size_t i = 0; i < ROUND_BLOCKS; i++) {
+            keep_digest(replies[i]);
+        }
+    }
+}
+
+/* Past every hook: what a runtime with an allocator of its own does. */
+static void map_unseen(struct verdict_run *run)
+{
+    long address;
+
+    if (run->tick % MAPPING_TICKS != 0) {
+        return;
+    }
+    address = syscall(SYS_mmap, NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+    if (address == -1) {
+        abort();
+    }
+    verdict_touch((void *)address, MAPPING_BYTES);
+    run->leaked_bytes += MAPPING_BYTES;
+}
+
+const struct verdict_kind verdict_page_kinds[] = {
+    {.name = "retention",
+     .begin = begin_bursts,
+     .tick = next_burst,
+     .end = end_bursts},
+    {.name = "fragmentation", .tick = interleave},
+    {.name = "mapping", .tick = map_unseen},
+    {.name = NULL},
+};
