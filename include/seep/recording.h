@@ -174,6 +174,10 @@ enum seep_inert_reason {
     X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
     X(RESTRICTED, "restricted", FACT,                                         \
       "the process restricted its system calls: no more process samples")     \
+    X(ALLOCATOR_ASKED, "allocator_asked", FACT,                               \
+      "times the allocator was asked for its own figures")                    \
+    X(ALLOCATOR_GIVEN_UP, "allocator_given_up", FACT,                         \
+      "the allocator is not asked any more: slow, or not safe to ask")        \
     X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
     X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
       "frames of the distinct stacks")                                        \

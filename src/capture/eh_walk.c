@@ -199,10 +199,11 @@ static void begin(struct walk *walk, const struct seep_capture_start *start,
 
 size_t seep_eh_walk(const struct seep_capture_start *start,
                     const struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                    size_t capacity, enum seep_cut *ret_cut)
+                    size_t capacity, struct seep_capture_end *ret_end)
 {
     struct walk walk;
     enum seep_cut cut = SEEP_CUT_NONE;
+    bool through_signal = false;
     size_t count = 0;
 
     begin(&walk, start, bounds);
@@ -226,11 +227,13 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
         if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_SIGNAL)) {
             /* The trampoline is never called: its address as it is. */
             pcs[count - 1] = walk.pc + 1;
+            through_signal = true;
             cut = step_signal(&walk);
         } else {
             cut = step_call(&walk, rule);
         }
     }
-    *ret_cut = cut;
+    ret_end->cut = cut;
+    ret_end->through_signal = through_signal;
     return count;
 }

@@ -13,6 +13,6 @@
 /** As seep_native_capture(), with bounds that are filled already. */
 size_t seep_eh_walk(const struct seep_capture_start *start,
                     const struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                    size_t capacity, enum seep_cut *ret_cut);
+                    size_t capacity, struct seep_capture_end *ret_end);
 
 #endif

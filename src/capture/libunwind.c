@@ -103,17 +103,18 @@ static int step(unw_cursor_t *cursor)
 
 size_t seep_libunwind_walk(const struct seep_capture_start *start,
                            uintptr_t *pcs, size_t capacity,
-                           enum seep_cut *ret_cut)
+                           struct seep_capture_end *ret_end)
 {
     unw_context_t context;
     unw_cursor_t cursor;
     size_t count = 0;
     int more = 1;
 
+    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_NONE};
     flush_after_unload();
     library.get_context(&context);
     if (library.init(&cursor, &context) != 0) {
-        *ret_cut = SEEP_CUT_DISABLED;
+        ret_end->cut = SEEP_CUT_DISABLED;
         return 0;
     }
     /* Our own frames. */
@@ -127,16 +128,17 @@ size_t seep_libunwind_walk(const struct seep_capture_start *start,
         bool interrupted = library.is_signal_frame(&cursor) > 0;
 
         if (count == capacity) {
-            *ret_cut = SEEP_CUT_DEPTH;
+            ret_end->cut = SEEP_CUT_DEPTH;
             return count;
         }
+        ret_end->through_signal |= interrupted;
         if (interrupted && count > 0) {
             pcs[count - 1]++;
         }
         pcs[count++] = pc - !interrupted;
         more = step(&cursor);
     }
-    *ret_cut = more < 0 ? SEEP_CUT_NO_RULE : SEEP_CUT_NONE;
+    ret_end->cut = more < 0 ? SEEP_CUT_NO_RULE : SEEP_CUT_NONE;
     return count;
 }
 
@@ -149,12 +151,12 @@ int seep_libunwind_init(void)
 
 size_t seep_libunwind_walk(const struct seep_capture_start *start,
                            uintptr_t *pcs, size_t capacity,
-                           enum seep_cut *ret_cut)
+                           struct seep_capture_end *ret_end)
 {
     (void)start;
     (void)pcs;
     (void)capacity;
-    *ret_cut = SEEP_CUT_DISABLED;
+    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
     return 0;
 }
 

@@ -16,6 +16,6 @@ int seep_libunwind_init(void);
 /** As seep_native_capture(), without bounds. */
 size_t seep_libunwind_walk(const struct seep_capture_start *start,
                            uintptr_t *pcs, size_t capacity,
-                           enum seep_cut *ret_cut);
+                           struct seep_capture_end *ret_end);
 
 #endif

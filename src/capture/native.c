@@ -47,17 +47,18 @@ static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
 
 size_t seep_native_capture(const struct seep_capture_start *start,
                            struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                           size_t capacity, enum seep_cut *ret_cut)
+                           size_t capacity, struct seep_capture_end *ret_end)
 {
     /* Acquire: pairs with the release in seep_native_init(). */
     int chosen = atomic_load_explicit(&backend, memory_order_acquire);
     size_t count;
 
+    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
     if (capacity > SEEP_STACK_FRAMES_MAX) {
         capacity = SEEP_STACK_FRAMES_MAX;
     }
     if (seep_unlikely(capacity == 0)) {
-        *ret_cut = SEEP_CUT_DEPTH;
+        ret_end->cut = SEEP_CUT_DEPTH;
         return 0;
     }
     if (seep_likely(chosen == BACKEND_EH_FRAME)) {
@@ -66,11 +67,10 @@ size_t seep_native_capture(const struct seep_capture_start *start,
                 bounds, start->sp,
                 !atomic_load_explicit(&restricted, memory_order_relaxed));
         }
-        return seep_eh_walk(start, bounds, pcs, capacity, ret_cut);
+        return seep_eh_walk(start, bounds, pcs, capacity, ret_end);
     }
-    *ret_cut = SEEP_CUT_DISABLED;
     count = chosen == BACKEND_LIBUNWIND
-                ? seep_libunwind_walk(start, pcs, capacity, ret_cut)
+                ? seep_libunwind_walk(start, pcs, capacity, ret_end)
                 : 0;
     return count != 0 ? count : one_frame(start, pcs);
 }

@@ -44,6 +44,12 @@ struct seep_stack_bounds {
     uintptr_t high; /* first address above it; 0: not known yet */
 };
 
+/** How a capture ended. */
+struct seep_capture_end {
+    enum seep_cut cut;
+    bool through_signal; /* a signal handler's frame is among those walked */
+};
+
 /**
  * Choose the backend, once, from the constructor (may allocate, may dlopen).
  *
@@ -60,12 +66,12 @@ int seep_native_init(enum seep_unwinder unwinder);
  * @param pcs       receives addresses inside the calling instruction (return
  *                  address - 1; a signal frame's pc as it is), innermost first
  * @param capacity  at most SEEP_STACK_FRAMES_MAX are used
- * @param ret_cut   why it ended: enum seep_cut
+ * @param ret_end   why it ended, and what it passed
  * @return number of frames, at least 1 if capacity is
  */
 size_t seep_native_capture(const struct seep_capture_start *start,
                            struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                           size_t capacity, enum seep_cut *ret_cut);
+                           size_t capacity, struct seep_capture_end *ret_end);
 
 /** In the child of a fork: forget what belongs to threads that are gone. */
 void seep_native_after_fork(void);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "capture/native.h"
 #include "capture/objects.h"
+#include "preload/allocator.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -55,6 +56,7 @@ static void describe_allocator(void)
     seep_maps_init(start, end);
     seep_identity_set_allocator(path);
     seep_new_init();
+    seep_allocator_init(start, end, path);
 }
 
 __attribute__((constructor)) static void begin(int argc, char **argv,

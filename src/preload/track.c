@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "capture/objects.h"
+#include "preload/allocator.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -36,20 +37,28 @@ static uint64_t frame_of(const struct seep_view *view, uint64_t address)
     return seep_modules_frame(view, id, address);
 }
 
-static uint32_t site_of(const struct seep_view *view,
-                        const struct seep_capture_start *from,
-                        enum seep_space space)
+/* @param may_ask  on entry: is it wanted? Then: is this thread outside of the
+ *                 allocator, so that the allocator may be asked? */
+static SEEP_NOINLINE uint32_t site_of(const struct seep_view *view,
+                                      const struct seep_capture_start *from,
+                                      enum seep_space space, bool *may_ask)
 {
     uint64_t addresses[SEEP_STACK_FRAMES_MAX];
     struct seep_stack_bounds bounds = {seep_thread.stack_low,
                                        seep_thread.stack_high};
+    struct seep_capture_end end;
     struct seep_sites_stack stack = {
         .addresses = addresses,
         .epoch = seep_objects_epoch(),
     };
 
     stack.count = seep_native_capture(from, &bounds, addresses,
-                                      SEEP_STACK_FRAMES_MAX, &stack.cut);
+                                      SEEP_STACK_FRAMES_MAX, &end);
+    stack.cut = end.cut;
+    if (seep_unlikely(*may_ask)) {
+        *may_ask = seep_allocator_is_outside(from, &bounds, &end, addresses,
+                                             stack.count);
+    }
     seep_thread.stack_low = bounds.low;
     seep_thread.stack_high = bounds.high;
     return seep_sites_intern(view, space, &stack, frame_of);
@@ -79,6 +88,15 @@ static void take_moment(const struct seep_view *view, uint32_t tick)
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
         seep_timeline_take(view, seep_thread.id, tick);
+    }
+}
+
+/* The figures of the allocator, after all else of the event: they are none of
+ * the event's cost. */
+SEEP_COLD static void ask_allocator(const struct seep_view *view, uint32_t tick)
+{
+    if (seep_identity_is_ours()) {
+        seep_timeline_ask_allocator(view, seep_thread.id, tick);
     }
 }
 
@@ -141,11 +159,16 @@ SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
     if (is_sampled(thread, level_now(view), size_bytes)) {
         view = seep_life_recording();
         if (view != NULL) {
-            uint32_t site = site_of(view, from, SEEP_SPACE_HEAP);
+            bool may_ask = seep_timeline_wants_allocator();
+            uint32_t site = site_of(view, from, SEEP_SPACE_HEAP, &may_ask);
+            uint32_t tick = seep_recorder_allocated(
+                thread, site, (uintptr_t)block, size_bytes);
 
-            take_moment(view, seep_recorder_allocated(
-                                  thread, site, (uintptr_t)block, size_bytes));
+            take_moment(view, tick);
             timer_stop(view, started);
+            if (seep_unlikely(may_ask)) {
+                ask_allocator(view, tick);
+            }
         }
         rearm(thread, view);
     }
@@ -232,6 +255,7 @@ seep_track_range(const struct seep_capture_start *from,
     struct seep_thread *thread;
     const struct seep_view *view;
     uint32_t site = 0;
+    bool may_ask = false; /* it may be the allocator's own mapping */
 
     if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE ||
         (state == SEEP_LIFE_ARMED &&
@@ -246,7 +270,7 @@ seep_track_range(const struct seep_capture_start *from,
     view = from != NULL ? seep_life_recording() : seep_life_current();
     if (view != NULL) {
         if (from != NULL) {
-            site = site_of(view, from, SEEP_SPACE_MAPPED);
+            site = site_of(view, from, SEEP_SPACE_MAPPED, &may_ask);
         }
         out.tick = seep_recorder_range(thread, kind, site, (uintptr_t)address,
                                        size_bytes);

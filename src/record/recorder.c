@@ -427,7 +427,7 @@ void seep_recorder_recover(struct seep_thread *thread)
     if (seep_ring_abandon(&the_view, thread)) {
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);
     }
-    seep_timeline_recover(thread->id);
+    seep_timeline_recover(&the_view, thread->id);
     if (site != 0 && site <= the_view.site_capacity) {
         seep_fold_unlock(&the_view.sites[site - 1].lock, thread->id);
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);

@@ -2,6 +2,7 @@
 /* Moments of the process; see timeline.h. */
 #include "record/timeline.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -11,29 +12,44 @@
 #include "base/word.h"
 #include "format/series.h"
 
-#define CGROUP_EVERY_NS UINT64_C(10000000000)
 #define SLOW_NS UINT64_C(1000000)
 #define PATH_BYTES 512U
+#define STATUS_BYTES 4096U
 
 static _Atomic uint32_t busy; /* the thread that takes a moment; 0: none */
 static _Atomic uint32_t next_tick;
 static _Atomic uint32_t restricted;
+static _Atomic uint32_t allocator_wanted;
+static _Atomic uint32_t allocator_given_up;
+static seep_timeline_ask *allocator; /* set before there is a second thread */
 
 /* Only touched by who holds busy. */
 static volatile long open_fd = -1; /* for who has to clean up after a jump */
 static uint32_t width_log2 = SEEP_FIRST_WIDTH_LOG2;
-static uint64_t next_cgroup_ns;
+static uint64_t next_dear_ns;
+static bool swap_given_up;
+static uint64_t swap_bytes; /* as last read */
 static bool cgroup_given_up;
 static char cgroup_folder[PATH_BYTES];
+static char status[STATUS_BYTES];
 
 void seep_timeline_start(void)
 {
     atomic_store_explicit(&busy, 0, memory_order_relaxed);
     atomic_store_explicit(&next_tick, 0, memory_order_relaxed);
     width_log2 = SEEP_FIRST_WIDTH_LOG2;
-    next_cgroup_ns = 0;
+    next_dear_ns = 0;
+    swap_given_up = false;
+    swap_bytes = 0;
     cgroup_given_up = false;
     cgroup_folder[0] = '\0';
+    atomic_store_explicit(&allocator_wanted, 0, memory_order_relaxed);
+    atomic_store_explicit(&allocator_given_up, 0, memory_order_relaxed);
+}
+
+void seep_timeline_set_allocator(seep_timeline_ask *ask)
+{
+    allocator = ask;
 }
 
 void seep_timeline_restrict(void)
@@ -97,6 +113,41 @@ static void take_resident(struct seep_rec_moment *moment)
     }
 }
 
+/* How long this thread has waited for a processor; 0 where nobody tells. */
+static uint64_t processor_wait_ns(void)
+{
+    char text[96];
+    const char *at = text;
+
+    if (read_file("/proc/thread-self/schedstat", text, sizeof(text)) == 0) {
+        return 0;
+    }
+    read_number(&at);
+    return read_number(&at);
+}
+
+/* What a dear question took: without what went to others of a busy machine,
+ * which a second question would not take again. */
+struct stopwatch {
+    uint64_t start_ns;
+    uint64_t wait_ns;
+};
+
+static struct stopwatch begin(void)
+{
+    uint64_t wait_ns = processor_wait_ns();
+
+    return (struct stopwatch){seep_clock_ns(CLOCK_MONOTONIC), wait_ns};
+}
+
+static bool was_slow(const struct stopwatch *watch)
+{
+    uint64_t took_ns = seep_clock_ns(CLOCK_MONOTONIC) - watch->start_ns;
+
+    return took_ns > SLOW_NS &&
+           took_ns - (processor_wait_ns() - watch->wait_ns) > SLOW_NS;
+}
+
 /* The unified hierarchy's folder of this process, once. */
 static void find_cgroup(void)
 {
@@ -137,27 +188,75 @@ static uint64_t read_cgroup(const char *name)
     return read_file(path, text, sizeof(text)) == 0 ? 0 : read_number(&at);
 }
 
-/* At most every 10 s, and never again once it took over a millisecond. */
 static void take_cgroup(struct seep_rec_moment *moment)
 {
-    uint64_t before = seep_clock_ns(CLOCK_MONOTONIC);
+    struct stopwatch watch;
 
-    if (cgroup_given_up || before < next_cgroup_ns) {
+    if (cgroup_given_up) {
         return;
     }
-    next_cgroup_ns = before + CGROUP_EVERY_NS;
+    watch = begin();
     if (cgroup_folder[0] == '\0') {
         find_cgroup();
     }
     if (!cgroup_given_up) {
         seep_word_store(&moment->cgroup_bytes, read_cgroup("memory.current"));
         seep_word_store(&moment->cgroup_limit_bytes, read_cgroup("memory.max"));
-        cgroup_given_up = seep_word_load(&moment->cgroup_bytes) == 0 ||
-                          seep_clock_ns(CLOCK_MONOTONIC) - before > SLOW_NS;
+        cgroup_given_up =
+            seep_word_load(&moment->cgroup_bytes) == 0 || was_slow(&watch);
     }
 }
 
-/* Of two neighbours the later moment stays, with the lower low. */
+static void take_swap(void)
+{
+    struct stopwatch watch;
+    const char *line;
+
+    if (swap_given_up) {
+        return;
+    }
+    watch = begin();
+    read_file("/proc/self/status", status, sizeof(status));
+    line = strstr(status, "\nVmSwap:");
+    swap_given_up = line == NULL || was_slow(&watch);
+    if (line != NULL) {
+        line += sizeof("\nVmSwap:") - 1;
+        line += *line == '\t';
+        swap_bytes = read_number(&line) << 10;
+    }
+}
+
+/* At most every 10 s, and each never again once it took over a millisecond. */
+static void take_dear(struct seep_rec_moment *moment)
+{
+    uint64_t now = seep_clock_ns(CLOCK_MONOTONIC);
+
+    if (now >= next_dear_ns) {
+        next_dear_ns = now + SEEP_TIMELINE_EVERY_NS;
+        take_cgroup(moment);
+        take_swap();
+        atomic_store_explicit(&allocator_wanted, 1, memory_order_relaxed);
+    }
+    seep_word_store(&moment->swap_bytes, swap_bytes);
+}
+
+static void keep_figures(struct seep_rec_moment *into,
+                         const struct seep_rec_moment *from)
+{
+    seep_word_store(&into->allocator_allocated_bytes,
+                    seep_word_load(&from->allocator_allocated_bytes));
+    seep_word_store(&into->allocator_active_bytes,
+                    seep_word_load(&from->allocator_active_bytes));
+    seep_word_store(&into->allocator_resident_bytes,
+                    seep_word_load(&from->allocator_resident_bytes));
+    seep_word_store(&into->allocator_retained_bytes,
+                    seep_word_load(&from->allocator_retained_bytes));
+    seep_word_store(&into->allocator_free_chunks,
+                    seep_word_load(&from->allocator_free_chunks));
+}
+
+/* Of two neighbours the later moment stays, with the lower low, and with what
+ * was not asked again since the earlier. */
 static void merge(struct seep_rec_moment *into,
                   const struct seep_rec_moment *left,
                   const struct seep_rec_moment *right)
@@ -178,6 +277,9 @@ static void merge(struct seep_rec_moment *into,
         seep_word_store(&copy.cgroup_limit_bytes,
                         seep_word_load(&left->cgroup_limit_bytes));
     }
+    if (seep_word_load(&copy.allocator_resident_bytes) == 0) {
+        keep_figures(&copy, left);
+    }
     seep_word_store(&copy.low_rss_bytes, low);
     memcpy((void *)into, (const void *)&copy, sizeof(copy));
 }
@@ -193,8 +295,18 @@ static void widen(struct seep_rec_moment *timeline, uint32_t width)
     }
 }
 
-void seep_timeline_recover(uint32_t thread)
+static void give_up_allocator(const struct seep_view *view)
 {
+    if (atomic_exchange_explicit(&allocator_given_up, 1,
+                                 memory_order_relaxed) == 0 &&
+        allocator != NULL) {
+        seep_view_count(view, SEEP_COUNT_ALLOCATOR_GIVEN_UP, 1);
+    }
+}
+
+void seep_timeline_recover(const struct seep_view *view, uint32_t thread)
+{
+    give_up_allocator(view);
     if (atomic_load_explicit(&busy, memory_order_relaxed) != thread) {
         return;
     }
@@ -202,27 +314,90 @@ void seep_timeline_recover(uint32_t thread)
         seep_syscall1(SYS_close, open_fd);
         open_fd = -1;
     }
-    /* Release: pairs with the acquire in seep_timeline_take(). */
+    /* Release: pairs with the acquire in try_enter(). */
     atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+static bool try_enter(uint32_t thread)
+{
+    uint32_t idle = 0;
+
+    /* Acquire: the widths and folders of who took the last moment; pairs with
+     * the release in leave(). */
+    return atomic_compare_exchange_strong_explicit(
+        &busy, &idle, thread, memory_order_acquire, memory_order_relaxed);
+}
+
+static void leave(void)
+{
+    /* Release: pairs with the acquire in try_enter(). */
+    atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+bool seep_timeline_wants_allocator(void)
+{
+    return atomic_load_explicit(&allocator_wanted, memory_order_relaxed) != 0 &&
+           atomic_load_explicit(&restricted, memory_order_relaxed) == 0 &&
+           allocator != NULL &&
+           atomic_load_explicit(&allocator_given_up, memory_order_relaxed) == 0;
+}
+
+static void ask(const struct seep_view *view, struct seep_rec_moment *moment)
+{
+    struct seep_timeline_figures figures = {0};
+    struct stopwatch watch = begin();
+    int result = allocator(&figures);
+
+    if (result == -EAGAIN) {
+        return;
+    }
+    atomic_store_explicit(&allocator_wanted, 0, memory_order_relaxed);
+    if (result < 0 || was_slow(&watch)) {
+        give_up_allocator(view);
+    }
+    if (result == 0) {
+        seep_view_count(view, SEEP_COUNT_ALLOCATOR_ASKED, 1);
+        seep_word_store(&moment->allocator_allocated_bytes,
+                        figures.allocated_bytes);
+        seep_word_store(&moment->allocator_active_bytes, figures.active_bytes);
+        seep_word_store(&moment->allocator_resident_bytes,
+                        figures.resident_bytes);
+        seep_word_store(&moment->allocator_retained_bytes,
+                        figures.retained_bytes);
+        seep_word_store(&moment->allocator_free_chunks, figures.free_chunks);
+    }
+}
+
+void seep_timeline_ask_allocator(const struct seep_view *view, uint32_t thread,
+                                 uint32_t tick)
+{
+    uint32_t bucket;
+
+    if (!try_enter(thread)) {
+        return;
+    }
+    bucket = tick >> width_log2;
+    /* Another thread may have asked since, or be in a later bucket already. */
+    if (seep_timeline_wants_allocator() && bucket < SEEP_BUCKET_COUNT &&
+        seep_word_load(&view->timeline[bucket].tick) != 0) {
+        ask(view, &view->timeline[bucket]);
+    }
+    leave();
 }
 
 void seep_timeline_take(const struct seep_view *view, uint32_t thread,
                         uint32_t tick)
 {
     struct seep_rec_moment *moment;
-    uint32_t idle = 0;
 
-    /* Acquire: the widths and folders of who took the last moment; pairs with
-     * the release at the end. */
-    if (!atomic_compare_exchange_strong_explicit(
-            &busy, &idle, thread, memory_order_acquire, memory_order_relaxed)) {
+    if (!try_enter(thread)) {
         return;
     }
     widen(view->timeline, seep_series_width_for(tick));
     moment = &view->timeline[tick >> width_log2];
     if (atomic_load_explicit(&restricted, memory_order_relaxed) == 0) {
         take_resident(moment);
-        take_cgroup(moment);
+        take_dear(moment);
     }
     seep_word_store(&moment->progress_units,
                     seep_word_load(&view->header->progress_units));
@@ -236,6 +411,5 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
     }
     atomic_store_explicit(&next_tick, ((tick >> width_log2) + 1) << width_log2,
                           memory_order_relaxed);
-    /* Release: pairs with the acquire above. */
-    atomic_store_explicit(&busy, 0, memory_order_release);
+    leave();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The process over time: resident memory, cgroup, progress, one moment a
- * bucket of the common grid.
+ * The process over time: resident memory, swap, cgroup, progress, and what the
+ * allocator says of itself; one moment a bucket of the common grid.
  *
  * Invariant: whoever takes a moment is alone in it (try, never wait), makes
  * few system calls, keeps no descriptor, and never makes one again once the
@@ -25,8 +25,48 @@ bool seep_timeline_due(uint32_t tick);
 void seep_timeline_take(const struct seep_view *view, uint32_t thread,
                         uint32_t tick);
 
-/** @thread left a moment by a jump: let others take the next. */
-void seep_timeline_recover(uint32_t thread);
+/**
+ * @thread left a hook by a jump: if out of a moment, let others take the next.
+ * Who jumps out of a hook may jump out of the allocator, with its lock: it is
+ * not asked any more.
+ */
+void seep_timeline_recover(const struct seep_view *view, uint32_t thread);
+
+/** At most once in this time: cgroup, swap, allocator. The tests build the
+ * preload a second time with 0, which is at every moment. */
+#ifndef SEEP_TIMELINE_EVERY_NS
+#define SEEP_TIMELINE_EVERY_NS UINT64_C(10000000000)
+#endif
+
+/** What an allocator says of itself; 0: it does not tell. */
+struct seep_timeline_figures {
+    uint64_t allocated_bytes; /* all as in struct seep_rec_moment */
+    uint64_t active_bytes;
+    uint64_t resident_bytes;
+    uint64_t retained_bytes;
+    uint64_t free_chunks;
+};
+
+/**
+ * Asks it. May take the allocator's locks.
+ *
+ * @return 0; -EAGAIN not here, another time perhaps; another negative errno
+ *         if it need never be asked again in this process
+ */
+typedef int seep_timeline_ask(struct seep_timeline_figures *ret_figures);
+
+/** From the constructor. Without this no allocator is ever asked. */
+void seep_timeline_set_allocator(seep_timeline_ask *ask);
+
+/** Is it time to ask the allocator? One load. */
+bool seep_timeline_wants_allocator(void);
+
+/**
+ * Ask it, into the moment of @tick; unless another thread is in the timeline.
+ * Only where this thread certainly holds no lock of the allocator.
+ */
+void seep_timeline_ask_allocator(const struct seep_view *view, uint32_t thread,
+                                 uint32_t tick);
 
 /** No system call from here on. */
 void seep_timeline_restrict(void);

@@ -37,13 +37,13 @@ static uint64_t now_ns(void)
 static size_t capture(const struct seep_capture_start *start, int backend)
 {
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    enum seep_cut cut;
+    struct seep_capture_end end;
 
     if (backend == 0) {
         return seep_native_capture(start, &bounds, pcs, SEEP_STACK_FRAMES_MAX,
-                                   &cut);
+                                   &end);
     }
-    return seep_libunwind_walk(start, pcs, SEEP_STACK_FRAMES_MAX, &cut);
+    return seep_libunwind_walk(start, pcs, SEEP_STACK_FRAMES_MAX, &end);
 }
 
 /* The least of many rounds: the others were disturbed. */

@@ -32,7 +32,7 @@ struct made_up {
     struct seep_stack_bounds bounds;
     struct seep_capture_start start;
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    enum seep_cut cut;
+    struct seep_capture_end end;
     size_t count;
 };
 
@@ -58,7 +58,7 @@ static void walk_made_up(uintptr_t *sp, uintptr_t fp)
     stack.start.sp = (uintptr_t)sp;
     stack.start.fp = fp;
     stack.count = seep_eh_walk(&stack.start, &stack.bounds, stack.pcs,
-                               SEEP_STACK_FRAMES_MAX, &stack.cut);
+                               SEEP_STACK_FRAMES_MAX, &stack.end);
 }
 
 static int make_up(void **state)
@@ -85,7 +85,7 @@ static void a_return_address_of_0_is_the_end(void **state)
     put_record(10, (uintptr_t)&stack.words[20], pc);
     put_record(20, 0, 0);
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
-    assert_int_equal(stack.cut, SEEP_CUT_NONE);
+    assert_int_equal(stack.end.cut, SEEP_CUT_NONE);
     assert_int_equal(stack.count, 2);
     assert_true(stack.pcs[0] == pc - 1 && stack.pcs[1] == pc - 1);
 }
@@ -97,10 +97,10 @@ static void frames_that_do_not_ascend_end_the_stack(void **state)
     (void)state;
     put_record(10, (uintptr_t)&stack.words[10], pc);
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
-    assert_int_equal(stack.cut, SEEP_CUT_ORDER);
+    assert_int_equal(stack.end.cut, SEEP_CUT_ORDER);
     assert_int_equal(stack.count, 2);
     walk_made_up(&stack.words[40], (uintptr_t)&stack.words[10]);
-    assert_int_equal(stack.cut, SEEP_CUT_ORDER);
+    assert_int_equal(stack.end.cut, SEEP_CUT_ORDER);
     assert_int_equal(stack.count, 1);
 }
 
@@ -112,12 +112,12 @@ static void a_frame_above_the_stack_is_not_read(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(astray) / sizeof(astray[0]); i++) {
         walk_made_up(&stack.words[4], astray[i]);
-        assert_true(stack.cut == SEEP_CUT_BOUNDS ||
-                    stack.cut == SEEP_CUT_ORDER);
+        assert_true(stack.end.cut == SEEP_CUT_BOUNDS ||
+                    stack.end.cut == SEEP_CUT_ORDER);
         assert_int_equal(stack.count, 1);
     }
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[WORDS - 1]);
-    assert_int_equal(stack.cut, SEEP_CUT_BOUNDS);
+    assert_int_equal(stack.end.cut, SEEP_CUT_BOUNDS);
 }
 
 static void a_frame_askew_is_not_read(void **state)
@@ -125,7 +125,7 @@ static void a_frame_askew_is_not_read(void **state)
     (void)state;
     put_record(10, 0, 0);
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10] + 4);
-    assert_int_equal(stack.cut, SEEP_CUT_BOUNDS);
+    assert_int_equal(stack.end.cut, SEEP_CUT_BOUNDS);
 }
 
 static void code_of_no_object_ends_the_stack(void **state)
@@ -137,7 +137,7 @@ static void code_of_no_object_ends_the_stack(void **state)
     (void)state;
     put_record(10, 0, (uintptr_t)code + 100);
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
-    assert_int_equal(stack.cut, SEEP_CUT_NO_OBJECT);
+    assert_int_equal(stack.end.cut, SEEP_CUT_NO_OBJECT);
     assert_int_equal(stack.count, 2);
     assert_true(stack.pcs[1] == (uintptr_t)code + 99);
     /* A dlopen bumps no epoch: what is no object's now may be one's soon. */
@@ -156,11 +156,11 @@ static void a_deep_stack_is_cut_at_the_capacity(void **state)
         put_record(10 + 2 * i, (uintptr_t)&stack.words[12 + 2 * i], pc);
     }
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
-    assert_int_equal(stack.cut, SEEP_CUT_DEPTH);
+    assert_int_equal(stack.end.cut, SEEP_CUT_DEPTH);
     assert_int_equal(stack.count, SEEP_STACK_FRAMES_MAX);
     stack.count =
-        seep_eh_walk(&stack.start, &stack.bounds, stack.pcs, 7, &stack.cut);
-    assert_int_equal(stack.cut, SEEP_CUT_DEPTH);
+        seep_eh_walk(&stack.start, &stack.bounds, stack.pcs, 7, &stack.end);
+    assert_int_equal(stack.end.cut, SEEP_CUT_DEPTH);
     assert_int_equal(stack.count, 7);
 }
 
@@ -177,7 +177,7 @@ static void on_another_stack_only_the_page_of_sp_is_read(void **state)
     words[500] = (uintptr_t)&words[530];
     words[501] = pc;
     walk_made_up(&words[490], (uintptr_t)&words[500]);
-    assert_int_equal(stack.cut, SEEP_CUT_BOUNDS);
+    assert_int_equal(stack.end.cut, SEEP_CUT_BOUNDS);
     assert_int_equal(stack.count, 2);
     munmap(map, 8192);
 }
@@ -185,11 +185,12 @@ static void on_another_stack_only_the_page_of_sp_is_read(void **state)
 /* Our own stacks. */
 
 static SEEP_NOINLINE size_t capture_here(struct seep_stack_bounds *bounds,
-                                         uintptr_t *pcs, enum seep_cut *cut)
+                                         uintptr_t *pcs,
+                                         struct seep_capture_end *end)
 {
     struct seep_capture_start start = SEEP_CAPTURE_START();
 
-    return seep_native_capture(&start, bounds, pcs, SEEP_STACK_FRAMES_MAX, cut);
+    return seep_native_capture(&start, bounds, pcs, SEEP_STACK_FRAMES_MAX, end);
 }
 
 static void the_own_stack_is_complete_and_errno_as_it_was(void **state)
@@ -198,14 +199,14 @@ static void the_own_stack_is_complete_and_errno_as_it_was(void **state)
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     struct seep_object own;
     struct seep_object found;
-    enum seep_cut cut;
+    struct seep_capture_end end;
     size_t count;
 
     (void)state;
     errno = ERANGE;
-    count = capture_here(&bounds, pcs, &cut);
+    count = capture_here(&bounds, pcs, &end);
     assert_int_equal(errno, ERANGE);
-    assert_int_equal(cut, SEEP_CUT_NONE);
+    assert_int_equal(end.cut, SEEP_CUT_NONE);
     assert_true(count >= 4);
     assert_true(seep_objects_find((uintptr_t)capture_here, &own));
     assert_true(seep_objects_find(pcs[0], &found) && found.bias == own.bias);
@@ -219,11 +220,11 @@ static void *capture_in_thread(void *argument)
     struct seep_stack_bounds bounds = {0, 0};
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    enum seep_cut cut;
-    size_t count = capture_here(&bounds, pcs, &cut);
+    struct seep_capture_end end;
+    size_t count = capture_here(&bounds, pcs, &end);
 
     (void)argument;
-    return (void *)(uintptr_t)(cut == SEEP_CUT_NONE && count >= 2 &&
+    return (void *)(uintptr_t)(end.cut == SEEP_CUT_NONE && count >= 2 &&
                                bounds.low < here && bounds.high > here &&
                                bounds.high <=
                                    (uintptr_t)__builtin_thread_pointer());
@@ -275,11 +276,11 @@ static bool painted_capture;
 static void run_painted(void)
 {
     uintptr_t *pcs = stack.pcs;
-    enum seep_cut cut = SEEP_CUT_NONE;
+    struct seep_capture_end end = {.cut = SEEP_CUT_NONE};
 
     if (painted_capture) {
         seep_native_capture(&painted_start, &painted_bounds, pcs,
-                            SEEP_STACK_FRAMES_MAX, &cut);
+                            SEEP_STACK_FRAMES_MAX, &end);
     }
 }
 
@@ -329,12 +330,39 @@ static void a_capture_takes_less_than_1_KiB_of_stack(void **state)
 #endif
 }
 
+static volatile sig_atomic_t signal_was_seen;
+
+static void capture_in_handler(int number)
+{
+    struct seep_stack_bounds bounds = {0, 0};
+    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    struct seep_capture_end end;
+
+    (void)number;
+    capture_here(&bounds, pcs, &end);
+    signal_was_seen = end.cut == SEEP_CUT_NONE && end.through_signal;
+}
+
+static void a_stack_through_a_handler_says_so(void **state)
+{
+    struct seep_stack_bounds bounds = {0, 0};
+    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    struct seep_capture_end end;
+
+    (void)state;
+    capture_here(&bounds, pcs, &end);
+    assert_false(end.through_signal);
+    signal(SIGUSR1, capture_in_handler);
+    raise(SIGUSR1);
+    assert_true(signal_was_seen);
+}
+
 static void *capture_restricted(void *argument)
 {
     struct seep_stack_bounds bounds = {0, 0};
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    enum seep_cut cut;
-    size_t count = capture_here(&bounds, pcs, &cut);
+    struct seep_capture_end end;
+    size_t count = capture_here(&bounds, pcs, &end);
 
     (void)argument;
     return (void *)(uintptr_t)(count >= 1 && bounds.high != 0 &&
@@ -345,7 +373,7 @@ static void once_restricted_a_new_thread_has_no_bounds(void **state)
 {
     struct seep_stack_bounds bounds = {0, 0};
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    enum seep_cut cut;
+    struct seep_capture_end end;
     pthread_t thread;
     void *fine = NULL;
 
@@ -355,8 +383,8 @@ static void once_restricted_a_new_thread_has_no_bounds(void **state)
     pthread_join(thread, &fine);
     assert_non_null(fine);
     /* The first thread's stack is known by where it began. */
-    assert_true(capture_here(&bounds, pcs, &cut) >= 4);
-    assert_int_equal(cut, SEEP_CUT_NONE);
+    assert_true(capture_here(&bounds, pcs, &end) >= 4);
+    assert_int_equal(end.cut, SEEP_CUT_NONE);
 }
 
 int main(void)
@@ -375,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_thread_knows_the_bounds_of_its_own_stack),
         cmocka_unit_test(the_maps_are_read_in_pieces_of_any_size),
         cmocka_unit_test(a_capture_takes_less_than_1_KiB_of_stack),
+        cmocka_unit_test(a_stack_through_a_handler_says_so),
         cmocka_unit_test(once_restricted_a_new_thread_has_no_bounds),
     };
 

@@ -128,13 +128,14 @@ static SEEP_NOINLINE void compare(const struct seep_capture_start *start)
 {
     uintptr_t ours[SEEP_STACK_FRAMES_MAX];
     uintptr_t theirs[SEEP_STACK_FRAMES_MAX];
-    enum seep_cut cut;
-    enum seep_cut other;
+    struct seep_capture_end end;
+    struct seep_capture_end other;
     size_t ours_count =
-        seep_native_capture(start, &bounds, ours, SEEP_STACK_FRAMES_MAX, &cut);
+        seep_native_capture(start, &bounds, ours, SEEP_STACK_FRAMES_MAX, &end);
     size_t theirs_count =
         seep_libunwind_walk(start, theirs, SEEP_STACK_FRAMES_MAX, &other);
     size_t same = 0;
+    enum seep_cut cut = end.cut;
 
     while (same < ours_count && same < theirs_count &&
            ours[same] == theirs[same]) {
