@@ -1,105 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Judges sites from outside: JSON lines in on stdin, one verdict a line out
- * on stdout, so that a simulator or a reference can be compared with the
- * reader by the thousand.
+ * Judges sites from outside: JSON lines in on stdin, verdicts as lines out on
+ * stdout, so that a simulator or a reference can be compared with the reader
+ * by the thousand.
  *
  * A site is an object: "birth" and "weight" arrays of equal length, "variance"
  * the same or absent (exact), "bucket_end", "live" and "low" arrays of equal
- * length, "died_old", "live_old", "live_count", "allocations" numbers. "id"
- * may be anything and comes back. Whatever else it has is ignored.
+ * length, "died_old", "live_old", "live_count", "allocations" numbers. Births
+ * and ends are shares of the work; or, with a "clock" (see replay_input.h),
+ * ticks of the run. An object with "sites" is a whole run: replay_run.h.
+ * "id" may be anything and comes back. Whatever else there is is ignored.
  *
- * A line that is not such a site ends the run: exit 1, its number on stderr.
+ * A line that is neither ends the run: exit 1, its number on stderr.
  */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reader/growth_parts.h"
-
-struct replay {
-    struct seep_survivor *survivors;
-    double *series[4]; /* bucket ends, live, low, allocations */
-};
-
-static double *numbers(const json_t *array)
-{
-    size_t count = json_array_size(array);
-    double *values = calloc(count + 1, sizeof(*values));
-
-    for (size_t i = 0; values != NULL && i < count; i++) {
-        values[i] = json_number_value(json_array_get(array, i));
-    }
-    return values;
-}
-
-static bool read_survivors(const json_t *site, struct replay *replay,
-                           struct seep_growth_input *input)
-{
-    const json_t *births = json_object_get(site, "birth");
-    const json_t *weights = json_object_get(site, "weight");
-    const json_t *variances = json_object_get(site, "variance");
-    size_t count = json_array_size(births);
-
-    replay->survivors = calloc(count + 1, sizeof(*replay->survivors));
-    if (replay->survivors == NULL || !json_is_array(births) ||
-        json_array_size(weights) != count ||
-        (variances != NULL && json_array_size(variances) != count)) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        replay->survivors[i] = (struct seep_survivor){
-            .birth = json_number_value(json_array_get(births, i)),
-            .weight = json_number_value(json_array_get(weights, i)),
-            .variance = json_number_value(json_array_get(variances, i)),
-        };
-    }
-    input->survivors = replay->survivors;
-    input->survivor_count = count;
-    return true;
-}
-
-static bool read_series(const json_t *site, struct replay *replay,
-                        struct seep_growth_input *input)
-{
-    static const char *const names[] = {"bucket_end", "live", "low"};
-    size_t count = json_array_size(json_object_get(site, names[0]));
-
-    for (size_t i = 0; i < 3; i++) {
-        const json_t *array = json_object_get(site, names[i]);
-        if (!json_is_array(array) || json_array_size(array) != count) {
-            return false;
-        }
-        replay->series[i] = numbers(array);
-    }
-    replay->series[3] = calloc(count + 1, sizeof(double));
-    for (size_t i = 0; i < 4; i++) {
-        if (replay->series[i] == NULL) {
-            return false;
-        }
-    }
-    if (count > 0) { /* only the last is looked at */
-        replay->series[3][count - 1] =
-            json_number_value(json_object_get(site, "allocations"));
-    }
-    input->bucket_end = replay->series[0];
-    input->live_bytes = replay->series[1];
-    input->low_bytes = replay->series[2];
-    input->allocations = replay->series[3];
-    input->bucket_count = count;
-    return true;
-}
-
-static bool read_site(const json_t *site, struct replay *replay,
-                      struct seep_growth_input *input)
-{
-    input->died_old = json_number_value(json_object_get(site, "died_old"));
-    input->live_old = json_number_value(json_object_get(site, "live_old"));
-    input->live_count = json_number_value(json_object_get(site, "live_count"));
-    return read_survivors(site, replay, input) &&
-           read_series(site, replay, input);
-}
+#include "replay_input.h"
+#include "replay_run.h"
 
 static json_t *pack_array(const double *values, size_t count)
 {
@@ -144,31 +64,57 @@ static json_t *pack_detail(const struct seep_growth_detail *detail)
         pack_array(detail->low_bytes, SEEP_GROWTH_WINDOWS));
 }
 
-static bool judge(const json_t *site)
+static bool print_row(const json_t *row)
 {
-    struct replay replay = {0};
-    struct seep_growth_input input = {0};
+    return json_dumpf(row, stdout,
+                      JSON_COMPACT | JSON_SORT_KEYS |
+                          JSON_REAL_PRECISION(17)) == 0 &&
+           putchar('\n') != EOF;
+}
+
+static bool judge_site(const json_t *json)
+{
+    const json_t *told = json_object_get(json, "clock");
+    struct replay_site site;
+    struct seep_clock clock;
     struct seep_growth growth;
     struct seep_growth_detail detail;
-    json_t *verdict = NULL;
+    json_t *row = NULL;
     bool done = false;
 
-    if (read_site(site, &replay, &input)) {
-        seep_growth_explain(&input, &growth, &detail);
-        verdict = pack_verdict(&growth);
-        json_object_set(verdict, "id", json_object_get(site, "id"));
-        json_object_set_new(verdict, "detail", pack_detail(&detail));
-        done = json_dumpf(verdict, stdout,
-                          JSON_COMPACT | JSON_SORT_KEYS |
-                              JSON_REAL_PRECISION(17)) == 0 &&
-               putchar('\n') != EOF;
+    if (replay_read_site(json, &site) &&
+        (told == NULL || replay_read_clock(told, &clock))) {
+        if (told != NULL) {
+            replay_apply_clock(&clock, &site);
+        }
+        seep_growth_explain(&site.input, &growth, &detail);
+        row = pack_verdict(&growth);
+        json_object_set(row, "id", json_object_get(json, "id"));
+        json_object_set_new(row, "detail", pack_detail(&detail));
+        if (told != NULL) {
+            json_object_set_new(row, "clock",
+                                json_string(replay_clock_name(&clock)));
+        }
+        done = print_row(row);
     }
-    json_decref(verdict);
-    free(replay.survivors);
-    for (size_t i = 0; i < 4; i++) {
-        free(replay.series[i]);
-    }
+    json_decref(row);
+    replay_site_fini(&site);
     return done;
+}
+
+static bool judge_run(const json_t *run)
+{
+    json_t *row = replay_run(run);
+    bool done = row != NULL && print_row(row);
+
+    json_decref(row);
+    return done;
+}
+
+static bool judge(const json_t *line)
+{
+    return json_object_get(line, "sites") != NULL ? judge_run(line)
+                                                  : judge_site(line);
 }
 
 int main(void)
