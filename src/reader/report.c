@@ -79,7 +79,9 @@ static int fill(struct seep_report_build *build, const char *path)
         error = seep_report_add_sites(build);
     }
     if (error == 0) {
-        seep_report_add_memory(build);
+        error = seep_report_add_memory(build);
+    }
+    if (error == 0) {
         seep_report_add_verdict(build);
     }
     return error;

@@ -8,6 +8,7 @@
 #ifndef SEEP_READER_REPORT_BUILD_H
 #define SEEP_READER_REPORT_BUILD_H
 
+#include "reader/balance.h"
 #include "reader/report.h"
 #include "reader/report_store.h"
 #include "reader/sites.h"
@@ -25,13 +26,18 @@ struct seep_report_build {
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
     const struct seep_report_options *options;
+    /* What is live of the allocator's blocks, and of the other spaces that lie
+     * in RSS, at the end of each bucket of the clock. */
+    double heap_live[SEEP_BUCKET_COUNT];
+    double beside_live[SEEP_BUCKET_COUNT];
+    struct seep_balance_outside outside;
 };
 
 /** Each fills its part of the report. @return 0 or -ENOMEM */
 int seep_report_add_process(struct seep_report_build *build);
 int seep_report_add_counters(struct seep_report_build *build);
 int seep_report_add_spaces(struct seep_report_build *build);
-void seep_report_add_memory(struct seep_report_build *build);
+int seep_report_add_memory(struct seep_report_build *build);
 int seep_report_add_sites(struct seep_report_build *build);
 void seep_report_add_verdict(struct seep_report_build *build);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the user knows of a site, once it has its frames.
+ * What the user and the catalogue know of a site, once it has its frames.
  *
  * Invariant: a mark never makes a site look worse than it was judged, and
  * never hides that the site is there.
  */
+#include "reader/catalogue.h"
 #include "reader/report_build.h"
 #include "reader/suppress.h"
 
@@ -41,5 +42,8 @@ void seep_report_mark_site(const struct seep_report_options *options,
     if (options->known != NULL) {
         site->known_bound_bytes = seep_known_find(options->known, site);
         apply_bound(site);
+    }
+    if (options->catalogue != NULL) {
+        site->pattern = seep_catalogue_find(options->catalogue, site);
     }
 }

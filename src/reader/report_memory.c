@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums by space, and the process as its timeline has it. */
+/*
+ * Sums by space, over all sites: what is live in each, and was at each time.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -37,7 +39,7 @@ struct space_sum {
     struct seep_report_space space;
     double variance;
     bool used;
-    double live[SEEP_BUCKET_COUNT]; /* of the sites that have a series */
+    double live[SEEP_BUCKET_COUNT]; /* at the end of each bucket */
 };
 
 /* The live bytes of one site at the end of each bucket of the run's grid. */
@@ -57,6 +59,18 @@ static void add_series(struct space_sum *sum, const struct seep_site_work *work,
     }
 }
 
+/* A site without a series is small: what it holds is there from its birth. */
+static void add_constant(struct space_sum *sum,
+                         const struct seep_site_work *work,
+                         const struct seep_clock *clock)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        if ((uint64_t)(i + 1) << clock->width_log2 > work->first_tick) {
+            sum->live[i] += (double)work->site.live_bytes;
+        }
+    }
+}
+
 static void add_site(struct space_sum *sum, const struct seep_site_work *work,
                      const struct seep_clock *clock)
 {
@@ -68,6 +82,8 @@ static void add_site(struct space_sum *sum, const struct seep_site_work *work,
     sum->variance += work->variance;
     if (work->series != NULL) {
         add_series(sum, work, clock);
+    } else {
+        add_constant(sum, work, clock);
     }
 }
 
@@ -84,6 +100,21 @@ static void finish(struct space_sum *sum, const struct seep_clock *clock)
     sum->space.live_bytes_error = 1.96 * sqrt(sum->variance);
     sum->space.first_bytes = (uint64_t)fmin(sum->live[0], 1e18);
     sum->space.slope_bytes_per_s = slope_of(&line);
+}
+
+/*
+ * What of the spaces lies in RSS. Not of python: its blocks lie in arenas,
+ * which are counted as mapped.
+ */
+static void keep_live(struct seep_report_build *build,
+                      const struct space_sum *sums)
+{
+    for (uint32_t i = 0; i < build->clock.count; i++) {
+        build->heap_live[i] = sums[SEEP_SPACE_HEAP].live[i];
+        build->beside_live[i] = sums[SEEP_SPACE_MAPPED].live[i] +
+                                sums[SEEP_SPACE_PINNED].live[i] +
+                                sums[SEEP_SPACE_MANAGED].live[i];
+    }
 }
 
 int seep_report_add_spaces(struct seep_report_build *build)
@@ -108,43 +139,8 @@ int seep_report_add_spaces(struct seep_report_build *build)
             spaces[count++] = sums[i].space;
         }
     }
+    keep_live(build, sums);
     build->report.spaces = spaces;
     build->report.space_count = count;
     return 0;
-}
-
-void seep_report_add_memory(struct seep_report_build *build)
-{
-    const struct seep_view *view = &build->snapshot.view;
-    struct seep_report_memory *memory = &build->report.memory;
-    uint32_t capacity =
-        view->header->sections[SEEP_SECTION_TIMELINE].entry_count;
-    struct line line = {.count = 0};
-    uint64_t last = 0;
-
-    memory->machine_bytes = view->header->memory_total_bytes;
-    for (uint32_t i = 0; i < capacity; i++) {
-        struct seep_rec_moment *moment = &view->timeline[i];
-        uint64_t tick = seep_snapshot_load(moment->tick);
-        uint64_t rss = seep_snapshot_load(moment->rss_bytes);
-
-        if (tick <= last || tick > SEEP_SITES_TICK_MAX || rss == 0) {
-            continue;
-        }
-        last = tick;
-        if (!memory->valid) {
-            memory->rss.first_bytes = (double)rss;
-        }
-        memory->valid = true;
-        memory->rss.valid = true;
-        memory->rss.last_bytes = (double)rss;
-        memory->shared.last_bytes =
-            (double)seep_snapshot_load(moment->shared_bytes);
-        memory->cgroup.last_bytes =
-            (double)seep_snapshot_load(moment->cgroup_bytes);
-        memory->cgroup_limit_bytes =
-            seep_snapshot_load(moment->cgroup_limit_bytes);
-        add_to_line(&line, seep_sites_seconds((double)tick), (double)rss);
-    }
-    memory->rss.slope_bytes_per_s = slope_of(&line);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The memory of a process, added up: what seep's blocks hold of it, what the
+ * allocator keeps beyond them, and what nobody explains.
+ *
+ * Invariant: a part is never negative. Blocks need not be resident
+ * (numpy.zeros), so tracked may be more than anonymous, and what an allocator
+ * calls resident may be in no page any more; only growth is judged, and a
+ * constant (relocated data, stacks, interned objects) is nobody's fault.
+ *
+ * Sizes are bytes, times seconds since the start. Pure; any thread.
+ */
+#ifndef SEEP_READER_BALANCE_H
+#define SEEP_READER_BALANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "reader/report.h"
+#include "reader/window.h"
+
+/** Share of the run's time that is start-up, and not judged. */
+#define SEEP_BALANCE_SETTLE 0.2
+/** From here on what rises is told of, also when it has stopped. */
+#define SEEP_BALANCE_STARTED 0.1
+
+/** The process at one time; what is not known is negative. */
+struct seep_balance_point {
+    double t_s;
+    double rss;
+    double anonymous; /* rss less files and shared memory */
+    double swap;
+    double cgroup;
+    double heap;      /* live blocks of the allocator, as seep knows them */
+    double beside;    /* live blocks of the other spaces that lie in RSS */
+    double allocated; /* the allocator's own figures */
+    double active;
+    double resident;
+    double chunks; /* free ones */
+    double held;   /* resident in mappings of the allocator, from outside */
+};
+
+struct seep_balance_input {
+    const struct seep_balance_point *points; /* by time */
+    size_t count;
+    double end_s;
+    double heap_error;       /* of what heap grows by, by sampling: 95 % */
+    double heap_pages_bytes; /* of pages that live blocks lie in, at the end;
+                                0: not every block is known */
+    enum seep_allocator_kind allocator;
+};
+
+/** How the allocator's free memory lies. */
+enum seep_balance_free {
+    SEEP_BALANCE_FREE_UNKNOWN,
+    SEEP_BALANCE_FREE_PAGES,    /* whole pages, that could be given back */
+    SEEP_BALANCE_FREE_SCATTERED /* in pages that live blocks share */
+};
+
+/** What the process did that no call site tells of; for the verdict. */
+struct seep_balance_outside {
+    bool known; /* enough was seen to say anything */
+    double rss_bytes;
+    double p;             /* that what is not tracked grows by chance */
+    bool going_on;        /* still in the last fifth */
+    double growth_bytes;  /* of what is not tracked, once settled */
+    double error_bytes;   /* of that, by sampling */
+    double tracked_bytes; /* that tracked grew by, over the same time */
+    struct seep_interval bytes_per_s; /* of what is not tracked */
+    bool has_overhead;                /* the allocator tells, or looks do */
+    double overhead_bytes;            /* that the allocator keeps, at the end */
+    double overhead_growth_bytes;
+    enum seep_balance_free free;
+    /* Since it started, also where it stopped. */
+    double rise_bytes;         /* of anonymous and swap */
+    double tracked_rise_bytes; /* to the most that was live in the last half */
+};
+
+/**
+ * @param ret_memory   the extents; its other fields are left alone
+ * @param ret_outside  all of it
+ */
+void seep_balance_fill(const struct seep_balance_input *input,
+                       struct seep_report_memory *ret_memory,
+                       struct seep_balance_outside *ret_outside);
+
+#endif
