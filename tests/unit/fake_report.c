@@ -66,7 +66,11 @@ static void fill_sites(struct fake_report *fake)
         .freed_bytes = 38ULL << 20,
         .has_growth = true,
         .growth_bytes_per_s = {700000, 690000, 710000},
+        .growth_now_bytes_per_s = 650000,
+        .has_growth_per_unit = true,
+        .growth_bytes_per_unit = {12251, 12076, 12426},
         .confidence = 0.99,
+        .kept = {.since_s = 12, .share = 0.97},
         .where = "serve.py:31 handle",
         .where_frame = 2,
         .frames = fake->frames,
@@ -84,6 +88,17 @@ static void fill_sites(struct fake_report *fake)
         .frames = &fake->frames[3],
         .frame_count = 1,
         .cut = SEEP_CUT_NO_RULE,
+    };
+    fake->sites[2] = (struct seep_report_site){
+        .id = "c0ffee112233",
+        .class = SEEP_CLASS_STEP,
+        .class_reason = "it came at once and stayed",
+        .live_bytes = 4ULL << 20,
+        .live_count = 1,
+        .where = "serve.py:8 load",
+        .where_frame = 2,
+        .frames = fake->frames,
+        .frame_count = 3,
     };
 }
 
@@ -106,15 +121,26 @@ static void fill_process(struct seep_report *report)
     report->sample_bytes = 512 << 10;
     report->file_bytes = 16 << 20;
     report->units = 48112;
-    report->verdict.class = SEEP_VERDICT_LEAK;
-    report->verdict.reason = "97 % of it is at one line";
+    report->verdict = (struct seep_report_verdict){
+        .class = SEEP_VERDICT_LEAK,
+        .reason = "97 % of it is at one line",
+        .has_growth = true,
+        .growth_bytes_per_s = {721736, 700776, 742697},
+        .has_growth_per_unit = true,
+        .growth_bytes_per_unit = {12631, 12264, 12998},
+        .first_share = 0.97,
+        .growing_count = 1,
+        .floor_bytes = 1 << 20,
+        .forecast = {.answer = SEEP_FORECAST_TIME,
+                     .what = "cgroup",
+                     .limit_bytes = 8ULL << 30,
+                     .used_bytes = 700 << 20,
+                     .seconds = {10260, 9840, 10740}},
+    };
     report->cost_s = 2.5;
     report->memory = (struct seep_report_memory){
         .valid = true,
-        .rss = {.valid = true,
-                .first_bytes = 80 << 20,
-                .last_bytes = 680 << 20,
-                .slope_bytes_per_s = 750000},
+        .rss = {true, 80 << 20, 680 << 20, 750000, 12000},
         .machine_bytes = 8ULL << 30,
     };
 }
@@ -142,4 +168,110 @@ void fake_report_fill(struct fake_report *fake)
     fake->report.counter_count = SEEP_COUNTER_COUNT;
     fake->report.spaces = fake->spaces;
     fake->report.space_count = 1;
+}
+
+const struct seep_pattern fake_report_pattern = {
+    .id = "json-cache",
+    .name = "json's cache of keys",
+    .cause = "each new key is kept",
+    .remedy = "keep keys few",
+    .source = "https://example.org/issues/1",
+};
+
+static void fill_memory(struct fake_report *fake)
+{
+    struct seep_report_memory *memory = &fake->report.memory;
+
+    memory->anonymous =
+        (struct seep_report_extent){true, 70 << 20, 650 << 20, 745000, 11000};
+    memory->shared =
+        (struct seep_report_extent){true, 10 << 20, 30 << 20, 5000, 1000};
+    memory->swap = (struct seep_report_extent){.valid = true};
+    memory->cgroup =
+        (struct seep_report_extent){true, 100 << 20, 700 << 20, 760000, 12000};
+    memory->cgroup_limit_bytes = 8ULL << 30;
+    memory->tracked =
+        (struct seep_report_extent){true, 60 << 20, 576 << 20, 720000, 9000};
+    memory->allocator_overhead =
+        (struct seep_report_extent){true, 5 << 20, 50 << 20, 7000, 2000};
+    memory->unexplained =
+        (struct seep_report_extent){true, 5 << 20, 24 << 20, 18000, 9000};
+    memory->allocator = SEEP_ALLOCATOR_GLIBC;
+    memory->allocator_told = true;
+    memory->allocator_allocated_bytes = 577ULL << 20;
+    memory->allocator_free_chunks = 4312;
+    memory->looked = true;
+    fake->mappings[0] = (struct seep_report_mapping){
+        0x7f0000000000, 0x7f0010000000, "", 1 << 20, 200 << 20, 400000, true};
+    fake->mappings[1] = (struct seep_report_mapping){
+        0x7f1200000000, 0x7f1210000000, "", 2 << 20, 240 << 20, 300000, false};
+    memory->mappings = fake->mappings;
+    memory->mapping_count = 2;
+}
+
+/* Live memory is flat: what was a leak is a step. */
+static void become_flat(struct fake_report *fake)
+{
+    fake->sites[0].class = SEEP_CLASS_STEP;
+    fake->sites[0].has_growth = false;
+    fake->sites[0].has_growth_per_unit = false;
+    fake->sites[1].class = SEEP_CLASS_STEADY;
+    fake->report.memory.tracked.slope_bytes_per_s = 0;
+    fake->report.verdict.has_growth_per_unit = false;
+    fake->report.verdict.first_share = 0;
+    fake->report.verdict.growing_count = 0;
+}
+
+static void become_still(struct fake_report *fake)
+{
+    become_flat(fake);
+    fake->report.verdict.has_growth = false;
+    fake->report.verdict.forecast.answer = SEEP_FORECAST_NEVER;
+    fake->report.memory.rss.slope_bytes_per_s = 0;
+    fake->report.memory.unexplained.slope_bytes_per_s = 0;
+}
+
+static void become_filling(struct fake_report *fake)
+{
+    fake->sites[0].class = SEEP_CLASS_WARMING;
+    fake->sites[0].growth_now_bytes_per_s = 70000;
+    fake->report.verdict.filling = true;
+    fake->report.verdict.forecast.answer = SEEP_FORECAST_UNKNOWN;
+}
+
+void fake_report_become(struct fake_report *fake, enum seep_verdict_class class)
+{
+    struct seep_report_verdict *verdict = &fake->report.verdict;
+
+    fake_report_fill(fake);
+    fill_memory(fake);
+    verdict->class = class;
+    verdict->reason = "";
+    switch (class) {
+    case SEEP_VERDICT_SUSPECT:
+        fake->sites[0].class = SEEP_CLASS_SUSPECT;
+        verdict->forecast.if_suspect = true;
+        break;
+    case SEEP_VERDICT_UNEXPLAINED:
+        become_flat(fake);
+        fake->report.memory.unexplained.slope_bytes_per_s = 700000;
+        break;
+    case SEEP_VERDICT_FRAGMENTATION:
+        become_flat(fake);
+        break;
+    case SEEP_VERDICT_BOUNDED:
+        become_filling(fake);
+        break;
+    case SEEP_VERDICT_INSUFFICIENT:
+        become_still(fake);
+        fake->sites[0].class = SEEP_CLASS_INSUFFICIENT;
+        fake->report.duration_s = 12;
+        break;
+    case SEEP_VERDICT_RETENTION:
+    case SEEP_VERDICT_STEADY:
+        become_still(fake);
+        break;
+    default:
+        break;
+    }
 }

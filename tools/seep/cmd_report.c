@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gather.h"
+#include "knowledge.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -18,10 +19,12 @@ static const char help[] =
     "Say of each recorded process what grew and where, and whether it is a\n"
     "leak; several together, worst first. Reading does not disturb a process\n"
     "that still runs.\n\n"
+    "  --verdict         the verdict alone, one line a process\n"
     "  --json            one JSON document (schema seep-report/1)\n"
     "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
     "  --site ID         only this call site; a beginning of its id will do\n"
     "  --stack           whole stacks\n"
+    "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
     "  --no-symbols      modules and offsets only\n"
     "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
     "  --sysroot DIR     look for programs and libraries below DIR\n"
@@ -31,21 +34,37 @@ static const char help[] =
 
 struct arguments {
     bool json;
+    bool verdict;
     bool help;
     bool has_limit;
     size_t site_limit;
     enum seep_color color;
     struct seep_text_options text;
     struct seep_report_options report;
+    struct seep_knowledge knowledge;
 };
 
-enum { JSON = 256, SITES, SITE, STACK, NO_SYMBOLS, DEBUGINFOD, SYSROOT, COLOR };
+enum {
+    JSON = 256,
+    VERDICT,
+    SITES,
+    SITE,
+    STACK,
+    SHOW_SUPPRESSED,
+    NO_SYMBOLS,
+    DEBUGINFOD,
+    SYSROOT,
+    COLOR
+};
 
 static const struct option options[] = {
     {"json", no_argument, NULL, JSON},
+    {"verdict", no_argument, NULL, VERDICT},
     {"sites", required_argument, NULL, SITES},
     {"site", required_argument, NULL, SITE},
     {"stack", no_argument, NULL, STACK},
+    {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
+    SEEP_KNOWLEDGE_OPTIONS,
     {"no-symbols", no_argument, NULL, NO_SYMBOLS},
     {"debuginfod", no_argument, NULL, DEBUGINFOD},
     {"sysroot", required_argument, NULL, SYSROOT},
@@ -72,6 +91,9 @@ static int take_option(int option, struct arguments *arguments)
     case JSON:
         arguments->json = true;
         return 0;
+    case VERDICT:
+        arguments->verdict = true;
+        return 0;
     case SITES:
         arguments->has_limit = true;
         return parse_limit(optarg, &arguments->site_limit);
@@ -80,6 +102,9 @@ static int take_option(int option, struct arguments *arguments)
         return 0;
     case STACK:
         arguments->text.stacks = true;
+        return 0;
+    case SHOW_SUPPRESSED:
+        arguments->text.show_suppressed = true;
         return 0;
     case NO_SYMBOLS:
         arguments->report.symbols = false;
@@ -99,8 +124,10 @@ static int take_option(int option, struct arguments *arguments)
     case 'h':
         arguments->help = true;
         return 0;
-    default: /* getopt_long has said what is wrong */
-        return SEEP_EXIT_USAGE;
+    default:
+        return seep_knowledge_is_option(option)
+                   ? seep_knowledge_take(option, optarg, &arguments->knowledge)
+                   : SEEP_EXIT_USAGE; /* getopt_long has said what is wrong */
     }
 }
 
@@ -111,10 +138,19 @@ static void set_limits(struct arguments *arguments)
 
     if (!arguments->has_limit) {
         limit = arguments->json ? 0 : SEEP_TEXT_SITES_DEFAULT;
+        arguments->text.brief = true;
     }
     arguments->site_limit = limit;
     arguments->text.site_limit = limit;
     arguments->report.site_limit = arguments->text.site_id != NULL ? 0 : limit;
+}
+
+static void print_verdicts(struct seep_page *page,
+                           const struct seep_gathering *gathering)
+{
+    for (size_t i = 0; i < gathering->count; i++) {
+        seep_view_text_verdict(page, gathering->reports[i]);
+    }
 }
 
 static void print_text(const struct seep_gathering *gathering,
@@ -123,6 +159,10 @@ static void print_text(const struct seep_gathering *gathering,
     struct seep_page page;
 
     seep_page_init(&page, stdout, arguments->color);
+    if (arguments->verdict) {
+        print_verdicts(&page, gathering);
+        return;
+    }
     if (gathering->count > 1) {
         seep_view_text_summary(
             &page, (const struct seep_report *const *)gathering->reports,
@@ -142,6 +182,7 @@ static int print_json(const struct seep_gathering *gathering,
     struct seep_json_options json = {
         .site_limit = arguments->site_limit,
         .site_id = arguments->text.site_id,
+        .catalogue = arguments->knowledge.catalogue,
     };
 
     return seep_view_json_reports(
@@ -149,34 +190,62 @@ static int print_json(const struct seep_gathering *gathering,
         gathering->count, gathering->refused_count, &json);
 }
 
-int seep_cmd_report(int argc, char **argv)
+/* Read what is named, and print. */
+static int report(char *const *paths, size_t count, struct arguments *arguments)
 {
-    struct arguments arguments = {.report.symbols = true};
     struct seep_gathering gathering;
+    int code = seep_knowledge_load(&arguments->knowledge);
+
+    if (code != 0) {
+        return code;
+    }
+    set_limits(arguments);
+    arguments->report.catalogue = arguments->knowledge.catalogue;
+    arguments->report.suppressions = arguments->knowledge.suppressions;
+    arguments->report.known = arguments->knowledge.known;
+    arguments->text.catalogue = arguments->knowledge.catalogue;
+    seep_gather(paths, count, &arguments->report, &gathering);
+    code = seep_gather_exit(&gathering);
+    if (!arguments->json) {
+        print_text(&gathering, arguments);
+    } else if (print_json(&gathering, arguments) < 0) {
+        code = SEEP_EXIT_FAILED;
+    }
+    seep_gather_close(&gathering);
+    return code;
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
     int option;
 
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        int code = take_option(option, &arguments);
+        int code = take_option(option, arguments);
         if (code != 0) {
             return code;
         }
     }
-    if (arguments.help) {
-        fputs(help, stdout);
-        return SEEP_EXIT_FINE;
+    if (arguments->json && arguments->verdict) {
+        return seep_say_usage("report", "--verdict",
+                              "prints text, and --json a document");
     }
-    if (optind == argc) {
+    if (optind == argc && !arguments->help) {
         return seep_say_usage("report", "report", "no recording was named");
     }
-    set_limits(&arguments);
-    seep_gather(argv + optind, (size_t)(argc - optind), &arguments.report,
-                &gathering);
-    int code = seep_gather_exit(&gathering);
-    if (!arguments.json) {
-        print_text(&gathering, &arguments);
-    } else if (print_json(&gathering, &arguments) < 0) {
-        code = SEEP_EXIT_FAILED;
+    return 0;
+}
+
+int seep_cmd_report(int argc, char **argv)
+{
+    struct arguments arguments = {.report.symbols = true,
+                                  .knowledge.verb = "report"};
+    int code = parse(argc, argv, &arguments);
+
+    if (code == 0 && arguments.help) {
+        fputs(help, stdout);
+    } else if (code == 0) {
+        code = report(argv + optind, (size_t)(argc - optind), &arguments);
     }
-    seep_gather_close(&gathering);
+    seep_knowledge_close(&arguments.knowledge);
     return code;
 }

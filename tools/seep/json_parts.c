@@ -6,6 +6,7 @@
 #include "json_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "clean.h"
@@ -37,6 +38,14 @@ json_t *seep_json_real(double value)
 json_t *seep_json_count(uint64_t value)
 {
     return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+json_t *seep_json_address(uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
+    return json_string(text);
 }
 
 json_t *seep_json_interval(const struct seep_interval *interval, double scale)

@@ -20,6 +20,8 @@ json_t *seep_json_text(const char *text);
 json_t *seep_json_text_or_null(const char *text);
 json_t *seep_json_real(double value);
 json_t *seep_json_count(uint64_t value);
+/** A string like "0x1234": a number of 64 bits is no number of JSON's. */
+json_t *seep_json_address(uint64_t value);
 json_t *seep_json_interval(const struct seep_interval *interval, double scale);
 
 #endif

@@ -6,11 +6,11 @@
 #include "json_site.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "json_parts.h"
+#include "json_verdict.h"
 #include "words.h"
 
 /* Stacks share their frames: of 760,000 in a report of 20,000 call sites there
@@ -21,14 +21,6 @@ struct seep_json_frame {
     struct seep_report_frame frame;
     char *text; /* NULL: empty */
 };
-
-static json_t *offset_of(uint64_t offset)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "0x%llx", (unsigned long long)offset);
-    return json_string(text);
-}
 
 static json_t *frame_of(const struct seep_report_frame *frame)
 {
@@ -43,7 +35,8 @@ static json_t *frame_of(const struct seep_report_frame *frame)
     seep_json_put(object, "module", seep_json_text_or_null(frame->module));
     seep_json_put(object, "build_id", seep_json_text_or_null(frame->build_id));
     seep_json_put(object, "offset",
-                  frame->python ? json_null() : offset_of(frame->offset));
+                  frame->python ? json_null()
+                                : seep_json_address(frame->offset));
     seep_json_put(object, "inlined", json_boolean(frame->inlined));
     return object;
 }
@@ -89,28 +82,59 @@ static void put_totals(json_t *object, const struct seep_report_site *site)
     seep_json_put(object, "born_alive_by_tenth_bytes", windows);
 }
 
-static void put_growth(json_t *object, const struct seep_report *report,
-                       const struct seep_report_site *site)
+static void put_growth(json_t *object, const struct seep_report_site *site)
 {
-    bool per_unit = site->has_growth && report->units > 0;
-    double scale = per_unit ? report->duration_s / (double)report->units : 0;
-
     seep_json_put(object, "growth_bytes_per_s",
                   site->has_growth
                       ? seep_json_interval(&site->growth_bytes_per_s, 1)
                       : json_null());
+    seep_json_put(object, "growth_now_bytes_per_s",
+                  site->has_growth
+                      ? seep_json_real(site->growth_now_bytes_per_s)
+                      : json_null());
     seep_json_put(object, "growth_bytes_per_unit",
-                  per_unit
-                      ? seep_json_interval(&site->growth_bytes_per_s, scale)
+                  site->has_growth_per_unit
+                      ? seep_json_interval(&site->growth_bytes_per_unit, 1)
                       : json_null());
     seep_json_put(object, "confidence",
                   site->has_growth ? seep_json_real(site->confidence)
                                    : json_null());
-    seep_json_put(object, "pattern", json_null());
 }
 
-static json_t *members_of(const struct seep_report *report,
-                          const struct seep_report_site *site)
+static json_t *kept_of(const struct seep_report_site *site)
+{
+    json_t *object;
+
+    if (!site->has_growth) {
+        return json_null();
+    }
+    object = json_object();
+    seep_json_put(object, "since_s", seep_json_real(site->kept.since_s));
+    seep_json_put(object, "share", seep_json_real(site->kept.share));
+    seep_json_put(object, "oldest_death_s",
+                  site->kept.oldest_death_s > 0
+                      ? seep_json_real(site->kept.oldest_death_s)
+                      : json_null());
+    seep_json_put(object, "died_share", seep_json_real(site->kept.died_share));
+    seep_json_put(object, "gave_back_old",
+                  json_boolean(site->kept.gave_back_old));
+    return object;
+}
+
+static void put_known(json_t *object, const struct seep_report_site *site)
+{
+    seep_json_put(object, "kept", kept_of(site));
+    seep_json_put(object, "pattern", seep_json_pattern(site->pattern));
+    seep_json_put(object, "suppressed_by",
+                  seep_json_text_or_null(
+                      site->suppressed_by == NULL ? "" : site->suppressed_by));
+    seep_json_put(object, "known_bound_bytes",
+                  site->known_bound_bytes == 0
+                      ? json_null()
+                      : seep_json_count(site->known_bound_bytes));
+}
+
+static json_t *members_of(const struct seep_report_site *site)
 {
     json_t *object = json_object();
 
@@ -120,7 +144,8 @@ static json_t *members_of(const struct seep_report *report,
     seep_json_put(object, "reason", seep_json_text_or_null(site->class_reason));
     seep_json_put(object, "torn", json_boolean(site->torn));
     put_totals(object, site);
-    put_growth(object, report, site);
+    put_growth(object, site);
+    put_known(object, site);
     seep_json_put(object, "where", seep_json_text(site->where));
     seep_json_put(object, "stack_end", json_string(seep_words_cut(site->cut)));
     return object;
@@ -208,11 +233,10 @@ void seep_json_site_close(struct seep_json_frame *kept)
 
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report *report,
                           const struct seep_report_site *site)
 {
     seep_json_out_raw(out, "{");
-    seep_json_out_members(out, members_of(report, site));
+    seep_json_out_members(out, members_of(site));
     print_series(out, site);
     print_frames(out, kept, site);
     seep_json_out_raw(out, "}");

@@ -18,7 +18,6 @@ void seep_json_site_close(struct seep_json_frame *kept);
 
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report *report,
                           const struct seep_report_site *site);
 
 #endif

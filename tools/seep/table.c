@@ -13,10 +13,12 @@
 #include "clean.h"
 
 #define GAP 2
+#define NOTE_INDENT 6
 
 struct row {
-    enum seep_ink ink;
+    enum seep_ink inks[SEEP_TABLE_COLUMNS_MAX];
     char *cells[SEEP_TABLE_COLUMNS_MAX];
+    char *note; /* NULL: none */
 };
 
 struct seep_table {
@@ -52,6 +54,7 @@ void seep_table_close(struct seep_table *table)
         for (size_t j = 0; j < table->column_count; j++) {
             free(table->rows[i].cells[j]);
         }
+        free(table->rows[i].note);
     }
     free(table->rows);
     free(table);
@@ -68,7 +71,34 @@ void seep_table_row(struct seep_table *table, enum seep_ink ink)
         table->rows = rows;
         table->row_capacity = capacity;
     }
-    table->rows[table->row_count++] = (struct row){.ink = ink};
+    struct row *row = &table->rows[table->row_count++];
+    *row = (struct row){0};
+    for (size_t j = 0; j < SEEP_TABLE_COLUMNS_MAX; j++) {
+        row->inks[j] = ink;
+    }
+}
+
+void seep_table_ink(struct seep_table *table, size_t column, enum seep_ink ink)
+{
+    if (table->row_count > 0 && column < table->column_count) {
+        table->rows[table->row_count - 1].inks[column] = ink;
+    }
+}
+
+void seep_table_note(struct seep_table *table, const char *format, ...)
+{
+    va_list arguments;
+    char *text;
+
+    if (table->row_count == 0) {
+        return;
+    }
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) >= 0) {
+        free(table->rows[table->row_count - 1].note);
+        table->rows[table->row_count - 1].note = text;
+    }
+    va_end(arguments);
 }
 
 void seep_table_cell(struct seep_table *table, size_t column,
@@ -149,20 +179,25 @@ static void print_row(const struct seep_table *table, struct seep_page *page,
         }
         fprintf(page->file, "%*s", (int)before, "");
         column += before;
-        column += print_cut(page, row->ink, text, page->columns - column);
+        column += print_cut(page, row->inks[j], text, page->columns - column);
         pending = table->columns[j].right ? 0 : pad;
     }
     seep_page_end_line(page);
+    if (row->note != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", indent + NOTE_INDENT,
+                            "%s", row->note);
+    }
 }
 
 void seep_table_print(const struct seep_table *table, struct seep_page *page,
                       size_t indent)
 {
     size_t widths[SEEP_TABLE_COLUMNS_MAX] = {0};
-    struct row head = {.ink = SEEP_INK_FAINT};
+    struct row head = {0};
 
     measure(table, widths);
     for (size_t j = 0; j < table->column_count; j++) {
+        head.inks[j] = SEEP_INK_FAINT;
         /* row cells are only read here; titles outlive the table */
         head.cells[j] = (char *)(uintptr_t)table->columns[j].title;
     }

@@ -30,10 +30,17 @@ void seep_table_close(struct seep_table *table);
 /** Begin a row; cells that are not set are empty. */
 void seep_table_row(struct seep_table *table, enum seep_ink ink);
 
-/** Set a cell of the last row; only its ink is the row's. */
+/** Set a cell of the last row, in the row's ink. */
 __attribute__((format(printf, 3, 4))) void
 seep_table_cell(struct seep_table *table, size_t column, const char *format,
                 ...);
+
+/** Another ink for a cell of the last row. */
+void seep_table_ink(struct seep_table *table, size_t column, enum seep_ink ink);
+
+/** A paragraph under the last row, wrapped. */
+__attribute__((format(printf, 2, 3))) void
+seep_table_note(struct seep_table *table, const char *format, ...);
 
 /** Print with @indent columns before each line; a long line ends with "…". */
 void seep_table_print(const struct seep_table *table, struct seep_page *page,

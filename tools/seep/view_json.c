@@ -15,6 +15,7 @@
 #include "json_out.h"
 #include "json_parts.h"
 #include "json_site.h"
+#include "json_verdict.h"
 #include "view_sites.h"
 #include "words.h"
 
@@ -117,101 +118,6 @@ static json_t *process_of(const struct seep_report *report)
     return object;
 }
 
-static json_t *verdict_of(const struct seep_report *report)
-{
-    json_t *object = json_object();
-    json_t *reasons = json_array();
-
-    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
-        json_array_append_new(reasons, seep_json_text(report->verdict.reason));
-    }
-    seep_json_put(object, "class",
-                  json_string(seep_verdict_name(report->verdict.class)));
-    seep_json_put(object, "reasons", reasons);
-    seep_json_put(object, "advice", json_array());
-    seep_json_put(object, "growth_bytes_per_s", json_null());
-    seep_json_put(object, "growth_bytes_per_unit", json_null());
-    seep_json_put(object, "forecast", json_null());
-    return object;
-}
-
-static json_t *extent(double first, double last, double slope)
-{
-    json_t *object = json_object();
-
-    seep_json_put(object, "first_bytes", seep_json_real(first));
-    seep_json_put(object, "last_bytes", seep_json_real(last));
-    seep_json_put(object, "slope_bytes_per_s", seep_json_real(slope));
-    return object;
-}
-
-static json_t *spaces_of(const struct seep_report *report)
-{
-    json_t *spaces = json_object();
-
-    for (size_t i = 0; i < report->space_count; i++) {
-        const struct seep_report_space *space = &report->spaces[i];
-        json_t *object =
-            extent((double)space->first_bytes, (double)space->live_bytes,
-                   space->slope_bytes_per_s);
-        seep_json_put(object, "live_bytes_error",
-                      seep_json_real(space->live_bytes_error));
-        seep_json_put(object, "allocated_bytes",
-                      seep_json_count(space->allocated_bytes));
-        seep_json_put(object, "freed_bytes",
-                      seep_json_count(space->freed_bytes));
-        seep_json_put(spaces, seep_words_space(space->space), object);
-    }
-    return spaces;
-}
-
-static json_t *tracked_of(const struct seep_report *report)
-{
-    double first = 0;
-    double last = 0;
-    double slope = 0;
-
-    for (size_t i = 0; i < report->space_count; i++) {
-        const struct seep_report_space *space = &report->spaces[i];
-        if (space->space <= SEEP_SPACE_PINNED) { /* what lies in RSS */
-            first += (double)space->first_bytes;
-            last += (double)space->live_bytes;
-            slope += space->slope_bytes_per_s;
-        }
-    }
-    return extent(first, last, slope);
-}
-
-static json_t *known_bytes(uint64_t bytes)
-{
-    return bytes == 0 ? json_null() : seep_json_count(bytes);
-}
-
-static json_t *memory_of(const struct seep_report *report)
-{
-    const struct seep_report_memory *memory = &report->memory;
-    json_t *object = json_object();
-
-    seep_json_put(object, "rss",
-                  memory->valid
-                      ? extent(memory->rss.first_bytes, memory->rss.last_bytes,
-                               memory->rss.slope_bytes_per_s)
-                      : json_null());
-    seep_json_put(object, "shared_bytes",
-                  memory->valid ? seep_json_real(memory->shared.last_bytes)
-                                : json_null());
-    seep_json_put(object, "tracked", tracked_of(report));
-    seep_json_put(object, "allocator_overhead", json_null());
-    seep_json_put(object, "unexplained", json_null());
-    seep_json_put(object, "spaces", spaces_of(report));
-    seep_json_put(object, "cgroup_bytes",
-                  known_bytes((uint64_t)memory->cgroup.last_bytes));
-    seep_json_put(object, "cgroup_limit_bytes",
-                  known_bytes(memory->cgroup_limit_bytes));
-    seep_json_put(object, "machine_bytes", known_bytes(memory->machine_bytes));
-    return object;
-}
-
 static json_t *counters_of(const struct seep_report *report,
                            enum seep_counter_kind kind)
 {
@@ -268,7 +174,7 @@ static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
          i < report->site_count && printed < limit && out->error == 0; i++) {
         if (seep_view_sites_wanted(&report->sites[i], options->site_id)) {
             seep_json_out_raw(out, printed++ == 0 ? "\n" : ",\n");
-            seep_json_site_print(out, kept, report, &report->sites[i]);
+            seep_json_site_print(out, kept, &report->sites[i]);
         }
     }
     seep_json_out_raw(out, "]");
@@ -284,8 +190,9 @@ static void print_report(struct seep_json_out *out,
 
     seep_json_out_raw(out, "{");
     print_member(out, "", "process", process_of(report));
-    print_member(out, ",", "verdict", verdict_of(report));
-    print_member(out, ",", "memory", memory_of(report));
+    print_member(out, ",", "verdict",
+                 seep_json_verdict(report, options->catalogue));
+    print_member(out, ",", "memory", seep_json_memory(report));
     print_sites(out, kept, report, options);
     print_member(out, ",", "site_total", seep_json_count(total));
     print_member(out, ",", "losses", losses_of(report));

@@ -14,8 +14,9 @@
 #include "reader/report.h"
 
 struct seep_json_options {
-    size_t site_limit;   /* 0: all */
-    const char *site_id; /* only this site; NULL: all */
+    size_t site_limit;                      /* 0: all */
+    const char *site_id;                    /* only this site; NULL: all */
+    const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
 /**

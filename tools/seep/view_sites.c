@@ -5,19 +5,29 @@
  */
 #include "view_sites.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/catalogue.h"
 #include "table.h"
 #include "units.h"
 #include "words.h"
 
 #define CHAIN_INNER 3
 #define CHAIN_OUTER 6
-#define ID_COLUMNS 8
+#define QUIET_ROWS 3
+#define RULES_SAID 4
+
+/* A page that is narrower does without the column. */
+#define BLOCKS_LEAST 110
+#define SPACE_LEAST 90
+#define PER_UNIT_LEAST 70
+#define LIVE_LEAST 60
 
 enum column {
+    CLASS,
     GROWTH,
     PER_UNIT,
     LIVE,
@@ -50,18 +60,51 @@ bool seep_view_sites_wanted(const struct seep_report_site *site,
     return site_id == NULL || strncmp(site->id, site_id, strlen(site_id)) == 0;
 }
 
-static size_t wanted_count(const struct seep_report *report,
-                           const struct seep_text_options *options)
+/* A site that is asked for by its id is shown whatever it is. */
+static bool is_shown(const struct seep_report_site *site,
+                     const struct seep_text_options *options)
 {
-    size_t count = 0;
+    if (options->site_id != NULL) {
+        return seep_view_sites_wanted(site, options->site_id);
+    }
+    return site->suppressed_by != NULL ? options->show_suppressed
+                                       : site->class != SEEP_CLASS_MINOR;
+}
 
-    for (size_t i = 0; i < report->site_count; i++) {
-        count += seep_view_sites_wanted(&report->sites[i], options->site_id);
+static bool is_quiet(const struct seep_report_site *site)
+{
+    return site->class >= SEEP_CLASS_INSUFFICIENT;
+}
+
+struct seep_view_choice
+seep_view_sites_start(const struct seep_report *report,
+                      const struct seep_text_options *options)
+{
+    struct seep_view_choice choice = {SIZE_MAX, SIZE_MAX};
+
+    if (options->site_limit > 0) {
+        choice.left = options->site_limit;
     }
-    if (options->site_limit > 0 && count > options->site_limit) {
-        count = options->site_limit;
+    for (size_t i = 0; options->brief && i < report->site_count; i++) {
+        if (is_shown(&report->sites[i], options) &&
+            !is_quiet(&report->sites[i])) {
+            choice.quiet_left = QUIET_ROWS;
+        }
     }
-    return count;
+    return choice;
+}
+
+bool seep_view_sites_choose(struct seep_view_choice *choice,
+                            const struct seep_report_site *site,
+                            const struct seep_text_options *options)
+{
+    if (!is_shown(site, options) || choice->left == 0 ||
+        (is_quiet(site) && choice->quiet_left == 0)) {
+        return false;
+    }
+    choice->left--;
+    choice->quiet_left -= is_quiet(site);
+    return true;
 }
 
 /* One name of a chain; the same name twice in a row is said once. */
@@ -106,10 +149,6 @@ static char *where_text(const struct seep_report_site *site)
     if (file == NULL) {
         return NULL;
     }
-    if (site->class != SEEP_CLASS_LEAK &&
-        site->class != SEEP_CLASS_INSUFFICIENT) {
-        fprintf(file, "%s: ", seep_class_name(site->class));
-    }
     char *where = seep_words_where(site);
     fputs(where == NULL ? "?" : where, file);
     free(where);
@@ -118,78 +157,135 @@ static char *where_text(const struct seep_report_site *site)
     return text;
 }
 
+/* "?" was not to be told, "-" does not grow */
+static const char *no_growth(const struct seep_report_site *site)
+{
+    return site->class <= SEEP_CLASS_INSUFFICIENT ? "?" : "-";
+}
+
 static void fill_growth(struct seep_table *table, const int *at,
-                        const struct seep_report *report,
                         const struct seep_report_site *site)
 {
     char text[SEEP_UNITS_TEXT_BYTES];
-    double per_unit = report->duration_s / (double)report->units;
 
     if (at[GROWTH] >= 0) {
         seep_table_cell(
             table, (size_t)at[GROWTH], "%s",
             site->has_growth
                 ? seep_units_interval(&site->growth_bytes_per_s, 60, text)
-                : "?");
+                : no_growth(site));
     }
     if (at[PER_UNIT] >= 0) {
         seep_table_cell(
             table, (size_t)at[PER_UNIT], "%s",
-            site->has_growth
-                ? seep_units_interval(&site->growth_bytes_per_s, per_unit, text)
-                : "?");
+            site->has_growth_per_unit
+                ? seep_units_interval(&site->growth_bytes_per_unit, 1, text)
+                : no_growth(site));
     }
 }
 
-static void fill_row(struct seep_table *table, const int *at,
-                     const struct seep_report *report,
-                     const struct seep_report_site *site)
+static void fill_totals(struct seep_table *table, const int *at,
+                        const struct seep_report_site *site)
 {
     char text[SEEP_UNITS_TEXT_BYTES];
-    char *where = where_text(site);
 
-    seep_table_row(table, site->class == SEEP_CLASS_LEAK ? SEEP_INK_STRONG
-                                                         : SEEP_INK_PLAIN);
-    fill_growth(table, at, report, site);
-    seep_table_cell(table, (size_t)at[LIVE], "%s",
-                    seep_units_bytes((double)site->live_bytes, text));
+    if (at[LIVE] >= 0) {
+        seep_table_cell(table, (size_t)at[LIVE], "%s",
+                        seep_units_bytes((double)site->live_bytes, text));
+    }
     if (at[PEAK] >= 0) {
         seep_table_cell(table, (size_t)at[PEAK], "%s",
                         seep_units_bytes((double)site->peak_bytes, text));
     }
-    seep_table_cell(table, (size_t)at[BLOCKS], "%s",
-                    seep_units_count(site->live_count, text));
+    if (at[BLOCKS] >= 0) {
+        seep_table_cell(table, (size_t)at[BLOCKS], "%s",
+                        seep_units_count(site->live_count, text));
+    }
     if (at[SPACE] >= 0) {
         seep_table_cell(table, (size_t)at[SPACE], "%s",
                         seep_words_space(site->space));
     }
-    seep_table_cell(table, (size_t)at[WHERE], "%s", where == NULL ? "" : where);
-    free(where);
 }
 
-/* Columns without a single value are left out: the line is short. */
-static struct seep_table *open_table(const struct seep_report *report, int *at)
+static void note_row(struct seep_table *table,
+                     const struct seep_report_site *site)
 {
-    static const struct seep_table_column all[COLUMN_COUNT] = {
-        [GROWTH] = {"growth/min", true}, [PER_UNIT] = {"per unit", true},
-        [LIVE] = {"live", true},         [PEAK] = {"peak", true},
-        [BLOCKS] = {"blocks", true},     [SPACE] = {"space", false},
-        [WHERE] = {"where", false},
-    };
-    struct seep_table_column used[COLUMN_COUNT];
+    if (site->suppressed_by != NULL) {
+        seep_table_note(table, "suppressed by %s", site->suppressed_by);
+    } else if (site->known_bound_bytes > 0) {
+        char bound[SEEP_UNITS_TEXT_BYTES];
+        seep_table_note(
+            table, "known bound: %s",
+            seep_units_bytes((double)site->known_bound_bytes, bound));
+    } else if (site->pattern != NULL) {
+        seep_table_note(table, "known: %s; %s", site->pattern->name,
+                        site->pattern->remedy);
+    }
+}
+
+static void fill_row(struct seep_table *table, const int *at,
+                     const struct seep_report_site *site)
+{
+    char *where = where_text(site);
+
+    seep_table_row(table, site->class == SEEP_CLASS_LEAK ? SEEP_INK_STRONG
+                                                         : SEEP_INK_PLAIN);
+    seep_table_cell(table, (size_t)at[CLASS], "%s",
+                    site->class == SEEP_CLASS_INSUFFICIENT
+                        ? "unclear"
+                        : seep_class_name(site->class));
+    seep_table_ink(table, (size_t)at[CLASS], seep_view_sites_ink(site->class));
+    fill_growth(table, at, site);
+    fill_totals(table, at, site);
+    seep_table_cell(table, (size_t)at[WHERE], "%s", where == NULL ? "" : where);
+    free(where);
+    note_row(table, site);
+}
+
+static bool is_column(enum column column, size_t columns,
+                      const struct seep_report *report)
+{
     bool growth = false;
-    int count = 0;
+    bool per_unit = false;
 
     for (size_t i = 0; i < report->site_count; i++) {
         growth = growth || report->sites[i].has_growth;
+        per_unit = per_unit || report->sites[i].has_growth_per_unit;
     }
+    switch (column) {
+    case GROWTH:
+        return growth;
+    case PER_UNIT:
+        return per_unit && columns >= PER_UNIT_LEAST;
+    case LIVE:
+        return columns >= LIVE_LEAST;
+    case PEAK: /* a tidy exit frees all: what was held, the peak tells */
+        return report->state == SEEP_STATE_EXITED && columns >= SPACE_LEAST;
+    case BLOCKS:
+        return columns >= BLOCKS_LEAST;
+    case SPACE:
+        return report->space_count > 1 && columns >= SPACE_LEAST;
+    default:
+        return true;
+    }
+}
+
+/* Columns without a single value are left out: the line is short. */
+static struct seep_table *open_table(const struct seep_page *page,
+                                     const struct seep_report *report, int *at)
+{
+    static const struct seep_table_column all[COLUMN_COUNT] = {
+        [CLASS] = {"class", false},      [GROWTH] = {"growth/min", true},
+        [PER_UNIT] = {"per unit", true}, [LIVE] = {"live", true},
+        [PEAK] = {"peak", true},         [BLOCKS] = {"blocks", true},
+        [SPACE] = {"space", false},      [WHERE] = {"where", false},
+    };
+    struct seep_table_column used[COLUMN_COUNT];
+    int count = 0;
+
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        bool wanted =
-            !((i == GROWTH && !growth) ||
-              (i == PER_UNIT && (!growth || report->units == 0)) ||
-              /* a tidy exit frees all: what was held, the peak tells */
-              (i == PEAK && report->state != SEEP_STATE_EXITED) ||
-              (i == SPACE && report->space_count < 2));
+        bool wanted = is_column((enum column)i, page->columns, report);
+
         at[i] = wanted ? count : -1;
         if (wanted) {
             used[count++] = all[i];
@@ -198,21 +294,110 @@ static struct seep_table *open_table(const struct seep_report *report, int *at)
     return seep_table_open(used, (size_t)count);
 }
 
+/* ": leak:^foo, leak:bar, ..": the rules, each once, the first ones */
+static void put_rules(FILE *file, const struct seep_report *report)
+{
+    const char *said[RULES_SAID];
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const char *rule = report->sites[i].suppressed_by;
+        bool known = rule == NULL;
+
+        for (size_t j = 0; j < count && !known; j++) {
+            known = strcmp(said[j], rule) == 0;
+        }
+        if (!known && count == RULES_SAID) {
+            fputs(", ...", file);
+            return;
+        }
+        if (!known) {
+            fprintf(file, "%s%s", count == 0 ? "" : ", ", rule);
+            said[count++] = rule;
+        }
+    }
+}
+
+static void print_suppressed(struct seep_page *page,
+                             const struct seep_report *report)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    char rate[SEEP_UNITS_TEXT_BYTES];
+    char *rules = NULL;
+    size_t size;
+    FILE *file = open_memstream(&rules, &size);
+
+    if (file == NULL) {
+        return;
+    }
+    put_rules(file, report);
+    fclose(file);
+    seep_units_rate(verdict->suppressed_bytes_per_s, rate);
+    seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
+                        "%zu suppressed (%s), growing %s: --show-suppressed "
+                        "shows them",
+                        verdict->suppressed_count, rules,
+                        *rate == '+' ? rate + 1 : rate);
+    free(rules);
+}
+
+static void print_minor(struct seep_page *page,
+                        const struct seep_report *report)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    char rate[SEEP_UNITS_TEXT_BYTES];
+    char least[SEEP_UNITS_TEXT_BYTES];
+
+    seep_units_rate(verdict->minor_bytes_per_s, rate);
+    seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
+                        "%zu that grew by less than %s each, %s together",
+                        verdict->minor_count,
+                        seep_units_bytes(verdict->floor_bytes, least),
+                        *rate == '+' ? rate + 1 : rate);
+}
+
+/* What the table left out is counted: nothing is hidden. */
+static void print_left_out(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options,
+                           size_t shown)
+{
+    size_t total = report->site_total > report->site_count ? report->site_total
+                                                           : report->site_count;
+    size_t told = shown + report->verdict.minor_count;
+
+    if (options->site_id != NULL) {
+        return;
+    }
+    if (report->verdict.suppressed_count > 0 && !options->show_suppressed) {
+        print_suppressed(page, report);
+        told += report->verdict.suppressed_count;
+    }
+    if (report->verdict.minor_count > 0) {
+        print_minor(page, report);
+    }
+    if (total > told) {
+        seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
+                            "%zu more call sites (--sites 0 shows all)",
+                            total - told);
+    }
+}
+
 void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
     int at[COLUMN_COUNT];
-    size_t limit = wanted_count(report, options);
+    struct seep_view_choice choice = seep_view_sites_start(report, options);
+    struct seep_table *table = open_table(page, report, at);
     size_t shown = 0;
-    struct seep_table *table = open_table(report, at);
 
     if (table == NULL) {
         return;
     }
-    for (size_t i = 0; i < report->site_count && shown < limit; i++) {
-        if (seep_view_sites_wanted(&report->sites[i], options->site_id)) {
-            fill_row(table, at, report, &report->sites[i]);
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (seep_view_sites_choose(&choice, &report->sites[i], options)) {
+            fill_row(table, at, &report->sites[i]);
             shown++;
         }
     }
@@ -224,59 +409,5 @@ void seep_view_sites_table(struct seep_page *page,
         seep_page_end_line(page);
     }
     seep_table_close(table);
-    size_t total = report->site_total > report->site_count ? report->site_total
-                                                           : report->site_count;
-    if (options->site_id == NULL && total > shown) {
-        seep_page_print(page, SEEP_INK_FAINT,
-                        " and %zu more call sites (--sites 0 shows all)",
-                        total - shown);
-        seep_page_end_line(page);
-    }
-}
-
-static void print_stack(struct seep_page *page,
-                        const struct seep_report_site *site)
-{
-    char live[SEEP_UNITS_TEXT_BYTES];
-    char blocks[SEEP_UNITS_TEXT_BYTES];
-
-    seep_page_print(page, SEEP_INK_STRONG, "site %.*s", ID_COLUMNS, site->id);
-    seep_page_print(page, SEEP_INK_PLAIN, "  %s, %s, %s live in %s blocks",
-                    seep_class_name(site->class), seep_words_space(site->space),
-                    seep_units_bytes((double)site->live_bytes, live),
-                    seep_units_count(site->live_count, blocks));
-    seep_page_end_line(page);
-    if (site->class_reason != NULL && *site->class_reason != '\0') {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s",
-                            site->class_reason);
-    }
-    for (size_t i = 0; i < site->frame_count; i++) {
-        char *frame = seep_words_frame_long(&site->frames[i]);
-        bool user = i == site->where_frame;
-        seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN,
-                        "  %s %s", user ? ">" : " ",
-                        frame == NULL ? "?" : frame);
-        seep_page_end_line(page);
-        free(frame);
-    }
-    if (site->cut != SEEP_CUT_NONE) {
-        seep_page_print(page, SEEP_INK_FAINT, "    (cut here: %s)",
-                        seep_words_cut(site->cut));
-        seep_page_end_line(page);
-    }
-    seep_page_end_line(page);
-}
-
-void seep_view_sites_stacks(struct seep_page *page,
-                            const struct seep_report *report,
-                            const struct seep_text_options *options)
-{
-    size_t limit = wanted_count(report, options);
-
-    for (size_t i = 0; i < report->site_count && limit > 0; i++) {
-        if (seep_view_sites_wanted(&report->sites[i], options->site_id)) {
-            print_stack(page, &report->sites[i]);
-            limit--;
-        }
-    }
+    print_left_out(page, report, options, shown);
 }

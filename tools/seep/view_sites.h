@@ -7,6 +7,21 @@
 
 #include "view_text.h"
 
+/**
+ * Which sites are shown: as many as asked for; of those that do not grow only
+ * the first ones, where others do. Go through all of them in order.
+ */
+struct seep_view_choice {
+    size_t left;
+    size_t quiet_left;
+};
+struct seep_view_choice
+seep_view_sites_start(const struct seep_report *report,
+                      const struct seep_text_options *options);
+bool seep_view_sites_choose(struct seep_view_choice *choice,
+                            const struct seep_report_site *site,
+                            const struct seep_text_options *options);
+
 /** How loud a class is. */
 enum seep_ink seep_view_sites_ink(enum seep_class class);
 

@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "reader/catalogue.h"
 #include "units.h"
+#include "verdict_words.h"
+#include "view_balance.h"
 #include "view_sites.h"
 #include "words.h"
 
 #define INDENT 8
-#define SLOPE_LEAST_S 10.0 /* a slope over less than this says nothing */
+#define INDENT_ANSWER 6
 
 static void print_head(struct seep_page *page, const struct seep_report *report)
 {
@@ -38,16 +40,6 @@ static void print_head(struct seep_page *page, const struct seep_report *report)
     free(command);
 }
 
-static uint64_t live_of(const struct seep_report *report)
-{
-    uint64_t live = 0;
-
-    for (size_t i = 0; i < report->space_count; i++) {
-        live += report->spaces[i].live_bytes;
-    }
-    return live;
-}
-
 static enum seep_ink verdict_ink(enum seep_verdict_class class)
 {
     switch (class) {
@@ -63,163 +55,51 @@ static enum seep_ink verdict_ink(enum seep_verdict_class class)
     }
 }
 
-/* The first site speaks for the process: it is the one to look at. */
-static void print_growth_answer(struct seep_page *page, const char *label,
-                                const struct seep_report *report,
-                                const struct seep_report_site *site)
+static enum seep_ink answer_ink(const struct seep_report *report)
 {
-    const struct seep_interval *growth = &site->growth_bytes_per_s;
-    char rate[SEEP_UNITS_TEXT_BYTES];
-    char bounds[SEEP_UNITS_TEXT_BYTES];
-    char live[SEEP_UNITS_TEXT_BYTES];
-    char of[SEEP_UNITS_TEXT_BYTES];
-
-    char *where = seep_words_where(site);
-
-    seep_units_rate(growth->estimate, rate);
-    seep_page_paragraph(page, verdict_ink(report->verdict.class), label, 6,
-                        "%s grows %s (%s) and holds %s of the %s live.",
-                        where == NULL ? "?" : where,
-                        *rate == '+' ? rate + 1 : rate,
-                        seep_units_bounds(growth, 60, bounds),
-                        seep_units_bytes((double)site->live_bytes, live),
-                        seep_units_bytes((double)live_of(report), of));
-    free(where);
+    return report->inert != SEEP_INERT_NONE
+               ? SEEP_INK_WARNING
+               : verdict_ink(report->verdict.class);
 }
 
-static void class_label(enum seep_verdict_class class, char *label, size_t size)
+/* Sentences of their own, though each was made as a part of one. */
+static void print_reason(struct seep_page *page, const char *reason)
 {
-    snprintf(label, size, "%s  ", seep_verdict_name(class));
-    for (char *c = label; *c != '\0'; c++) {
-        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
-        *c = *c == '-' ? ' ' : *c;
+    char first = *reason >= 'a' && *reason <= 'z' ? (char)(*reason - 'a' + 'A')
+                                                  : *reason;
+    size_t length = strlen(reason);
+
+    if (length > 0) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", INDENT_ANSWER, "%c%s%s",
+                            first, reason + 1,
+                            reason[length - 1] == '.' ? "" : ".");
     }
 }
 
 static void print_answer(struct seep_page *page,
-                         const struct seep_report *report)
+                         const struct seep_report *report,
+                         const struct seep_verdict_words *words)
 {
-    char label[64];
-    char live[SEEP_UNITS_TEXT_BYTES];
-    char sites[SEEP_UNITS_TEXT_BYTES];
+    char label[sizeof(words->label) + 2];
 
-    class_label(report->verdict.class, label, sizeof(label));
-    if (report->inert != SEEP_INERT_NONE) {
-        seep_page_paragraph(page, SEEP_INK_WARNING, "NOT RECORDED  ", 6, "%s.",
-                            seep_words_inert(report->inert));
-        return;
+    snprintf(label, sizeof(label), "%s  ", words->label);
+    seep_page_paragraph(page, answer_ink(report), label, INDENT_ANSWER, "%s",
+                        words->sentence == NULL ? "" : words->sentence);
+    if (words->forecast != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", INDENT_ANSWER, "%s",
+                            words->forecast);
     }
-    if (report->site_count > 0 && report->sites[0].has_growth &&
-        report->verdict.class <= SEEP_VERDICT_SUSPECT) {
-        print_growth_answer(page, label, report, &report->sites[0]);
-    } else {
-        size_t total = report->site_total > report->site_count
-                           ? report->site_total
-                           : report->site_count;
-        seep_page_paragraph(page, verdict_ink(report->verdict.class), label, 6,
-                            "%s live at %s call site%s.",
-                            seep_units_bytes((double)live_of(report), live),
-                            seep_units_count((double)total, sites),
-                            total == 1 ? "" : "s");
-    }
-    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 6, "Why: %s.",
-                            report->verdict.reason);
+    for (size_t i = 0; i < words->reason_count; i++) {
+        print_reason(page, words->reasons[i]);
     }
 }
 
-static double tracked_slope(const struct seep_report *report)
+static void print_next(struct seep_page *page,
+                       const struct seep_verdict_words *words)
 {
-    double slope = 0;
-
-    for (size_t i = 0; i < report->space_count; i++) {
-        if (report->spaces[i].space <= SEEP_SPACE_PINNED) {
-            slope += report->spaces[i].slope_bytes_per_s;
-        }
-    }
-    return slope;
-}
-
-static void print_spaces(struct seep_page *page,
-                         const struct seep_report *report)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-
-    if (file == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < report->space_count; i++) {
-        const struct seep_report_space *space = &report->spaces[i];
-        char live[SEEP_UNITS_TEXT_BYTES];
-        char error[SEEP_UNITS_TEXT_BYTES];
-        fprintf(file, "%s%s %s", i == 0 ? "" : ", ",
-                seep_words_space(space->space),
-                seep_units_bytes((double)space->live_bytes, live));
-        if (space->live_bytes_error > 0) {
-            fprintf(file, " ±%s",
-                    seep_units_bytes(space->live_bytes_error, error));
-        }
-    }
-    fclose(file);
-    if (report->space_count > 0) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "live", INDENT, "%s", text);
-    }
-    free(text);
-}
-
-static void print_memory(struct seep_page *page,
-                         const struct seep_report *report)
-{
-    const struct seep_report_memory *memory = &report->memory;
-    char first[SEEP_UNITS_TEXT_BYTES];
-    char last[SEEP_UNITS_TEXT_BYTES];
-    char slope[SEEP_UNITS_TEXT_BYTES];
-    char tracked[SEEP_UNITS_TEXT_BYTES];
-    char other[SEEP_UNITS_TEXT_BYTES];
-    double tracked_s = tracked_slope(report);
-
-    if (!memory->valid) {
-        return;
-    }
-    seep_units_bytes(memory->rss.first_bytes, first);
-    seep_units_bytes(memory->rss.last_bytes, last);
-    if (report->duration_s < SLOPE_LEAST_S) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "memory", INDENT,
-                            "RSS from %s to %s", first, last);
-        return;
-    }
-    seep_page_paragraph(
-        page, SEEP_INK_STRONG, "memory", INDENT,
-        "RSS %s = tracked %s, other %s; from %s to %s",
-        seep_units_rate(memory->rss.slope_bytes_per_s, slope),
-        seep_units_rate(tracked_s, tracked),
-        seep_units_rate(memory->rss.slope_bytes_per_s - tracked_s, other),
-        first, last);
-}
-
-static void print_next(struct seep_page *page, const struct seep_report *report,
-                       const struct seep_text_options *options)
-{
-    if (report->inert != SEEP_INERT_NONE) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
-                            "record it without that, or record its parts "
-                            "that do not");
-    } else if (report->site_count == 0) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
-                            "nothing was sampled: run longer, or with "
-                            "`seep run --exact`");
-    } else if (report->verdict.class == SEEP_VERDICT_INSUFFICIENT) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
-                            "run it longer, under steady load, past its "
-                            "warm-up; or with a smaller --sample");
-    } else if (report->verdict.class <= SEEP_VERDICT_SUSPECT &&
-               !options->stacks) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
-                            "seep report --stack --site %.8s %s: look who "
-                            "holds it",
-                            report->sites[0].id, report->path);
+    for (size_t i = 0; i < words->advice_count; i++) {
+        seep_page_paragraph(page, SEEP_INK_STRONG, i == 0 ? "next" : "", INDENT,
+                            "%s", words->advice[i]);
     }
 }
 
@@ -254,12 +134,24 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     print_losses(page, report);
 }
 
+static const struct seep_pattern *
+pattern_of(const struct seep_report *report,
+           const struct seep_text_options *options)
+{
+    return options->catalogue == NULL
+               ? NULL
+               : seep_catalogue_find_process(options->catalogue, report);
+}
+
 void seep_view_text_report(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
+    struct seep_verdict_words words;
+
+    seep_verdict_words_make(report, pattern_of(report, options), &words);
+    print_answer(page, report, &words);
     print_head(page, report);
-    print_answer(page, report);
     seep_page_end_line(page);
     if (report->site_count > 0) {
         seep_view_sites_table(page, report, options);
@@ -268,10 +160,28 @@ void seep_view_text_report(struct seep_page *page,
     if (options->stacks) {
         seep_view_sites_stacks(page, report, options);
     }
-    print_spaces(page, report);
-    print_memory(page, report);
-    print_next(page, report, options);
+    if (report->inert == SEEP_INERT_NONE) {
+        seep_view_balance(page, report);
+        seep_page_end_line(page);
+    }
+    print_next(page, &words);
     print_own(page, report);
+    seep_verdict_words_fini(&words);
+}
+
+void seep_view_text_verdict(struct seep_page *page,
+                            const struct seep_report *report)
+{
+    struct seep_verdict_words words;
+
+    seep_verdict_words_make(report, NULL, &words);
+    seep_page_print(page, answer_ink(report), "%s", words.label);
+    seep_page_print(page, SEEP_INK_PLAIN, "  %s%s%s",
+                    words.sentence == NULL ? "" : words.sentence,
+                    words.forecast == NULL ? "" : " ",
+                    words.forecast == NULL ? "" : words.forecast);
+    seep_page_end_line(page);
+    seep_verdict_words_fini(&words);
 }
 
 void seep_view_text_summary(struct seep_page *page,

@@ -17,12 +17,19 @@ struct seep_text_options {
     size_t site_limit;   /* rows of the table; 0: all */
     bool stacks;         /* whole stacks below the table */
     const char *site_id; /* only this site; NULL: all. A beginning will do */
+    bool brief;          /* few rows of what does not grow, if others do */
+    bool show_suppressed;
+    const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
 /** One process. */
 void seep_view_text_report(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options);
+
+/** The verdict on one process alone, on one line that is never wrapped. */
+void seep_view_text_verdict(struct seep_page *page,
+                            const struct seep_report *report);
 
 /** Several in one line: how many of what class, and which is the worst. */
 void seep_view_text_summary(struct seep_page *page,

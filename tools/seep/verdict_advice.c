@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What was seen, and what to do next. Invariant: an experiment is advised,
+ * never made; what is advised can be typed or is a sentence.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/catalogue.h"
+#include "units.h"
+#include "verdict_words.h"
+#include "words.h"
+
+#define ID_COLUMNS 8
+#define LEAST_S 30.0 /* growth is not judged on less */
+#define LEAST_UNITS 100
+#define PID_BYTES 16
+
+__attribute__((format(printf, 2, 3))) static void
+add_reason(struct seep_verdict_words *words, const char *format, ...)
+{
+    va_list arguments;
+
+    if (words->reason_count == SEEP_VERDICT_REASONS_MAX) {
+        return;
+    }
+    va_start(arguments, format);
+    if (vasprintf(&words->reasons[words->reason_count], format, arguments) >=
+        0) {
+        words->reason_count++;
+    }
+    va_end(arguments);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+add_advice(struct seep_verdict_words *words, const char *format, ...)
+{
+    va_list arguments;
+
+    if (words->advice_count == SEEP_VERDICT_ADVICE_MAX) {
+        return;
+    }
+    va_start(arguments, format);
+    if (vasprintf(&words->advice[words->advice_count], format, arguments) >=
+        0) {
+        words->advice_count++;
+    }
+    va_end(arguments);
+}
+
+/* "16 KiB a unit of work", or of time */
+static void put_kept_rate(FILE *file, const struct seep_report_site *site)
+{
+    char text[SEEP_UNITS_TEXT_BYTES];
+
+    if (site->has_growth_per_unit) {
+        seep_units_bytes(site->growth_bytes_per_unit.estimate, text);
+        fprintf(file, "%s a unit of work", text);
+    } else {
+        seep_units_bytes(site->growth_bytes_per_s.estimate, text);
+        fprintf(file, "%s a second", text);
+    }
+}
+
+char *seep_verdict_words_kept(const struct seep_report *report,
+                              const struct seep_report_site *site)
+{
+    const struct seep_report_kept *kept = &site->kept;
+    char since[SEEP_UNITS_TEXT_BYTES];
+    char text[SEEP_UNITS_TEXT_BYTES];
+    char *words = NULL;
+    size_t size;
+    FILE *file;
+
+    if (!site->has_growth || kept->gave_back_old || kept->share <= 0) {
+        return NULL;
+    }
+    file = open_memstream(&words, &size);
+    if (file == NULL) {
+        return NULL;
+    }
+    fputs("it kept ", file);
+    put_kept_rate(file, site);
+    fprintf(file, " from %s into the run to its end, %s of its %s; ",
+            seep_units_duration(kept->since_s, since),
+            seep_units_share(kept->share, text),
+            report->units > 0 ? "work" : "length");
+    if (kept->oldest_death_s > 0) {
+        fprintf(file, "no block older than %s was given back",
+                seep_units_duration(kept->oldest_death_s, text));
+    } else {
+        fputs("nothing of it was given back", file);
+    }
+    if (fclose(file) != 0) {
+        free(words);
+        return NULL;
+    }
+    return words;
+}
+
+/* Only a site that grows and was never seen to evict may still be a cache. */
+static const struct seep_report_site *
+maybe_cache(const struct seep_report *report)
+{
+    const struct seep_report_site *site = seep_verdict_words_site(report);
+    bool fills =
+        site != NULL && site->has_growth && site->known_bound_bytes == 0 &&
+        !site->kept.gave_back_old &&
+        (site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_SUSPECT ||
+         site->class == SEEP_CLASS_WARMING);
+
+    return fills ? site : NULL;
+}
+
+void seep_verdict_words_add_reasons(const struct seep_report *report,
+                                    const struct seep_pattern *pattern,
+                                    struct seep_verdict_words *words)
+{
+    const struct seep_report_site *site = seep_verdict_words_site(report);
+    const struct seep_report_site *cache = maybe_cache(report);
+    char *kept = cache == NULL ? NULL : seep_verdict_words_kept(report, cache);
+
+    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
+        add_reason(words, "%s", report->verdict.reason);
+    }
+    if (kept != NULL) {
+        add_reason(words, "%s", kept);
+        free(kept);
+    }
+    if (cache != NULL) {
+        add_reason(words, "a cache that has not reached its bound yet looks "
+                          "the same");
+    } else if (site != NULL && site->kept.gave_back_old && site->has_growth) {
+        add_reason(words, "it was seen to give old blocks back, and grows all "
+                          "the same: no cache that fills");
+    }
+    if (site != NULL && site->pattern != NULL) {
+        add_reason(words, "known: %s: %s", site->pattern->name,
+                   site->pattern->cause);
+    }
+    if (pattern != NULL && (site == NULL || site->pattern != pattern)) {
+        add_reason(words, "known: %s: %s", pattern->name, pattern->cause);
+    }
+}
+
+static void advise_site(const struct seep_report *report,
+                        const struct seep_report_site *site,
+                        struct seep_verdict_words *words)
+{
+    add_advice(words, "seep report --stack --site %.*s %s: look who holds it",
+               ID_COLUMNS, site->id, report->path);
+    if (site->pattern != NULL) {
+        add_advice(words, "%s", site->pattern->remedy);
+    }
+}
+
+static void advise_leak(const struct seep_report *report,
+                        struct seep_verdict_words *words)
+{
+    const struct seep_report_site *site = seep_verdict_words_site(report);
+    const struct seep_report_site *cache = maybe_cache(report);
+
+    if (site != NULL) {
+        advise_site(report, site, words);
+    }
+    if (cache != NULL) {
+        add_advice(words,
+                   "if it is a cache, run it until it is full, or name its "
+                   "bound with --known %.*s=SIZE; if it may grow, suppress "
+                   "it: --suppressions FILE, a line leak:FUNCTION",
+                   ID_COLUMNS, cache->id);
+    }
+}
+
+static void advise_suspect(const struct seep_report *report,
+                           struct seep_verdict_words *words)
+{
+    char longer[SEEP_UNITS_TEXT_BYTES];
+
+    seep_units_duration(report->duration_s * 2, longer);
+    add_advice(words, "run it longer, under steady load: %s or more", longer);
+    advise_leak(report, words);
+}
+
+/* A command for a process that is gone names the next one's. */
+static void fill_pid(const struct seep_report *report, char text[PID_BYTES])
+{
+    if (report->state == SEEP_STATE_RUNNING) {
+        snprintf(text, PID_BYTES, "%u", report->pid);
+    } else {
+        snprintf(text, PID_BYTES, "PID");
+    }
+}
+
+static void advise_unexplained(const struct seep_report *report,
+                               struct seep_verdict_words *words)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    char pid[PID_BYTES];
+    bool heap = false;
+
+    fill_pid(report, pid);
+
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        if (!memory->mappings[i].tracked) {
+            heap = strcmp(memory->mappings[i].name, "[heap]") == 0;
+            break;
+        }
+    }
+    add_advice(words,
+               "while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
+               "sys_enter_%s /pid == %s/ { @[ustack] = count(); }'",
+               heap ? "brk" : "mmap", pid);
+    if (!memory->looked) {
+        add_advice(words, "start it with `seep run`, which looks at its "
+                          "mappings from outside and names those that grow");
+    }
+    if (!memory->allocator_told) {
+        add_advice(words,
+                   "seep run --allocator jemalloc -- COMMAND: jemalloc tells "
+                   "what it holds itself, and the rest becomes clear");
+    }
+}
+
+static bool is_glibc(const struct seep_report *report)
+{
+    return report->memory.allocator == SEEP_ALLOCATOR_GLIBC ||
+           (report->memory.allocator == SEEP_ALLOCATOR_UNKNOWN &&
+            (report->allocator == NULL || *report->allocator == '\0'));
+}
+
+static void advise_retention(const struct seep_report *report,
+                             struct seep_verdict_words *words)
+{
+    char pid[PID_BYTES];
+
+    if (is_glibc(report)) {
+        fill_pid(report, pid);
+        add_advice(words,
+                   "try it on a copy, never where it matters: gdb -p %s "
+                   "-batch -ex 'call (int)malloc_trim(0)' should give it back",
+                   pid);
+        add_advice(words, "MALLOC_ARENA_MAX=2 or MALLOC_TRIM_THRESHOLD_=131072 "
+                          "in its environment keeps glibc from holding it");
+    } else if (report->memory.allocator == SEEP_ALLOCATOR_JEMALLOC) {
+        add_advice(words, "MALLOC_CONF=background_thread:true,"
+                          "dirty_decay_ms:1000,muzzy_decay_ms:0 gives it back "
+                          "sooner");
+    } else {
+        add_advice(words, "look how %s is told to give memory back sooner",
+                   seep_verdict_words_allocator(report->memory.allocator));
+    }
+    if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
+        add_advice(words, "seep run --allocator jemalloc -- COMMAND, and "
+                          "compare its RSS");
+    }
+}
+
+static void advise_fragmentation(const struct seep_report *report,
+                                 struct seep_verdict_words *words)
+{
+    if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
+        add_advice(words, "seep run --allocator jemalloc -- COMMAND, and "
+                          "compare its RSS");
+    }
+    if (is_glibc(report)) {
+        add_advice(words, "MALLOC_ARENA_MAX=2 in its environment: fewer heaps "
+                          "for threads to leave pieces in");
+    }
+    add_advice(words, "keep blocks that live long and blocks that live short "
+                      "apart: allocate what stays before the load begins");
+}
+
+static void advise_bounded(const struct seep_report *report,
+                           struct seep_verdict_words *words)
+{
+    const struct seep_report_site *site = seep_verdict_words_site(report);
+    char longer[SEEP_UNITS_TEXT_BYTES];
+
+    if (!report->verdict.filling) {
+        return;
+    }
+    seep_units_duration(report->duration_s * 2, longer);
+    add_advice(words, "run it until it is full: %s or more", longer);
+    if (site != NULL && site->known_bound_bytes == 0) {
+        add_advice(words, "or name its bound: --known %.*s=SIZE", ID_COLUMNS,
+                   site->id);
+    }
+    if (site != NULL && site->pattern != NULL) {
+        add_advice(words, "%s", site->pattern->remedy);
+    }
+}
+
+/* How much would be enough: time, work, then samples. */
+static void advise_insufficient(const struct seep_report *report,
+                                struct seep_verdict_words *words)
+{
+    char mean[SEEP_UNITS_TEXT_BYTES];
+    char enough[SEEP_UNITS_TEXT_BYTES];
+
+    if (report->site_count == 0) {
+        add_advice(words, "nothing was sampled: run it longer, or with "
+                          "`seep run --exact`");
+        return;
+    }
+    if (report->duration_s < LEAST_S) {
+        add_advice(words, "run it under steady load for 30 s at the least, "
+                          "better five times as long as anything lives in it");
+    } else if (report->units > 0 && report->units < LEAST_UNITS) {
+        add_advice(words, "let it do 100 units of work at the least");
+    } else {
+        seep_units_duration(report->duration_s * 3, enough);
+        add_advice(words,
+                   "run it longer, under steady load, past its warm-up: "
+                   "%s or more",
+                   enough);
+    }
+    if (report->sample_bytes > 1) {
+        seep_units_bytes((double)report->sample_bytes, mean);
+        seep_units_bytes((double)report->sample_bytes * 12, enough);
+        add_advice(words,
+                   "sampled every %s a leak shows once it has lost some %s: "
+                   "a smaller --sample, or --exact, sees smaller ones",
+                   mean, enough);
+    }
+}
+
+void seep_verdict_words_add_advice(const struct seep_report *report,
+                                   const struct seep_pattern *pattern,
+                                   struct seep_verdict_words *words)
+{
+    static void (*const advisers[])(const struct seep_report *,
+                                    struct seep_verdict_words *) = {
+        [SEEP_VERDICT_LEAK] = advise_leak,
+        [SEEP_VERDICT_SUSPECT] = advise_suspect,
+        [SEEP_VERDICT_UNEXPLAINED] = advise_unexplained,
+        [SEEP_VERDICT_FRAGMENTATION] = advise_fragmentation,
+        [SEEP_VERDICT_RETENTION] = advise_retention,
+        [SEEP_VERDICT_BOUNDED] = advise_bounded,
+        [SEEP_VERDICT_INSUFFICIENT] = advise_insufficient,
+        [SEEP_VERDICT_STEADY] = NULL,
+    };
+    enum seep_verdict_class class = report->verdict.class;
+
+    if (report->inert != SEEP_INERT_NONE) {
+        add_advice(words, "record it without that, or record its parts that "
+                          "do not");
+        return;
+    }
+    if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL) {
+        advisers[class](report, words);
+    }
+    if (pattern != NULL && class != SEEP_VERDICT_STEADY) {
+        add_advice(words, "%s", pattern->remedy);
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Call sites with their whole stacks, and all that is known of each.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/catalogue.h"
+#include "units.h"
+#include "verdict_words.h"
+#include "view_sites.h"
+#include "words.h"
+
+#define ID_COLUMNS 8
+
+/* What is known of it beside its frames. */
+static void print_evidence(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_report_site *site)
+{
+    char *kept = seep_verdict_words_kept(report, site);
+
+    if (site->class_reason != NULL && *site->class_reason != '\0') {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s",
+                            site->class_reason);
+    }
+    if (kept != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s", kept);
+        free(kept);
+    }
+    if (site->suppressed_by != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "suppressed by %s",
+                            site->suppressed_by);
+    }
+    if (site->pattern != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+                            "known: %s: %s; %s (%s)", site->pattern->name,
+                            site->pattern->cause, site->pattern->remedy,
+                            site->pattern->source);
+    }
+}
+
+static void print_stack(struct seep_page *page,
+                        const struct seep_report *report,
+                        const struct seep_report_site *site)
+{
+    char live[SEEP_UNITS_TEXT_BYTES];
+    char blocks[SEEP_UNITS_TEXT_BYTES];
+
+    seep_page_print(page, SEEP_INK_STRONG, "site %.*s", ID_COLUMNS, site->id);
+    seep_page_print(page, SEEP_INK_PLAIN, "  %s, %s, %s live in %s blocks",
+                    seep_class_name(site->class), seep_words_space(site->space),
+                    seep_units_bytes((double)site->live_bytes, live),
+                    seep_units_count(site->live_count, blocks));
+    seep_page_end_line(page);
+    print_evidence(page, report, site);
+    for (size_t i = 0; i < site->frame_count; i++) {
+        char *frame = seep_words_frame_long(&site->frames[i]);
+        bool user = i == site->where_frame;
+        seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN,
+                        "  %s %s", user ? ">" : " ",
+                        frame == NULL ? "?" : frame);
+        seep_page_end_line(page);
+        free(frame);
+    }
+    if (site->cut != SEEP_CUT_NONE) {
+        seep_page_print(page, SEEP_INK_FAINT, "    (cut here: %s)",
+                        seep_words_cut(site->cut));
+        seep_page_end_line(page);
+    }
+    seep_page_end_line(page);
+}
+
+void seep_view_sites_stacks(struct seep_page *page,
+                            const struct seep_report *report,
+                            const struct seep_text_options *options)
+{
+    struct seep_view_choice choice = seep_view_sites_start(report, options);
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (seep_view_sites_choose(&choice, &report->sites[i], options)) {
+            print_stack(page, report, &report->sites[i]);
+        }
+    }
+}
