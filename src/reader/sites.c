@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "format/weight.h"
+#include "reader/sites_evidence.h"
 
 bool seep_sites_space_holds(enum seep_space space)
 {
@@ -75,6 +76,7 @@ static void fill_totals(struct seep_site_work *work, struct seep_rec_site *from)
     site->live_count = fmax(0, site->allocated_count - site->freed_count);
     site->peak_bytes = seep_snapshot_load(from->peak_bytes);
     site->largest_bytes = seep_snapshot_load(from->largest_bytes);
+    work->event_count = seep_snapshot_load(from->event_count);
     work->first_tick = seep_snapshot_load(from->first_tick);
     site->first_s = seep_sites_seconds(work->first_tick);
     site->last_s = seep_sites_seconds(seep_snapshot_load(from->last_tick));
@@ -161,7 +163,7 @@ static size_t list_entries(const struct seep_snapshot *snapshot,
 }
 
 static void add_survivor(struct seep_site_work *work, const struct entry *entry,
-                         const struct seep_clock *clock,
+                         const struct seep_clock *clock, uint64_t old_ticks,
                          struct seep_survivor *ret_survivor)
 {
     uint64_t size = entry->size_level & SEEP_SIZE_MASK;
@@ -180,10 +182,7 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
                    : bytes * bytes * (1 - seep_weight_probability(size, level));
     work->variance += ret_survivor->variance;
     work->site.window_bytes[window] += bytes;
-    if ((entry->size_level & SEEP_LIVE_FRAGMENT) == 0) {
-        work->survivor_blocks +=
-            (double)weight.count_q16 / (double)SEEP_COUNT_ONE;
-    }
+    work->old_count += entry->tick + old_ticks <= clock->end_tick;
 }
 
 /* Counting sort by site, then one site after the other. */
@@ -193,6 +192,7 @@ static int group_entries(struct seep_sites *sites,
 {
     struct entry *sorted = malloc((count + 1) * sizeof(*sorted));
     size_t *next = malloc((sites->count + 1) * sizeof(*next));
+    uint64_t old_ticks = seep_evidence_old_ticks(clock);
     size_t first = 0;
 
     sites->survivors = malloc((count + 1) * sizeof(*sites->survivors));
@@ -211,7 +211,7 @@ static int group_entries(struct seep_sites *sites,
     }
     for (size_t i = 0; i < count; i++) {
         add_survivor(&sites->works[sorted[i].work], &sorted[i], clock,
-                     &sites->survivors[i]);
+                     old_ticks, &sites->survivors[i]);
     }
     free(sorted);
     free(next);

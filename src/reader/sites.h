@@ -23,8 +23,9 @@ struct seep_site_work {
     struct seep_rec_series *series; /* NULL: none was kept */
     size_t survivor_first;          /* in the survivors of all sites */
     size_t survivor_count;
-    double variance;        /* of live_bytes, by sampling */
-    double survivor_blocks; /* that the survivors stand for */
+    size_t old_count;     /* of them, that are old */
+    uint64_t event_count; /* that were seen */
+    double variance;      /* of live_bytes, by sampling */
     uint32_t first_tick;
     struct seep_growth growth;
 };

@@ -12,6 +12,8 @@
  * half of all bytes, and not half of the work. */
 #define CLIP_MEDIANS 3.0
 
+#define LATE_FROM 0.8 /* of the time: what counts as now */
+
 static double least(double a, double b)
 {
     return a < b ? a : b;
@@ -213,4 +215,39 @@ double seep_clock_at(const struct seep_clock *clock, double tick)
     }
     return clock->at[i] +
            (clock->at[i + 1] - clock->at[i]) * (tick - start) / (end - start);
+}
+
+double seep_clock_tick_at(const struct seep_clock *clock, double share)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        double before = clock->at[i];
+        double after = clock->at[i + 1];
+
+        if (after >= share) {
+            double part = after > before && share > before
+                              ? (share - before) / (after - before)
+                              : 0;
+
+            return edge(clock, i) +
+                   part * (edge(clock, i + 1) - edge(clock, i));
+        }
+    }
+    return (double)clock->end_tick;
+}
+
+double seep_clock_late_pace(const struct seep_clock *clock)
+{
+    double late = LATE_FROM * (double)clock->end_tick;
+
+    return (1 - seep_clock_at(clock, late)) / (1 - LATE_FROM);
+}
+
+double seep_clock_units_per_s(const struct seep_clock *clock)
+{
+    double seconds = (double)clock->end_tick *
+                     (double)(UINT64_C(1) << SEEP_TICK_LOG2_NS) / 1e9;
+    double pace =
+        clock->kind == SEEP_CLOCK_UNITS ? seep_clock_late_pace(clock) : 1;
+
+    return seconds > 0 ? (double)clock->units / seconds * pace : 0;
 }

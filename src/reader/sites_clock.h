@@ -41,4 +41,13 @@ void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
 /** Share of the work done by @tick; 1 behind the end. */
 double seep_clock_at(const struct seep_clock *clock, double tick);
 
+/** The first tick by which @share of the work was done. */
+double seep_clock_tick_at(const struct seep_clock *clock, double share);
+
+/** Work done per time in the last fifth of the run, over that of all of it. */
+double seep_clock_late_pace(const struct seep_clock *clock);
+
+/** Units of work per second, in the last fifth where units are the clock. */
+double seep_clock_units_per_s(const struct seep_clock *clock);
+
 #endif

@@ -4,36 +4,26 @@
  * and what only all sites together can tell (Holm, the floor, the order).
  *
  * Invariant: `leak` is said only where every condition of the test was
- * computed. What the recording does not hold exactly is bounded from both
- * sides, and where the bounds do not lead to one class it is `suspect`.
+ * computed, from survivors enough, against work that was seen.
  */
 #include "reader/sites.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "reader/sites_series.h"
+#include "reader/sites_evidence.h"
 
 #define RUN_SECONDS_MIN 30.0
 #define RUN_BUCKETS_MIN 32U
 #define RUN_UNITS_MIN 100U
-#define OLD_SHARE 0.2 /* of the run: an age at which a block is old */
+#define SURVIVORS_SAMPLED 12.0 /* that a leak must rest on */
+#define SURVIVORS_EXACT 8.0
 #define HOLM_ALPHA 0.01
 #define RISING_FACTOR 1.1
 #define RISING_TENTHS 2
 #define RISING_ZS_MAX 5.0
 #define FLOOR_BYTES (1024.0 * 1024.0)
 #define FLOOR_SHARE 0.002 /* of the live bytes of the process */
-
-/* The input of one site, and where its arrays lie. */
-struct trial {
-    struct seep_growth_input input;
-    struct seep_series_table table;
-    double bucket_end[SEEP_BUCKET_COUNT];
-    double live_bytes[SEEP_BUCKET_COUNT];
-    double low_bytes[SEEP_BUCKET_COUNT];
-    double allocations[SEEP_BUCKET_COUNT];
-};
 
 const char *seep_sites_too_short(const struct seep_clock *clock)
 {
@@ -49,59 +39,6 @@ const char *seep_sites_too_short(const struct seep_clock *clock)
     return NULL;
 }
 
-static void fill_series(struct trial *trial, const struct seep_clock *clock)
-{
-    const struct seep_series_table *table = &trial->table;
-    double allocations = 0;
-
-    for (uint32_t i = 0; i < table->count; i++) {
-        const struct seep_series_bucket *bucket = &table->buckets[i];
-
-        allocations += (double)bucket->born_count_q16 / (double)SEEP_COUNT_ONE;
-        trial->bucket_end[i] = seep_clock_at(
-            clock, (double)((uint64_t)(i + 1) << table->width_log2));
-        trial->live_bytes[i] = (double)bucket->live_bytes;
-        trial->low_bytes[i] = (double)bucket->low_bytes;
-        trial->allocations[i] = allocations;
-    }
-}
-
-/*
- * At most how many blocks died at an age of at least a fifth of the run. The
- * recording counts deaths by the bucket of birth, not by age: those born in
- * the last fifth died young for certain, all others may have died old.
- */
-static double most_died_old(const struct seep_site_work *work,
-                            const struct seep_series_table *table,
-                            const struct seep_clock *clock)
-{
-    double young_from = (1 - OLD_SHARE) * (double)clock->end_tick;
-    double young = 0;
-
-    for (uint32_t i = table->first; i < table->count; i++) {
-        if ((double)((uint64_t)i << table->width_log2) > young_from) {
-            young += (double)table->buckets[i].born_freed_count_q16 /
-                     (double)SEEP_COUNT_ONE;
-        }
-    }
-    return fmax(0, work->site.freed_count - young);
-}
-
-/* Of the survivors; their births are on the work clock. */
-static double count_old(const struct seep_sites *sites,
-                        const struct seep_site_work *work,
-                        const struct seep_clock *clock)
-{
-    double old_until =
-        seep_clock_at(clock, (1 - OLD_SHARE) * (double)clock->end_tick);
-    double count = 0;
-
-    for (size_t i = 0; i < work->survivor_count; i++) {
-        count += sites->survivors[work->survivor_first + i].birth <= old_until;
-    }
-    return count;
-}
-
 static void cap(struct seep_growth *growth, const char *reason)
 {
     growth->class = SEEP_CLASS_SUSPECT;
@@ -109,34 +46,32 @@ static void cap(struct seep_growth *growth, const char *reason)
 }
 
 /*
- * Judge with none and with all of the possible old deaths. Deaths are scaled
- * to what was sampled of them, as the survivors are counted unweighted.
+ * Evidence is counted in effective survivors: those that came in one clump are
+ * one. A block that grows needs none of it.
  */
-static void judge_bounded(struct trial *trial, struct seep_site_work *work,
-                          double died_most)
+static void want_evidence(const struct seep_evidence *evidence,
+                          struct seep_growth *growth)
 {
-    struct seep_growth other;
-    double scale = 1;
+    bool sampled;
 
-    if (work->survivor_blocks > 0) {
-        scale = fmin(1, (double)work->survivor_count / work->survivor_blocks);
-    }
-    trial->input.died_old = 0;
-    seep_growth_analyse(&trial->input, &work->growth);
-    if (died_most * scale < 0.5 || !work->growth.tested) {
+    if (!growth->tested || growth->growing_block) {
         return;
     }
-    trial->input.died_old = floor(died_most * scale + 0.5);
-    seep_growth_analyse(&trial->input, &other);
-    if (other.class != work->growth.class) {
-        cap(&work->growth, "it keeps blocks and gives others back: how old "
-                           "those were was not recorded");
-        work->growth.p = fmax(work->growth.p, other.p);
+    sampled = seep_evidence_is_sampled(evidence, growth);
+    if (!sampled && growth->mature_count < SURVIVORS_EXACT) {
+        growth->class = SEEP_CLASS_INSUFFICIENT;
+        growth->reason = "too few blocks survive to tell";
+        growth->tested = false;
+    } else if (growth->class == SEEP_CLASS_LEAK &&
+               growth->effective_count <
+                   (sampled ? SURVIVORS_SAMPLED : SURVIVORS_EXACT)) {
+        cap(growth, "it grows in a few bursts: too few of them to be sure");
     }
 }
 
 static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
-                       const struct seep_clock *clock, struct trial *trial)
+                       const struct seep_clock *clock,
+                       struct seep_evidence *evidence)
 {
     if (work->series == NULL) {
         work->growth = (struct seep_growth){
@@ -147,21 +82,10 @@ static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
         };
         return;
     }
-    seep_series_read(work->series, work->first_tick, clock->end_tick,
-                     &trial->table);
-    fill_series(trial, clock);
-    trial->input = (struct seep_growth_input){
-        .survivors = sites->survivors + work->survivor_first,
-        .survivor_count = work->survivor_count,
-        .bucket_end = trial->bucket_end,
-        .live_bytes = trial->live_bytes,
-        .low_bytes = trial->low_bytes,
-        .allocations = trial->allocations,
-        .bucket_count = trial->table.count,
-        .live_old = count_old(sites, work, clock),
-        .live_count = work->site.live_count,
-    };
-    judge_bounded(trial, work, most_died_old(work, &trial->table, clock));
+    seep_evidence_gather(sites, work, clock, evidence);
+    seep_growth_analyse(&evidence->input, &work->growth);
+    want_evidence(evidence, &work->growth);
+    seep_evidence_tell(evidence, &work->growth, clock, &work->site.kept);
 }
 
 static int compare_p(const void *a, const void *b)
@@ -232,25 +156,42 @@ static void restrain(struct seep_growth *growth, const struct seep_clock *clock,
         return;
     }
     if (clock->kind == SEEP_CLOCK_WALL) {
-        cap(growth, "it grows, and no work was seen to compare with");
+        cap(growth, growth->growing_block
+                        ? "one block that is reallocated ever larger, and no "
+                          "work was seen to compare with"
+                        : "it grows, and no work was seen to compare with");
     } else if (rising && growth->zs < RISING_ZS_MAX && !growth->growing_block) {
         cap(growth, "the load is still rising, and it may only follow");
     } else if (growth->rate.estimate < floor_bytes) {
         growth->class = SEEP_CLASS_MINOR;
-        growth->reason = "it grows, by less than 1 MiB or 0.2 % of what the "
-                         "process holds over the whole run";
+        growth->reason =
+            growth->growing_block
+                ? "one block that is reallocated ever larger, by less than 1 "
+                  "MiB or 0.2 % of what the process holds over the whole run"
+                : "it grows, by less than 1 MiB or 0.2 % of what the process "
+                  "holds over the whole run";
     }
 }
 
+static struct seep_interval divided(const struct seep_interval *rate,
+                                    double divisor)
+{
+    return (struct seep_interval){
+        rate->estimate / divisor,
+        rate->low / divisor,
+        rate->high / divisor,
+    };
+}
+
 /*
- * To bytes per second: a rate is bytes for all work of the run, so over the
- * mean second of the run it is that share. (The rate of the moment would need
- * the work rate of the moment; the mean is what the windows measured.)
+ * A rate is bytes for all work of the run: over its mean second it is that
+ * share, and now it is as much more as work is done faster now.
  */
-static void publish(struct seep_site_work *work, double seconds)
+static void publish(struct seep_site_work *work, const struct seep_clock *clock)
 {
     const struct seep_growth *growth = &work->growth;
     struct seep_report_site *site = &work->site;
+    double seconds = seep_sites_seconds((double)clock->end_tick);
 
     site->class = growth->class;
     site->class_reason = growth->reason != NULL ? growth->reason : "";
@@ -259,11 +200,14 @@ static void publish(struct seep_site_work *work, double seconds)
     }
     site->has_growth = true;
     site->confidence = growth->confidence;
-    site->growth_bytes_per_s = (struct seep_interval){
-        growth->rate.estimate / seconds,
-        growth->rate.low / seconds,
-        growth->rate.high / seconds,
-    };
+    site->growth_bytes_per_s = divided(&growth->rate, seconds);
+    site->growth_now_bytes_per_s =
+        site->growth_bytes_per_s.estimate * seep_clock_late_pace(clock);
+    if (clock->kind == SEEP_CLOCK_UNITS) {
+        site->has_growth_per_unit = true;
+        site->growth_bytes_per_unit =
+            divided(&growth->rate, (double)clock->units);
+    }
 }
 
 static int rank_of(const struct seep_report_site *site)
@@ -306,15 +250,14 @@ static int compare_works(const void *a, const void *b)
 void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
 {
     const char *too_short = seep_sites_too_short(clock);
-    double seconds = seep_sites_seconds((double)clock->end_tick);
     double floor_bytes =
         fmax(FLOOR_BYTES, FLOOR_SHARE * (double)sites->live_bytes);
     bool rising = load_rises(clock);
-    struct trial trial;
+    struct seep_evidence evidence;
 
     for (size_t i = 0; i < sites->count; i++) {
         if (too_short == NULL) {
-            judge_site(sites, &sites->works[i], clock, &trial);
+            judge_site(sites, &sites->works[i], clock, &evidence);
         } else {
             sites->works[i].growth.class = SEEP_CLASS_INSUFFICIENT;
             sites->works[i].growth.reason = too_short;
@@ -323,7 +266,7 @@ void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
     correct_for_many(sites);
     for (size_t i = 0; i < sites->count; i++) {
         restrain(&sites->works[i].growth, clock, rising, floor_bytes);
-        publish(&sites->works[i], seconds);
+        publish(&sites->works[i], clock);
     }
     qsort(sites->works, sites->count, sizeof(*sites->works), compare_works);
 }

@@ -27,6 +27,8 @@ static void gather(struct seep_series_bucket *into,
     into->born_count_q16 += seep_snapshot_load(from->born_count_q16);
     into->born_freed_count_q16 +=
         seep_snapshot_load(from->born_freed_count_q16);
+    into->died_bytes += seep_snapshot_load(from->died_bytes);
+    into->died_count_q16 += seep_snapshot_load(from->died_count_q16);
     if (has_low && low < into->low_bytes) {
         into->low_bytes = low;
     }

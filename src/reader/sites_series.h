@@ -21,6 +21,8 @@ struct seep_series_bucket {
     uint64_t born_freed_bytes;
     uint64_t born_count_q16;
     uint64_t born_freed_count_q16;
+    uint64_t died_bytes; /* at an age of [i, i + 1) widths, also of blocks */
+    uint64_t died_count_q16; /* born before the series began */
 };
 
 struct seep_series_table {
