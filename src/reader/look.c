@@ -18,6 +18,20 @@ void seep_look_fini(struct seep_look *look)
     memset(look, 0, sizeof(*look));
 }
 
+void seep_look_name_own(struct seep_look *look, uint64_t inode)
+{
+    for (size_t i = 0; i < look->mapping_count; i++) {
+        struct seep_look_mapping *mapping = &look->mappings[i];
+        char *name = NULL;
+
+        if (mapping->inode == inode && inode != 0 &&
+            (name = strdup(SEEP_LOOK_OWN)) != NULL) {
+            free(mapping->name);
+            mapping->name = name;
+        }
+    }
+}
+
 void seep_looks_fini(struct seep_looks *looks)
 {
     for (size_t i = 0; i < looks->count; i++) {

@@ -24,6 +24,8 @@
 #define SEEP_LOOK_LIMIT 48
 #define SEEP_LOOK_MAPPINGS 256
 #define SEEP_LOOK_SUFFIX ".looks"
+/** Name of the mapping of the recording itself, which is no growth. */
+#define SEEP_LOOK_OWN "[seep]"
 
 struct seep_look_mapping {
     uint64_t start;
@@ -31,7 +33,9 @@ struct seep_look_mapping {
     uint64_t rss_bytes;
     uint64_t anonymous_bytes;
     uint64_t swap_bytes;
-    char *name; /* path, "[heap]", "[stack]", "" if anonymous */
+    uint64_t inode; /* only of a look just taken; 0: of no file */
+    char *name;     /* path, "[heap]", "[stack]", SEEP_LOOK_OWN, or "" if
+                       anonymous */
 };
 
 struct seep_look {
@@ -62,6 +66,9 @@ struct seep_looks {
 int seep_look_take(pid_t pid, uint64_t start_monotonic_ns,
                    struct seep_look *ret_look);
 void seep_look_fini(struct seep_look *look);
+
+/** Name the mapping of that file SEEP_LOOK_OWN. */
+void seep_look_name_own(struct seep_look *look, uint64_t inode);
 
 /** Add @look, which then belongs to @looks, and thin them when full. */
 int seep_looks_add(struct seep_looks *looks, struct seep_look *look);

@@ -246,7 +246,7 @@ static void group(struct growth *growth)
     for (size_t i = 0; i < growth->region_count; i++) {
         struct region region = growth->regions[i];
 
-        if (region.end == 0) {
+        if (region.end == 0 || strcmp(region.name, SEEP_LOOK_OWN) == 0) {
             continue;
         }
         region.tracked = judge(growth, &region);

@@ -93,20 +93,34 @@ static const char *read_address(const char *at, const char *end,
     return at == first ? NULL : at;
 }
 
-/* After permissions, offset, device and inode. */
-static void take_name(struct seep_smaps *smaps, const char *at, const char *end)
+static const char *skip(const char *at, const char *end, bool blanks)
 {
-    for (int field = 0; field < 4; field++) {
-        while (at < end && *at == ' ') {
-            at++;
-        }
-        while (at < end && *at != ' ') {
-            at++;
-        }
-    }
-    while (at < end && *at == ' ') {
+    while (at < end && (*at == ' ') == blanks) {
         at++;
     }
+    return at;
+}
+
+static const char *read_number(const char *at, const char *end,
+                               uint64_t *ret_number)
+{
+    uint64_t number = 0;
+
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    *ret_number = number;
+    return at;
+}
+
+/* After permissions, offset and device: inode and name. */
+static void take_file(struct seep_smaps *smaps, const char *at, const char *end)
+{
+    for (int field = 0; field < 3; field++) {
+        at = skip(skip(at, end, true), end, false);
+    }
+    at = read_number(skip(at, end, true), end, &smaps->open.inode);
+    at = skip(at, end, true);
     size_t length = (size_t)(end - at);
     length = length < sizeof(smaps->name) ? length : sizeof(smaps->name) - 1;
     memcpy(smaps->name, at, length);
@@ -131,29 +145,20 @@ static bool open_mapping(struct seep_smaps *smaps, const char *line,
     *ret_error = close_mapping(smaps);
     smaps->open = (struct seep_look_mapping){.start = start, .end = stop};
     smaps->is_open = true;
-    take_name(smaps, at, end);
+    take_file(smaps, at, end);
     return true;
 }
 
-static bool take_value(const char *line, const char *end, const char *key,
+static void take_value(const char *line, const char *end, const char *key,
                        uint64_t *ret_bytes)
 {
     size_t length = strlen(key);
-    uint64_t value = 0;
+    uint64_t value;
 
-    if ((size_t)(end - line) <= length || memcmp(line, key, length) != 0) {
-        return false;
+    if ((size_t)(end - line) > length && memcmp(line, key, length) == 0) {
+        read_number(skip(line + length, end, true), end, &value);
+        *ret_bytes = value * KIB;
     }
-    for (line += length; line < end && *line == ' '; line++) {
-    }
-    for (; line < end && *line >= '0' && *line <= '9'; line++) {
-        if (value > UINT64_MAX / KIB / 16) {
-            return true; /* no process is so large */
-        }
-        value = value * 10 + (uint64_t)(*line - '0');
-    }
-    *ret_bytes = value * KIB;
-    return true;
 }
 
 static int take_line(struct seep_smaps *smaps, const char *line, size_t length)

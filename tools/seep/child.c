@@ -4,7 +4,7 @@
  * child has again the mask and the dispositions that we were started with.
  *
  * The parent blocks the signals that it cares for and takes them one by one
- * with sigwaitinfo(): no handler, no race between a signal and the wait.
+ * with sigtimedwait(): no handler, no race between a signal and the wait.
  */
 #include "child.h"
 
@@ -16,13 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "target.h"
 
 /* Sent to us by kill(), they are meant for the command. */
 static const int forwarded[] = {SIGTERM, SIGHUP, SIGUSR1,
                                 SIGUSR2, SIGINT, SIGQUIT};
 /* The terminal stops the whole group; we follow when the child has stopped. */
 static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+#define SECOND_NS UINT64_C(1000000000)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct inherited {
@@ -88,30 +92,6 @@ static void become(char *const *argv, int report_fd)
     _exit(written == (ssize_t)sizeof(error) ? 127 : 126);
 }
 
-/* Field 22; the second one may hold blanks and brackets. */
-static uint64_t start_clock_of(pid_t pid)
-{
-    char path[64];
-    char text[1024];
-    unsigned long long start = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (length <= 0) {
-        return 0;
-    }
-    text[length] = '\0';
-    char *field = strrchr(text, ')');
-    for (int i = 2; field != NULL && i < 22; i++) {
-        field = strchr(field + 1, ' ');
-    }
-    return field != NULL && sscanf(field, "%llu", &start) == 1 ? start : 0;
-}
-
 /* Without a terminal nobody waits for a stopped job to continue it: we would
  * stay stopped when somebody continues the child alone. */
 static bool has_terminal(void)
@@ -151,7 +131,9 @@ static bool follow(struct seep_child *child)
                   WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid != 0) {
         if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
-            child->start_clock = start_clock_of(child->pid);
+            struct seep_target target = {0};
+            seep_target_read(child->pid, &target);
+            child->start_clock = target.start_clock;
             return waitpid(child->pid, &child->status, 0) == child->pid;
         }
         if (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG) == 0 &&
@@ -163,11 +145,52 @@ static bool follow(struct seep_child *child)
     return false;
 }
 
-static void attend(struct seep_child *child, const sigset_t *awaited)
+static uint64_t now_ns(void)
 {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* When it is to be called next; UINT64_MAX: never. */
+static uint64_t pass_time(const struct seep_child_pastime *pastime)
+{
+    uint64_t pause_ns =
+        pastime == NULL ? UINT64_MAX : pastime->call(pastime->context);
+    uint64_t now = now_ns();
+
+    return pause_ns < UINT64_MAX - now ? now + pause_ns : UINT64_MAX;
+}
+
+/* @return the signal; less than 0 when it is @due_ns, or was interrupted */
+static int take_signal(const sigset_t *awaited, uint64_t due_ns,
+                       siginfo_t *ret_info)
+{
+    struct timespec pause = {0};
+    uint64_t now = now_ns();
+
+    if (due_ns == UINT64_MAX) {
+        return sigwaitinfo(awaited, ret_info);
+    }
+    if (due_ns > now) {
+        pause.tv_sec = (time_t)((due_ns - now) / SECOND_NS);
+        pause.tv_nsec = (long)((due_ns - now) % SECOND_NS);
+    }
+    return sigtimedwait(awaited, ret_info, &pause);
+}
+
+static void attend(struct seep_child *child, const sigset_t *awaited,
+                   const struct seep_child_pastime *pastime)
+{
+    uint64_t due_ns = 0;
+
     while (!follow(child)) {
         siginfo_t info;
-        int signal = sigwaitinfo(awaited, &info);
+        if (now_ns() >= due_ns) {
+            due_ns = pass_time(pastime);
+        }
+        int signal = take_signal(awaited, due_ns, &info);
         /* the kernel's (terminal, hangup) went to the child as well */
         if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) {
             kill(child->pid, signal);
@@ -188,7 +211,8 @@ static int exec_error(int fd)
     return length == (ssize_t)sizeof(error) ? -error : 0;
 }
 
-int seep_child_run(char *const *argv, struct seep_child *ret_child)
+int seep_child_run(char *const *argv, const struct seep_child_pastime *pastime,
+                   struct seep_child *ret_child)
 {
     struct inherited inherited;
     struct seep_child child = {0};
@@ -207,7 +231,7 @@ int seep_child_run(char *const *argv, struct seep_child *ret_child)
     close(fds[1]);
     if (error == 0) {
         error = exec_error(fds[0]);
-        attend(&child, &inherited.awaited);
+        attend(&child, &inherited.awaited, pastime);
     } else {
         close(fds[0]);
     }

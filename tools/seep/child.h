@@ -19,11 +19,20 @@ struct seep_child {
     uint64_t start_clock; /* field 22 of /proc/PID/stat; 0 unknown */
 };
 
+/** What is done while the child runs, between two signals. */
+struct seep_child_pastime {
+    /** @return nanoseconds until it is to be called again; UINT64_MAX: never */
+    uint64_t (*call)(void *context);
+    void *context;
+};
+
 /**
  * Start @argv and wait until it has ended. One thread only.
  *
+ * @param pastime  may be NULL. While it is called signals wait: let it be short
  * @return 0; negative errno of fork or, when nothing was started, of exec
  */
-int seep_child_run(char *const *argv, struct seep_child *ret_child);
+int seep_child_run(char *const *argv, const struct seep_child_pastime *pastime,
+                   struct seep_child *ret_child);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "absent.h"
@@ -21,6 +22,11 @@
 #include "say.h"
 #include "verbs.h"
 #include "view_text.h"
+#include "watch.h"
+
+#define SCAN_EVERY_NS UINT64_C(1000000000)
+/* A scan that took long (a folder of thousands) rests so many times as long. */
+#define SCAN_REST 50
 
 static const char help[] =
     "usage: seep run [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
@@ -32,14 +38,17 @@ static const char help[] =
     "                    (default " SEEP_LAUNCH_PATTERN ")\n" SEEP_LAUNCH_HELP
     "  --report          report even if stderr is no terminal\n"
     "  --no-report       do not report\n"
+    "  --no-looks        do not look at the processes' mappings while they "
+    "run\n"
     "  -h, --help        this\n";
 
-enum { REPORT = 256, NO_REPORT };
+enum { REPORT = 256, NO_REPORT, NO_LOOKS };
 enum when { WHEN_TERMINAL, WHEN_ALWAYS, WHEN_NEVER };
 
 static const struct option options[] = {
     {"report", no_argument, NULL, REPORT},
     {"no-report", no_argument, NULL, NO_REPORT},
+    {"no-looks", no_argument, NULL, NO_LOOKS},
     SEEP_LAUNCH_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -99,6 +108,64 @@ static void finish(struct seep_harvest *harvest, const struct seep_child *child,
     }
 }
 
+struct looking {
+    const struct seep_harvest *harvest;
+    struct seep_watch *watch;
+    uint64_t scan_ns; /* when new recordings are looked for */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void add_recording(void *context, const char *path)
+{
+    seep_watch_add(context, path);
+}
+
+/* Workers may start at any time. */
+static void scan(struct looking *looking)
+{
+    uint64_t before_ns = now_ns();
+
+    seep_harvest_visit(looking->harvest, add_recording, looking->watch);
+    uint64_t after_ns = now_ns();
+    uint64_t rest_ns = SCAN_REST * (after_ns - before_ns);
+    looking->scan_ns =
+        after_ns + (rest_ns > SCAN_EVERY_NS ? rest_ns : SCAN_EVERY_NS);
+}
+
+static uint64_t look(void *context)
+{
+    struct looking *looking = context;
+
+    if (now_ns() >= looking->scan_ns) {
+        scan(looking);
+    }
+    uint64_t pause_ns = seep_watch_attend(looking->watch);
+    uint64_t now = now_ns();
+    uint64_t scan_pause_ns =
+        looking->scan_ns > now ? looking->scan_ns - now : 0;
+    return pause_ns < scan_pause_ns ? pause_ns : scan_pause_ns;
+}
+
+/* Without memory for looks it runs without them. */
+static int run_child(char *const *argv, const struct seep_harvest *harvest,
+                     bool looks, struct seep_child *ret_child)
+{
+    struct looking looking = {.harvest = harvest};
+    struct seep_child_pastime pastime = {look, &looking};
+
+    looks = looks && seep_watch_open(&looking.watch) == 0;
+    int error = seep_child_run(argv, looks ? &pastime : NULL, ret_child);
+    seep_watch_close(looking.watch);
+    return error;
+}
+
 static int refuse_command(const char *command, int error)
 {
     bool missing = error == -ENOENT;
@@ -109,7 +176,8 @@ static int refuse_command(const char *command, int error)
     return missing ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_CANNOT_RUN;
 }
 
-static int run(char *const *argv, const struct seep_launch *launch, bool report)
+static int run(char *const *argv, const struct seep_launch *launch, bool report,
+               bool looks)
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
@@ -128,7 +196,7 @@ static int run(char *const *argv, const struct seep_launch *launch, bool report)
         seep_say("run", strerror(-error), NULL);
         return SEEP_EXIT_FAILED;
     }
-    error = seep_child_run(argv, &child);
+    error = run_child(argv, harvest, looks, &child);
     if (error == 0) {
         finish(harvest, &child, argv[0], launch->out, report);
     }
@@ -145,6 +213,7 @@ int seep_cmd_run(int argc, char **argv)
     struct seep_launch_options launch_options = {.verb = "run"};
     struct seep_launch launch;
     enum when when = WHEN_TERMINAL;
+    bool looks = true;
     int option;
 
     while ((option = getopt_long(argc, argv, "+o:h", options, NULL)) != -1) {
@@ -155,6 +224,8 @@ int seep_cmd_run(int argc, char **argv)
         }
         if (option == REPORT || option == NO_REPORT) {
             when = option == REPORT ? WHEN_ALWAYS : WHEN_NEVER;
+        } else if (option == NO_LOOKS) {
+            looks = false;
         } else {
             code = seep_launch_take(option, optarg, &launch_options);
         }
@@ -171,7 +242,7 @@ int seep_cmd_run(int argc, char **argv)
     }
     bool report =
         when == WHEN_ALWAYS || (when == WHEN_TERMINAL && isatty(STDERR_FILENO));
-    code = run(argv + optind, &launch, report);
+    code = run(argv + optind, &launch, report, looks);
     seep_launch_close(&launch);
     return code;
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #include "format/check.h"
-#include "seep/recording.h"
 
 struct identity {
     dev_t device;
@@ -158,7 +156,8 @@ static bool is_new(const struct seep_harvest *harvest, const char *path)
 
 /* The header of a valid recording. A stranger's file under a name of ours is
  * looked at, never written. */
-static bool read_header(const char *path, struct seep_rec_header *ret_header)
+bool seep_harvest_read_header(const char *path,
+                              struct seep_rec_header *ret_header)
 {
     struct stat status;
     bool valid = false;
@@ -196,7 +195,8 @@ static void take_new(struct seep_harvest *harvest, glob_t *found)
     for (size_t i = 0; i < found->gl_pathc; i++) {
         const char *path = found->gl_pathv[i];
         bool again = i > 0 && strcmp(path, found->gl_pathv[i - 1]) == 0;
-        if (!again && is_new(harvest, path) && read_header(path, &header)) {
+        if (!again && is_new(harvest, path) &&
+            seep_harvest_read_header(path, &header)) {
             char *copy = strdup(path);
             harvest->paths[harvest->path_count] = copy;
             harvest->path_count += copy != NULL;
@@ -224,6 +224,23 @@ int seep_harvest_collect(struct seep_harvest *harvest, char ***ret_paths,
     *ret_paths = harvest->paths;
     *ret_count = harvest->path_count;
     return 0;
+}
+
+void seep_harvest_visit(const struct seep_harvest *harvest,
+                        void (*visit)(void *context, const char *path),
+                        void *context)
+{
+    glob_t found = {0};
+
+    if (look(harvest->glob, &found) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (is_new(harvest, found.gl_pathv[i])) {
+            visit(context, found.gl_pathv[i]);
+        }
+    }
+    globfree(&found);
 }
 
 static bool is_of(const struct seep_rec_header *header,
@@ -275,8 +292,8 @@ int seep_harvest_put_status(char *const *paths, size_t count,
     for (size_t i = 0; i < count; i++) {
         struct seep_rec_header header;
         /* One pid, several images by exec: the last one ended so. */
-        if (read_header(paths[i], &header) && is_of(&header, child) &&
-            header.start_realtime_ns >= newest_ns) {
+        if (seep_harvest_read_header(paths[i], &header) &&
+            is_of(&header, child) && header.start_realtime_ns >= newest_ns) {
             newest_ns = header.start_realtime_ns;
             last = paths[i];
         }

@@ -8,9 +8,11 @@
 #ifndef SEEP_TOOL_HARVEST_H
 #define SEEP_TOOL_HARVEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "child.h"
+#include "seep/recording.h"
 
 struct seep_harvest;
 
@@ -21,6 +23,18 @@ void seep_harvest_close(struct seep_harvest *harvest);
 /** Look again. @return the new files, NULL-terminated, owned by @harvest */
 int seep_harvest_collect(struct seep_harvest *harvest, char ***ret_paths,
                          size_t *ret_count);
+
+/**
+ * While the run lasts: every new file that can be a recording, valid or not,
+ * once or more often.
+ */
+void seep_harvest_visit(const struct seep_harvest *harvest,
+                        void (*visit)(void *context, const char *path),
+                        void *context);
+
+/** The header of the recording at @path. @return false if it is not valid */
+bool seep_harvest_read_header(const char *path,
+                              struct seep_rec_header *ret_header);
 
 /**
  * Write the status of @child into the recording of its last image: the two
