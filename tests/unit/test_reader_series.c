@@ -73,6 +73,28 @@ static void a_narrow_series_is_widened_to_the_run(void **state)
     assert_int_equal(table.buckets[97].low_bytes, 50);
 }
 
+/* Ages widen as all else: the death at 91 ticks lies in the first bucket of
+ * 1024, and one of before the series began is where its age is. */
+static void deaths_by_age_are_widened_to_the_run(void **state)
+{
+    struct seep_rec_series series;
+    struct seep_series_table table;
+
+    (void)state;
+    memset(&series, 0, sizeof(series));
+    seep_series_start(&series, 1, 3000, 300);
+    seep_series_allocated(&series, 3010, 300, exact(100));
+    seep_series_freed(&series, 3101, 3010, 400, exact(100));
+    seep_series_freed(&series, 3200, 100, 300, exact(300));
+    seep_series_read(&series, 10, 100000, &table);
+
+    assert_int_equal(table.width_log2, 10);
+    assert_int_equal(table.buckets[0].died_bytes, 100);
+    assert_int_equal(table.buckets[3].died_bytes, 300);
+    assert_int_equal(table.buckets[3].died_count_q16, SEEP_COUNT_ONE);
+    assert_int_equal(table.buckets[0].born_freed_bytes, 0);
+}
+
 static void what_a_late_series_began_with_counts(void **state)
 {
     struct seep_rec_series series;
@@ -193,6 +215,29 @@ static void units_of_work_are_the_best_clock(void **state)
     builder_fini(b);
 }
 
+/* All work in the first half: it stands still then, and nothing is done now. */
+static void the_clock_runs_back_to_time(void **state)
+{
+    struct recording_builder *b = built();
+    struct seep_clock clock;
+
+    (void)state;
+    for (uint32_t i = 1; i <= 50; i++) {
+        builder_moment(b, i, 100 * i, 1000, i);
+    }
+    seep_clock_init(&clock, &b->view, 10000);
+    assert_int_equal(clock.kind, SEEP_CLOCK_UNITS);
+    assert_true(seep_clock_tick_at(&clock, 0) == 0);
+    assert_true(fabs(seep_clock_tick_at(&clock, .5) - 2500) < 30);
+    assert_true(fabs(seep_clock_tick_at(&clock, 1) - 5000) < 200);
+    assert_true(seep_clock_tick_at(&clock, 2) == 10000);
+    assert_true(near(seep_clock_late_pace(&clock), 0));
+    assert_true(near(seep_clock_units_per_s(&clock), 0));
+    seep_clock_init(&clock, &b->view, 5000);
+    assert_true(fabs(seep_clock_late_pace(&clock) - 1) < .05);
+    builder_fini(b);
+}
+
 static void units_told_once_are_no_clock(void **state)
 {
     struct recording_builder *b = built();
@@ -212,12 +257,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quiet_buckets_keep_the_live_bytes),
         cmocka_unit_test(a_narrow_series_is_widened_to_the_run),
+        cmocka_unit_test(deaths_by_age_are_widened_to_the_run),
         cmocka_unit_test(what_a_late_series_began_with_counts),
         cmocka_unit_test(an_event_folded_late_lowers_no_quiet_bucket),
         cmocka_unit_test(without_work_time_is_the_clock),
         cmocka_unit_test(allocated_bytes_are_work),
         cmocka_unit_test(one_burst_is_clipped),
         cmocka_unit_test(units_of_work_are_the_best_clock),
+        cmocka_unit_test(the_clock_runs_back_to_time),
         cmocka_unit_test(units_told_once_are_no_clock),
     };
 
