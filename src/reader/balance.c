@@ -160,6 +160,12 @@ extent_of(const struct seep_window_series *series, double from_s, double to_s)
     if (slope.valid) {
         extent.slope_bytes_per_s = slope.per_s;
         extent.slope_error = slope.error;
+    } else if (series->count > 1) {
+        /* Too few figures for an error: then not even its sign is sure. */
+        extent.slope_bytes_per_s =
+            (extent.last_bytes - extent.first_bytes) /
+            (series->t_s[series->count - 1] - series->t_s[0]);
+        extent.slope_error = fabs(extent.slope_bytes_per_s);
     }
     return extent;
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The verdict of a report, and how long its memory lasts. */
+#include <math.h>
+
+#include "reader/report_build.h"
+#include "reader/verdict.h"
+
+/* Of a damaged file it may be up to 2^64, which no longer fits. */
+static uint64_t whole(double bytes)
+{
+    return (uint64_t)fmin(bytes, 1e19);
+}
+
+/*
+ * What the kernel counts for a cgroup has its page cache in it, which it gives
+ * back before it kills: the time to the limit is the least that it can be.
+ */
+static struct seep_forecast_limit
+cgroup_limit_of(const struct seep_report_memory *memory)
+{
+    return (struct seep_forecast_limit){
+        .what = "cgroup",
+        .limit_bytes = memory->cgroup.valid ? memory->cgroup_limit_bytes : 0,
+        .used_bytes = whole(memory->cgroup.last_bytes),
+    };
+}
+
+/* What is available is known from looks only; else nobody else uses any. */
+static struct seep_forecast_limit
+ram_limit_of(const struct seep_report_memory *memory)
+{
+    struct seep_forecast_limit limit = {
+        .what = "ram",
+        .limit_bytes = memory->machine_bytes,
+        .used_bytes = whole(memory->rss.last_bytes),
+    };
+
+    if (memory->available_bytes > 0) {
+        limit.used_bytes = memory->machine_bytes > memory->available_bytes
+                               ? memory->machine_bytes - memory->available_bytes
+                               : 0;
+    }
+    return limit;
+}
+
+static void add_forecast(struct seep_report *report,
+                         const struct seep_verdict_now *now)
+{
+    struct seep_forecast_limit limits[] = {
+        cgroup_limit_of(&report->memory),
+        ram_limit_of(&report->memory),
+    };
+
+    limits[0].bytes_per_s = now->bytes_per_s;
+    limits[1].bytes_per_s = now->bytes_per_s;
+    seep_forecast_make(limits, sizeof(limits) / sizeof(*limits), now->basis,
+                       &report->verdict.forecast);
+}
+
+void seep_report_add_verdict(struct seep_report_build *build)
+{
+    struct seep_verdict_input input = {
+        .works = build->sites.works,
+        .count = build->sites.count,
+        .live_bytes = build->sites.live_bytes,
+        .duration_s = build->report.duration_s,
+        .too_short = seep_sites_too_short(&build->clock),
+        .outside = build->outside,
+    };
+    struct seep_verdict_now now;
+
+    seep_verdict_decide(&input, &build->report.verdict, &now);
+    add_forecast(&build->report, &now);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The verdict on a process: from the classes of its call sites and from what
+ * grew outside of them, to one class and the growth that it is about.
+ *
+ * Invariant: what a class is about is material: by at least the floor over the
+ * run at call sites, by a share of resident memory outside of them. Pure; any
+ * thread.
+ */
+#ifndef SEEP_READER_VERDICT_H
+#define SEEP_READER_VERDICT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reader/balance.h"
+#include "reader/forecast.h"
+#include "reader/report.h"
+#include "reader/sites.h"
+
+struct seep_verdict_input {
+    const struct seep_site_work *works; /* .site only; the worst first */
+    size_t count;
+    uint64_t live_bytes; /* of all sites in spaces that hold memory */
+    double duration_s;
+    const char *too_short; /* why nothing can be told; NULL */
+    struct seep_balance_outside outside;
+};
+
+/** Growth at the present rate of work, for the forecast. */
+struct seep_verdict_now {
+    enum seep_forecast_basis basis;
+    struct seep_interval bytes_per_s; /* of memory of the host */
+};
+
+/** @param ret_verdict  all but its forecast */
+void seep_verdict_decide(const struct seep_verdict_input *input,
+                         struct seep_report_verdict *ret_verdict,
+                         struct seep_verdict_now *ret_now);
+
+#endif
