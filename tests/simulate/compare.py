@@ -3,10 +3,11 @@
 """Holds the reader's verdicts against a second implementation of the test.
 
 Simulates fresh call sites of every kind, clean and leaking, exact and sampled,
-under every work clock, and compares each class, and each number within 1e-9.
-The seed is drawn and printed; --seed or SEEP_SIMULATE_SEED repeats a run. A
-site that differs because a decision hangs on the last digits is counted and
-left out, at most one in 1000. Prints one line a difference; exit 0 if there is none.
+under every work clock, and sites at the edges between classes; compares each
+class, and each number within 1e-9. The seed is drawn and printed; --seed or
+SEEP_SIMULATE_SEED repeats a run. A site that differs because a decision hangs
+on the last digits is counted and left out, at most one in 1000. Prints one
+line a difference; exit 0 if there is none.
 """
 import argparse
 import itertools
@@ -16,6 +17,7 @@ import secrets
 import sys
 
 import cohort_flow
+import edges
 import recorded
 import sites
 
@@ -59,11 +61,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("replay", help="the program growth_replay")
     parser.add_argument("--sites", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get(
-        "SEEP_SIMULATE_SEED", secrets.randbelow(2 ** 32))))
+    parser.add_argument("--seed", type=int, default=int(
+        os.environ.get("SEEP_SIMULATE_SEED", secrets.randbelow(2 ** 32))))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    told, kept = itertools.tee(simulate(options.seed, options.sites))
+    told, kept = itertools.tee(itertools.chain(
+        simulate(options.seed, options.sites),
+        edges.simulate(options.seed, options.sites // 4)))
     rows = sites.judged(options.replay, told)
     count = wrong = close = 0
     for site, row in zip(kept, rows, strict=True):

@@ -5,6 +5,8 @@ A site is a dictionary as growth_replay takes it. Its times are shares of the
 work; or, where it brings a clock of its own, ticks of the run, of which the
 reader has to find the work out itself.
 """
+import dataclasses
+
 import numpy
 
 BUCKETS = 128
@@ -32,19 +34,52 @@ def tick_of(time):
     return numpy.minimum((time * END_TICK).astype(int), END_TICK)
 
 
-def clock(site, kind, random):
+def clock(load, kind, random):
     """Units told or bytes allocated, bucket by bucket; or nothing."""
     edges = numpy.minimum(numpy.arange(BUCKETS + 1) * WIDTH / END_TICK, 1)
     work = {"end_tick": END_TICK}
     if kind == "units":
-        told = numpy.round(site.load.work(edges) * 100000)
+        told = numpy.round(load.work(edges) * 100000)
         work["units"] = numpy.diff(told).astype(int).tolist()
     elif kind == "bytes":
-        share = numpy.diff(site.load.work(edges))
+        share = numpy.diff(load.work(edges))
         share *= numpy.exp(0.2 * random.normal(size=BUCKETS))
         share[:4] += share.sum() * random.uniform(0.05, 0.5) / 4  # start-up
         work["bytes"] = numpy.round(share * 1e9).astype(int).tolist()
     return work
+
+
+def by_bucket(buckets, weights=None):
+    counts = numpy.bincount(buckets, weights, BUCKETS)[:BUCKETS]
+    return numpy.maximum(numpy.round(counts), 0).astype(int).tolist()
+
+
+def observe_in_run(site):
+    """A site of a whole run, as replay_run.h has it: in ticks and buckets."""
+    birth = tick_of(site.birth)
+    death = tick_of(numpy.minimum(site.death, 1))
+    dead = site.death <= 1
+    weight = numpy.maximum(numpy.round(site.weight), 1)
+    whole = dataclasses.replace(site, weight=weight)
+    low = live_series(whole, lambda time: tick_of(time) // WIDTH)[1]
+    born = birth // WIDTH
+    aged = (death - birth)[dead] // WIDTH
+    return {
+        "birth": birth[~dead].tolist(),
+        "weight": weight[~dead].tolist(),
+        "variance": site.variance[~dead].tolist(),
+        "first_tick": int(birth.min()) if len(birth) else 0,
+        "allocated_count": len(birth),
+        "freed_count": int(dead.sum()),
+        "allocated": by_bucket(born, weight),
+        "freed": by_bucket(death[dead] // WIDTH, weight[dead]),
+        "low": low.astype(int).tolist(),
+        "born_count": by_bucket(born),
+        "born_freed": by_bucket(born[dead], weight[dead]),
+        "born_freed_count": by_bucket(born[dead]),
+        "died": by_bucket(aged, weight[dead]),
+        "died_count": by_bucket(aged),
+    }
 
 
 def observe(site, kind=None, random=None):
@@ -74,5 +109,5 @@ def observe(site, kind=None, random=None):
         "allocations": len(site.birth),
     }
     if kind is not None:
-        told["clock"] = clock(site, kind, random)
+        told["clock"] = clock(site.load, kind, random)
     return told

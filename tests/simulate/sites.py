@@ -30,11 +30,15 @@ def make(kind, seed, sampled, **given):
     return site, random
 
 
+def written(line):
+    return json.dumps(line, separators=(",", ":"))
+
+
 def judged(replay, lines):
     """The rows of growth_replay for dictionaries, in their order, lazily."""
     batch = []
     for line in lines:
-        batch.append(json.dumps(line, separators=(",", ":")))
+        batch.append(written(line))
         if len(batch) == BATCH:
             yield from run(replay, batch)
             batch = []

@@ -140,9 +140,11 @@ class World:
     kept: float = 0       # blocks to leak; 0: as it comes
     in_flight: float = -1  # short-lived blocks per kept one; -1: as it comes
     shape: str = None     # of the load
+    load: Load = None     # of the whole service; None: one of its own
 
     def __post_init__(self):
-        self.load = Load(self.random, self.shape)
+        if self.load is None:
+            self.load = Load(self.random, self.shape)
         self.sizes = Sizes(self.random, self.sampled)
         self.count = between(self.random, 60, 6000)
         self.short = between(self.random, 0.0005, 0.02)
