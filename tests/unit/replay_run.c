@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "reader/sites.h"
 #include "reader/sites_evidence.h"
 #include "replay_input.h"
 
@@ -46,13 +45,15 @@ static void fill_work(const json_t *site, const struct seep_clock *clock,
                       struct seep_sites *sites, struct seep_site_work *work)
 {
     uint64_t old_ticks = seep_evidence_old_ticks(clock);
+    double old = (double)seep_evidence_old_ticks(clock);
     double live = 0;
 
     for (size_t i = 0; i < work->survivor_count; i++) {
         struct seep_survivor *survivor =
             &sites->survivors[work->survivor_first + i];
-        work->old_count += survivor->birth + (double)old_ticks <=
-                           (double)clock->end_tick;
+        work->old_count +=
+            survivor->birth + (double)old_ticks <= (double)clock->end_tick;
+        work->old_count += survivor->birth + old <= (double)clock->end_tick;
         survivor->birth = seep_clock_at(clock, survivor->birth);
         live += survivor->weight;
         work->variance += survivor->variance;
