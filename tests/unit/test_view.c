@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* tools/seep/view_*: what people and machines are shown of a report. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +8,10 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "clean.h"
 #include "fake_report.h"
 #include "gather.h"
-#include "view_json.h"
 #include "view_text.h"
 
 static struct fake_report fake;
@@ -70,11 +67,35 @@ static void the_answer_stands_first(void **state)
 
     (void)state;
     assert_ptr_equal(
-        strstr(text, "seep: python3 serve.py, pid 4242, 14 min 02 s, 48,112 "
-                     "units of work, killed by signal 9\n"
-                     "LEAK  serve.py:31 handle grows 40.1 MiB/min (39.5 to "
-                     "40.6) and holds 562 MiB of the 576 MiB live.\n"),
+        strstr(
+            text,
+            "LEAK  python3 (pid 4242): host memory grows 41.3 MiB/min (40.1 "
+            "to 42.5), 12.3 KiB a unit of work, 97 % of it at serve.py:31 "
+            "handle.\n"
+            "      At this rate the cgroup's 8 GiB are reached in 2 h 51 min "
+            "(2 h 44 min to 2 h 59 min).\n"),
         text);
+    assert_has(text, "seep: python3 serve.py, pid 4242, 14 min 02 s, 48,112 "
+                     "units of work, killed by signal 9\n");
+    free(text);
+}
+
+/* Answer, process, table, balance, next step, seep itself: in this order. */
+static void the_parts_stand_in_their_order(void **state)
+{
+    static const char *const parts[] = {
+        "LEAK  ",     "\nseep: ", "\n class ",
+        "\n memory ", "\nnext  ", "\nseep    ",
+    };
+    struct seep_text_options options = {.site_limit = 10};
+    char *text = print(100, false, &options);
+    const char *at = text;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        at = strstr(at, parts[i]);
+        assert_non_null(at);
+    }
     free(text);
 }
 
@@ -85,10 +106,11 @@ the_table_has_growth_live_and_the_way_to_the_allocation(void **state)
     char *text = print(200, false, &options);
 
     (void)state;
-    assert_has(text, "+40.1 ±0.6 MiB");
-    assert_has(text, "562 MiB  48,112  serve.py:31 handle > json.loads > "
+    assert_has(text, " leak     +40.1 ±0.6 MiB  +12.0 ±0.2 KiB  562 MiB  "
+                     "48,112  serve.py:31 handle > json.loads > "
                      "libpython3.11\n");
-    assert_has(text, "suspect: put\\x1b[2J\\xff\\u{202e}");
+    assert_has(text, " suspect               ?               ?   14 MiB       "
+                     "3  put\\x1b[2J\\xff\\u{202e}");
     assert_has(text, "seep report --stack --site 3f9a0011 "
                      "/data/seep.python3.4242.seep");
     assert_has(text, "sampled every 512 KiB; 0 events lost; cost 0.3 % of "
@@ -96,17 +118,155 @@ the_table_has_growth_live_and_the_way_to_the_allocation(void **state)
     free(text);
 }
 
-static void no_line_is_wider_than_the_page(void **state)
+static void add_third_site(enum seep_class class)
 {
-    static const size_t widths[] = {80, 200};
+    fake.sites[2].class = class;
+    fake.report.site_count = 3;
+    fake.report.site_total = 3;
+}
+
+static void suppressed_sites_are_counted_and_shown_when_asked(void **state)
+{
     struct seep_text_options options = {.site_limit = 10};
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        char *text = print(widths[i], false, &options);
+    add_third_site(SEEP_CLASS_LEAK);
+    fake.sites[2].suppressed_by = "leak:^load";
+    fake.report.verdict.suppressed_count = 1;
+    fake.report.verdict.suppressed_bytes_per_s = 20000;
+    char *text = print(200, false, &options);
+    assert_has(text, " and 1 suppressed (leak:^load), growing 1.1 MiB/min: "
+                     "--show-suppressed shows them\n");
+    assert_null(strstr(text, "serve.py:8"));
+    assert_null(strstr(text, "more call sites"));
+    free(text);
+    options.show_suppressed = true;
+    text = print(200, false, &options);
+    assert_has(text, "serve.py:8 load");
+    assert_has(text, "       suppressed by leak:^load\n");
+    free(text);
+}
+
+static void what_the_floor_hid_is_counted(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    add_third_site(SEEP_CLASS_MINOR);
+    fake.report.verdict.minor_count = 1;
+    fake.report.verdict.minor_bytes_per_s = 3000;
+    char *text = print(200, false, &options);
+    assert_has(text, " and 1 that grew by less than 1 MiB each, 176 KiB/min "
+                     "together\n");
+    assert_null(strstr(text, "serve.py:8"));
+    free(text);
+}
+
+static void a_known_pattern_stands_under_its_row(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    fake.sites[0].pattern = &fake_report_pattern;
+    char *text = print(200, false, &options);
+    assert_has(text, "libpython3.11\n       known: json's cache of keys; keep "
+                     "keys few\n");
+    assert_has(text, "(https://example.org/issues/1)");
+    free(text);
+}
+
+/* Where something grows, what does not is no news. */
+static void a_brief_table_has_few_rows_of_what_does_not_grow(void **state)
+{
+    static struct seep_report_site sites[8];
+    struct seep_text_options options = {.site_limit = 10, .brief = true};
+
+    (void)state;
+    sites[0] = fake.sites[0];
+    for (size_t i = 1; i < 8; i++) {
+        sites[i] = fake.sites[2];
+    }
+    fake.report.sites = sites;
+    fake.report.site_count = 8;
+    fake.report.site_total = 8;
+    char *text = print(200, false, &options);
+    assert_has(text, " and 4 more call sites (--sites 0 shows all)\n");
+    free(text);
+    sites[0].class = SEEP_CLASS_STEP;
+    text = print(200, false, &options);
+    assert_null(strstr(text, "more call sites"));
+    free(text);
+}
+
+static void the_balance_adds_up_and_names_what_grew_unseen(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_UNEXPLAINED);
+    char *text = print(200, false, &options);
+    assert_has(text, " RSS             80 MiB  680 MiB  +42.9 ±0.7 MiB  "
+                     "anonymous 650 MiB, files and shared 30 MiB\n"
+                     " = tracked       60 MiB  576 MiB      0 ±527 KiB  heap "
+                     "576 MiB ±1 MiB\n"
+                     " + allocator      5 MiB   50 MiB   +410 ±117 KiB  "
+                     "glibc's malloc handed out 577 MiB, has 4,312 free "
+                     "pieces\n"
+                     " + unexplained    5 MiB   24 MiB  +40.1 ±0.5 MiB  seen "
+                     "by no hook\n"
+                     " + shared        10 MiB   30 MiB    +293 ±59 KiB\n"
+                     " cgroup         100 MiB  700 MiB  +43.5 ±0.7 MiB  of 8 "
+                     "GiB\n"
+                     " grew   anonymous memory at 0x7f1200000000: 2 MiB to 240 "
+                     "MiB, +17.2 MiB/min\n");
+    free(text);
+    fake_report_become(&fake, SEEP_VERDICT_LEAK);
+    text = print(200, false, &options);
+    assert_null(strstr(text, " grew "));
+    free(text);
+}
+
+static void memory_that_was_never_touched_is_not_in_rss(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_STEADY);
+    fake.report.memory.tracked.last_bytes += 200 << 20;
+    char *text = print(200, false, &options);
+    assert_has(text, " - not touched      0 B  200 MiB ");
+    free(text);
+}
+
+static void a_device_has_a_row_of_its_own(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    fake.spaces[1] = (struct seep_report_space){.space = SEEP_SPACE_DEVICE,
+                                                .live_bytes = 3ULL << 30};
+    fake.report.space_count = 2;
+    char *text = print(200, false, &options);
+    assert_has(text, "\n device ");
+    assert_has(text, "3 GiB");
+    free(text);
+}
+
+static void no_line_is_wider_than_the_page(void **state)
+{
+    static const size_t widths[] = {40, 60, 80, 100, 120, 1000};
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    for (size_t i = 0; i < 6 * SEEP_VERDICT_COUNT; i++) {
+        size_t width = widths[i % 6];
+
+        fake_report_become(&fake, (enum seep_verdict_class)(i / 6));
+        char *text = print(width, false, &options);
         for (char *line = strtok(text, "\n"); line != NULL;
              line = strtok(NULL, "\n")) {
-            assert_true(seep_clean_columns(line) <= widths[i]);
+            bool wraps = strchr(line + strspn(line, " "), ' ') != NULL;
+            assert_true(!wraps || seep_clean_columns(line) <= width);
         }
         free(text);
     }
@@ -114,16 +274,26 @@ static void no_line_is_wider_than_the_page(void **state)
 
 static void nothing_hostile_reaches_the_terminal(void **state)
 {
-    static const size_t widths[] = {80, 200};
+    static const size_t widths[] = {40, 80, 120, 200};
     struct seep_text_options options = {.site_limit = 10, .stacks = true};
+    struct seep_pattern pattern = fake_report_pattern;
 
     (void)state;
-    fake.report.executable = "/\033c";
-    fake.report.labels = "\033]0;x\007";
-    fake.report.host = "h\rost";
-    fake.report.path = "/data/\033[31m";
-    for (size_t i = 0; i < 4; i++) {
-        char *text = print(widths[i / 2], i % 2 == 1, &options);
+    for (size_t i = 0; i < 8 * SEEP_VERDICT_COUNT; i++) {
+        fake_report_become(&fake, (enum seep_verdict_class)(i / 8));
+        fake.report.executable = "/\033c";
+        fake.report.labels = "\033]0;x\007";
+        fake.report.host = "h\rost";
+        fake.report.path = "/data/\033[31m";
+        fake.report.verdict.reason = "\033[5m\nno";
+        fake.mappings[1].name = "/x/\033[31m\n";
+        fake.sites[0].where_frame = 9;
+        fake.sites[0].where = FAKE_HOSTILE_FUNCTION;
+        fake.sites[1].suppressed_by = "leak:\033[2J";
+        fake.report.verdict.suppressed_count = 1;
+        pattern.name = pattern.remedy = "\033[2J\n";
+        fake.sites[0].pattern = &pattern;
+        char *text = print(widths[i / 2 % 4], i % 2 == 1, &options);
         assert_harmless(text, i % 2 == 1);
         free(text);
     }
@@ -156,14 +326,14 @@ static void what_was_not_computed_is_not_said(void **state)
     struct seep_text_options options = {.site_limit = 10};
 
     (void)state;
-    fake.sites[0].has_growth = false;
-    fake.sites[0].class = SEEP_CLASS_INSUFFICIENT;
-    fake.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
+    fake_report_become(&fake, SEEP_VERDICT_INSUFFICIENT);
     fake.report.memory.valid = false;
     char *text = print(200, false, &options);
-    assert_null(strstr(text, "/min"));
+    assert_null(strstr(text, "MiB/min"));
     assert_null(strstr(text, "LEAK"));
-    assert_has(text, "INSUFFICIENT DATA  576 MiB live at 2 call sites.");
+    assert_null(strstr(text, "RSS"));
+    assert_has(text, "INSUFFICIENT DATA  python3 (pid 4242): cannot tell yet");
+    assert_has(text, " unclear  562 MiB");
     free(text);
 }
 
@@ -205,176 +375,6 @@ static void rows_left_out_are_counted(void **state)
     free(text);
 }
 
-static json_t *parse(struct seep_json_options *options)
-{
-    const struct seep_report *reports[] = {&fake.report};
-    json_error_t error;
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-
-    assert_int_equal(seep_view_json_reports(file, reports, 1, 2, options), 0);
-    fclose(file);
-    json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    assert_non_null(document);
-    free(text);
-    return document;
-}
-
-static const char *string_at(json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-static void the_document_has_the_schema(void **state)
-{
-    struct seep_json_options options = {0};
-    json_t *document = parse(&options);
-    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
-    json_t *process = json_object_get(one, "process");
-    json_t *verdict = json_object_get(one, "verdict");
-
-    (void)state;
-    assert_string_equal(string_at(document, "schema"), "seep-report/1");
-    assert_string_equal(
-        string_at(json_object_get(document, "summary"), "class"), "leak");
-    assert_string_equal(string_at(process, "started"),
-                        "2023-11-14T22:13:20.123Z");
-    assert_string_equal(string_at(process, "state"), "killed");
-    assert_string_equal(string_at(process, "mode"), "sampled");
-    assert_string_equal(string_at(json_object_get(process, "labels"), "model"),
-                        "bert-13");
-    assert_int_equal(json_integer_value(json_object_get(
-                         json_object_get(process, "status"), "signal")),
-                     9);
-    assert_string_equal(string_at(verdict, "class"), "leak");
-    assert_true(json_is_null(json_object_get(verdict, "forecast")));
-    assert_non_null(json_object_get(json_object_get(one, "losses"), "torn"));
-    assert_non_null(json_object_get(json_object_get(one, "facts"), "unloads"));
-    assert_non_null(json_object_get(json_object_get(one, "cost"), "seep_s"));
-    json_decref(document);
-}
-
-static void a_site_has_interval_series_and_frames(void **state)
-{
-    struct seep_json_options options = {0};
-    json_t *document = parse(&options);
-    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
-    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
-    json_t *growth = json_object_get(site, "growth_bytes_per_s");
-    json_t *frame = json_array_get(json_object_get(site, "frames"), 0);
-
-    (void)state;
-    assert_true(json_real_value(json_object_get(growth, "low")) == 690000);
-    assert_int_equal(json_array_size(json_object_get(site, "series")), 2);
-    assert_int_equal(json_array_size(json_object_get(site, "frames")), 3);
-    assert_string_equal(string_at(site, "space"), "heap");
-    assert_string_equal(string_at(frame, "kind"), "native");
-    assert_string_equal(string_at(frame, "offset"), "0x1234");
-    assert_true(json_is_null(json_object_get(frame, "line")));
-    json_decref(document);
-}
-
-static void what_was_not_computed_is_null(void **state)
-{
-    struct seep_json_options options = {.site_id = "77aa"};
-
-    (void)state;
-    json_t *document = parse(&options);
-    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
-    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
-    assert_int_equal(json_array_size(json_object_get(one, "sites")), 1);
-    assert_true(json_is_null(json_object_get(site, "growth_bytes_per_s")));
-    assert_true(json_is_null(json_object_get(site, "confidence")));
-    json_decref(document);
-}
-
-/* JSON has no infinity, and jansson refuses to make one. */
-static void an_open_bound_is_null(void **state)
-{
-    struct seep_json_options options = {0};
-
-    (void)state;
-    fake.sites[0].growth_bytes_per_s.high = 1.0 / 0.0;
-    json_t *document = parse(&options);
-    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
-    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
-    json_t *growth = json_object_get(site, "growth_bytes_per_s");
-    assert_true(json_is_null(json_object_get(growth, "high")));
-    assert_true(json_is_real(json_object_get(growth, "low")));
-    json_decref(document);
-}
-
-/* More than are kept: what stands in another's place must not show. */
-static void every_frame_is_its_own(void **state)
-{
-    enum { FRAMES = 20000 };
-    static struct seep_report_frame frames[FRAMES];
-    struct seep_json_options options = {.site_id = "77aa"};
-    char offset[24];
-
-    (void)state;
-    for (size_t i = 0; i < FRAMES; i++) {
-        frames[i] = fake.frames[3];
-        frames[i].offset = i % (FRAMES / 2);
-        frames[i].line = (uint32_t)(i % 3);
-    }
-    fake.sites[1].frames = frames;
-    fake.sites[1].frame_count = FRAMES;
-    json_t *document = parse(&options);
-    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
-    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
-    json_t *seen = json_object_get(site, "frames");
-    assert_int_equal(json_array_size(seen), FRAMES);
-    for (size_t i = 0; i < FRAMES; i++) {
-        json_t *frame = json_array_get(seen, i);
-        snprintf(offset, sizeof(offset), "0x%zx", i % (FRAMES / 2));
-        assert_string_equal(string_at(frame, "offset"), offset);
-        assert_int_equal(json_integer_value(json_object_get(frame, "line")),
-                         i % 3);
-    }
-    json_decref(document);
-}
-
-static void several_reports_are_one_document(void **state)
-{
-    struct fake_report other;
-    const struct seep_report *reports[] = {&fake.report, &other.report};
-    struct seep_json_options options = {.site_limit = 1};
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-
-    (void)state;
-    fake_report_fill(&other);
-    other.report.site_count = 0;
-    assert_int_equal(seep_view_json_reports(file, reports, 2, 0, &options), 0);
-    fclose(file);
-    json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    json_t *processes = json_object_get(document, "processes");
-    assert_int_equal(json_array_size(processes), 2);
-    for (size_t i = 0; i < 2; i++) {
-        json_t *sites = json_object_get(json_array_get(processes, i), "sites");
-        assert_int_equal(json_array_size(sites), 1 - i);
-    }
-    json_decref(document);
-    free(text);
-}
-
-/* What was printed before is no document: the command has to say so. */
-static void a_stream_that_takes_no_more_is_an_error(void **state)
-{
-    const struct seep_report *reports[] = {&fake.report};
-    struct seep_json_options options = {0};
-    FILE *file = fopen("/dev/full", "w");
-
-    (void)state;
-    assert_non_null(file);
-    assert_int_equal(seep_view_json_reports(file, reports, 1, 0, &options),
-                     -EIO);
-    fclose(file);
-}
-
 static void the_worst_process_is_the_first(void **state)
 {
     struct fake_report other;
@@ -394,6 +394,18 @@ int main(void)
         cmocka_unit_test_setup(the_answer_stands_first, fill),
         cmocka_unit_test_setup(
             the_table_has_growth_live_and_the_way_to_the_allocation, fill),
+        cmocka_unit_test_setup(the_parts_stand_in_their_order, fill),
+        cmocka_unit_test_setup(
+            suppressed_sites_are_counted_and_shown_when_asked, fill),
+        cmocka_unit_test_setup(what_the_floor_hid_is_counted, fill),
+        cmocka_unit_test_setup(a_known_pattern_stands_under_its_row, fill),
+        cmocka_unit_test_setup(a_brief_table_has_few_rows_of_what_does_not_grow,
+                               fill),
+        cmocka_unit_test_setup(the_balance_adds_up_and_names_what_grew_unseen,
+                               fill),
+        cmocka_unit_test_setup(memory_that_was_never_touched_is_not_in_rss,
+                               fill),
+        cmocka_unit_test_setup(a_device_has_a_row_of_its_own, fill),
         cmocka_unit_test_setup(no_line_is_wider_than_the_page, fill),
         cmocka_unit_test_setup(nothing_hostile_reaches_the_terminal, fill),
         cmocka_unit_test_setup(colours_are_only_added, fill),
@@ -401,13 +413,6 @@ int main(void)
         cmocka_unit_test_setup(every_loss_is_told, fill),
         cmocka_unit_test_setup(one_site_can_be_asked_for_with_its_stack, fill),
         cmocka_unit_test_setup(rows_left_out_are_counted, fill),
-        cmocka_unit_test_setup(the_document_has_the_schema, fill),
-        cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
-        cmocka_unit_test_setup(what_was_not_computed_is_null, fill),
-        cmocka_unit_test_setup(an_open_bound_is_null, fill),
-        cmocka_unit_test_setup(every_frame_is_its_own, fill),
-        cmocka_unit_test_setup(several_reports_are_one_document, fill),
-        cmocka_unit_test_setup(a_stream_that_takes_no_more_is_an_error, fill),
         cmocka_unit_test_setup(the_worst_process_is_the_first, fill),
     };
 

@@ -94,12 +94,21 @@ static void print_answer(struct seep_page *page,
     }
 }
 
+/* Whoever has the stacks before him need not be told how to get them. */
 static void print_next(struct seep_page *page,
-                       const struct seep_verdict_words *words)
+                       const struct seep_verdict_words *words,
+                       const struct seep_text_options *options)
 {
+    static const char stack[] = "seep report --stack ";
+    const char *label = "next";
+
     for (size_t i = 0; i < words->advice_count; i++) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, i == 0 ? "next" : "", INDENT,
-                            "%s", words->advice[i]);
+        if (!options->stacks ||
+            strncmp(words->advice[i], stack, sizeof(stack) - 1) != 0) {
+            seep_page_paragraph(page, SEEP_INK_STRONG, label, INDENT, "%s",
+                                words->advice[i]);
+            label = "";
+        }
     }
 }
 
@@ -164,7 +173,7 @@ void seep_view_text_report(struct seep_page *page,
         seep_view_balance(page, report);
         seep_page_end_line(page);
     }
-    print_next(page, &words);
+    print_next(page, &words, options);
     print_own(page, report);
     seep_verdict_words_fini(&words);
 }

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* tools/seep/verdict_*: the sentences, for every class and every forecast. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clean.h"
+#include "fake_report.h"
+#include "verdict_words.h"
+#include "view_text.h"
+
+static struct fake_report fake;
+static struct seep_verdict_words words;
+
+static int fill(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_LEAK);
+    words = (struct seep_verdict_words){0};
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    seep_verdict_words_fini(&words);
+    return 0;
+}
+
+static void make(void)
+{
+    seep_verdict_words_fini(&words);
+    seep_verdict_words_make(&fake.report, NULL, &words);
+}
+
+static bool has(char *const *texts, size_t count, const char *part)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(texts[i], part) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_reason(const char *part)
+{
+    return has(words.reasons, words.reason_count, part);
+}
+
+static bool has_advice(const char *part)
+{
+    return has(words.advice, words.advice_count, part);
+}
+
+static void every_class_has_its_sentence(void **state)
+{
+    static const struct {
+        enum seep_verdict_class class;
+        const char *label;
+        const char *sentence;
+    } golden[] = {
+        {SEEP_VERDICT_LEAK, "LEAK",
+         "python3 (pid 4242): host memory grows 41.3 MiB/min (40.1 to 42.5), "
+         "12.3 KiB a unit of work, 97 % of it at serve.py:31 handle."},
+        {SEEP_VERDICT_SUSPECT, "SUSPECT",
+         "python3 (pid 4242): host memory may be leaking: 41.3 MiB/min (40.1 "
+         "to 42.5), 12.3 KiB a unit of work, 97 % of it at serve.py:31 "
+         "handle."},
+        {SEEP_VERDICT_UNEXPLAINED, "UNEXPLAINED",
+         "python3 (pid 4242): RSS grows 41.3 MiB/min (40.1 to 42.5) by memory "
+         "that no hook saw (malloc, new, mmap), most of it in anonymous "
+         "memory at 0x7f1200000000."},
+        {SEEP_VERDICT_FRAGMENTATION, "FRAGMENTATION",
+         "python3 (pid 4242): no leak, but fragmented: live memory does not "
+         "grow, and glibc's malloc holds 50 MiB free between live blocks, in "
+         "4,312 pieces, growing 41.3 MiB/min (40.1 to 42.5)."},
+        {SEEP_VERDICT_RETENTION, "ALLOCATOR RETENTION",
+         "python3 (pid 4242): no leak: live memory does not grow; glibc's "
+         "malloc keeps 50 MiB that the program gave back, of 680 MiB RSS."},
+        {SEEP_VERDICT_BOUNDED, "BOUNDED",
+         "python3 (pid 4242): no leak seen, but not at its bound yet: "
+         "serve.py:31 handle holds 562 MiB and grows 41.3 MiB/min (40.1 to "
+         "42.5), 12.3 KiB a unit of work, 4.0 MiB/min now."},
+        {SEEP_VERDICT_INSUFFICIENT, "INSUFFICIENT DATA",
+         "python3 (pid 4242): cannot tell yet whether it leaks: 576 MiB live "
+         "at 2 call sites after 12.0 s."},
+        {SEEP_VERDICT_STEADY, "STEADY",
+         "python3 (pid 4242): no leak: nothing grows; 576 MiB live at 2 call "
+         "sites, RSS 680 MiB."},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+        fake_report_become(&fake, golden[i].class);
+        make();
+        assert_string_equal(words.label, golden[i].label);
+        assert_string_equal(words.sentence, golden[i].sentence);
+    }
+}
+
+static void what_is_full_is_told_from_what_fills(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_BOUNDED);
+    fake.report.verdict.filling = false;
+    fake.sites[0].class = SEEP_CLASS_PLATEAU;
+    make();
+    assert_string_equal(words.sentence,
+                        "python3 (pid 4242): no leak: what grew has reached "
+                        "its bound; most is 562 MiB at serve.py:31 handle.");
+    assert_int_equal(words.advice_count, 0);
+}
+
+static void a_bound_that_was_named_is_in_the_sentence(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_BOUNDED);
+    fake.report.verdict.filling = false;
+    fake.sites[0].class = SEEP_CLASS_LEAK;
+    fake.sites[0].known_bound_bytes = 1ULL << 30;
+    make();
+    assert_string_equal(words.sentence,
+                        "python3 (pid 4242): no leak: serve.py:31 handle "
+                        "holds 562 MiB of the 1 GiB that --known names.");
+}
+
+static void several_sites_share_the_growth(void **state)
+{
+    (void)state;
+    fake.report.verdict.growing_count = 4;
+    fake.report.verdict.first_share = 0.6;
+    make();
+    assert_non_null(strstr(words.sentence,
+                           ", 60 % of it at serve.py:31 handle, the rest at 3 "
+                           "other call sites."));
+    fake.report.verdict.growing_count = 1;
+    fake.report.verdict.first_share = 1;
+    make();
+    assert_non_null(
+        strstr(words.sentence, ", all of it at serve.py:31 handle."));
+}
+
+static void a_leak_of_a_device_is_not_one_of_the_host(void **state)
+{
+    (void)state;
+    fake.sites[0].space = SEEP_SPACE_DEVICE;
+    make();
+    assert_non_null(strstr(words.sentence, ": device memory grows 41.3"));
+}
+
+static void a_suppressed_site_speaks_for_nothing(void **state)
+{
+    (void)state;
+    fake.sites[0].suppressed_by = "leak:handle";
+    fake.sites[1].class = SEEP_CLASS_LEAK;
+    make();
+    assert_null(strstr(words.sentence, "serve.py:31"));
+    assert_false(has_advice("3f9a"));
+}
+
+static void nothing_grows_but_what_is_suppressed(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_STEADY);
+    fake.report.verdict.suppressed_count = 3;
+    fake.report.verdict.suppressed_bytes_per_s = 20000;
+    make();
+    assert_non_null(strstr(words.sentence,
+                           "nothing grows but 1.1 MiB/min at 3 suppressed "
+                           "call sites;"));
+}
+
+static void what_is_not_recorded_says_so(void **state)
+{
+    (void)state;
+    fake.report.inert = SEEP_INERT_VALGRIND;
+    make();
+    assert_string_equal(words.label, "NOT RECORDED");
+    assert_string_equal(words.sentence, "python3 (pid 4242): the program runs "
+                                        "under valgrind.");
+    assert_int_equal(words.reason_count, 0);
+    assert_null(words.forecast);
+    assert_int_equal(words.advice_count, 1);
+}
+
+static void assert_forecast(const char *expected)
+{
+    make();
+    assert_non_null(words.forecast);
+    assert_string_equal(words.forecast, expected);
+}
+
+static void a_forecast_has_an_interval_or_an_open_end(void **state)
+{
+    struct seep_report_forecast *forecast = &fake.report.verdict.forecast;
+
+    (void)state;
+    assert_forecast("At this rate the cgroup's 8 GiB are reached in 2 h 51 "
+                    "min (2 h 44 min to 2 h 59 min).");
+    forecast->seconds.high = INFINITY;
+    assert_forecast("At this rate the cgroup's 8 GiB are reached in 2 h 51 "
+                    "min (2 h 44 min at the earliest, or never).");
+    forecast->seconds.estimate = INFINITY;
+    forecast->what = "ram";
+    assert_forecast("At this rate the machine's 8 GiB are reached in 2 h 44 "
+                    "min at the earliest.");
+    forecast->what = "device";
+    forecast->if_suspect = true;
+    assert_forecast("If it is a leak, the device's 8 GiB are reached in 2 h "
+                    "44 min at the earliest.");
+}
+
+static void what_is_ten_years_away_is_not_counted_in_days(void **state)
+{
+    struct seep_report_forecast *forecast = &fake.report.verdict.forecast;
+
+    (void)state;
+    forecast->seconds = (struct seep_interval){1e10, 5e9, 2e10};
+    assert_forecast("At this rate the cgroup's 8 GiB are reached in over ten "
+                    "years.");
+    forecast->seconds.low = 86400;
+    assert_forecast("At this rate the cgroup's 8 GiB are reached in over ten "
+                    "years (1 d 00 h to over ten years).");
+}
+
+static void never_and_cannot_tell_are_answers(void **state)
+{
+    struct seep_report_forecast *forecast = &fake.report.verdict.forecast;
+
+    (void)state;
+    forecast->answer = SEEP_FORECAST_NEVER;
+    assert_forecast("The cgroup's 8 GiB are never reached at this rate; 700 "
+                    "MiB are used.");
+    forecast->answer = SEEP_FORECAST_UNKNOWN;
+    assert_forecast("When memory will be full cannot be told: too little was "
+                    "seen.");
+    forecast->limit_bytes = 0;
+    assert_forecast("When memory will be full cannot be told: no limit of it "
+                    "is known.");
+    fake_report_become(&fake, SEEP_VERDICT_STEADY);
+    make();
+    assert_null(words.forecast);
+}
+
+/* It is one so far, and whoever reads that has to hear it. */
+static void a_cache_that_may_still_fill_is_told_as_that(void **state)
+{
+    (void)state;
+    make();
+    assert_true(has_reason("it kept 12 KiB a unit of work from 12.0 s into "
+                           "the run to its end, 97 % of its work; nothing of "
+                           "it was given back"));
+    assert_true(has_reason("a cache that has not reached its bound yet looks "
+                           "the same"));
+    assert_true(has_advice("--known 3f9a0011=SIZE"));
+    assert_true(has_advice("--suppressions FILE"));
+    fake.sites[0].kept.oldest_death_s = 4.5;
+    make();
+    assert_true(has_reason("no block older than 4.5 s was given back"));
+    fake.report.units = 0;
+    fake.sites[0].has_growth_per_unit = false;
+    make();
+    assert_true(has_reason("it kept 684 KiB a second from 12.0 s into the run "
+                           "to its end, 97 % of its length;"));
+}
+
+static void a_site_that_was_seen_to_evict_is_no_cache_that_fills(void **state)
+{
+    (void)state;
+    fake.sites[0].kept.gave_back_old = true;
+    fake.sites[0].kept.died_share = 0.3;
+    make();
+    assert_false(has_reason("looks the same"));
+    assert_false(has_advice("--known"));
+    assert_true(has_reason("no cache that fills"));
+    assert_null(seep_verdict_words_kept(&fake.report, &fake.sites[0]));
+}
+
+static void a_known_pattern_is_a_hint_beside_the_verdict(void **state)
+{
+    (void)state;
+    fake.sites[0].pattern = &fake_report_pattern;
+    make();
+    assert_string_equal(words.label, "LEAK");
+    assert_true(has_reason("known: json's cache of keys: each new key"));
+    assert_true(has_advice("keep keys few"));
+}
+
+static void the_next_step_is_never_an_experiment_of_ours(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_RETENTION);
+    make();
+    assert_true(has_advice("on a copy, never where it matters: gdb -p PID"));
+    fake.report.state = SEEP_STATE_RUNNING;
+    make();
+    assert_true(has_advice("gdb -p 4242 -batch -ex 'call (int)malloc_trim"));
+    fake_report_become(&fake, SEEP_VERDICT_UNEXPLAINED);
+    make();
+    assert_true(has_advice("bpftrace -e 'tracepoint:syscalls:sys_enter_mmap "
+                           "/pid == PID/ { @[ustack] = count(); }'"));
+    fake.mappings[1].name = "[heap]";
+    make();
+    assert_true(has_advice("sys_enter_brk"));
+    fake.report.memory.looked = false;
+    fake.report.memory.mapping_count = 0;
+    make();
+    assert_null(strstr(words.sentence, "most of it"));
+    assert_true(has_advice("seep run"));
+}
+
+static void what_would_be_enough_is_told(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_INSUFFICIENT);
+    make();
+    assert_true(has_advice("under steady load for 30 s at the least"));
+    assert_true(has_advice("sampled every 512 KiB a leak shows once it has "
+                           "lost some 6 MiB"));
+    fake.report.duration_s = 100;
+    fake.report.units = 20;
+    make();
+    assert_true(has_advice("100 units of work"));
+    fake.report.units = 0;
+    make();
+    assert_true(has_advice("5 min 00 s or more"));
+    fake.report.site_count = 0;
+    make();
+    assert_true(has_advice("seep run --exact"));
+}
+
+static void there_are_at_most_three_next_steps(void **state)
+{
+    (void)state;
+    for (int class = 0; class < SEEP_VERDICT_COUNT; class ++) {
+        fake_report_become(&fake, (enum seep_verdict_class) class);
+        fake.sites[0].pattern = &fake_report_pattern;
+        fake.report.memory.looked = false;
+        fake.report.memory.allocator_told = false;
+        seep_verdict_words_fini(&words);
+        seep_verdict_words_make(&fake.report, &fake_report_pattern, &words);
+        assert_true(words.advice_count <= SEEP_VERDICT_ADVICE_MAX);
+        assert_true(class == SEEP_VERDICT_STEADY || words.advice_count > 0);
+    }
+}
+
+static void the_verdict_alone_is_one_line_on_any_page(void **state)
+{
+    (void)state;
+    for (int class = 0; class < SEEP_VERDICT_COUNT; class ++) {
+        char *text = NULL;
+        size_t size;
+        struct seep_page page = {.file = open_memstream(&text, &size),
+                                 .columns = 40};
+
+        fake_report_become(&fake, (enum seep_verdict_class) class);
+        seep_view_text_verdict(&page, &fake.report);
+        fclose(page.file);
+        assert_ptr_equal(strchr(text, '\n'), text + size - 1);
+        assert_int_not_equal(text[0], ' ');
+        assert_non_null(strstr(text, "  python3 (pid 4242): "));
+        free(text);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fill, drop)
+    const struct CMUnitTest tests[] = {
+        TEST(every_class_has_its_sentence),
+        TEST(what_is_full_is_told_from_what_fills),
+        TEST(a_bound_that_was_named_is_in_the_sentence),
+        TEST(several_sites_share_the_growth),
+        TEST(a_leak_of_a_device_is_not_one_of_the_host),
+        TEST(a_suppressed_site_speaks_for_nothing),
+        TEST(nothing_grows_but_what_is_suppressed),
+        TEST(what_is_not_recorded_says_so),
+        TEST(a_forecast_has_an_interval_or_an_open_end),
+        TEST(what_is_ten_years_away_is_not_counted_in_days),
+        TEST(never_and_cannot_tell_are_answers),
+        TEST(a_cache_that_may_still_fill_is_told_as_that),
+        TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),
+        TEST(a_known_pattern_is_a_hint_beside_the_verdict),
+        TEST(the_next_step_is_never_an_experiment_of_ours),
+        TEST(what_would_be_enough_is_told),
+        TEST(there_are_at_most_three_next_steps),
+        TEST(the_verdict_alone_is_one_line_on_any_page),
+    };
+#undef TEST
+
+    seep_clean_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
