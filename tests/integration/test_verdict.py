@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Real services, and what is said of each: leak, cache, pool, allocator.
+
+All run side by side, 40 s each. A service that leaks is not always told to be
+one in 40 s at 64 KiB (about one in a hundred is not), so who fails once runs
+again; a service that does not leak is never told to. SEEP_TEST_LONG=1 runs all
+of them 20 times and prints what was seen.
+"""
+import collections
+
+import pytest
+
+from conftest import LONG, SEEP, need
+from verdict_fixtures import (JOBS, PYTHON, REDIS, SERVICE, job_name, run_all)
+
+REPETITIONS = 20 if LONG else 1
+RIGHT_SHARE = 0.95
+COVERED_SHARE = 0.88  # of intervals that promise 0.95, over some 200
+
+
+def rate_interval(site, now):
+    """Of a site's growth, at the work rate of the run or of its end."""
+    interval = site["growth_bytes_per_s"]
+    scale = 1.0
+    if now and site.get("growth_now_bytes_per_s") is not None:
+        scale = site["growth_now_bytes_per_s"] / interval["estimate"]
+    return {key: value * scale for key, value in interval.items()}
+
+
+def rate_error(job, outcome):
+    """Distance from the planted rate, in half intervals; None if not told."""
+    case, _ = job
+    site = outcome.site(case.site) if case.site else None
+    if not case.leaks or site is None or not site["growth_bytes_per_s"]:
+        return None
+    # what began late has the load of the end, not the mean of the run
+    interval = rate_interval(site, case.name in ("leak-third", "leak-halfway"))
+    truth = outcome.truth["leaked_per_s"]
+    return (abs(truth - interval["estimate"])
+            / max(interval["estimate"] - interval["low"], 0.02 * truth))
+
+
+def site_faults(job, outcome):
+    """What is wrong with the site that the service is about."""
+    case, _ = job
+    if case.site is None:
+        return []
+    site = outcome.site(case.site)
+    if site is None:
+        return [f"no site {case.site}"]
+    faults = []
+    if site["class"] not in case.classes:
+        faults.append(f"{case.site} is {site['class']}")
+    if case.leaks and case.site not in outcome.sites[0]["where"]:
+        faults.append(f"first is {outcome.sites[0]['where']}")
+    error = rate_error(job, outcome)
+    if error is not None and error > 3:
+        faults.append(f"rate is {error:.1f} half intervals away")
+    return faults
+
+
+def mapping_faults(outcome):
+    """The mapping that grew is named, and grew as much."""
+    mappings = outcome.process["memory"].get("mappings") or []
+    truth = outcome.truth["leaked_per_s"]
+    if not any(mapping["slope_bytes_per_s"] > truth / 2
+               and not mapping["tracked"] for mapping in mappings):
+        return [f"no mapping is named: {mappings}"]
+    return []
+
+
+def alarms(job, outcome):
+    """Sites of a service without a leak that are said to leak."""
+    if job[0].leaks or job[0].name == "churn-little":
+        return []
+    return [site["where"] for site in outcome.sites
+            if site["class"] == "leak"] + [
+                "the process"] * (outcome.verdict == "leak")
+
+
+def faults(job, outcome):
+    """All that is not as it should be."""
+    case, _ = job
+    found = site_faults(job, outcome)
+    if outcome.verdict not in case.verdicts:
+        found.append(f"verdict is {outcome.verdict}: "
+                     f"{outcome.process['verdict']['reasons']}")
+    if case.name == "mapping":
+        found += mapping_faults(outcome)
+    return found + [f"false alarm: {where}" for where in alarms(job, outcome)]
+
+
+def table(outcomes):
+    """One line a service: what was said how often."""
+    lines = []
+    for job, several in outcomes.items():
+        verdicts = collections.Counter(one.verdict for one in several)
+        sites = collections.Counter(
+            (one.site(job[0].site) or {"class": "-"})["class"]
+            for one in several if job[0].site)
+        errors = [error for error in (rate_error(job, one) for one in several)
+                  if error is not None]
+        right = sum(not faults(job, one) for one in several)
+        covered = f"{sum(e <= 1 for e in errors)}/{len(errors)}"
+        lines.append(f"{job_name(job):24} {right:2}/{len(several):2} "
+                     f"{dict(verdicts)} {dict(sites)} "
+                     f"{'covered ' + covered if errors else ''}")
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """{job: what was said, once a repetition}."""
+    need(PYTHON, "redis-server")
+    if not SEEP.exists():
+        pytest.skip("the tool is not built")
+    seen = {job: [] for job in JOBS}
+    for seed in range(1, REPETITIONS + 1):
+        for job, outcome in run_all(JOBS, seed).items():
+            seen[job].append(outcome)
+        if LONG:
+            print(f"after {seed}\n{table(seen)}", flush=True)
+    print(table(seen))
+    if not LONG:
+        again = [job for job, several in seen.items()
+                 if faults(job, several[0]) and not alarms(job, several[0])]
+        print("again:", {job_name(job): faults(job, seen[job][0])
+                         for job in again})
+        for job, outcome in (run_all(again, 2) if again else {}).items():
+            seen[job] = [outcome]
+    return seen
+
+
+@pytest.mark.parametrize("job", JOBS, ids=job_name)
+def test_the_verdict_is_right(outcomes, job):
+    wrong = [faults(job, outcome) for outcome in outcomes[job]]
+    right = sum(not each for each in wrong)
+    assert right >= RIGHT_SHARE * len(wrong), [each for each in wrong if each]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=job_name)
+def test_what_does_not_leak_is_never_a_leak(outcomes, job):
+    assert [alarms(job, outcome) for outcome in outcomes[job]
+            if alarms(job, outcome)] == []
+
+
+def test_intervals_cover_the_planted_rate(outcomes):
+    errors = [error for job, several in outcomes.items() for outcome in several
+              for error in [rate_error(job, outcome)] if error is not None]
+    covered = sum(error <= 1 for error in errors)
+    print("covered", covered, "of", len(errors))
+    assert errors
+    if LONG:
+        assert covered >= COVERED_SHARE * len(errors)
+
+
+@pytest.mark.parametrize("program", [SERVICE, REDIS])
+def test_a_program_that_was_not_written_for_this_is_judged(outcomes, program):
+    """Its growing kind is a leak at the first site, which really grows."""
+    for job, several in outcomes.items():
+        if job[0].program == program and job[0].leaks:
+            for outcome in several:
+                first = outcome.sites[0]
+                assert first["class"] == "leak"
+                assert first["growth_bytes_per_s"]["low"] > 0
+                assert first["live_bytes"] > 20e6
