@@ -163,17 +163,9 @@ static void print_text(const struct seep_gathering *gathering,
         print_verdicts(&page, gathering);
         return;
     }
-    if (gathering->count > 1) {
-        seep_view_text_summary(
-            &page, (const struct seep_report *const *)gathering->reports,
-            gathering->count);
-    }
-    for (size_t i = 0; i < gathering->count; i++) {
-        if (gathering->count > 1) {
-            seep_page_end_line(&page);
-        }
-        seep_view_text_report(&page, gathering->reports[i], &arguments->text);
-    }
+    seep_view_text_reports(
+        &page, (const struct seep_report *const *)gathering->reports,
+        gathering->count, &arguments->text);
 }
 
 static int print_json(const struct seep_gathering *gathering,

@@ -17,6 +17,7 @@
 #include "child.h"
 #include "gather.h"
 #include "harvest.h"
+#include "knowledge.h"
 #include "launch.h"
 #include "page.h"
 #include "say.h"
@@ -39,8 +40,7 @@ static const char help[] =
     "  --report          report even if stderr is no terminal\n"
     "  --no-report       do not report\n"
     "  --no-looks        do not look at the processes' mappings while they "
-    "run\n"
-    "  -h, --help        this\n";
+    "run\n" SEEP_KNOWLEDGE_HELP "  -h, --help        this\n";
 
 enum { REPORT = 256, NO_REPORT, NO_LOOKS };
 enum when { WHEN_TERMINAL, WHEN_ALWAYS, WHEN_NEVER };
@@ -49,9 +49,18 @@ static const struct option options[] = {
     {"report", no_argument, NULL, REPORT},
     {"no-report", no_argument, NULL, NO_REPORT},
     {"no-looks", no_argument, NULL, NO_LOOKS},
+    SEEP_KNOWLEDGE_OPTIONS,
     SEEP_LAUNCH_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
+};
+
+struct arguments {
+    enum when when;
+    bool looks;
+    bool report; /* worked out from .when */
+    struct seep_launch_options launch;
+    struct seep_knowledge knowledge;
 };
 
 static void print_place(struct seep_page *page, char *const *paths,
@@ -67,31 +76,37 @@ static void print_place(struct seep_page *page, char *const *paths,
                         (int)(slash - paths[0] + 1), paths[0]);
 }
 
-static void print_reports(char *const *paths, size_t count)
+static void print_reports(char *const *paths, size_t count,
+                          const struct seep_knowledge *knowledge)
 {
-    struct seep_report_options report = {.symbols = true,
-                                         .site_limit = SEEP_TEXT_SITES_DEFAULT};
-    struct seep_text_options text = {.site_limit = SEEP_TEXT_SITES_DEFAULT};
+    struct seep_report_options report = {
+        .symbols = true,
+        .site_limit = SEEP_TEXT_SITES_DEFAULT,
+        .catalogue = knowledge->catalogue,
+        .suppressions = knowledge->suppressions,
+        .known = knowledge->known,
+    };
+    struct seep_text_options text = {
+        .site_limit = SEEP_TEXT_SITES_DEFAULT,
+        .brief = true,
+        .catalogue = knowledge->catalogue,
+    };
     struct seep_gathering gathering;
     struct seep_page page;
 
     seep_gather(paths, count, &report, &gathering);
     seep_page_init(&page, stderr, SEEP_COLOR_AUTO);
-    if (gathering.count > 1) {
-        seep_view_text_summary(
-            &page, (const struct seep_report *const *)gathering.reports,
-            gathering.count);
-    }
-    for (size_t i = 0; i < gathering.count; i++) {
-        seep_page_end_line(&page);
-        seep_view_text_report(&page, gathering.reports[i], &text);
-    }
+    seep_page_end_line(&page);
+    seep_view_text_reports(&page,
+                           (const struct seep_report *const *)gathering.reports,
+                           gathering.count, &text);
     print_place(&page, paths, count);
     seep_gather_close(&gathering);
 }
 
 static void finish(struct seep_harvest *harvest, const struct seep_child *child,
-                   const char *command, const char *out, bool report)
+                   const char *command, const char *out,
+                   const struct arguments *arguments)
 {
     char **paths;
     size_t count;
@@ -100,9 +115,9 @@ static void finish(struct seep_harvest *harvest, const struct seep_child *child,
         return;
     }
     seep_harvest_put_status(paths, count, child);
-    if (report && count > 0) {
-        print_reports(paths, count);
-    } else if (report) {
+    if (arguments->report && count > 0) {
+        print_reports(paths, count, &arguments->knowledge);
+    } else if (arguments->report) {
         struct seep_absent absent = seep_absent_explain(command, out);
         seep_say(command, absent.reason, absent.remedy);
     }
@@ -176,8 +191,8 @@ static int refuse_command(const char *command, int error)
     return missing ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_CANNOT_RUN;
 }
 
-static int run(char *const *argv, const struct seep_launch *launch, bool report,
-               bool looks)
+static int run(char *const *argv, const struct seep_launch *launch,
+               const struct arguments *arguments)
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
@@ -196,9 +211,9 @@ static int run(char *const *argv, const struct seep_launch *launch, bool report,
         seep_say("run", strerror(-error), NULL);
         return SEEP_EXIT_FAILED;
     }
-    error = run_child(argv, harvest, looks, &child);
+    error = run_child(argv, harvest, arguments->looks, &child);
     if (error == 0) {
-        finish(harvest, &child, argv[0], launch->out, report);
+        finish(harvest, &child, argv[0], launch->out, arguments);
     }
     seep_harvest_close(harvest);
     if (error < 0) {
@@ -208,41 +223,70 @@ static int run(char *const *argv, const struct seep_launch *launch, bool report,
                                      : WEXITSTATUS(child.status);
 }
 
-int seep_cmd_run(int argc, char **argv)
+static int take_option(int option, struct arguments *arguments)
 {
-    struct seep_launch_options launch_options = {.verb = "run"};
-    struct seep_launch launch;
-    enum when when = WHEN_TERMINAL;
-    bool looks = true;
-    int option;
+    switch (option) {
+    case REPORT:
+        arguments->when = WHEN_ALWAYS;
+        return 0;
+    case NO_REPORT:
+        arguments->when = WHEN_NEVER;
+        return 0;
+    case NO_LOOKS:
+        arguments->looks = false;
+        return 0;
+    default:
+        return seep_knowledge_is_option(option)
+                   ? seep_knowledge_take(option, optarg, &arguments->knowledge)
+                   : seep_launch_take(option, optarg, &arguments->launch);
+    }
+}
 
-    while ((option = getopt_long(argc, argv, "+o:h", options, NULL)) != -1) {
-        int code = 0;
-        if (option == 'h') {
-            fputs(help, stdout);
-            return SEEP_EXIT_FINE;
-        }
-        if (option == REPORT || option == NO_REPORT) {
-            when = option == REPORT ? WHEN_ALWAYS : WHEN_NEVER;
-        } else if (option == NO_LOOKS) {
-            looks = false;
-        } else {
-            code = seep_launch_take(option, optarg, &launch_options);
-        }
-        if (code != 0) {
-            return code;
-        }
+/* A file that the report needs is missed before the command has run. */
+static int prepare_and_run(char *const *argv, struct arguments *arguments)
+{
+    struct seep_launch launch;
+    int code = 0;
+
+    arguments->report =
+        arguments->when == WHEN_ALWAYS ||
+        (arguments->when == WHEN_TERMINAL && isatty(STDERR_FILENO));
+    if (arguments->report) {
+        code = seep_knowledge_load(&arguments->knowledge);
     }
-    if (optind == argc) {
-        return seep_say_usage("run", "run", "no command was named");
+    if (code == 0) {
+        code = seep_launch_prepare(&arguments->launch, &launch);
     }
-    int code = seep_launch_prepare(&launch_options, &launch);
     if (code != 0) {
         return code;
     }
-    bool report =
-        when == WHEN_ALWAYS || (when == WHEN_TERMINAL && isatty(STDERR_FILENO));
-    code = run(argv + optind, &launch, report, looks);
+    code = run(argv, &launch, arguments);
     seep_launch_close(&launch);
+    return code;
+}
+
+int seep_cmd_run(int argc, char **argv)
+{
+    struct arguments arguments = {
+        .looks = true, .launch.verb = "run", .knowledge.verb = "run"};
+    int code = 0;
+    int option;
+
+    while (code == 0 &&
+           (option = getopt_long(argc, argv, "+o:h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            seep_knowledge_close(&arguments.knowledge);
+            return SEEP_EXIT_FINE;
+        }
+        code = take_option(option, &arguments);
+    }
+    if (code == 0 && optind == argc) {
+        code = seep_say_usage("run", "run", "no command was named");
+    }
+    if (code == 0) {
+        code = prepare_and_run(argv + optind, &arguments);
+    }
+    seep_knowledge_close(&arguments.knowledge);
     return code;
 }

@@ -193,16 +193,18 @@ void seep_view_text_verdict(struct seep_page *page,
     seep_verdict_words_fini(&words);
 }
 
-void seep_view_text_summary(struct seep_page *page,
-                            const struct seep_report *const *reports,
-                            size_t count)
+/* "3 processes: 1 leak, 2 steady; first to look at: ..": the first is the
+ * worst. */
+static void print_summary(struct seep_page *page,
+                          const struct seep_report *const *reports,
+                          size_t count)
 {
     size_t by_class[SEEP_VERDICT_COUNT] = {0};
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
 
-    if (file == NULL || count == 0) {
+    if (file == NULL) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -216,10 +218,26 @@ void seep_view_text_summary(struct seep_page *page,
     }
     fclose(file);
     char *command = seep_words_command(reports[0]);
-    seep_page_paragraph(page, SEEP_INK_STRONG, "seep:", 6,
+    seep_page_paragraph(page, answer_ink(reports[0]), "seep:", 6,
                         "%zu processes: %s; first to look at: pid %u, %s",
                         count, text, reports[0]->pid,
                         command == NULL ? "?" : command);
     free(command);
     free(text);
+}
+
+void seep_view_text_reports(struct seep_page *page,
+                            const struct seep_report *const *reports,
+                            size_t count,
+                            const struct seep_text_options *options)
+{
+    if (count > 1) {
+        print_summary(page, reports, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (count > 1) {
+            seep_page_end_line(page);
+        }
+        seep_view_text_report(page, reports[i], options);
+    }
 }

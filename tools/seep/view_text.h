@@ -31,10 +31,11 @@ void seep_view_text_report(struct seep_page *page,
 void seep_view_text_verdict(struct seep_page *page,
                             const struct seep_report *report);
 
-/** Several in one line: how many of what class, and which is the worst. */
-void seep_view_text_summary(struct seep_page *page,
+/** Each in full; of several first in one line what they are together. */
+void seep_view_text_reports(struct seep_page *page,
                             const struct seep_report *const *reports,
-                            size_t count);
+                            size_t count,
+                            const struct seep_text_options *options);
 
 /** What a recording holds, for `seep info`. */
 void seep_view_text_info(struct seep_page *page,
