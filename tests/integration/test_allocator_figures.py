@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the allocator says of itself, asked from inside the process.
+
+All but the first test run with a build of the preload that asks at every
+moment of the timeline and not every 10 s: some hundred times in a run, so that
+a question at a wrong place is a deadlock, and no luck.
+"""
+import os
+import struct
+
+import pytest
+
+from conftest import (LONG, PRELOAD, allocator_path, dump, execute, need,
+                      program)
+
+OFTEN = PRELOAD.parent / "libseep_often.so"
+TELLING = ["glibc", "jemalloc", "tcmalloc"]
+SMALL = {"SEEP_SIZE": "16MiB"}
+SECTIONS_AT = 48  # in the header; three fields of 24 bytes a section
+TIMELINE = 7
+MOMENT = ("tick", "rss", "shared", "cgroup", "cgroup_limit", "allocated",
+          "active", "resident", "retained", "progress", "low_rss",
+          "sample_log2", "swap", "chunks", "_", "_")
+
+
+def moments(path):
+    """The moments of a recording, in order."""
+    data = path.read_bytes()
+    offset, _, size, count = struct.unpack_from(
+        "<QQII", data, SECTIONS_AT + 24 * TIMELINE)
+    taken = [dict(zip(MOMENT, struct.unpack_from("<16Q", data,
+                                                 offset + i * size)))
+             for i in range(count)]
+    return [moment for moment in taken if moment["tick"]]
+
+
+def run_often(folder, case, allocator="glibc", sample=256, argv=None):
+    """Run one case, asked at every moment."""
+    if not OFTEN.exists():
+        pytest.skip(f"no {OFTEN}")
+    path = allocator_path(allocator)
+    return execute(argv or [program("allocator_cases"), case], folder,
+                   sample=sample, timeout=120,
+                   LD_PRELOAD=":".join(str(p) for p in (OFTEN, path) if p),
+                   **SMALL)
+
+
+def run_quietly(folder, case, allocator="glibc", sample=256):
+    """The same, with nothing to tell and all well."""
+    run = run_often(folder, case, allocator, sample)
+    assert run.seen == (0, b"", b"")
+    return [dump(path, "--no-symbols")["counters"] for path in run.recordings]
+
+
+@pytest.mark.parametrize("allocator", TELLING)
+def test_it_is_asked_once_and_then_every_10_s(folder, allocator):
+    run = execute([program("allocator_cases"), "figures"], folder,
+                  allocator=allocator, sample=4096, **SMALL)
+    path, = run.recordings
+    counters = dump(path)["counters"]
+    assert counters["allocator_asked"] + counters["allocator_given_up"] == 1
+    assert len([m for m in moments(path) if m["resident"]]) <= 1
+
+
+@pytest.mark.parametrize("allocator", TELLING)
+def test_the_figures_are_those_that_the_program_gets(folder, allocator):
+    run = run_often(folder, "figures", allocator, 4096)
+    assert run.status == 0 and run.stderr == b""
+    allocated, resident, retained, chunks = map(int, run.stdout.split())
+    path, = run.recordings
+    last = [m for m in moments(path) if m["resident"]][-1]
+    assert allocated > 40 << 20
+    # What the program does meanwhile is 64 blocks of 10 KB at the most.
+    assert abs(last["allocated"] - allocated) < 1 << 20
+    assert abs(last["resident"] - resident) < 2 << 20
+    assert abs(last["retained"] - retained) < 2 << 20
+    assert last["resident"] >= last["allocated"]
+    if allocator == "glibc":
+        assert abs(last["chunks"] - chunks) < 100 and chunks > 900
+    if allocator == "jemalloc":
+        assert last["allocated"] <= last["active"] <= last["resident"]
+
+
+def test_mimalloc_is_not_asked(folder):
+    run = run_often(folder, "figures", "mimalloc", 4096)
+    path, = run.recordings
+    assert dump(path)["counters"]["allocator_asked"] == 0
+    assert not [m for m in moments(path) if m["resident"] or m["allocated"]]
+
+
+def test_swap_is_read_once_and_kept(folder):
+    run = run_often(folder, "figures", sample=4096)
+    path, = run.recordings
+    assert all(m["swap"] < 1 << 40 for m in moments(path))
+
+
+@pytest.mark.parametrize("allocator", TELLING)
+@pytest.mark.parametrize("case", ["many_threads", "thread_in_dlopen"])
+def test_busy_threads_notice_nothing(folder, case, allocator):
+    counters, = run_quietly(folder, case, allocator)
+    assert counters["allocator_asked"] > 0
+
+
+@pytest.mark.parametrize("sample", [1, 256])
+@pytest.mark.parametrize("allocator", TELLING)
+def test_a_handler_inside_the_allocator_is_not_asked(folder, allocator,
+                                                     sample):
+    for _ in range(5 if LONG else 1):
+        run_quietly(folder, "handlers_allocate", allocator, sample)
+        for path in folder.glob("*.seep"):
+            path.unlink()
+
+
+@pytest.mark.parametrize("allocator", TELLING)
+@pytest.mark.parametrize("case", ["forks", "fork_storm"])
+def test_a_fork_is_not_asked_in_its_middle(folder, case, allocator):
+    run_quietly(folder, case, allocator, 1)
+
+
+def test_a_raw_child_is_not_asked(folder):
+    run = run_often(folder, "sound_and_raw_children")
+    assert run.status == 0 and run.stderr == b""
+    sound, raw = map(int, run.stdout.split())
+    counters = {document["pid"]: document["counters"] for document in
+                (dump(path, "--no-symbols") for path in run.recordings)}
+    assert counters[sound]["allocator_asked"] > 0
+    assert counters[sound]["allocator_given_up"] == 0
+    assert counters[raw]["allocator_asked"] == 0
+    assert counters[raw]["allocator_given_up"] == 1
+
+
+@pytest.mark.parametrize("allocator", TELLING)
+def test_a_restricted_process_is_not_asked(folder, allocator):
+    counters, = run_quietly(folder, "restrict_itself", allocator)
+    assert counters["allocator_asked"] > 0
+    assert counters["restricted"] == 1
+
+
+def test_python_is_asked(folder):
+    need("python3")
+    script = "a = []\nfor i in range(300000): a.append('x' * (i % 1000))\n"
+    run = run_often(folder, None, argv=["/usr/bin/python3", "-c", script],
+                    sample=4096)
+    assert run.seen == (0, b"", b"")
+    path, = run.recordings
+    assert dump(path, "--no-symbols")["counters"]["allocator_asked"] > 0
+    assert os.path.exists(path)
