@@ -21,6 +21,8 @@
 
 #include "format/layout.h"
 #include "reader/report.h"
+#include "reader/sites_evidence.h"
+#include "reader/snapshot.h"
 #include "recording_builder.h"
 
 #define SECONDS(s) ((uint32_t)((s)*BUILDER_TICKS_PER_S))
@@ -195,7 +197,7 @@ static void a_cache_that_evicts_what_is_old_is_no_leak(void **state)
 }
 
 /* Old and young are parted at one edge of the grid for both: here, where one
- * in two dies at 25 s, at 20.13 s. */
+ * in two dies at 25 s, at 20.4 s. What dies is small: blocks are counted. */
 static void the_share_of_old_blocks_that_died_is_exact(void **state)
 {
     struct fixture *f = *state;
@@ -206,7 +208,7 @@ static void the_share_of_old_blocks_that_died_is_exact(void **state)
 
     for (uint32_t i = 0; i < 1000; i++) {
         double second = i / 10.;
-        uint64_t address = born(f, site, 8192, second);
+        uint64_t address = born(f, site, i % 2 == 0 ? 100 : 8192, second);
 
         if (i % 2 == 0 && second + 25 < RUN_S) {
             died(f, address, second + 25);
@@ -240,12 +242,98 @@ static void sampled_deaths_are_counted_as_they_were_seen(void **state)
     assert_true(fabs(judged(f)->kept.died_share - .5) < .01);
 }
 
+/* A thousand stay. So many of the old must go to be more than an accident. */
+static bool gives_back(struct fixture *f, uint32_t count)
+{
+    uint32_t site = site_at(f, 0x10);
+
+    leak(f, site, 8192, .1);
+    for (uint32_t i = 0; i < count; i++) {
+        died(f, 0x10000 + UINT64_C(0x10000) * i, 95);
+    }
+    return judged(f)->kept.gave_back_old;
+}
+
+static void a_few_old_deaths_are_no_eviction(void **state)
+{
+    assert_false(gives_back(*state, 10));
+}
+
+static void old_deaths_in_some_number_are_one(void **state)
+{
+    assert_true(gives_back(*state, 20));
+}
+
+static void two_old_deaths_are_an_accident(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10);
+    const struct seep_report_site *seen;
+
+    for (uint32_t i = 0; i < 10; i++) {
+        uint64_t address = born(f, site, 8192, i);
+
+        if (i < 2) {
+            died(f, address, 99.95);
+        }
+    }
+    seen = judged(f);
+
+    assert_false(seen->kept.gave_back_old);
+    assert_true(fabs(seen->kept.died_share - .2) < 1e-9);
+    /* nothing is older than the run */
+    assert_true(seen->kept.oldest_death_s <= f->report->duration_s);
+}
+
+static bool is_dead(const struct seep_rec_header *header)
+{
+    (void)header;
+    return true;
+}
+
+/* Each of the 80 stands for eight. */
+static void evidence_is_blocks_that_were_seen(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10);
+    struct seep_snapshot snapshot;
+    struct seep_clock clock;
+    struct seep_sites sites;
+    struct seep_evidence evidence;
+    int fd;
+
+    for (uint32_t i = 0; i < 80; i++) {
+        uint64_t address = born(f, site, 8192, i);
+
+        if (i % 4 != 0) {
+            died(f, address, i + 2.5);
+        }
+    }
+    builder_write(&f->builder, f->path);
+    fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(
+        seep_snapshot_init(fd, f->builder.size_bytes, is_dead, NULL, &snapshot),
+        0);
+    close(fd);
+    seep_clock_init(&clock, &snapshot.view, SECONDS(RUN_S));
+    assert_int_equal(seep_sites_init(&snapshot, &clock, &sites), 0);
+    seep_evidence_gather(&sites, &sites.works[0], &clock, &evidence);
+
+    assert_true(sites.works[0].site.allocated_count > 600);
+    assert_true(evidence.input.live_count == 20);
+    assert_true(
+        fabs(evidence.input.allocations[evidence.input.bucket_count - 1] - 80) <
+        1e-6);
+    seep_sites_fini(&sites);
+    seep_snapshot_fini(&snapshot);
+}
+
 static void a_leak_of_less_than_8_blocks_is_no_evidence(void **state)
 {
     struct fixture *f = *state;
 
     work(f);
-    leak(f, site_at(f, 0x10), 1 << 20, 14); /* 5 from the third tenth on */
+    leak(f, site_at(f, 0x10), 1 << 20, 11); /* 6 until the last fifth */
     assert_class(judged(f), "insufficient-data");
     assert_string_equal(f->report->sites[0].class_reason,
                         "too few blocks survive to tell");
@@ -465,17 +553,20 @@ static void sites_stand_by_class_and_then_by_what_they_grow(void **state)
 
     work(f);
     born(f, site_at(f, 0x40), 1 << 28, 1);
-    leak(f, few, 1 << 20, 14);
+    leak(f, few, 1 << 20, 11);
+    leak(f, site_at(f, 0x50), 64, 1);
+    born(f, slow, 1 << 26, 1);
     leak(f, slow, 20000, .25);
     leak(f, fast, 40000, .25);
     report = report_of(f, RUN_S);
 
     assert_class(&report->sites[0], "leak");
     assert_class(&report->sites[1], "leak");
-    assert_true(report->sites[0].live_bytes > report->sites[1].live_bytes);
+    assert_true(report->sites[0].live_bytes < report->sites[1].live_bytes);
     assert_class(&report->sites[2], "insufficient-data");
     assert_class(&report->sites[3], "step");
     assert_class(&report->sites[4], "steady");
+    assert_class(&report->sites[5], "minor");
 }
 
 int main(void)
@@ -489,6 +580,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             sampled_deaths_are_counted_as_they_were_seen, set_up_sampled,
             tear_down),
+        EXACT(a_few_old_deaths_are_no_eviction),
+        EXACT(old_deaths_in_some_number_are_one),
+        EXACT(two_old_deaths_are_an_accident),
+        cmocka_unit_test_setup_teardown(evidence_is_blocks_that_were_seen,
+                                        set_up_sampled, tear_down),
         EXACT(a_leak_of_less_than_8_blocks_is_no_evidence),
         EXACT(a_leak_of_8_blocks_that_come_regularly_is_enough),
         EXACT(a_leak_in_clumps_is_a_suspect),
