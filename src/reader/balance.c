@@ -7,10 +7,11 @@
 
 #include "reader/growth_parts.h"
 
-#define BLOCKS_MIN 8      /* of the trend test: fewer reach no p of 0.001 */
-#define LAST_FIFTH 0.8    /* of the run */
-#define TAIL_SHARE 0.35   /* of the mean rate, to be still going on */
-#define TOLD_COVERAGE 0.7 /* of the settled part, to stand for all of it */
+#define BLOCKS_MIN 8    /* of the trend test: fewer reach no p of 0.001 */
+#define LAST_FIFTH 0.8  /* of the run */
+#define TAIL_SHARE 0.35 /* of the mean rate, to be still going on */
+/* What the allocator told over so much of the settled part stands for it. */
+#define TOLD_COVERAGE 0.5
 #define TOLD_MIN 3
 /* A free chunk of n pages lies over n - 1 whole ones on average: from two
  * pages on half of the free bytes could be given back. */
@@ -32,6 +33,11 @@ struct series {
     struct seep_window_series unexplained;
     struct seep_window_series strange; /* the same, but for sampling: the
                                           allocator's word for the heap */
+};
+
+struct span {
+    double from_s;
+    double to_s;
 };
 
 static double positive(double value)
@@ -93,45 +99,77 @@ static void add_point(struct series *series,
                     point->anonymous + positive(point->swap) - tracked);
 }
 
-/* What looks tell where the allocator does not: its mappings hold so much. */
+/* Put @held in the place of @told, at its level: a look tells how it went on,
+ * and the allocator, who is asked more rarely, how much it was. */
+static void follow(struct seep_window_series *told,
+                   const struct seep_window_series *held)
+{
+    struct seep_window_series off = {.count = 0};
+    struct seep_window_series followed = {.count = 0};
+
+    for (size_t i = 0; i < told->count; i++) {
+        seep_window_add(&off, told->t_s[i],
+                        told->value[i] - seep_window_at(held, told->t_s[i]));
+    }
+    for (size_t i = 0; i < held->count; i++) {
+        seep_window_add(
+            &followed, held->t_s[i],
+            positive(held->value[i] + seep_window_at(&off, held->t_s[i])));
+    }
+    *told = followed;
+}
+
 static void add_held(struct series *series,
                      const struct seep_balance_input *input)
 {
+    struct seep_window_series held = {.count = 0};
+
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_balance_point *point = &input->points[i];
 
         if (point->held >= 0) {
-            double kept = positive(point->held - positive(point->heap));
-
-            seep_window_add(&series->kept, point->t_s, kept);
-            seep_window_add(&series->overhead, point->t_s, kept);
+            seep_window_add(&held, point->t_s,
+                            positive(point->held - positive(point->heap)));
         }
     }
+    if (held.count >= 2 && held.count >= series->kept.count) {
+        follow(&series->kept, &held);
+        follow(&series->overhead, &held);
+    }
 }
 
-/* Did the allocator tell often enough to stand for the settled part? */
-static bool covers(const struct seep_window_series *series, double from_s,
-                   double to_s)
+/* The part of the settled run that @series tells of. */
+static struct span span_of(const struct seep_window_series *series,
+                           double from_s, double to_s)
 {
-    size_t first = 0;
+    struct span span = {from_s, from_s};
 
-    while (first < series->count && series->t_s[first] < from_s) {
-        first++;
+    if (series->count > 0) {
+        span.from_s = fmax(from_s, series->t_s[0]);
+        span.to_s = fmin(to_s, series->t_s[series->count - 1]);
     }
-    if (first > 0) {
-        first--; /* what was told just before counts from there on */
-    }
-    return series->count >= first + TOLD_MIN &&
-           series->t_s[series->count - 1] - fmax(series->t_s[first], from_s) >=
-               TOLD_COVERAGE * (to_s - from_s);
+    return span;
 }
 
+static bool covers(const struct seep_window_series *series, size_t least,
+                   double from_s, double to_s)
+{
+    struct span span = span_of(series, from_s, to_s);
+
+    return series->count >= least &&
+           span.to_s - span.from_s >= TOLD_COVERAGE * (to_s - from_s);
+}
+
+/* From the first to the last time that the overhead is known, if it is. */
 static void add_rest(struct series *series,
                      const struct seep_balance_input *input, bool told)
 {
+    struct span known = span_of(&series->overhead, 0, input->end_s);
+
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_balance_point *point = &input->points[i];
         double outside = point->anonymous + positive(point->swap);
+        double tracked = positive(point->heap) + positive(point->beside);
         double heap = told ? seep_window_at(&series->allocated, point->t_s)
                            : positive(point->heap);
 
@@ -140,10 +178,13 @@ static void add_rest(struct series *series,
         }
         seep_window_add(&series->strange, point->t_s,
                         outside - positive(point->beside) - heap);
-        seep_window_add(
-            &series->unexplained, point->t_s,
-            positive(outside - positive(point->heap) - positive(point->beside) -
-                     seep_window_at(&series->overhead, point->t_s)));
+        if (series->overhead.count == 0 ||
+            (point->t_s >= known.from_s && point->t_s <= known.to_s)) {
+            seep_window_add(
+                &series->unexplained, point->t_s,
+                positive(outside - tracked -
+                         seep_window_at(&series->overhead, point->t_s)));
+        }
     }
 }
 
@@ -297,6 +338,25 @@ static void add_sum(struct seep_window_series *sum, const struct series *series)
     }
 }
 
+/* Its share of the growth, where it is known, stands for all of the growth. */
+static void fill_overhead(const struct series *series, double from_s,
+                          double end_s, struct seep_balance_outside *outside)
+{
+    struct span span = span_of(&series->kept, from_s, end_s);
+    double growth = growth_of(&series->untracked, span.from_s, span.to_s);
+    double kept = growth_of(&series->kept, span.from_s, span.to_s);
+
+    outside->has_overhead = covers(&series->kept, 2, from_s, end_s);
+    if (!outside->has_overhead) {
+        return;
+    }
+    outside->overhead_bytes = series->kept.value[series->kept.count - 1];
+    if (kept > 0 && growth > 0) {
+        outside->overhead_growth_bytes =
+            fmin(1, kept / growth) * positive(outside->growth_bytes);
+    }
+}
+
 static void fill_outside(const struct series *series,
                          const struct seep_balance_input *input, bool told,
                          struct seep_balance_outside *outside)
@@ -313,7 +373,9 @@ static void fill_outside(const struct series *series,
     test_trend(&series->untracked, from_s, end_s, outside);
     outside->error_bytes = input->heap_error;
     if (told) {
-        double growth = growth_of(&series->strange, from_s, end_s);
+        struct span span = span_of(&series->allocated, from_s, end_s);
+        double growth = growth_of(&series->strange, span.from_s, span.to_s) *
+                        (end_s - from_s) / (span.to_s - span.from_s);
 
         outside->growth_bytes = fmin(outside->growth_bytes, growth);
         outside->error_bytes = 0;
@@ -321,12 +383,7 @@ static void fill_outside(const struct series *series,
     outside->bytes_per_s = (struct seep_interval){
         slope.per_s, slope.per_s - slope.error, slope.per_s + slope.error};
     outside->tracked_bytes = growth_of(&series->tracked, from_s, end_s);
-    outside->has_overhead = series->kept.count >= 2;
-    if (outside->has_overhead) {
-        outside->overhead_bytes = series->kept.value[series->kept.count - 1];
-        outside->overhead_growth_bytes =
-            growth_of(&series->kept, from_s, end_s);
-    }
+    fill_overhead(series, from_s, end_s, outside);
     outside->free = how_free(series, input, from_s);
     add_sum(&sum, series);
     outside->rise_bytes = rise_of(&sum, end_s);
@@ -346,12 +403,8 @@ void seep_balance_fill(const struct seep_balance_input *input,
     for (size_t i = 0; i < input->count; i++) {
         add_point(&series, &input->points[i]);
     }
-    told = covers(&series.allocated, from_s, input->end_s);
-    if (series.kept.count < 2) {
-        series.kept.count = 0;
-        series.overhead.count = 0;
-        add_held(&series, input);
-    }
+    told = covers(&series.allocated, TOLD_MIN, from_s, input->end_s);
+    add_held(&series, input);
     add_rest(&series, input, told);
     fill_memory(&series, input->end_s, ret_memory);
     fill_outside(&series, input, told, ret_outside);

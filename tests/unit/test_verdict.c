@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The class of a process, from sites and a balance made by hand. */
+#include "seep_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "reader/verdict.h"
+
+#define MIB 1048576.0
+#define RUN_S 1000.0
+#define SITES_MAX 8
+
+struct process {
+    struct seep_site_work works[SITES_MAX];
+    struct seep_verdict_input input;
+    struct seep_report_verdict verdict;
+    struct seep_verdict_now now;
+};
+
+static struct process process;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&process, 0, sizeof(process));
+    process.input.works = process.works;
+    process.input.duration_s = RUN_S;
+    process.input.live_bytes = (uint64_t)(100 * MIB);
+    process.input.outside.rss_bytes = 100 * MIB;
+    process.input.outside.known = true;
+    process.input.outside.p = 1;
+    return 0;
+}
+
+/* A site that grows by @bytes_per_s, give or take a tenth. */
+static struct seep_report_site *add(enum seep_class class, double bytes_per_s)
+{
+    struct seep_report_site *site = &process.works[process.input.count++].site;
+
+    site->class = class;
+    site->class_reason = seep_class_name(class);
+    site->space = SEEP_SPACE_HEAP;
+    site->live_bytes = (uint64_t)MIB;
+    site->has_growth = bytes_per_s != 0;
+    site->growth_bytes_per_s = (struct seep_interval){
+        bytes_per_s, .9 * bytes_per_s, 1.1 * bytes_per_s};
+    site->growth_now_bytes_per_s = bytes_per_s;
+    return site;
+}
+
+/* What is not tracked grows by 30 MiB over the settled part. */
+static struct seep_balance_outside *grow_outside(void)
+{
+    struct seep_balance_outside *outside = &process.input.outside;
+
+    outside->p = 1e-6;
+    outside->going_on = true;
+    outside->growth_bytes = 30 * MIB;
+    outside->bytes_per_s = (struct seep_interval){40000, 30000, 50000};
+    outside->has_overhead = true;
+    return outside;
+}
+
+static enum seep_verdict_class decide(void)
+{
+    seep_verdict_decide(&process.input, &process.verdict, &process.now);
+    assert_non_null(process.verdict.reason);
+    assert_true(process.verdict.reason[0] != '\0');
+    return process.verdict.class;
+}
+
+static bool says(const char *words)
+{
+    return strstr(process.verdict.reason, words) != NULL;
+}
+
+static void nothing_recorded_is_no_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("nothing"));
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
+}
+
+static void a_run_too_short_is_no_verdict_whatever_its_sites_say(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 5000);
+    process.input.too_short = "too short";
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("too short"));
+    assert_false(process.verdict.has_growth);
+}
+
+/* 4000 and 3000 bytes a second, halves of 400 and 300: 7000 +- 500. */
+static void leaks_add_up_and_their_errors_by_squares(void **state)
+{
+    struct seep_report_site *first;
+
+    (void)state;
+    first = add(SEEP_CLASS_LEAK, 4000);
+    first->growth_now_bytes_per_s = 8000;
+    first->has_growth_per_unit = true;
+    first->growth_bytes_per_unit = (struct seep_interval){40, 30, 50};
+    add(SEEP_CLASS_LEAK, 3000);
+    add(SEEP_CLASS_SUSPECT, 9000);
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_true(says("leak"));
+    assert_true(process.verdict.has_growth);
+    assert_int_equal(process.verdict.growing_count, 2);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.estimate - 7000) < .1);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.low - 6500) < .1);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.high - 7500) < .1);
+    assert_true(fabs(process.verdict.first_share - 4. / 7) < 1e-9);
+    assert_true(process.verdict.has_growth_per_unit);
+    assert_true(process.verdict.growth_bytes_per_unit.low == 30);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    assert_true(fabs(process.now.bytes_per_s.estimate - 11000) < .1);
+}
+
+static void a_leak_comes_before_what_grows_outside(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 4000);
+    grow_outside();
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+}
+
+static void a_suppressed_leak_is_counted_and_makes_no_leak(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 4000)->suppressed_by = "leak:cache";
+    add(SEEP_CLASS_STEADY, 0);
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(says("suppressed"));
+    assert_int_equal(process.verdict.suppressed_count, 1);
+    assert_true(process.verdict.suppressed_bytes_per_s == 4000);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    assert_true(process.now.bytes_per_s.estimate == 0);
+}
+
+static void a_site_that_holds_no_memory_makes_no_leak(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 4000)->space = SEEP_SPACE_REGISTERED;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+static void growth_that_the_allocator_keeps_in_pages_is_retention(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    outside->overhead_growth_bytes = 25 * MIB;
+    outside->free = SEEP_BALANCE_FREE_PAGES;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_true(process.verdict.has_growth);
+    assert_true(process.verdict.growth_bytes_per_s.estimate == 40000);
+    assert_true(process.now.bytes_per_s.estimate == 40000);
+    assert_int_equal(process.verdict.growing_count, 0);
+}
+
+static void growth_between_blocks_is_fragmentation(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    outside->overhead_growth_bytes = 25 * MIB;
+    outside->free = SEEP_BALANCE_FREE_SCATTERED;
+    assert_int_equal(decide(), SEEP_VERDICT_FRAGMENTATION);
+    assert_true(says("scattered"));
+}
+
+static void growth_that_is_neither_is_unexplained(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    outside->overhead_growth_bytes = 5 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_true(says("neither"));
+    outside->has_overhead = false;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_true(says("not known"));
+}
+
+/* Each alone undoes it. */
+static void growth_outside_must_be_sure_material_and_going_on(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+    struct seep_balance_outside whole = *outside;
+
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    outside->p = .002;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
+    outside->going_on = false;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
+    outside->known = false;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
+    outside->growth_bytes = 1.9 * MIB; /* below 2 % of what is resident */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
+    outside->error_bytes = 29 * MIB; /* sampling alone could have made it */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
+    outside->tracked_bytes = 61 * MIB; /* their headers and rounding */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+static void growth_outside_beats_a_smaller_suspect_and_no_larger(void **state)
+{
+    (void)state;
+    grow_outside();
+    add(SEEP_CLASS_SUSPECT, 40000);
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    add(SEEP_CLASS_SUSPECT, 9000);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+}
+
+static void what_was_kept_is_told_also_when_it_stopped(void **state)
+{
+    struct seep_balance_outside *outside = &process.input.outside;
+
+    (void)state;
+    add(SEEP_CLASS_SAWTOOTH, 0);
+    outside->has_overhead = true;
+    outside->rise_bytes = 40 * MIB;
+    outside->overhead_bytes = 30 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_true(says("no longer grows"));
+    assert_false(process.verdict.has_growth);
+    outside->free = SEEP_BALANCE_FREE_SCATTERED;
+    assert_int_equal(decide(), SEEP_VERDICT_FRAGMENTATION);
+    assert_true(says("no longer grows"));
+    assert_true(process.now.bytes_per_s.estimate == 0);
+    outside->tracked_rise_bytes = 25 * MIB; /* blocks need it at times */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    outside->tracked_rise_bytes = 0;
+    outside->overhead_bytes = 15 * MIB; /* the lesser part */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    outside->overhead_bytes = 30 * MIB;
+    outside->rise_bytes = 4.9 * MIB; /* not worth a word */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+/* 1 MiB over the run is the floor here: 1048.6 bytes a second. */
+static void only_material_growth_makes_a_suspect(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_SUSPECT, 2000);
+
+    (void)state;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    assert_true(says("suspect"));
+    assert_int_equal(process.now.basis, SEEP_FORECAST_SUSPECTED);
+    site->growth_bytes_per_s.low = -1;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    site->growth_bytes_per_s = (struct seep_interval){1000, 900, 1100};
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    site->growth_bytes_per_s = (struct seep_interval){1100, 900, 1300};
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    site->class = SEEP_CLASS_AGING;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    process.input.live_bytes = (uint64_t)(1000 * MIB); /* 2 MiB is the floor */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(process.verdict.floor_bytes == .002 * 1000 * MIB);
+}
+
+static void a_cache_that_fills_is_bounded_and_filling(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_WARMING, 3000);
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_true(process.verdict.filling);
+    assert_true(process.verdict.growth_bytes_per_s.estimate == 3000);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
+}
+
+static void a_small_cache_that_fills_leaves_it_steady(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_WARMING, 300);
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+static void a_cache_with_a_known_bound_ends(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_WARMING, 3000);
+
+    (void)state;
+    site->known_bound_bytes = (uint64_t)(2 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_int_equal(process.verdict.known_count, 1);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    add(SEEP_CLASS_WARMING, 3000);
+    decide();
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
+}
+
+static void what_filled_and_stopped_is_bounded(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_PLATEAU, 0);
+
+    (void)state;
+    site->window_bytes[0] = 50 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY); /* all at the start */
+    site->window_bytes[3] = 2 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_false(process.verdict.filling);
+    assert_true(says("stopped"));
+    site->class = SEEP_CLASS_STEP;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+}
+
+static void mostly_untold_is_no_verdict(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    add(SEEP_CLASS_INSUFFICIENT, 0)->live_bytes = (uint64_t)(51 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    process.works[1].site.live_bytes = (uint64_t)(49 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+static void what_the_floor_hid_is_counted(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_MINOR, 500);
+    add(SEEP_CLASS_MINOR, 200);
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_int_equal(process.verdict.minor_count, 2);
+    assert_true(process.verdict.minor_bytes_per_s == 700);
+}
+
+int main(void)
+{
+#define WITH(test) cmocka_unit_test_setup(test, begin)
+    const struct CMUnitTest tests[] = {
+        WITH(nothing_recorded_is_no_verdict),
+        WITH(a_run_too_short_is_no_verdict_whatever_its_sites_say),
+        WITH(leaks_add_up_and_their_errors_by_squares),
+        WITH(a_leak_comes_before_what_grows_outside),
+        WITH(a_suppressed_leak_is_counted_and_makes_no_leak),
+        WITH(a_site_that_holds_no_memory_makes_no_leak),
+        WITH(growth_that_the_allocator_keeps_in_pages_is_retention),
+        WITH(growth_between_blocks_is_fragmentation),
+        WITH(growth_that_is_neither_is_unexplained),
+        WITH(growth_outside_must_be_sure_material_and_going_on),
+        WITH(growth_outside_beats_a_smaller_suspect_and_no_larger),
+        WITH(what_was_kept_is_told_also_when_it_stopped),
+        WITH(only_material_growth_makes_a_suspect),
+        WITH(a_small_cache_that_fills_leaves_it_steady),
+        WITH(a_cache_that_fills_is_bounded_and_filling),
+        WITH(a_cache_with_a_known_bound_ends),
+        WITH(what_filled_and_stopped_is_bounded),
+        WITH(mostly_untold_is_no_verdict),
+        WITH(what_the_floor_hid_is_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
