@@ -191,8 +191,9 @@ static int check_header(const char *line, size_t length,
     return error;
 }
 
-static int read_all(const char *bytes, size_t length,
-                    const char *recording_path, struct seep_looks *ret_looks)
+int seep_look_file_parse(const char *bytes, size_t length,
+                         const char *recording_path,
+                         struct seep_looks *ret_looks)
 {
     struct cursor cursor = {bytes, bytes + length};
     struct seep_looks looks = {0};
@@ -267,7 +268,7 @@ int seep_looks_read(const char *recording_path, struct seep_looks *ret_looks)
     error = load(fd, &bytes, &length);
     close(fd);
     if (error == 0) {
-        error = read_all(bytes, length, recording_path, ret_looks);
+        error = seep_look_file_parse(bytes, length, recording_path, ret_looks);
     }
     free(bytes);
     return error;

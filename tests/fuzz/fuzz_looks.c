@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libFuzzer's entry for what is read of looks. The first byte says as what the
+ * rest is read: the text of /proc/PID/smaps, or a file of looks, of which
+ * growth is then told.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/look_file.h"
+#include "reader/look_growth.h"
+#include "reader/look_smaps.h"
+
+#define SMAPS 's'
+#define ENTRIES 16
+#define SMAPS_LEFT 8
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool is_tracked(void *context, uint64_t start, uint64_t end)
+{
+    (void)context;
+    if (start >= end) {
+        abort(); /* nothing empty may be asked for */
+    }
+    return (start >> 12) % 3 == 0;
+}
+
+static void read_smaps(const char *text, size_t length)
+{
+    struct seep_smaps smaps;
+
+    seep_smaps_init(&smaps);
+    if (seep_smaps_feed(&smaps, text, length / 2) == 0 &&
+        seep_smaps_feed(&smaps, text + length / 2, length - length / 2) == 0 &&
+        seep_smaps_finish(&smaps) == 0) {
+        smaps.count =
+            seep_smaps_select(smaps.mappings, smaps.count, SMAPS_LEFT);
+    }
+    seep_smaps_fini(&smaps);
+}
+
+static void read_looks(const char *text, size_t length)
+{
+    struct seep_report_mapping grown[ENTRIES];
+    struct seep_looks looks;
+    size_t count = 0;
+
+    if (seep_look_file_parse(text, length, "/nowhere", &looks) != 0) {
+        return;
+    }
+    if (seep_look_growth(&looks, 0.5, is_tracked, NULL, grown, ENTRIES,
+                         &count) != 0 ||
+        count > ENTRIES) {
+        abort();
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!(grown[i].last_bytes - grown[i].first_bytes >=
+              SEEP_LOOK_GROWTH_LEAST_BYTES) ||
+            grown[i].slope_bytes_per_s != grown[i].slope_bytes_per_s) {
+            abort();
+        }
+    }
+    seep_looks_fini(&looks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    if (data[0] == SMAPS) {
+        read_smaps((const char *)data + 1, size - 1);
+    } else {
+        read_looks((const char *)data + 1, size - 1);
+    }
+    return 0;
+}

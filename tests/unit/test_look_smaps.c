@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* reader/look_smaps, look_select: the mappings of a process, of any kernel. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/look_smaps.h"
+#include "seep_test.h"
+
+#define KIB 1024U
+#define MIB (1024U * KIB)
+
+static const char linux_3_10[] =
+    "00400000-0040b000 r-xp 00000000 fd:00 1234       /usr/bin/my server\n"
+    "Size:                 44 kB\n"
+    "Rss:                  40 kB\n"
+    "Pss:                  40 kB\n"
+    "Anonymous:             0 kB\n"
+    "AnonHugePages:         0 kB\n"
+    "Swap:                  0 kB\n"
+    "VmFlags: rd ex mr mw me dw \n"
+    "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 \n"
+    "Size:               1024 kB\n"
+    "Rss:                 512 kB\n"
+    "Anonymous:           508 kB\n"
+    "Swap:                 64 kB\n";
+
+static const char linux_6_18[] =
+    "7ffe00000000-7ffe00021000 rw-p 00000000 00:00 0"
+    "                          [stack]\n"
+    "Size:                132 kB\n"
+    "KernelPageSize:        4 kB\n"
+    "Rss:                  16 kB\n"
+    "Pss:                  16 kB\n"
+    "Pss_Dirty:            16 kB\n"
+    "Anonymous:            16 kB\n"
+    "KSM:                   0 kB\n"
+    "LazyFree:              0 kB\n"
+    "Swap:                  0 kB\n"
+    "SwapPss:              99 kB\n"
+    "THPeligible:           0\n"
+    "VmFlags: rd wr mr mw me gd ac sd \n"
+    "7fff00000000-7fff00001000 ---p 00000000 00:00 0 \n"
+    "Rss:                   0 kB\n"
+    "Anonymous:             0 kB\n"
+    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0"
+    "                  [vsyscall]\n"
+    "Rss:                   4 kB\n";
+
+/* In pieces of @step bytes, as read() may give them. */
+static void feed(struct seep_smaps *smaps, const char *text, size_t step)
+{
+    seep_smaps_init(smaps);
+    for (size_t at = 0; at < strlen(text); at += step) {
+        size_t left = strlen(text) - at;
+        assert_int_equal(
+            seep_smaps_feed(smaps, text + at, left < step ? left : step), 0);
+    }
+    assert_int_equal(seep_smaps_finish(smaps), 0);
+}
+
+static void an_old_kernels_mappings_are_read(void **state)
+{
+    struct seep_smaps smaps;
+
+    (void)state;
+    feed(&smaps, linux_3_10, sizeof(linux_3_10));
+
+    assert_int_equal(smaps.count, 2);
+    assert_string_equal(smaps.mappings[0].name, "/usr/bin/my server");
+    assert_int_equal(smaps.mappings[0].inode, 1234);
+    assert_int_equal(smaps.mappings[0].start, 0x400000);
+    assert_int_equal(smaps.mappings[0].end, 0x40b000);
+    assert_int_equal(smaps.mappings[0].rss_bytes, 40 * KIB);
+    assert_string_equal(smaps.mappings[1].name, "");
+    assert_int_equal(smaps.mappings[1].anonymous_bytes, 508 * KIB);
+    assert_int_equal(smaps.mappings[1].swap_bytes, 64 * KIB);
+    assert_int_equal(smaps.rss_bytes, 552 * KIB);
+    assert_int_equal(smaps.anonymous_bytes, 508 * KIB);
+    assert_int_equal(smaps.swap_bytes, 64 * KIB);
+    seep_smaps_fini(&smaps);
+}
+
+static void keys_of_later_kernels_do_no_harm(void **state)
+{
+    struct seep_smaps smaps;
+
+    (void)state;
+    feed(&smaps, linux_6_18, sizeof(linux_6_18));
+
+    assert_int_equal(smaps.count, 2);
+    assert_string_equal(smaps.mappings[0].name, "[stack]");
+    assert_int_equal(smaps.mappings[0].swap_bytes, 0);
+    assert_string_equal(smaps.mappings[1].name, "[vsyscall]");
+    assert_true(smaps.mappings[1].start == UINT64_C(0xffffffffff600000));
+    seep_smaps_fini(&smaps);
+}
+
+static void it_is_the_same_however_it_comes_in_pieces(void **state)
+{
+    (void)state;
+    for (size_t step = 1; step < 200; step++) {
+        struct seep_smaps smaps;
+
+        feed(&smaps, linux_3_10, step);
+        assert_int_equal(smaps.count, 2);
+        assert_string_equal(smaps.mappings[0].name, "/usr/bin/my server");
+        assert_int_equal(smaps.rss_bytes, 552 * KIB);
+        seep_smaps_fini(&smaps);
+    }
+}
+
+static void a_text_cut_anywhere_is_no_harm(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < sizeof(linux_6_18); length++) {
+        struct seep_smaps smaps;
+
+        seep_smaps_init(&smaps);
+        assert_int_equal(seep_smaps_feed(&smaps, linux_6_18, length), 0);
+        assert_int_equal(seep_smaps_finish(&smaps), 0);
+        assert_true(smaps.count <= 2);
+        seep_smaps_fini(&smaps);
+    }
+}
+
+static void a_name_longer_than_a_path_is_cut(void **state)
+{
+    struct seep_smaps smaps;
+    char *text = malloc(20000);
+
+    (void)state;
+    strcpy(text, "1000-2000 rw-p 00000000 00:01 7 /");
+    memset(text + strlen(text), 'a', 19000);
+    strcpy(text + 19000, "\nRss: 4 kB\n");
+
+    for (size_t step = 100; step < 20000; step += 4900) {
+        feed(&smaps, text, step);
+        assert_int_equal(smaps.count, 1);
+        assert_int_equal(strlen(smaps.mappings[0].name),
+                         SEEP_SMAPS_NAME_BYTES - 1);
+        assert_int_equal(smaps.mappings[0].rss_bytes, 4 * KIB);
+        seep_smaps_fini(&smaps);
+    }
+    free(text);
+}
+
+static void what_is_no_mapping_opens_none(void **state)
+{
+    struct seep_smaps smaps;
+
+    (void)state;
+    feed(&smaps,
+         "Rss: 4 kB\n-\n5-\n5-4 r\n2000-1000 rw-p 0 0:0 0\n"
+         "zz-zzz rw-p\n\n\n1000-2000\nRss: 4 kB\n",
+         7);
+
+    assert_int_equal(smaps.count, 0);
+    assert_int_equal(smaps.rss_bytes, 0);
+    seep_smaps_fini(&smaps);
+}
+
+static struct seep_look_mapping *make(size_t count, uint64_t step_bytes,
+                                      uint64_t rss_bytes, const char *name)
+{
+    struct seep_look_mapping *mappings = calloc(count, sizeof(*mappings));
+
+    for (size_t i = 0; i < count; i++) {
+        mappings[i].start = 0x10000 + i * step_bytes;
+        mappings[i].end = mappings[i].start + 0x10000;
+        mappings[i].rss_bytes = rss_bytes;
+        mappings[i].name = strdup(name);
+    }
+    return mappings;
+}
+
+static void release(struct seep_look_mapping *mappings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(mappings[i].name);
+    }
+    free(mappings);
+}
+
+static void few_mappings_stay_as_they_are(void **state)
+{
+    struct seep_look_mapping *mappings = make(10, 0x20000, 1, "");
+
+    (void)state;
+    assert_int_equal(seep_smaps_select(mappings, 10, 10), 10);
+    release(mappings, 10);
+}
+
+/* 64 KiB each, unmergeable: none is large, all together are a leak. */
+static void ten_thousand_small_ones_become_one(void **state)
+{
+    struct seep_look_mapping *mappings = make(10000, 0x20000, 64 * KIB, "");
+
+    (void)state;
+    assert_int_equal(seep_smaps_select(mappings, 10000, 256), 1);
+    assert_int_equal(mappings[0].start, 0x10000);
+    assert_int_equal(mappings[0].end, 0x10000 + 9999 * 0x20000 + 0x10000);
+    assert_int_equal(mappings[0].rss_bytes, 10000 * 64 * KIB);
+    release(mappings, 1);
+}
+
+static void a_large_anonymous_one_stays_alone(void **state)
+{
+    struct seep_look_mapping *mappings = make(300, 0x10000, KIB, "");
+
+    (void)state;
+    mappings[100].rss_bytes = 5 * MIB;
+
+    assert_int_equal(seep_smaps_select(mappings, 300, 256), 3);
+
+    assert_int_equal(mappings[1].rss_bytes, 5 * MIB);
+    assert_int_equal(mappings[0].rss_bytes, 100 * KIB);
+    assert_int_equal(mappings[2].rss_bytes, 199 * KIB);
+    release(mappings, 3);
+}
+
+static void the_largest_stay_by_address(void **state)
+{
+    struct seep_look_mapping *mappings = make(100, 0x10000, KIB, "");
+    uint64_t last = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++) {
+        mappings[i].name = realloc(mappings[i].name, 16);
+        snprintf(mappings[i].name, 16, "/file%zu", i);
+        mappings[i].rss_bytes = (i * 37 % 50) * KIB;
+    }
+
+    assert_int_equal(seep_smaps_select(mappings, 100, 9), 9);
+
+    for (size_t i = 0; i < 9; i++) {
+        assert_true(mappings[i].rss_bytes >= 45 * KIB);
+        assert_true(mappings[i].start > last);
+        last = mappings[i].start;
+    }
+    release(mappings, 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_old_kernels_mappings_are_read),
+        cmocka_unit_test(keys_of_later_kernels_do_no_harm),
+        cmocka_unit_test(it_is_the_same_however_it_comes_in_pieces),
+        cmocka_unit_test(a_text_cut_anywhere_is_no_harm),
+        cmocka_unit_test(a_name_longer_than_a_path_is_cut),
+        cmocka_unit_test(what_is_no_mapping_opens_none),
+        cmocka_unit_test(few_mappings_stay_as_they_are),
+        cmocka_unit_test(ten_thousand_small_ones_become_one),
+        cmocka_unit_test(a_large_anonymous_one_stays_alone),
+        cmocka_unit_test(the_largest_stay_by_address),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* reader/look_take, look_cgroup: one look at a process that lives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "reader/look.h"
+#include "reader/look_cgroup.h"
+#include "seep_test.h"
+
+#define MIB ((size_t)1 << 20)
+
+static void a_look_at_oneself_sees_what_one_touched(void **state)
+{
+    struct seep_look look;
+    uint64_t found_bytes = 0;
+    uint64_t listed_bytes = 0;
+    char *bytes = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(bytes, MAP_FAILED);
+    memset(bytes, 1, 3 * MIB);
+
+    assert_int_equal(seep_look_take(getpid(), 0, &look), 0);
+
+    for (size_t i = 0; i < look.mapping_count; i++) {
+        const struct seep_look_mapping *mapping = &look.mappings[i];
+        listed_bytes += mapping->rss_bytes;
+        if ((uintptr_t)bytes >= mapping->start &&
+            (uintptr_t)bytes < mapping->end) {
+            found_bytes = mapping->rss_bytes;
+        }
+    }
+    assert_true(found_bytes >= 3 * MIB);
+    assert_true(look.anonymous_bytes >= 3 * MIB);
+    assert_int_equal(look.anonymous_bytes + look.shared_bytes, look.rss_bytes);
+    assert_int_equal(listed_bytes + look.other_rss_bytes, look.rss_bytes);
+    assert_true(look.available_bytes > 0);
+    assert_true(look.t_s > 0);
+    seep_look_fini(&look);
+    munmap(bytes, 8 * MIB);
+}
+
+static void a_process_that_has_ended_is_not_there(void **state)
+{
+    struct seep_look look;
+    siginfo_t info;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(seep_look_take(pid, 0, &look), -ESRCH); /* a zombie */
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(seep_look_take(pid, 0, &look), -ESRCH);
+}
+
+static void the_mapping_of_the_recording_is_named(void **state)
+{
+    struct seep_look look;
+    struct stat status;
+    size_t named = 0;
+
+    (void)state;
+    assert_int_equal(stat("/proc/self/exe", &status), 0);
+    assert_int_equal(seep_look_take(getpid(), 0, &look), 0);
+    seep_look_name_own(&look, (uint64_t)status.st_ino);
+    for (size_t i = 0; i < look.mapping_count; i++) {
+        named += strcmp(look.mappings[i].name, SEEP_LOOK_OWN) == 0;
+    }
+    assert_true(named > 0);
+    assert_true(named < look.mapping_count);
+    seep_look_fini(&look);
+}
+
+/* A tree of cgroups in a folder. */
+struct fixture {
+    char root[64];
+    uint64_t bytes;
+    uint64_t limit_bytes;
+};
+
+static int make_root(void **state)
+{
+    static struct fixture fixture;
+
+    strcpy(fixture.root, "/tmp/seep-cgroup-XXXXXX");
+    *state = &fixture;
+    return mkdtemp(fixture.root) == NULL ? -1 : 0;
+}
+
+static int remove_root(void **state)
+{
+    const struct fixture *fixture = *state;
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -r %s", fixture->root);
+    return system(command);
+}
+
+static void put(const struct fixture *fixture, const char *folder,
+                const char *name, const char *text)
+{
+    char command[512];
+
+    snprintf(command, sizeof(command), "mkdir -p %s%s; echo %s > %s%s/%s",
+             fixture->root, folder, text, fixture->root, folder, name);
+    assert_int_equal(system(command), 0);
+}
+
+static void look_up(struct fixture *fixture, const char *membership)
+{
+    seep_look_cgroup(membership, fixture->root, &fixture->bytes,
+                     &fixture->limit_bytes);
+}
+
+static void the_group_nearest_to_its_limit_counts(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(fixture, "/pod/box", "memory.current", "100");
+    put(fixture, "/pod/box", "memory.max", "max");
+    put(fixture, "/pod", "memory.current", "700");
+    put(fixture, "/pod", "memory.max", "1000");
+    put(fixture, "", "memory.current", "5000");
+    put(fixture, "", "memory.max", "9000");
+
+    look_up(fixture, "0::/pod/box\n");
+
+    assert_int_equal(fixture->bytes, 700);
+    assert_int_equal(fixture->limit_bytes, 1000);
+}
+
+static void without_a_limit_its_own_use_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(fixture, "/pod/box", "memory.current", "100");
+    put(fixture, "/pod/box", "memory.max", "max");
+    put(fixture, "/pod", "memory.current", "700");
+
+    look_up(fixture, "0::/pod/box\n");
+
+    assert_int_equal(fixture->bytes, 100);
+    assert_int_equal(fixture->limit_bytes, 0);
+}
+
+static void version_1_is_known_beside_version_2(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(fixture, "/memory/a", "memory.usage_in_bytes", "30");
+    put(fixture, "/memory/a", "memory.limit_in_bytes", "50");
+    put(fixture, "/memory", "memory.usage_in_bytes", "400");
+    put(fixture, "/memory", "memory.limit_in_bytes", "9223372036854771712");
+
+    look_up(fixture, "9:name=systemd:/x\n4:memory:/a\n0::/\n");
+
+    assert_int_equal(fixture->bytes, 30);
+    assert_int_equal(fixture->limit_bytes, 50);
+}
+
+/* In a container its group is mounted at the root, under a host's path. */
+static void a_path_of_the_host_leads_to_the_root(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(fixture, "", "memory.current", "30");
+    put(fixture, "", "memory.max", "50");
+
+    look_up(fixture, "0::/kubepods/pod1/abc\n");
+
+    assert_int_equal(fixture->bytes, 30);
+    assert_int_equal(fixture->limit_bytes, 50);
+}
+
+static void what_is_not_there_is_not_known(void **state)
+{
+    static const char *const texts[] = {"",        "\n",       ":",
+                                        "::",      "0::",      "0::/../..",
+                                        "4:cpu:/", "0:memory", "0::/a\n"};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        look_up(fixture, texts[i]);
+        assert_int_equal(fixture->bytes, 0);
+        assert_int_equal(fixture->limit_bytes, 0);
+    }
+}
+
+#define CGROUP_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_look_at_oneself_sees_what_one_touched),
+        cmocka_unit_test(a_process_that_has_ended_is_not_there),
+        cmocka_unit_test(the_mapping_of_the_recording_is_named),
+        CGROUP_TEST(the_group_nearest_to_its_limit_counts),
+        CGROUP_TEST(without_a_limit_its_own_use_is_told),
+        CGROUP_TEST(version_1_is_known_beside_version_2),
+        CGROUP_TEST(a_path_of_the_host_leads_to_the_root),
+        CGROUP_TEST(what_is_not_there_is_not_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
