@@ -145,8 +145,7 @@ static void judge_chain(struct seep_growth_site *site)
         decide(site, SEEP_CLASS_SUSPECT, "its growth may be chance");
     } else {
         decide(site, SEEP_CLASS_LEAK,
-               "every tenth of the run keeps a share, and none of it dies; a "
-               "cache that has not reached its bound looks the same");
+               "every tenth of the run keeps a share of what it allocates");
     }
 }
 
@@ -221,7 +220,7 @@ void seep_growth_explain(const struct seep_growth_input *input,
         clear(ret_growth, "its figures are out of range");
     } else if (seep_growth_check_contradiction(&site)) {
         decide(&site, SEEP_CLASS_INSUFFICIENT,
-               "its live bytes do not move while its blocks survive");
+               "its live bytes and the blocks that survive do not agree");
     }
 }
 

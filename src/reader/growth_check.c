@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define WINDOWS SEEP_GROWTH_WINDOWS
+#define ROUNDING 1e-6 /* of sums of weights, once all of them are freed */
 
 static bool all_finite(const double *values, size_t count)
 {
@@ -87,11 +88,12 @@ const char *seep_growth_check_input(const struct seep_growth_input *input)
 bool seep_growth_check_contradiction(const struct seep_growth_site *site)
 {
     const struct seep_growth_input *input = site->input;
+    double most = seep_growth_largest(input->live_bytes, input->bucket_count);
 
     if (seep_growth_sum(site->cohorts.bytes, 0, WINDOWS) <= 0) {
-        return false;
+        return input->live_bytes[input->bucket_count - 1] > ROUNDING * most;
     }
-    if (seep_growth_largest(input->live_bytes, input->bucket_count) <= 0) {
+    if (most <= 0) {
         return true;
     }
     /* Old blocks that die can keep the curve flat; else it must have risen. */

@@ -416,10 +416,11 @@ class Trial:
         return None
 
     def is_contradiction(self):
-        """Blocks survive, and the live bytes do not know of them."""
+        """Blocks survive that the live bytes do not know of, or none do and
+        there are live bytes."""
         live = self.told["live"]
         if sum(self.W) <= 0:
-            return False
+            return live[-1] > 1e-6 * max(live)
         return max(live) <= 0 or (
             self.onset <= 5 and self.detail.get("died_share", 0) <= 0.1
             and min(live) == max(live))

@@ -64,6 +64,41 @@ static void no_bucket_is_no_verdict(void **state)
     assert_damaged("no series");
 }
 
+/* One bucket, and a run whose whole work was done before the first ended. */
+static void one_bucket_is_no_verdict(void **state)
+{
+    (void)state;
+    site.input.bucket_count = 1;
+    site.bucket_end[0] = 1;
+    assert_damaged("too short");
+}
+
+static void a_clock_that_stands_still_is_no_leak(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SITE_BUCKETS; i++) {
+        site.bucket_end[i] = 1;
+    }
+    for (size_t i = 0; i < site.input.survivor_count; i++) {
+        site.survivors[i].birth = 1;
+    }
+    assert_int_not_equal(judge().class, SEEP_CLASS_LEAK);
+}
+
+/* Nine tenths of the work in one bucket: hours of sleep before and after. */
+static void a_clock_that_jumps_is_a_clock(void **state)
+{
+    struct seep_growth growth;
+
+    (void)state;
+    for (size_t i = 0; i < SITE_BUCKETS; i++) {
+        site.bucket_end[i] = i < 64 ? 0.05 : i == 127 ? 1 : 0.95;
+    }
+    growth = judge();
+    assert_in_range(growth.class, 0, SEEP_CLASS_COUNT - 1);
+    assert_true(isfinite(growth.rate.estimate));
+}
+
 /* The first count buckets of the run, as if it had ended there. */
 static void shorten(size_t count)
 {
@@ -170,6 +205,44 @@ static void figures_that_overflow_are_out_of_range(void **state)
     assert_damaged("out of range");
 }
 
+/* Each is finite, and so is its square; their sum is not. */
+static void sums_that_overflow_are_out_of_range(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < site.input.survivor_count; i++) {
+        site.survivors[i].weight = 1e153;
+        site.survivors[i].variance = 1.7e308;
+    }
+    assert_true(isfinite(judge().rate.high));
+    for (size_t i = 0; i < site.input.survivor_count; i++) {
+        site.survivors[i].weight = 1.3e154;
+        site.survivors[i].variance = 0;
+    }
+    assert_damaged("out of range");
+}
+
+/* A weight whose mean over the windows is rounded to nothing. */
+static void weights_that_vanish_make_no_rate(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < site.input.survivor_count; i++) {
+        site.survivors[i].weight = i % 20 == 0 ? 5e-324 : 0;
+    }
+    assert_true(isfinite(judge().rate.estimate));
+    assert_true(isfinite(judge().zs));
+}
+
+static void negative_live_bytes_are_no_leak(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SITE_BUCKETS; i++) {
+        site.live_bytes[i] = -site.live_bytes[i];
+        site.low_bytes[i] = -site.low_bytes[i];
+    }
+    assert_int_not_equal(judge().class, SEEP_CLASS_LEAK);
+    assert_true(isfinite(judge().rate.estimate));
+}
+
 static void a_birth_outside_of_the_run_is_moved_to_its_edge(void **state)
 {
     struct seep_growth growth;
@@ -192,7 +265,7 @@ static void a_flat_series_with_survivors_is_a_contradiction(void **state)
         site.live_bytes[i] = 200e3;
         site.low_bytes[i] = 200e3;
     }
-    assert_refused("do not move");
+    assert_refused("do not agree");
 }
 
 static void a_series_of_zeros_with_survivors_is_a_contradiction(void **state)
@@ -200,12 +273,26 @@ static void a_series_of_zeros_with_survivors_is_a_contradiction(void **state)
     (void)state;
     memset(site.live_bytes, 0, sizeof(site.live_bytes));
     memset(site.low_bytes, 0, sizeof(site.low_bytes));
-    assert_refused("do not move");
+    assert_refused("do not agree");
     site.input.survivor_count = 3; /* no chain: the same holds */
-    assert_refused("do not move");
+    assert_refused("do not agree");
 }
 
 /* A pool of a fixed size that replaces its blocks at random. */
+static void a_series_without_survivors_is_a_contradiction(void **state)
+{
+    (void)state;
+    site.input.survivors = NULL;
+    site.input.survivor_count = 0;
+    site.input.live_count = 0;
+    assert_refused("do not agree");
+    for (size_t i = 0; i < SITE_BUCKETS; i++) { /* what is left of rounding */
+        site.live_bytes[i] = i < 100 ? 200e3 : 1e-6;
+        site.low_bytes[i] = 0;
+    }
+    assert_int_not_equal(judge().class, SEEP_CLASS_INSUFFICIENT);
+}
+
 static void a_flat_series_is_fine_where_old_blocks_die(void **state)
 {
     (void)state;
@@ -289,6 +376,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GUARD(the_site_is_a_leak_when_nothing_is_spoilt),
         GUARD(no_bucket_is_no_verdict),
+        GUARD(one_bucket_is_no_verdict),
+        GUARD(a_clock_that_stands_still_is_no_leak),
+        GUARD(a_clock_that_jumps_is_a_clock),
         GUARD(fewer_than_32_buckets_are_too_few),
         GUARD(thirty_two_buckets_are_enough),
         GUARD(more_buckets_than_any_recording_has_are_refused),
@@ -299,9 +389,13 @@ int main(void)
         GUARD(a_figure_that_is_none_is_damage),
         GUARD(a_negative_weight_is_damage),
         GUARD(figures_that_overflow_are_out_of_range),
+        GUARD(sums_that_overflow_are_out_of_range),
+        GUARD(weights_that_vanish_make_no_rate),
+        GUARD(negative_live_bytes_are_no_leak),
         GUARD(a_birth_outside_of_the_run_is_moved_to_its_edge),
         GUARD(a_flat_series_with_survivors_is_a_contradiction),
         GUARD(a_series_of_zeros_with_survivors_is_a_contradiction),
+        GUARD(a_series_without_survivors_is_a_contradiction),
         GUARD(a_flat_series_is_fine_where_old_blocks_die),
         GUARD(a_site_that_holds_nothing_is_steady),
         GUARD(allocations_need_not_be_known),
