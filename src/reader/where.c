@@ -200,6 +200,14 @@ size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
             return i;
         }
     }
+    /* the interpreter's own, or libc's: what asked for the memory tells more
+     * than what handed it out */
+    for (size_t i = 0; i < count; i++) {
+        if (frames[i].function[0] != '\0' &&
+            !is_plumbing_function(frames[i].function)) {
+            return i;
+        }
+    }
     return 0;
 }
 

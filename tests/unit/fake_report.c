@@ -173,8 +173,8 @@ void fake_report_fill(struct fake_report *fake)
 const struct seep_pattern fake_report_pattern = {
     .id = "json-cache",
     .name = "json's cache of keys",
-    .cause = "each new key is kept",
-    .remedy = "keep keys few",
+    .cause = "Each new key is kept.",
+    .remedy = "Keep keys few.",
     .source = "https://example.org/issues/1",
 };
 

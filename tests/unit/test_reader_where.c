@@ -82,6 +82,21 @@ static void the_first_of_the_user_is_picked(void **state)
     assert_int_equal(seep_where_pick(with_python, 2), 1);
 }
 
+/* A python that holds its own interpreter has no other frames. */
+static void without_a_user_what_asked_for_the_memory_is_picked(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        frame("/bin/python3.11", "_PyObject_Malloc"),
+        frame("/bin/python3.11", ""),
+        frame("/bin/python3.11", "PyByteArray_Resize"),
+        frame("/bin/python3.11", "main"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 4), 2);
+    assert_int_equal(seep_where_pick(frames, 1), 0);
+}
+
 static void as_much_as_is_known_is_said(void **state)
 {
     char text[64];
@@ -107,6 +122,7 @@ int main(void)
         cmocka_unit_test(what_stands_before_memory_is_not_the_user),
         cmocka_unit_test(what_uses_memory_is_the_user),
         cmocka_unit_test(the_first_of_the_user_is_picked),
+        cmocka_unit_test(without_a_user_what_asked_for_the_memory_is_picked),
         cmocka_unit_test(as_much_as_is_known_is_said),
     };
 

@@ -15,6 +15,7 @@
 #include "view_text.h"
 
 static struct fake_report fake;
+static struct fake_report several[8];
 
 static int fill(void **state)
 {
@@ -69,7 +70,8 @@ static void the_answer_stands_first(void **state)
     assert_ptr_equal(
         strstr(
             text,
-            "LEAK  python3 (pid 4242): host memory grows 41.3 MiB/min (40.1 "
+            "LEAK  python3 serve.py (pid 4242): host memory grows 41.3 MiB/min "
+            "(40.1 "
             "to 42.5), 12.3 KiB a unit of work, 97 % of it at serve.py:31 "
             "handle.\n"
             "      At this rate the cgroup's 8 GiB are reached in 2 h 51 min "
@@ -169,8 +171,8 @@ static void a_known_pattern_stands_under_its_row(void **state)
     (void)state;
     fake.sites[0].pattern = &fake_report_pattern;
     char *text = print(200, false, &options);
-    assert_has(text, "libpython3.11\n       known: json's cache of keys; keep "
-                     "keys few\n");
+    assert_has(text, "libpython3.11\n       known: json's cache of keys. Keep "
+                     "keys few.\n");
     assert_has(text, "(https://example.org/issues/1)");
     free(text);
 }
@@ -205,20 +207,19 @@ static void the_balance_adds_up_and_names_what_grew_unseen(void **state)
     (void)state;
     fake_report_become(&fake, SEEP_VERDICT_UNEXPLAINED);
     char *text = print(200, false, &options);
-    assert_has(text, " RSS             80 MiB  680 MiB  +42.9 ±0.7 MiB  "
-                     "anonymous 650 MiB, files and shared 30 MiB\n"
-                     " = tracked       60 MiB  576 MiB      0 ±527 KiB  heap "
-                     "576 MiB ±1 MiB\n"
-                     " + allocator      5 MiB   50 MiB   +410 ±117 KiB  "
-                     "glibc's malloc handed out 577 MiB, has 4,312 free "
-                     "pieces\n"
-                     " + unexplained    5 MiB   24 MiB  +40.1 ±0.5 MiB  seen "
-                     "by no hook\n"
-                     " + shared        10 MiB   30 MiB    +293 ±59 KiB\n"
-                     " cgroup         100 MiB  700 MiB  +43.5 ±0.7 MiB  of 8 "
-                     "GiB\n"
-                     " grew   anonymous memory at 0x7f1200000000: 2 MiB to 240 "
-                     "MiB, +17.2 MiB/min\n");
+    assert_has(text,
+               " RSS             80 MiB  680 MiB  +42.9 ±0.7 MiB\n"
+               " = tracked       60 MiB  576 MiB      0 ±527 KiB  heap 576 MiB "
+               "±1 MiB\n"
+               " + allocator      5 MiB   50 MiB   +410 ±117 KiB  glibc's "
+               "malloc, 4,312 free pieces\n"
+               " + unexplained    5 MiB   24 MiB  +40.1 ±0.5 MiB  seen by no "
+               "hook\n"
+               " + shared        10 MiB   30 MiB    +293 ±59 KiB  files and "
+               "shared memory\n"
+               " cgroup         100 MiB  700 MiB  +43.5 ±0.7 MiB  of 8 GiB\n"
+               " grew   anonymous memory at 0x7f1200000000: 2 MiB to 240 MiB, "
+               "+17.2 MiB/min\n");
     free(text);
     fake_report_become(&fake, SEEP_VERDICT_LEAK);
     text = print(200, false, &options);
@@ -235,6 +236,64 @@ static void memory_that_was_never_touched_is_not_in_rss(void **state)
     fake.report.memory.tracked.last_bytes += 200 << 20;
     char *text = print(200, false, &options);
     assert_has(text, " - not touched      0 B  200 MiB ");
+    free(text);
+}
+
+static char *print_several(size_t count,
+                           const struct seep_text_options *options)
+{
+    const struct seep_report *reports[8];
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = 200};
+
+    for (size_t i = 0; i < count; i++) {
+        reports[i] = &several[i].report;
+    }
+    seep_view_text_reports(&page, reports, count, options);
+    fclose(page.file);
+    return text;
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, part)) != NULL; text++) {
+        count++;
+    }
+    return count;
+}
+
+/* A script starts dozens of helpers: the first ones are what matters. */
+static void of_many_processes_the_first_are_told_in_full(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .process_limit = 3};
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        fake_report_become(&several[i], i < 1   ? SEEP_VERDICT_LEAK
+                                        : i < 4 ? SEEP_VERDICT_STEADY
+                                                : SEEP_VERDICT_INSUFFICIENT);
+        several[i].report.duration_s = i < 5 ? 842 : 0.1;
+    }
+    char *text = print_several(8, &options);
+    assert_ptr_equal(strstr(text, "seep: 8 processes: 1 leak, 4 "
+                                  "insufficient-data, 3 steady; "),
+                     text);
+    assert_int_equal(count_of(text, " memory  "), 3);
+    assert_int_equal(count_of(text, "\nSTEADY  python3"), 3);
+    assert_int_equal(count_of(text, "\nINSUFFICIENT DATA  python3"), 1);
+    assert_has(text, "\nand 3 processes that lived less than 1 s "
+                     "(--processes 0 shows all)\n");
+    free(text);
+    options.process_limit = 0;
+    text = print_several(8, &options);
+    assert_int_equal(count_of(text, " memory  "), 8);
+    free(text);
+    text = print_several(1, &options);
+    assert_ptr_equal(strstr(text, "LEAK  python3"), text);
     free(text);
 }
 
@@ -332,7 +391,9 @@ static void what_was_not_computed_is_not_said(void **state)
     assert_null(strstr(text, "MiB/min"));
     assert_null(strstr(text, "LEAK"));
     assert_null(strstr(text, "RSS"));
-    assert_has(text, "INSUFFICIENT DATA  python3 (pid 4242): cannot tell yet");
+    assert_has(
+        text,
+        "INSUFFICIENT DATA  python3 serve.py (pid 4242): cannot tell yet");
     assert_has(text, " unclear  562 MiB");
     free(text);
 }
@@ -404,6 +465,8 @@ int main(void)
         cmocka_unit_test_setup(the_balance_adds_up_and_names_what_grew_unseen,
                                fill),
         cmocka_unit_test_setup(memory_that_was_never_touched_is_not_in_rss,
+                               fill),
+        cmocka_unit_test_setup(of_many_processes_the_first_are_told_in_full,
                                fill),
         cmocka_unit_test_setup(a_device_has_a_row_of_its_own, fill),
         cmocka_unit_test_setup(no_line_is_wider_than_the_page, fill),

@@ -67,32 +67,39 @@ static void every_class_has_its_sentence(void **state)
         const char *sentence;
     } golden[] = {
         {SEEP_VERDICT_LEAK, "LEAK",
-         "python3 (pid 4242): host memory grows 41.3 MiB/min (40.1 to 42.5), "
+         "python3 serve.py (pid 4242): host memory grows 41.3 MiB/min (40.1 to "
+         "42.5), "
          "12.3 KiB a unit of work, 97 % of it at serve.py:31 handle."},
         {SEEP_VERDICT_SUSPECT, "SUSPECT",
-         "python3 (pid 4242): host memory may be leaking: 41.3 MiB/min (40.1 "
+         "python3 serve.py (pid 4242): host memory may be leaking: 41.3 "
+         "MiB/min (40.1 "
          "to 42.5), 12.3 KiB a unit of work, 97 % of it at serve.py:31 "
          "handle."},
         {SEEP_VERDICT_UNEXPLAINED, "UNEXPLAINED",
-         "python3 (pid 4242): RSS grows 41.3 MiB/min (40.1 to 42.5) by memory "
+         "python3 serve.py (pid 4242): RSS grows 41.3 MiB/min (40.1 to 42.5) "
+         "by memory "
          "that no hook saw (malloc, new, mmap), most of it in anonymous "
          "memory at 0x7f1200000000."},
         {SEEP_VERDICT_FRAGMENTATION, "FRAGMENTATION",
-         "python3 (pid 4242): no leak, but fragmented: live memory does not "
+         "python3 serve.py (pid 4242): no leak, but fragmented: live memory "
+         "does not "
          "grow, and glibc's malloc holds 50 MiB free between live blocks, in "
          "4,312 pieces, growing 41.3 MiB/min (40.1 to 42.5)."},
         {SEEP_VERDICT_RETENTION, "ALLOCATOR RETENTION",
-         "python3 (pid 4242): no leak: live memory does not grow; glibc's "
+         "python3 serve.py (pid 4242): no leak: live memory does not grow; "
+         "glibc's "
          "malloc keeps 50 MiB that the program gave back, of 680 MiB RSS."},
         {SEEP_VERDICT_BOUNDED, "BOUNDED",
-         "python3 (pid 4242): no leak seen, but not at its bound yet: "
+         "python3 serve.py (pid 4242): no leak seen, but not at its bound yet: "
          "serve.py:31 handle holds 562 MiB and grows 41.3 MiB/min (40.1 to "
          "42.5), 12.3 KiB a unit of work, 4.0 MiB/min now."},
         {SEEP_VERDICT_INSUFFICIENT, "INSUFFICIENT DATA",
-         "python3 (pid 4242): cannot tell yet whether it leaks: 576 MiB live "
+         "python3 serve.py (pid 4242): cannot tell yet whether it leaks: 576 "
+         "MiB live "
          "at 2 call sites after 12.0 s."},
         {SEEP_VERDICT_STEADY, "STEADY",
-         "python3 (pid 4242): no leak: nothing grows; 576 MiB live at 2 call "
+         "python3 serve.py (pid 4242): no leak: nothing grows; 576 MiB live at "
+         "2 call "
          "sites, RSS 680 MiB."},
     };
 
@@ -112,9 +119,10 @@ static void what_is_full_is_told_from_what_fills(void **state)
     fake.report.verdict.filling = false;
     fake.sites[0].class = SEEP_CLASS_PLATEAU;
     make();
-    assert_string_equal(words.sentence,
-                        "python3 (pid 4242): no leak: what grew has reached "
-                        "its bound; most is 562 MiB at serve.py:31 handle.");
+    assert_string_equal(
+        words.sentence,
+        "python3 serve.py (pid 4242): no leak: what grew has reached "
+        "its bound; most is 562 MiB at serve.py:31 handle.");
     assert_int_equal(words.advice_count, 0);
 }
 
@@ -126,9 +134,10 @@ static void a_bound_that_was_named_is_in_the_sentence(void **state)
     fake.sites[0].class = SEEP_CLASS_LEAK;
     fake.sites[0].known_bound_bytes = 1ULL << 30;
     make();
-    assert_string_equal(words.sentence,
-                        "python3 (pid 4242): no leak: serve.py:31 handle "
-                        "holds 562 MiB of the 1 GiB that --known names.");
+    assert_string_equal(
+        words.sentence,
+        "python3 serve.py (pid 4242): no leak: serve.py:31 handle "
+        "holds 562 MiB of the 1 GiB that --known names.");
 }
 
 static void several_sites_share_the_growth(void **state)
@@ -183,8 +192,9 @@ static void what_is_not_recorded_says_so(void **state)
     fake.report.inert = SEEP_INERT_VALGRIND;
     make();
     assert_string_equal(words.label, "NOT RECORDED");
-    assert_string_equal(words.sentence, "python3 (pid 4242): the program runs "
-                                        "under valgrind.");
+    assert_string_equal(words.sentence,
+                        "python3 serve.py (pid 4242): the program runs "
+                        "under valgrind.");
     assert_int_equal(words.reason_count, 0);
     assert_null(words.forecast);
     assert_int_equal(words.advice_count, 1);
@@ -249,6 +259,41 @@ static void never_and_cannot_tell_are_answers(void **state)
     assert_null(words.forecast);
 }
 
+static void a_program_is_told_by_what_it_runs(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *said;
+    } golden[] = {
+        {{"/usr/bin/python3", "/srv/serve.py", "x"}, "python3 serve.py (pid"},
+        {{"python3.11", "-m", "vllm.server"}, "python3.11 -m vllm.server (pid"},
+        {{"python3", "-c", "secret"}, "python3 (pid"},
+        {{"./tritonserver", "--models", "x"}, "tritonserver (pid"},
+        {{"", "", ""}, "? (pid"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+        fake.report.arguments = golden[i].words;
+        fake.report.argument_count = 3;
+        make();
+        assert_ptr_equal(strstr(words.sentence, golden[i].said),
+                         words.sentence);
+    }
+    fake.report.argument_count = 0;
+    make();
+    assert_ptr_equal(strstr(words.sentence, "python3 (pid"), words.sentence);
+}
+
+static void what_was_kept_all_along_is_said_shortly(void **state)
+{
+    (void)state;
+    fake.sites[0].kept.share = 1;
+    make();
+    assert_true(has_reason("it kept 12 KiB a unit of work all the run long; "
+                           "nothing of it was given back"));
+}
+
 /* It is one so far, and whoever reads that has to hear it. */
 static void a_cache_that_may_still_fill_is_told_as_that(void **state)
 {
@@ -289,8 +334,8 @@ static void a_known_pattern_is_a_hint_beside_the_verdict(void **state)
     fake.sites[0].pattern = &fake_report_pattern;
     make();
     assert_string_equal(words.label, "LEAK");
-    assert_true(has_reason("known: json's cache of keys: each new key"));
-    assert_true(has_advice("keep keys few"));
+    assert_true(has_reason("known: json's cache of keys: Each new key"));
+    assert_true(has_advice("Keep keys few."));
 }
 
 static void the_next_step_is_never_an_experiment_of_ours(void **state)
@@ -322,11 +367,12 @@ static void what_would_be_enough_is_told(void **state)
     fake_report_become(&fake, SEEP_VERDICT_INSUFFICIENT);
     make();
     assert_true(has_advice("under steady load for 30 s at the least"));
-    assert_true(has_advice("sampled every 512 KiB a leak shows once it has "
-                           "lost some 6 MiB"));
+    assert_false(has_advice("--sample"));
     fake.report.duration_s = 100;
     fake.report.units = 20;
     make();
+    assert_true(has_advice("sampled every 512 KiB a leak shows once it has "
+                           "lost some 6 MiB"));
     assert_true(has_advice("100 units of work"));
     fake.report.units = 0;
     make();
@@ -365,7 +411,7 @@ static void the_verdict_alone_is_one_line_on_any_page(void **state)
         fclose(page.file);
         assert_ptr_equal(strchr(text, '\n'), text + size - 1);
         assert_int_not_equal(text[0], ' ');
-        assert_non_null(strstr(text, "  python3 (pid 4242): "));
+        assert_non_null(strstr(text, "  python3 serve.py (pid 4242): "));
         free(text);
     }
 }
@@ -385,6 +431,8 @@ int main(void)
         TEST(a_forecast_has_an_interval_or_an_open_end),
         TEST(what_is_ten_years_away_is_not_counted_in_days),
         TEST(never_and_cannot_tell_are_answers),
+        TEST(a_program_is_told_by_what_it_runs),
+        TEST(what_was_kept_all_along_is_said_shortly),
         TEST(a_cache_that_may_still_fill_is_told_as_that),
         TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),
         TEST(a_known_pattern_is_a_hint_beside_the_verdict),

@@ -22,6 +22,7 @@ static const char help[] =
     "  --verdict         the verdict alone, one line a process\n"
     "  --json            one JSON document (schema seep-report/1)\n"
     "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
+    "  --processes N     at most N processes in full; 0 all (3)\n"
     "  --site ID         only this call site; a beginning of its id will do\n"
     "  --stack           whole stacks\n"
     "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
@@ -48,6 +49,7 @@ enum {
     JSON = 256,
     VERDICT,
     SITES,
+    PROCESSES,
     SITE,
     STACK,
     SHOW_SUPPRESSED,
@@ -61,6 +63,7 @@ static const struct option options[] = {
     {"json", no_argument, NULL, JSON},
     {"verdict", no_argument, NULL, VERDICT},
     {"sites", required_argument, NULL, SITES},
+    {"processes", required_argument, NULL, PROCESSES},
     {"site", required_argument, NULL, SITE},
     {"stack", no_argument, NULL, STACK},
     {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
@@ -73,15 +76,15 @@ static const struct option options[] = {
     {0},
 };
 
-static int parse_limit(const char *text, size_t *ret_limit)
+static int parse_number(const char *text, size_t *ret_number)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
 
     if (*text < '0' || *text > '9' || *end != '\0') {
-        return seep_say_usage("report", text, "is no number of sites");
+        return seep_say_usage("report", text, "is no number");
     }
-    *ret_limit = value;
+    *ret_number = value;
     return 0;
 }
 
@@ -96,7 +99,9 @@ static int take_option(int option, struct arguments *arguments)
         return 0;
     case SITES:
         arguments->has_limit = true;
-        return parse_limit(optarg, &arguments->site_limit);
+        return parse_number(optarg, &arguments->site_limit);
+    case PROCESSES:
+        return parse_number(optarg, &arguments->text.process_limit);
     case SITE:
         arguments->text.site_id = optarg;
         return 0;
@@ -230,6 +235,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 int seep_cmd_report(int argc, char **argv)
 {
     struct arguments arguments = {.report.symbols = true,
+                                  .text.process_limit =
+                                      SEEP_TEXT_PROCESSES_DEFAULT,
                                   .knowledge.verb = "report"};
     int code = parse(argc, argv, &arguments);
 

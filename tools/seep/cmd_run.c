@@ -88,6 +88,7 @@ static void print_reports(char *const *paths, size_t count,
     };
     struct seep_text_options text = {
         .site_limit = SEEP_TEXT_SITES_DEFAULT,
+        .process_limit = SEEP_TEXT_PROCESSES_DEFAULT,
         .brief = true,
         .catalogue = knowledge->catalogue,
     };

@@ -18,6 +18,7 @@
 #define LEAST_S 30.0 /* growth is not judged on less */
 #define LEAST_UNITS 100
 #define PID_BYTES 16
+#define ALL_OF_IT 0.995
 
 __attribute__((format(printf, 2, 3))) static void
 add_reason(struct seep_verdict_words *words, const char *format, ...)
@@ -65,11 +66,27 @@ static void put_kept_rate(FILE *file, const struct seep_report_site *site)
     }
 }
 
+/* " all the run long", or since when and over how much of it */
+static void put_kept_time(FILE *file, const struct seep_report *report,
+                          const struct seep_report_kept *kept)
+{
+    char since[SEEP_UNITS_TEXT_BYTES];
+    char share[SEEP_UNITS_TEXT_BYTES];
+
+    if (kept->share >= ALL_OF_IT) {
+        fputs(" all the run long", file);
+        return;
+    }
+    fprintf(file, " from %s into the run to its end, %s of its %s",
+            seep_units_duration(kept->since_s, since),
+            seep_units_share(kept->share, share),
+            report->units > 0 ? "work" : "length");
+}
+
 char *seep_verdict_words_kept(const struct seep_report *report,
                               const struct seep_report_site *site)
 {
     const struct seep_report_kept *kept = &site->kept;
-    char since[SEEP_UNITS_TEXT_BYTES];
     char text[SEEP_UNITS_TEXT_BYTES];
     char *words = NULL;
     size_t size;
@@ -84,15 +101,12 @@ char *seep_verdict_words_kept(const struct seep_report *report,
     }
     fputs("it kept ", file);
     put_kept_rate(file, site);
-    fprintf(file, " from %s into the run to its end, %s of its %s; ",
-            seep_units_duration(kept->since_s, since),
-            seep_units_share(kept->share, text),
-            report->units > 0 ? "work" : "length");
+    put_kept_time(file, report, kept);
     if (kept->oldest_death_s > 0) {
-        fprintf(file, "no block older than %s was given back",
+        fprintf(file, "; no block older than %s was given back",
                 seep_units_duration(kept->oldest_death_s, text));
     } else {
-        fputs("nothing of it was given back", file);
+        fputs("; nothing of it was given back", file);
     }
     if (fclose(file) != 0) {
         free(words);
@@ -308,7 +322,9 @@ static void advise_insufficient(const struct seep_report *report,
     }
     if (report->duration_s < LEAST_S) {
         add_advice(words, "run it under steady load for 30 s at the least, "
-                          "better five times as long as anything lives in it");
+                          "better five times as long as the longest request, "
+                          "batch or session");
+        return; /* how it is sampled matters only then */
     } else if (report->units > 0 && report->units < LEAST_UNITS) {
         add_advice(words, "let it do 100 units of work at the least");
     } else {

@@ -286,14 +286,14 @@ static void put_steady(FILE *file, const struct seep_report *report)
     }
 }
 
-/* "python3 (pid 4242): " */
+/* "python3 serve.py (pid 4242): " */
 static void put_name(FILE *file, const struct seep_report *report)
 {
-    const char *slash = strrchr(report->executable, '/');
-    const char *name =
-        slash == NULL || slash[1] == '\0' ? report->executable : slash + 1;
+    char *name = seep_words_program(report);
 
-    fprintf(file, "%s (pid %u): ", *name == '\0' ? "?" : name, report->pid);
+    fprintf(file, "%s (pid %u): ", name == NULL || *name == '\0' ? "?" : name,
+            report->pid);
+    free(name);
 }
 
 char *seep_verdict_words_sentence(const struct seep_report *report)

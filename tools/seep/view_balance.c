@@ -77,20 +77,6 @@ static void add_row(struct seep_table *table, const struct seep_report *report,
     }
 }
 
-static void note_rss(struct seep_table *table,
-                     const struct seep_report_memory *memory)
-{
-    char anonymous[SEEP_UNITS_TEXT_BYTES];
-    char shared[SEEP_UNITS_TEXT_BYTES];
-
-    if (memory->anonymous.valid && memory->shared.valid) {
-        seep_table_cell(
-            table, NOTE, "anonymous %s, files and shared %s",
-            seep_units_bytes(memory->anonymous.last_bytes, anonymous),
-            seep_units_bytes(memory->shared.last_bytes, shared));
-    }
-}
-
 /* "heap 560 MiB ±1.2 MiB, mapped 16 MiB" */
 static void note_spaces(struct seep_table *table,
                         const struct seep_report *report)
@@ -126,21 +112,19 @@ static void note_spaces(struct seep_table *table,
 static void note_allocator(struct seep_table *table,
                            const struct seep_report_memory *memory)
 {
-    char allocated[SEEP_UNITS_TEXT_BYTES];
-    char chunks[SEEP_UNITS_TEXT_BYTES];
     const char *name = seep_verdict_words_allocator(memory->allocator);
+    char text[SEEP_UNITS_TEXT_BYTES];
 
     if (!memory->allocator_told) {
-        seep_table_cell(table, NOTE, "%s does not tell: estimated", name);
-        return;
-    }
-    seep_units_bytes((double)memory->allocator_allocated_bytes, allocated);
-    if (memory->allocator_free_chunks > 0) {
-        seep_units_count((double)memory->allocator_free_chunks, chunks);
-        seep_table_cell(table, NOTE, "%s handed out %s, has %s free pieces",
-                        name, allocated, chunks);
+        seep_table_cell(table, NOTE, "estimated: %s does not tell", name);
+    } else if (memory->allocator_free_chunks > 0) {
+        seep_units_count((double)memory->allocator_free_chunks, text);
+        seep_table_cell(table, NOTE, "%s, %s free pieces", name, text);
+    } else if (memory->allocator_retained_bytes > 0) {
+        seep_units_bytes((double)memory->allocator_retained_bytes, text);
+        seep_table_cell(table, NOTE, "%s, %s retained beside it", name, text);
     } else {
-        seep_table_cell(table, NOTE, "%s handed out %s", name, allocated);
+        seep_table_cell(table, NOTE, "%s", name);
     }
 }
 
@@ -192,6 +176,7 @@ static void add_parts(struct seep_table *table,
     }
     if (memory->shared.valid) {
         add_row(table, report, "+ shared", &memory->shared);
+        seep_table_cell(table, NOTE, "files and shared memory");
     }
     add_untouched(table, report);
     if (memory->swap.valid && memory->swap.last_bytes > 0) {
@@ -199,17 +184,15 @@ static void add_parts(struct seep_table *table,
     }
 }
 
+/* Without a limit it says nothing: other processes are in it too. */
 static void add_cgroup(struct seep_table *table,
                        const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
     char limit[SEEP_UNITS_TEXT_BYTES];
 
-    if (!memory->cgroup.valid) {
-        return;
-    }
-    add_row(table, report, "cgroup", &memory->cgroup);
-    if (memory->cgroup_limit_bytes > 0) {
+    if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
+        add_row(table, report, "cgroup", &memory->cgroup);
         seep_table_cell(
             table, NOTE, "of %s",
             seep_units_bytes((double)memory->cgroup_limit_bytes, limit));
@@ -277,7 +260,6 @@ void seep_view_balance(struct seep_page *page, const struct seep_report *report)
     }
     if (report->memory.valid && report->memory.rss.valid) {
         add_row(table, report, "RSS", &report->memory.rss);
-        note_rss(table, &report->memory);
         add_parts(table, report);
     } else {
         struct seep_report_extent tracked = seep_view_balance_tracked(report);

@@ -157,10 +157,16 @@ static char *where_text(const struct seep_report_site *site)
     return text;
 }
 
-/* "?" was not to be told, "-" does not grow */
-static const char *no_growth(const struct seep_report_site *site)
+/* "?" was not to be told, "-" is no growth, whatever the line through it. */
+static const char *growth_text(const struct seep_report_site *site, bool known,
+                               const struct seep_interval *growth, double scale,
+                               char text[SEEP_UNITS_TEXT_BYTES])
 {
-    return site->class <= SEEP_CLASS_INSUFFICIENT ? "?" : "-";
+    if (site->class > SEEP_CLASS_INSUFFICIENT &&
+        site->class != SEEP_CLASS_MINOR) {
+        return "-";
+    }
+    return known ? seep_units_interval(growth, scale, text) : "?";
 }
 
 static void fill_growth(struct seep_table *table, const int *at,
@@ -169,18 +175,14 @@ static void fill_growth(struct seep_table *table, const int *at,
     char text[SEEP_UNITS_TEXT_BYTES];
 
     if (at[GROWTH] >= 0) {
-        seep_table_cell(
-            table, (size_t)at[GROWTH], "%s",
-            site->has_growth
-                ? seep_units_interval(&site->growth_bytes_per_s, 60, text)
-                : no_growth(site));
+        seep_table_cell(table, (size_t)at[GROWTH], "%s",
+                        growth_text(site, site->has_growth,
+                                    &site->growth_bytes_per_s, 60, text));
     }
     if (at[PER_UNIT] >= 0) {
-        seep_table_cell(
-            table, (size_t)at[PER_UNIT], "%s",
-            site->has_growth_per_unit
-                ? seep_units_interval(&site->growth_bytes_per_unit, 1, text)
-                : no_growth(site));
+        seep_table_cell(table, (size_t)at[PER_UNIT], "%s",
+                        growth_text(site, site->has_growth_per_unit,
+                                    &site->growth_bytes_per_unit, 1, text));
     }
 }
 
@@ -217,8 +219,8 @@ static void note_row(struct seep_table *table,
         seep_table_note(
             table, "known bound: %s",
             seep_units_bytes((double)site->known_bound_bytes, bound));
-    } else if (site->pattern != NULL) {
-        seep_table_note(table, "known: %s; %s", site->pattern->name,
+    } else if (site->pattern != NULL && !is_quiet(site)) {
+        seep_table_note(table, "known: %s. %s", site->pattern->name,
                         site->pattern->remedy);
     }
 }
@@ -242,6 +244,19 @@ static void fill_row(struct seep_table *table, const int *at,
     note_row(table, site);
 }
 
+/* A tidy exit frees all: what was held, the peak tells. */
+static bool has_freed(const struct seep_report *report)
+{
+    uint64_t live = 0;
+    uint64_t peak = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        live += report->sites[i].live_bytes;
+        peak += report->sites[i].peak_bytes;
+    }
+    return report->state == SEEP_STATE_EXITED && peak / 2 > live;
+}
+
 static bool is_column(enum column column, size_t columns,
                       const struct seep_report *report)
 {
@@ -259,8 +274,8 @@ static bool is_column(enum column column, size_t columns,
         return per_unit && columns >= PER_UNIT_LEAST;
     case LIVE:
         return columns >= LIVE_LEAST;
-    case PEAK: /* a tidy exit frees all: what was held, the peak tells */
-        return report->state == SEEP_STATE_EXITED && columns >= SPACE_LEAST;
+    case PEAK:
+        return has_freed(report) && columns >= LIVE_LEAST;
     case BLOCKS:
         return columns >= BLOCKS_LEAST;
     case SPACE:

@@ -19,6 +19,7 @@
 
 #define INDENT 8
 #define INDENT_ANSWER 6
+#define BRIEF_S 1.0
 
 static void print_head(struct seep_page *page, const struct seep_report *report)
 {
@@ -92,6 +93,20 @@ static void print_answer(struct seep_page *page,
     for (size_t i = 0; i < words->reason_count; i++) {
         print_reason(page, words->reasons[i]);
     }
+}
+
+/* The answer without its evidence. */
+static void print_verdict(struct seep_page *page,
+                          const struct seep_report *report)
+{
+    struct seep_verdict_words words;
+
+    seep_verdict_words_make(report, NULL, &words);
+    size_t reason_count = words.reason_count;
+    words.reason_count = 0;
+    print_answer(page, report, &words);
+    words.reason_count = reason_count;
+    seep_verdict_words_fini(&words);
 }
 
 /* Whoever has the stacks before him need not be told how to get them. */
@@ -226,18 +241,65 @@ static void print_summary(struct seep_page *page,
     free(text);
 }
 
+/* Helpers of a script come by the dozen and live for a moment. */
+static bool is_brief(const struct seep_report *report)
+{
+    return report->verdict.class == SEEP_VERDICT_INSUFFICIENT &&
+           report->duration_s < BRIEF_S;
+}
+
+static void print_rest(struct seep_page *page,
+                       const struct seep_report *const *reports, size_t count)
+{
+    size_t brief_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_brief(reports[i])) {
+            brief_count++;
+        } else {
+            seep_page_end_line(page);
+            print_verdict(page, reports[i]);
+        }
+    }
+    if (brief_count > 0) {
+        seep_page_end_line(page);
+        seep_page_paragraph(page, SEEP_INK_FAINT, "and", 4,
+                            "%zu process%s that lived less than %.0f s "
+                            "(--processes 0 shows all)",
+                            brief_count, brief_count == 1 ? "" : "es", BRIEF_S);
+    }
+}
+
+/* How many are shown in full: the first, and of the others no helpers. */
+static size_t full_count(const struct seep_report *const *reports, size_t count,
+                         size_t limit)
+{
+    size_t full = count > 0;
+
+    if (limit == 0) {
+        return count;
+    }
+    while (full < count && full < limit && !is_brief(reports[full])) {
+        full++;
+    }
+    return full;
+}
+
 void seep_view_text_reports(struct seep_page *page,
                             const struct seep_report *const *reports,
                             size_t count,
                             const struct seep_text_options *options)
 {
+    size_t full = full_count(reports, count, options->process_limit);
+
     if (count > 1) {
         print_summary(page, reports, count);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < full; i++) {
         if (count > 1) {
             seep_page_end_line(page);
         }
         seep_view_text_report(page, reports[i], options);
     }
+    print_rest(page, reports + full, count - full);
 }

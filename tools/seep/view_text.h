@@ -12,12 +12,14 @@
 #include "reader/report.h"
 
 #define SEEP_TEXT_SITES_DEFAULT 10
+#define SEEP_TEXT_PROCESSES_DEFAULT 3
 
 struct seep_text_options {
-    size_t site_limit;   /* rows of the table; 0: all */
-    bool stacks;         /* whole stacks below the table */
-    const char *site_id; /* only this site; NULL: all. A beginning will do */
-    bool brief;          /* few rows of what does not grow, if others do */
+    size_t site_limit;    /* rows of the table; 0: all */
+    bool stacks;          /* whole stacks below the table */
+    const char *site_id;  /* only this site; NULL: all. A beginning will do */
+    size_t process_limit; /* in full; the others have a line; 0: all */
+    bool brief;           /* few rows of what does not grow, if others do */
     bool show_suppressed;
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
@@ -31,7 +33,10 @@ void seep_view_text_report(struct seep_page *page,
 void seep_view_text_verdict(struct seep_page *page,
                             const struct seep_report *report);
 
-/** Each in full; of several first in one line what they are together. */
+/**
+ * First, of several, what they are together; then the first ones in full, and
+ * of the rest the verdicts alone.
+ */
 void seep_view_text_reports(struct seep_page *page,
                             const struct seep_report *const *reports,
                             size_t count,

@@ -5,6 +5,7 @@
  */
 #include "words.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,40 @@ char *seep_words_command(const struct seep_report *report)
     }
     fclose(file);
     return text;
+}
+
+static bool is_interpreter(const char *name)
+{
+    static const char *const names[] = {"python", "pypy", "node", "ruby",
+                                        "perl"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+char *seep_words_program(const struct seep_report *report)
+{
+    const char *const *words = report->arguments;
+    size_t count = report->argument_count;
+    const char *name = base_name(count == 0 ? report->executable : words[0]);
+    char *text = NULL;
+    int length;
+
+    if (!is_interpreter(name) || count < 2) {
+        return strdup(name);
+    }
+    if (strcmp(words[1], "-m") == 0 && count > 2) {
+        length = asprintf(&text, "%s -m %s", name, words[2]);
+    } else if (*words[1] != '-') {
+        length = asprintf(&text, "%s %s", name, base_name(words[1]));
+    } else {
+        return strdup(name);
+    }
+    return length < 0 ? NULL : text;
 }
 
 /* The name without what its arguments add: "std::vector::push_back". */

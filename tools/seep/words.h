@@ -26,6 +26,9 @@ const char *seep_words_mode_name(const struct seep_report *report);
 /** "python3 serve.py": the command line, its program without the folder. */
 char *seep_words_command(const struct seep_report *report);
 
+/** "python3 serve.py", "python3 -m vllm": what tells it from others. */
+char *seep_words_program(const struct seep_report *report);
+
 /** A frame in a few characters: "json.loads", "libpython3.11". */
 char *seep_words_frame(const struct seep_report_frame *frame);
 
