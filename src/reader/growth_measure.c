@@ -87,6 +87,7 @@ void seep_growth_measure_rate(struct seep_growth_site *site)
     growth->effective_count =
         growth->mature_count / fmax(1, detail->dispersion);
     growth->tested =
+        site->rate > 0 &&
         growth->mature_count >= (site->exact ? COUNT_MIN_EXACT : COUNT_MIN);
 }
 

@@ -81,6 +81,7 @@ seep_growth_shape_exponent(const double bytes[SEEP_GROWTH_WINDOWS],
     double square_sum = 0;
     double mean = 0;
     double exponent = 0;
+    double information;
     int count = end - first;
 
     for (int i = 0; i < count; i++) {
@@ -100,10 +101,9 @@ seep_growth_shape_exponent(const double bytes[SEEP_GROWTH_WINDOWS],
         exponent = clamp(exponent, -EXPONENT_LIMIT, EXPONENT_LIMIT);
     }
     /* sum^2 / sum of squares: how many blocks of equal weight it is worth */
+    information = sum * sum / fmax(square_sum, 1e-300) * moments.variance;
     return (struct seep_growth_exponent){
-        exponent,
-        1 / sqrt(fmax(sum * sum / fmax(square_sum, 1e-300) * moments.variance,
-                      1e-9))};
+        exponent, 1 / sqrt(clamp(information, 1e-9, 1e300))};
 }
 
 double seep_growth_shape_binomial(double died, double total)

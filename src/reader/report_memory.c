@@ -30,9 +30,9 @@ static void add_to_line(struct line *line, double x, double y)
 static double slope_of(const struct line *line)
 {
     double spread = line->count * line->xx - line->x * line->x;
-    double slope = (line->count * line->xy - line->x * line->y) / spread;
+    double rise = line->count * line->xy - line->x * line->y;
 
-    return line->count >= 2 && isfinite(slope) ? slope : 0;
+    return spread > 0 && isfinite(rise / spread) ? rise / spread : 0;
 }
 
 struct space_sum {

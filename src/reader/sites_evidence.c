@@ -70,9 +70,9 @@ static double mean_weight(const struct seep_sites *sites,
     for (size_t i = 0; i < work->survivor_count; i++) {
         sum += sites->survivors[work->survivor_first + i].weight;
     }
-    return work->survivor_count > 0
-               ? sum / (double)work->survivor_count
-               : (double)work->site.allocated_bytes / seen_allocations(work);
+    return work->survivor_count > 0 ? sum / (double)work->survivor_count
+                                    : (double)work->site.allocated_bytes /
+                                          fmax(1, seen_allocations(work));
 }
 
 /*

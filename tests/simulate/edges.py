@@ -51,7 +51,16 @@ def deaths(told, random, factor):
             .choice([births, floor])(told, random, random.uniform(0.7, 1.4))}
 
 
-TURNS = (births, tail, head, floor, deaths)
+def ageing(told, random, factor):
+    """The young survivors, where one old block of five died."""
+    window = random.choice([4, 5, 6])
+    return {"died_old": told["live_old"] // 4,
+            "weight": [weight * factor if birth * 10 >= window else weight
+                       for birth, weight in zip(told["birth"],
+                                                told["weight"])]}
+
+
+TURNS = (births, births, tail, head, floor, deaths, ageing)
 
 
 def find(told, random):
