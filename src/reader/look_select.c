@@ -82,6 +82,20 @@ static bool find_least(const struct seep_look_mapping *mappings, size_t count,
     return true;
 }
 
+size_t seep_smaps_drop_empty(struct seep_look_mapping *mappings, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (bytes_of(&mappings[i]) > 0) {
+            mappings[kept++] = mappings[i];
+        } else {
+            free(mappings[i].name);
+        }
+    }
+    return kept;
+}
+
 size_t seep_smaps_select(struct seep_look_mapping *mappings, size_t count,
                          size_t limit)
 {

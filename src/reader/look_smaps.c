@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The text of /proc/PID/smaps. Invariant: a mapping is kept when the line that
- * opens the next one was read, so one that was cut short has what was read.
+ * The text of /proc/PID/smaps, or maps. Invariant: a mapping is kept when the
+ * line that opens the next one was read, so one that was cut short has what was
+ * read.
  */
 #include "reader/look_smaps.h"
 
@@ -10,10 +11,15 @@
 #include <string.h>
 
 #define KIB 1024U
+/* A model of 140 GB, mapped read-only, is no leak, and costs a second. */
+#define READ_ONLY_BYTES_MAX ((uint64_t)64 << 20)
+/* What is larger is address space that was set aside. */
+#define BYTES_MAX ((uint64_t)1 << 40)
 
-void seep_smaps_init(struct seep_smaps *smaps)
+void seep_smaps_init(struct seep_smaps *smaps, enum seep_smaps_kind kind)
 {
     memset(smaps, 0, offsetof(struct seep_smaps, name));
+    smaps->kind = kind;
     smaps->carried_length = 0;
 }
 
@@ -23,7 +29,7 @@ void seep_smaps_fini(struct seep_smaps *smaps)
         free(smaps->mappings[i].name);
     }
     free(smaps->mappings);
-    seep_smaps_init(smaps);
+    seep_smaps_init(smaps, smaps->kind);
 }
 
 static int make_room(struct seep_smaps *smaps)
@@ -52,11 +58,10 @@ static int close_mapping(struct seep_smaps *smaps)
         return 0;
     }
     smaps->is_open = false;
-    smaps->rss_bytes += open->rss_bytes;
-    smaps->anonymous_bytes += open->anonymous_bytes;
-    smaps->swap_bytes += open->swap_bytes;
-    if ((open->rss_bytes == 0 && open->swap_bytes == 0) ||
-        smaps->count == SEEP_SMAPS_LIMIT) {
+    bool kept = smaps->kind == SEEP_MAPS
+                    ? smaps->is_worth
+                    : open->rss_bytes > 0 || open->swap_bytes > 0;
+    if (!kept || smaps->count == SEEP_SMAPS_LIMIT) {
         return 0;
     }
     error = make_room(smaps);
@@ -127,6 +132,23 @@ static void take_file(struct seep_smaps *smaps, const char *at, const char *end)
     smaps->name[length] = '\0';
 }
 
+/* @permissions: "rw-p". Memory of a device is not the process's. */
+static bool can_grow(const struct seep_smaps *smaps, const char *permissions)
+{
+    uint64_t bytes = smaps->open.end - smaps->open.start;
+
+    if (strncmp(permissions, "---", 3) == 0 || bytes > BYTES_MAX) {
+        return false;
+    }
+    if (permissions[1] != 'w' && smaps->open.inode != 0 &&
+        bytes > READ_ONLY_BYTES_MAX) {
+        return false;
+    }
+    return strncmp(smaps->name, "/dev/", 5) != 0 ||
+           strncmp(smaps->name, "/dev/shm/", 9) == 0 ||
+           strncmp(smaps->name, "/dev/zero", 9) == 0;
+}
+
 /* "55d0-55e0 r--p 00000000 fe:00 247498    /usr/bin/head" */
 static bool open_mapping(struct seep_smaps *smaps, const char *line,
                          const char *end, int *ret_error)
@@ -139,13 +161,14 @@ static bool open_mapping(struct seep_smaps *smaps, const char *line,
         return false;
     }
     at = read_address(at + 1, end, &stop);
-    if (at == NULL || at == end || *at != ' ' || stop <= start) {
+    if (at == NULL || end - at < 5 || *at != ' ' || stop <= start) {
         return false;
     }
     *ret_error = close_mapping(smaps);
     smaps->open = (struct seep_look_mapping){.start = start, .end = stop};
     smaps->is_open = true;
     take_file(smaps, at, end);
+    smaps->is_worth = can_grow(smaps, at + 1);
     return true;
 }
 

@@ -3,8 +3,8 @@
  * One look at a process. Invariant: only files of /proc and of its cgroup are
  * read; the process is neither stopped nor written to.
  *
- * The kernel gives smaps a page at a time and holds the lock of the address
- * space for one such read, or for one mapping if that is larger.
+ * The sums are of statm, as the process's own moments have them. Which
+ * mappings there are is asked of maps, and what is in them of the page map.
  */
 #include "reader/look.h"
 
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "reader/look_cgroup.h"
+#include "reader/look_pages.h"
 #include "reader/look_smaps.h"
 
 #define READ_BYTES 32768
@@ -76,11 +77,14 @@ static int feed_all(int fd, struct seep_smaps *smaps)
     }
 }
 
-static int read_smaps(pid_t pid, struct seep_smaps *smaps)
+static int read_mappings(pid_t pid, enum seep_smaps_kind kind,
+                         struct seep_smaps *smaps)
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid,
+             kind == SEEP_MAPS ? "maps" : "smaps");
+    seep_smaps_init(smaps, kind);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT ? -ESRCH : -errno;
@@ -90,7 +94,6 @@ static int read_smaps(pid_t pid, struct seep_smaps *smaps)
     return error;
 }
 
-/* Who may not see the mappings is told the sums all the same. */
 static int take_sums(pid_t pid, struct seep_look *look)
 {
     char text[TEXT_BYTES];
@@ -112,26 +115,35 @@ static int take_sums(pid_t pid, struct seep_look *look)
     return 0;
 }
 
+static int find_mappings(pid_t pid, struct seep_smaps *smaps)
+{
+    int error = read_mappings(pid, SEEP_MAPS, smaps);
+
+    if (error == 0) {
+        error = seep_look_pages(pid, smaps->mappings, smaps->count);
+        if (error < 0) {
+            seep_smaps_fini(smaps);
+            error = read_mappings(pid, SEEP_SMAPS, smaps);
+        }
+    }
+    return error;
+}
+
 static int take_mappings(pid_t pid, struct seep_look *look)
 {
     struct seep_smaps smaps;
     uint64_t listed_bytes = 0;
+    int error = find_mappings(pid, &smaps);
 
-    seep_smaps_init(&smaps);
-    int error = read_smaps(pid, &smaps);
     if (error == 0) {
-        look->rss_bytes = smaps.rss_bytes;
-        look->anonymous_bytes = smaps.anonymous_bytes;
-        look->shared_bytes = smaps.rss_bytes > smaps.anonymous_bytes
-                                 ? smaps.rss_bytes - smaps.anonymous_bytes
-                                 : 0;
-        look->swap_bytes = smaps.swap_bytes;
+        smaps.count = seep_smaps_drop_empty(smaps.mappings, smaps.count);
         smaps.count =
             seep_smaps_select(smaps.mappings, smaps.count, SEEP_LOOK_MAPPINGS);
         for (size_t i = 0; i < smaps.count; i++) {
             listed_bytes += smaps.mappings[i].rss_bytes;
         }
-        look->other_rss_bytes = look->rss_bytes - listed_bytes;
+        look->other_rss_bytes =
+            look->rss_bytes > listed_bytes ? look->rss_bytes - listed_bytes : 0;
         look->mappings = smaps.mappings;
         look->mapping_count = smaps.count;
         smaps.mappings = NULL;
@@ -156,13 +168,16 @@ int seep_look_take(pid_t pid, uint64_t start_monotonic_ns,
 {
     struct seep_look look = {.t_s = seconds_since(start_monotonic_ns)};
     char text[TEXT_BYTES];
-    int error = take_mappings(pid, &look);
+    int error = take_sums(pid, &look);
 
-    if (error == -EACCES || error == -EPERM) {
-        error = take_sums(pid, &look);
-    }
     if (error == 0 && look.rss_bytes == 0) {
         error = -ESRCH; /* it has ended and was not waited for */
+    }
+    if (error == 0) {
+        error = take_mappings(pid, &look);
+        if (error == -EACCES || error == -EPERM) {
+            error = 0; /* the sums may be seen all the same */
+        }
     }
     if (error < 0) {
         seep_look_fini(&look);

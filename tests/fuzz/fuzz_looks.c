@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libFuzzer's entry for what is read of looks. The first byte says as what the
- * rest is read: the text of /proc/PID/smaps, or a file of looks, of which
- * growth is then told.
+ * rest is read: the text of /proc/PID/smaps, of maps, or a file of looks, of
+ * which growth is then told.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 #include "reader/look_smaps.h"
 
 #define SMAPS 's'
+#define MAPS 'm'
 #define ENTRIES 16
 #define SMAPS_LEFT 8
 
@@ -28,11 +29,12 @@ static bool is_tracked(void *context, uint64_t start, uint64_t end)
     return (start >> 12) % 3 == 0;
 }
 
-static void read_smaps(const char *text, size_t length)
+static void read_smaps(const char *text, size_t length,
+                       enum seep_smaps_kind kind)
 {
     struct seep_smaps smaps;
 
-    seep_smaps_init(&smaps);
+    seep_smaps_init(&smaps, kind);
     if (seep_smaps_feed(&smaps, text, length / 2) == 0 &&
         seep_smaps_feed(&smaps, text + length / 2, length - length / 2) == 0 &&
         seep_smaps_finish(&smaps) == 0) {
@@ -71,8 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    if (data[0] == SMAPS) {
-        read_smaps((const char *)data + 1, size - 1);
+    if (data[0] == SMAPS || data[0] == MAPS) {
+        read_smaps((const char *)data + 1, size - 1,
+                   data[0] == SMAPS ? SEEP_SMAPS : SEEP_MAPS);
     } else {
         read_looks((const char *)data + 1, size - 1);
     }

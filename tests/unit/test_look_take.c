@@ -40,9 +40,10 @@ static void a_look_at_oneself_sees_what_one_touched(void **state)
         }
     }
     assert_true(found_bytes >= 3 * MIB);
+    assert_true(found_bytes < 8 * MIB);
     assert_true(look.anonymous_bytes >= 3 * MIB);
     assert_int_equal(look.anonymous_bytes + look.shared_bytes, look.rss_bytes);
-    assert_int_equal(listed_bytes + look.other_rss_bytes, look.rss_bytes);
+    assert_true(listed_bytes + look.other_rss_bytes >= look.rss_bytes);
     assert_true(look.available_bytes > 0);
     assert_true(look.t_s > 0);
     seep_look_fini(&look);
