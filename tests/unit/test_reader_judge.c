@@ -256,12 +256,21 @@ static bool gives_back(struct fixture *f, uint32_t count)
 
 static void a_few_old_deaths_are_no_eviction(void **state)
 {
-    assert_false(gives_back(*state, 10));
+    struct fixture *f = *state;
+
+    assert_false(gives_back(f, 10));
+    assert_class(f->report->sites, "leak");
+    assert_non_null(strstr(f->report->sites->class_reason, "hardly any"));
 }
 
+/* Such a leak is not said to look like a cache that fills. */
 static void old_deaths_in_some_number_are_one(void **state)
 {
-    assert_true(gives_back(*state, 20));
+    struct fixture *f = *state;
+
+    assert_true(gives_back(f, 20));
+    assert_class(f->report->sites, "leak");
+    assert_null(strstr(f->report->sites->class_reason, "cache"));
 }
 
 static void two_old_deaths_are_an_accident(void **state)
@@ -337,6 +346,53 @@ static void a_leak_of_less_than_8_blocks_is_no_evidence(void **state)
     assert_class(judged(f), "insufficient-data");
     assert_string_equal(f->report->sites[0].class_reason,
                         "too few blocks survive to tell");
+}
+
+/* Sampled every 64 KiB, 500 bytes stand for as much. */
+static void a_few_sampled_survivors_are_no_step(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10);
+
+    work(f);
+    born(f, site, 500, 23);
+    born(f, site, 500, 61);
+    born(f, site, 500, 68);
+    assert_class(judged(f), "insufficient-data");
+    assert_string_equal(f->report->sites[0].class_reason,
+                        "too few blocks survive to tell");
+}
+
+static void a_few_of_one_moment_are_a_step(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10);
+
+    work(f);
+    born(f, site, 500, 42);
+    born(f, site, 500, 42.1);
+    born(f, site, 500, 42.2);
+    assert_class(judged(f), "step");
+}
+
+static void a_sampled_block_of_the_start_is_a_step(void **state)
+{
+    struct fixture *f = *state;
+
+    work(f);
+    born(f, site_at(f, 0x10), 500, .5);
+    assert_class(judged(f), "step");
+}
+
+static void a_few_blocks_that_are_known_whole_are_a_step(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = site_at(f, 0x10);
+
+    work(f);
+    born(f, site, 1 << 20, 23);
+    born(f, site, 1 << 20, 61);
+    assert_class(judged(f), "step");
 }
 
 static void a_leak_of_8_blocks_that_come_regularly_is_enough(void **state)
@@ -586,6 +642,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(evidence_is_blocks_that_were_seen,
                                         set_up_sampled, tear_down),
         EXACT(a_leak_of_less_than_8_blocks_is_no_evidence),
+#define SAMPLED(test) \
+    cmocka_unit_test_setup_teardown(test, set_up_sampled, tear_down)
+        SAMPLED(a_few_sampled_survivors_are_no_step),
+        SAMPLED(a_few_of_one_moment_are_a_step),
+        SAMPLED(a_sampled_block_of_the_start_is_a_step),
+        SAMPLED(a_few_blocks_that_are_known_whole_are_a_step),
         EXACT(a_leak_of_8_blocks_that_come_regularly_is_enough),
         EXACT(a_leak_in_clumps_is_a_suspect),
         EXACT(time_alone_never_makes_a_leak),
