@@ -65,6 +65,7 @@ static int fill(struct seep_report_build *build, const char *path)
     }
     seep_clock_init(&build->clock, &build->snapshot.view, end_tick_of(build));
     report->duration_s = seep_sites_seconds((double)build->clock.end_tick);
+    report->units_per_s = seep_clock_units_per_s(&build->clock);
     error = seep_sites_init(&build->snapshot, &build->clock, &build->sites);
     if (error != 0) {
         return error;

@@ -9,6 +9,10 @@
 #define OLD_FIFTHS 5U /* of the run: an age at which a block is old */
 /* So little variance is none: of blocks far larger than the mean interval. */
 #define SAMPLED_VARIANCE 0.05
+#define SURVIVORS_SAMPLED 12.0 /* that a leak must rest on */
+#define SURVIVORS_EXACT 8.0
+#define SURVIVORS_OF_MOMENT 3.0 /* in one tenth by chance: once in a hundred \
+                                 */
 /* What is needed to say that old blocks were seen to go: three, so that it is
  * no accident, and a share that would end the growth some day. */
 #define GAVE_BACK_COUNT 3.0
@@ -128,8 +132,9 @@ void seep_evidence_gather(const struct seep_sites *sites,
     };
 }
 
-bool seep_evidence_is_sampled(const struct seep_evidence *evidence,
-                              const struct seep_growth *growth)
+/* Were the survivors that the rate of @growth rests on sampled? */
+static bool is_sampled(const struct seep_evidence *evidence,
+                       const struct seep_growth *growth)
 {
     double variance = 0;
     double squares = 0;
@@ -144,6 +149,74 @@ bool seep_evidence_is_sampled(const struct seep_evidence *evidence,
         }
     }
     return variance > SAMPLED_VARIANCE * squares;
+}
+
+/*
+ * Evidence is counted in effective survivors: those that came in one clump are
+ * one. A block that grows needs none of it.
+ */
+static void want_evidence(const struct seep_evidence *evidence,
+                          struct seep_growth *growth)
+{
+    bool sampled;
+
+    if (!growth->tested || growth->growing_block) {
+        return;
+    }
+    sampled = is_sampled(evidence, growth);
+    if (!sampled && growth->mature_count < SURVIVORS_EXACT) {
+        growth->class = SEEP_CLASS_INSUFFICIENT;
+        growth->reason = "too few blocks survive to tell";
+        growth->tested = false;
+    } else if (growth->class == SEEP_CLASS_LEAK &&
+               growth->effective_count <
+                   (sampled ? SURVIVORS_SAMPLED : SURVIVORS_EXACT)) {
+        growth->class = SEEP_CLASS_SUSPECT;
+        growth->reason = "it grows in a few bursts: too few of them to be sure";
+    }
+}
+
+static bool few_were_sampled(const struct seep_site_work *work)
+{
+    double count = (double)work->survivor_count;
+    double live = (double)work->site.live_bytes;
+
+    return count > 0 && count < SURVIVORS_SAMPLED &&
+           work->variance * count > SAMPLED_VARIANCE * live * live;
+}
+
+/*
+ * Where no chain of tenths kept a share, the test goes by how the survivors
+ * are spread. A few sampled ones, of which hardly any died, are spread by
+ * chance: what looks like a step or a standstill may be a leak that is too
+ * small for the sampling. Not so if all came at the start, or at one moment.
+ */
+static void want_survivors(struct seep_site_work *work)
+{
+    struct seep_growth *growth = &work->growth;
+    double count = (double)work->survivor_count;
+    double most = 0;
+
+    if (growth->onset <= SEEP_GROWTH_ONSET_LAST || growth->growing_block ||
+        !few_were_sampled(work) ||
+        work->site.freed_count > work->site.allocated_count / 2) {
+        return;
+    }
+    for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
+        most = fmax(most, growth->window_count[k]);
+    }
+    if (growth->window_count[0] < count &&
+        (most < count || count < SURVIVORS_OF_MOMENT)) {
+        growth->class = SEEP_CLASS_INSUFFICIENT;
+        growth->reason = "too few blocks survive to tell";
+    }
+}
+
+void seep_evidence_weigh(const struct seep_evidence *evidence,
+                         struct seep_site_work *work)
+{
+    want_evidence(evidence, &work->growth);
+    want_survivors(work);
 }
 
 /* The first window from which on every one kept a share: the onset, and what
@@ -181,16 +254,34 @@ static double oldest_death_ticks(const struct seep_series_table *table,
     return fmin(ticks, (double)clock->end_tick);
 }
 
-void seep_evidence_tell(const struct seep_evidence *evidence,
-                        const struct seep_growth *growth,
-                        const struct seep_clock *clock,
-                        struct seep_report_kept *ret_kept)
+/* A leak may give back some of what got old: then it is not said to be none,
+ * and where that was seen to be so it is no cache that only fills. */
+static void word_leak(const struct seep_evidence *evidence,
+                      const struct seep_report_kept *kept,
+                      struct seep_growth *growth)
 {
+    if (growth->class != SEEP_CLASS_LEAK || growth->growing_block ||
+        !(evidence->input.died_old > 0)) {
+        return;
+    }
+    growth->reason =
+        kept->gave_back_old
+            ? "every tenth of the run keeps a share, far more than it gives "
+              "back of what got old"
+            : "every tenth of the run keeps a share, and hardly any of it "
+              "dies; a cache that has not reached its bound looks the same";
+}
+
+void seep_evidence_tell(const struct seep_evidence *evidence,
+                        const struct seep_clock *clock,
+                        struct seep_site_work *work)
+{
+    struct seep_report_kept *kept = &work->site.kept;
     const struct seep_growth_input *input = &evidence->input;
-    int first = first_kept(growth);
+    int first = first_kept(&work->growth);
     double since = (double)first / SEEP_GROWTH_WINDOWS;
 
-    *ret_kept = (struct seep_report_kept){
+    *kept = (struct seep_report_kept){
         .since_s = seep_sites_seconds(first < SEEP_GROWTH_WINDOWS
                                           ? seep_clock_tick_at(clock, since)
                                           : (double)clock->end_tick),
@@ -200,6 +291,7 @@ void seep_evidence_tell(const struct seep_evidence *evidence,
         .died_share =
             input->died_old / fmax(1, input->died_old + input->live_old),
     };
-    ret_kept->gave_back_old = input->died_old >= GAVE_BACK_COUNT &&
-                              ret_kept->died_share >= GAVE_BACK_SHARE;
+    kept->gave_back_old = input->died_old >= GAVE_BACK_COUNT &&
+                          kept->died_share >= GAVE_BACK_SHARE;
+    word_leak(evidence, kept, &work->growth);
 }

@@ -37,13 +37,16 @@ void seep_evidence_gather(const struct seep_sites *sites,
                           const struct seep_clock *clock,
                           struct seep_evidence *ret_evidence);
 
-/** Were the survivors that the rate of @growth rests on sampled? */
-bool seep_evidence_is_sampled(const struct seep_evidence *evidence,
-                              const struct seep_growth *growth);
+/**
+ * Take back of the class in @work what the test can say on too little
+ * evidence: it is counted in effective survivors.
+ */
+void seep_evidence_weigh(const struct seep_evidence *evidence,
+                         struct seep_site_work *work);
 
+/** Fill .site.kept of @work, and word its class by it. */
 void seep_evidence_tell(const struct seep_evidence *evidence,
-                        const struct seep_growth *growth,
                         const struct seep_clock *clock,
-                        struct seep_report_kept *ret_kept);
+                        struct seep_site_work *work);
 
 #endif

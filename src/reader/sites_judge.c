@@ -11,18 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "reader/growth_parts.h"
 #include "reader/sites_evidence.h"
 
 #define RUN_SECONDS_MIN 30.0
 #define RUN_BUCKETS_MIN 32U
 #define RUN_UNITS_MIN 100U
-#define SURVIVORS_SAMPLED 12.0 /* that a leak must rest on */
-#define SURVIVORS_EXACT 8.0
-#define SURVIVORS_OF_MOMENT                          \
-    3.0 /* by chance in one tenth: once in a hundred \
-         */
-#define SAMPLED_VARIANCE 0.05
 #define HOLM_ALPHA 0.01
 #define RISING_FACTOR 1.1
 #define RISING_TENTHS 2
@@ -50,84 +43,6 @@ static void cap(struct seep_growth *growth, const char *reason)
     growth->reason = reason;
 }
 
-/*
- * Evidence is counted in effective survivors: those that came in one clump are
- * one. A block that grows needs none of it.
- */
-static void want_evidence(const struct seep_evidence *evidence,
-                          struct seep_growth *growth)
-{
-    bool sampled;
-
-    if (!growth->tested || growth->growing_block) {
-        return;
-    }
-    sampled = seep_evidence_is_sampled(evidence, growth);
-    if (!sampled && growth->mature_count < SURVIVORS_EXACT) {
-        growth->class = SEEP_CLASS_INSUFFICIENT;
-        growth->reason = "too few blocks survive to tell";
-        growth->tested = false;
-    } else if (growth->class == SEEP_CLASS_LEAK &&
-               growth->effective_count <
-                   (sampled ? SURVIVORS_SAMPLED : SURVIVORS_EXACT)) {
-        cap(growth, "it grows in a few bursts: too few of them to be sure");
-    }
-}
-
-static bool few_were_sampled(const struct seep_site_work *work)
-{
-    double count = (double)work->survivor_count;
-    double live = (double)work->site.live_bytes;
-
-    return count > 0 && count < SURVIVORS_SAMPLED &&
-           work->variance * count > SAMPLED_VARIANCE * live * live;
-}
-
-/*
- * Where no chain of tenths kept a share, the test goes by how the survivors
- * are spread. A few sampled ones, of which hardly any died, are spread by
- * chance: what looks like a step or a standstill may be a leak that is too
- * small for the sampling. Not so if all came at the start, or at one moment.
- */
-static void want_survivors(struct seep_site_work *work)
-{
-    struct seep_growth *growth = &work->growth;
-    double count = (double)work->survivor_count;
-    double most = 0;
-
-    if (growth->onset <= SEEP_GROWTH_ONSET_LAST || growth->growing_block ||
-        !few_were_sampled(work) ||
-        work->site.freed_count > work->site.allocated_count / 2) {
-        return;
-    }
-    for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
-        most = fmax(most, growth->window_count[k]);
-    }
-    if (growth->window_count[0] < count &&
-        (most < count || count < SURVIVORS_OF_MOMENT)) {
-        growth->class = SEEP_CLASS_INSUFFICIENT;
-        growth->reason = "too few blocks survive to tell";
-    }
-}
-
-/* A leak may give back some of what got old: then it is not said to be none,
- * and where that was seen to be so it is no cache that only fills. */
-static void word_leak(const struct seep_evidence *evidence,
-                      const struct seep_report_kept *kept,
-                      struct seep_growth *growth)
-{
-    if (growth->class != SEEP_CLASS_LEAK || growth->growing_block ||
-        !(evidence->input.died_old > 0)) {
-        return;
-    }
-    growth->reason =
-        kept->gave_back_old
-            ? "every tenth of the run keeps a share, far more than it gives "
-              "back of what got old"
-            : "every tenth of the run keeps a share, and hardly any of it "
-              "dies; a cache that has not reached its bound looks the same";
-}
-
 static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
                        const struct seep_clock *clock,
                        struct seep_evidence *evidence)
@@ -143,10 +58,8 @@ static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
     }
     seep_evidence_gather(sites, work, clock, evidence);
     seep_growth_analyse(&evidence->input, &work->growth);
-    want_evidence(evidence, &work->growth);
-    want_survivors(work);
-    seep_evidence_tell(evidence, &work->growth, clock, &work->site.kept);
-    word_leak(evidence, &work->site.kept, &work->growth);
+    seep_evidence_weigh(evidence, work);
+    seep_evidence_tell(evidence, clock, work);
 }
 
 static int compare_p(const void *a, const void *b)
