@@ -105,11 +105,10 @@ static void busy(double for_s)
 }
 
 /* What the program itself is told: allocated, resident, retained, chunks. */
-static void tell_figures(void)
+static void ask(size_t *figures)
 {
     int (*control)(const char *, void *, size_t *, void *, size_t);
     int (*number)(const char *, size_t *);
-    size_t figures[4] = {0};
     size_t size = sizeof(size_t);
     uint64_t epoch = 1;
 
@@ -133,6 +132,13 @@ static void tell_figures(void)
         figures[1] = info.arena + info.hblkhd;
         figures[3] = info.ordblks + info.smblks;
     }
+}
+
+static void tell_figures(void)
+{
+    size_t figures[4] = {0};
+
+    ask(figures);
     printf("%zu %zu %zu %zu\n", figures[0], figures[1], figures[2], figures[3]);
 }
 
@@ -169,12 +175,18 @@ static void *churn_interrupted(void *argument)
 {
     sigset_t alarm;
     void *volatile block = malloc(HANDLER_BYTES);
+    size_t figures[4] = {0};
 
     free(block); /* the thread's cache has one now */
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
-    churn_on(argument);
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        for (int i = 0; i < 20; i++) {
+            ask(figures); /* most of the time its locks are held */
+        }
+        churn(10);
+    }
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     return argument;
 }
@@ -185,6 +197,7 @@ static void handlers_allocate(void)
 {
     struct sigaction action = {.sa_handler = allocate_in_handler,
                                .sa_flags = SA_RESTART};
+    static void *volatile blocks[4000];
     pthread_t threads[4];
     sigset_t alarm;
 
@@ -192,6 +205,12 @@ static void handlers_allocate(void)
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < 4000; i++) {
+        blocks[i] = malloc(1100);
+    }
+    for (int i = 0; i < 4000; i += 2) {
+        free(blocks[i]);
+    }
     for (int i = 0; i < 4; i++) {
         pthread_create(&threads[i], NULL, churn_interrupted, NULL);
     }
