@@ -2,6 +2,7 @@
 """Services whose verdict is known, and how to run them side by side.
 
 Invariant: a process that is started here is waited for, with a limit.
+SEEP_TEST_KEEP=FOLDER keeps what they recorded.
 """
 import concurrent.futures
 import dataclasses
@@ -78,7 +79,9 @@ CASES = [
     Case("grow", ("leak",), None, (), True, program=REDIS),
     Case("bounded", NOT_GROWING, program=REDIS),
 ]
-JOBS = [(case, sample) for case in CASES for sample in case.samples]
+NEEDED = {PROGRAM: "sh", SERVICE: PYTHON, REDIS: "redis-server"}
+JOBS = [(case, sample) for case in CASES for sample in case.samples
+        if shutil.which(NEEDED[case.program])]
 
 
 def job_name(job):
@@ -125,6 +128,14 @@ def command_of(job, folder, seed):
     return argv, environment(folder, sample, **more)
 
 
+def trim(process):
+    """Without what is large and not looked at: a run keeps them all."""
+    for site in process["sites"]:
+        del site["series"]
+        site["frames"] = frame_functions(site)
+    return process
+
+
 def read_report(folder, program):
     """Of the program itself: what drives it may leave a recording, too."""
     done = subprocess.run([SEEP, "report", "--json", *recordings_in(folder)],
@@ -135,7 +146,7 @@ def read_report(folder, program):
         processes = [process for process in processes
                      if "redis" in process["process"]["exe"]]
     assert len(processes) == 1, [each["process"] for each in processes]
-    return processes[0]
+    return trim(processes[0])
 
 
 def run_job(job, seed):
