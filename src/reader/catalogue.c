@@ -161,22 +161,16 @@ static int parse_text(struct seep_catalogue *catalogue, const char *text,
     return list != NULL ? parse_list(catalogue, list, ret_refusal) : -EINVAL;
 }
 
-int seep_catalogue_add_file(struct seep_catalogue **catalogue, const char *path,
-                            struct seep_refusal *ret_refusal)
+int seep_catalogue_add_text(struct seep_catalogue **catalogue, const char *text,
+                            size_t length, struct seep_refusal *ret_refusal)
 {
     struct seep_catalogue *added = calloc(1, sizeof(*added));
-    size_t length;
-    char *text;
     int error;
 
     if (added == NULL) {
         return seep_open_refuse_errno(ret_refusal, -ENOMEM);
     }
-    error = seep_read_text(path, REMEDY, ret_refusal, &text, &length);
-    if (error == 0) {
-        error = parse_text(added, text, length, ret_refusal);
-        free(text);
-    }
+    error = parse_text(added, text, length, ret_refusal);
     if (error == 0 && *catalogue == NULL) {
         *catalogue = added;
         return 0;
@@ -188,6 +182,20 @@ int seep_catalogue_add_file(struct seep_catalogue **catalogue, const char *path,
         }
     }
     seep_catalogue_close(added);
+    return error;
+}
+
+int seep_catalogue_add_file(struct seep_catalogue **catalogue, const char *path,
+                            struct seep_refusal *ret_refusal)
+{
+    size_t length;
+    char *text;
+    int error = seep_read_text(path, REMEDY, ret_refusal, &text, &length);
+
+    if (error == 0) {
+        error = seep_catalogue_add_text(catalogue, text, length, ret_refusal);
+        free(text);
+    }
     return error;
 }
 

@@ -3,9 +3,10 @@
  * Which known pattern fits best. Invariant: which one is told does not depend
  * on the order of sites, only on site and catalogue.
  *
- * More frames that a pattern asks for are more specific; then more conditions;
- * then what lies further in, next to the memory; then the longer text; then
- * what was added later, which is the user's own.
+ * More frames that a pattern asks for are more specific, and one by its
+ * function or file counts twice what one by its module does; then more
+ * conditions; then what lies further in, next to the memory; then the longer
+ * text; then what was added later, which is the user's own.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "reader/where.h"
 
 struct fit {
-    size_t frame_count;
+    size_t weight; /* of the frames: 2 by function or file, 1 by module */
     int condition_count;
     size_t first_frame; /* the less the better */
     size_t text_length;
@@ -25,8 +26,8 @@ struct fit {
 
 static bool is_better(const struct fit *fit, const struct fit *best)
 {
-    if (fit->frame_count != best->frame_count) {
-        return fit->frame_count > best->frame_count;
+    if (fit->weight != best->weight) {
+        return fit->weight > best->weight;
     }
     if (fit->condition_count != best->condition_count) {
         return fit->condition_count > best->condition_count;
@@ -48,29 +49,68 @@ static size_t length_of(const char *text)
     return text != NULL ? strlen(text) : 0;
 }
 
+/* "name+0x40" is not inside name: the file is stripped, and name is only the
+ * nearest that is left. To tell a cause from it would be a guess. */
+static bool is_nearest(const char *function)
+{
+    const char *plus = strrchr(function, '+');
+
+    return plus != NULL && plus[1] == '0' && plus[2] == 'x' &&
+           plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
+}
+
+static bool matches_function(const char *pattern,
+                             const struct seep_report_frame *frame)
+{
+    return seep_match_text(pattern, frame->function) &&
+           !is_nearest(frame->function);
+}
+
+static bool matches_any(const char *pattern,
+                        const struct seep_report_frame *frame)
+{
+    return matches_function(pattern, frame) ||
+           matches_path(pattern, frame->file) ||
+           matches_path(pattern, frame->module);
+}
+
 static bool matches_name(const struct seep_catalogue_name *name,
                          const struct seep_report_frame *frame)
 {
-    return (name->any == NULL || seep_match_frame(name->any, frame)) &&
+    return (name->any == NULL || matches_any(name->any, frame)) &&
            (name->function == NULL ||
-            seep_match_text(name->function, frame->function)) &&
+            matches_function(name->function, frame)) &&
            (name->file == NULL || matches_path(name->file, frame->file)) &&
            (name->module == NULL || matches_path(name->module, frame->module));
 }
 
-/* Length of the text of the alternative that matches; 0: none does. */
-static size_t match_names(const struct seep_catalogue_names *names,
-                          const struct seep_report_frame *frame)
+/* The first alternative that matches; NULL: none does. */
+static const struct seep_catalogue_name *
+match_names(const struct seep_catalogue_names *names,
+            const struct seep_report_frame *frame)
 {
     for (size_t i = 0; i < names->count; i++) {
-        const struct seep_catalogue_name *name = &names->names[i];
-
-        if (matches_name(name, frame)) {
-            return length_of(name->any) + length_of(name->function) +
-                   length_of(name->file) + length_of(name->module);
+        if (matches_name(&names->names[i], frame)) {
+            return &names->names[i];
         }
     }
-    return 0;
+    return NULL;
+}
+
+static bool is_by_module(const struct seep_catalogue_name *name,
+                         const struct seep_report_frame *frame)
+{
+    return name->any != NULL ? !matches_function(name->any, frame) &&
+                                   !matches_path(name->any, frame->file)
+                             : name->function == NULL && name->file == NULL;
+}
+
+static void count_match(const struct seep_catalogue_name *name,
+                        const struct seep_report_frame *frame, struct fit *fit)
+{
+    fit->weight += is_by_module(name, frame) ? 1 : 2;
+    fit->text_length += length_of(name->any) + length_of(name->function) +
+                        length_of(name->file) + length_of(name->module);
 }
 
 /* How many frames lie up to and with the @depth-th of the user. */
@@ -93,18 +133,18 @@ static bool match_frames(const struct seep_catalogue_entry *entry,
     size_t at = 0;
 
     for (size_t element = 0; element < entry->frame_count; element++) {
+        const struct seep_catalogue_name *name = NULL;
         size_t end = element == 0 ? frames_in_depth(site, entry->depth)
                                   : site->frame_count;
-        size_t length = 0;
 
-        while (at < end && (length = match_names(&entry->frames[element],
-                                                 &site->frames[at])) == 0) {
-            at++;
+        while (at < end && name == NULL) {
+            name = match_names(&entry->frames[element], &site->frames[at]);
+            at += name == NULL;
         }
-        if (length == 0) {
+        if (name == NULL) {
             return false;
         }
-        fit->text_length += length;
+        count_match(name, &site->frames[at], fit);
         fit->first_frame = element == 0 ? at : fit->first_frame;
     }
     return true;
@@ -114,7 +154,7 @@ static bool matches_at_a_frame(const struct seep_catalogue_names *names,
                                const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        if (match_names(names, &site->frames[i]) > 0) {
+        if (match_names(names, &site->frames[i]) != NULL) {
             return true;
         }
     }
@@ -146,7 +186,7 @@ static bool fits_block(const struct seep_catalogue_entry *entry,
 static bool fits_site(const struct seep_catalogue_entry *entry,
                       const struct seep_report_site *site, struct fit *ret_fit)
 {
-    struct fit fit = {entry->frame_count, entry->condition_count, 0, 0};
+    struct fit fit = {.condition_count = entry->condition_count};
 
     if (entry->frame_count == 0 ||
         !is_in_set(entry->spaces, (unsigned)site->space) ||
@@ -164,7 +204,7 @@ seep_catalogue_find(const struct seep_catalogue *catalogue,
                     const struct seep_report_site *site)
 {
     const struct seep_pattern *found = NULL;
-    struct fit best = {.frame_count = 0};
+    struct fit best = {.weight = 0};
 
     for (size_t i = 0; catalogue != NULL && i < catalogue->count; i++) {
         struct fit fit;
@@ -185,7 +225,7 @@ static bool is_executable(const struct seep_catalogue_names *names,
         .function = "", .file = "", .module = report->executable};
 
     return names->count == 0 ||
-           (report->executable != NULL && match_names(names, &frame) > 0);
+           (report->executable != NULL && match_names(names, &frame) != NULL);
 }
 
 static bool is_loaded(const struct seep_catalogue_names *names,
@@ -210,7 +250,7 @@ static bool grows_mapping(const struct seep_catalogue_names *names,
                                               report->memory.mappings[i].name};
 
         if (report->memory.mappings[i].slope_bytes_per_s > 0 &&
-            match_names(names, &frame) > 0) {
+            match_names(names, &frame) != NULL) {
             return true;
         }
     }

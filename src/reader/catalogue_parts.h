@@ -57,6 +57,10 @@ struct seep_catalogue {
     size_t count;
 };
 
+/** seep_catalogue_add_file() with what is in the file. */
+int seep_catalogue_add_text(struct seep_catalogue **catalogue, const char *text,
+                            size_t length, struct seep_refusal *ret_refusal);
+
 /**
  * Take one element of "patterns" apart. Its texts are borrowed.
  *

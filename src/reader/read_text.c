@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A text file, whole; see read_text.h. Invariant: what grows while it is read
- * is cut off at the limit and refused, never followed.
+ * A text file, whole; see read_text.h. Invariant: no more is read than it had
+ * when it was opened and one byte; what grew meanwhile is refused.
  */
 #include "reader/read_text.h"
 
@@ -37,7 +37,7 @@ static int read_open(int fd, uint64_t size_bytes, const char *remedy,
                      struct seep_refusal *ret_refusal, char **ret_text,
                      size_t *ret_length)
 {
-    size_t capacity = SEEP_READ_TEXT_BYTES + 1;
+    size_t capacity = (size_t)size_bytes + 1;
     char *text;
     ssize_t length;
 
@@ -54,10 +54,11 @@ static int read_open(int fd, uint64_t size_bytes, const char *remedy,
         free(text);
         return seep_open_refuse_errno(ret_refusal, (int)length);
     }
-    if ((size_t)length > SEEP_READ_TEXT_BYTES ||
+    if ((size_t)length == capacity ||
         memchr(text, '\0', (size_t)length) != NULL) {
         free(text);
-        return seep_open_refuse(ret_refusal, -EBADMSG, "is no text", remedy);
+        return seep_open_refuse(ret_refusal, -EBADMSG,
+                                "is no text, or is being written", remedy);
     }
     text[length] = '\0';
     *ret_text = text;

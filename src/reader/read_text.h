@@ -17,7 +17,8 @@
 /**
  * @param remedy    what to give instead when it is no such file
  * @param ret_text  NUL-terminated, without another NUL; free() it
- * @return -EFBIG; -EBADMSG for bytes that are no text; an error of open or read
+ * @return -EFBIG; -EBADMSG for bytes that are no text, and for
+ *         a file that grows; an error of open or read
  */
 int seep_read_text(const char *path, const char *remedy,
                    struct seep_refusal *ret_refusal, char **ret_text,
