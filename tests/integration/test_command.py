@@ -55,7 +55,7 @@ def start(folder, *command, **popen):
 
 def recordings(folder):
     """Recordings in a folder."""
-    return sorted(pathlib.Path(folder).glob("*.seep*"))
+    return sorted(pathlib.Path(folder).glob("*.seep"))
 
 
 def document(*paths):
@@ -462,6 +462,130 @@ def test_info_tells_of_a_recording(recording):
     assert parsed["recordings"][0]["tables"]["sites"]["used"] > 0
 
 
+# the verdict, and what the user knows beforehand
+
+def sites(*words, **variables):
+    """Call sites of `seep report --json`."""
+    done = seep("report", "--json", *words, **variables)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["processes"][0]["sites"]
+
+
+def test_the_verdict_alone_is_one_line_a_process(recording, tmp_path):
+    copy = shutil.copy(recording, tmp_path / "copy.seep")
+    done = seep("report", "--verdict", recording, copy, COLUMNS="40")
+    assert done.returncode == 0
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert re.fullmatch(r"INSUFFICIENT DATA  python3 \(pid \d+\): cannot "
+                            r"tell yet .*\.", line)
+
+
+def test_the_first_line_is_the_verdict_and_the_same_for_machines(recording):
+    done = seep("report", recording, COLUMNS="1000")
+    first = done.stdout.decode().splitlines()[0]
+    verdict = document(recording)["processes"][0]["verdict"]
+    assert first == f"INSUFFICIENT DATA  {verdict['sentence']}"
+    text = done.stdout.decode()
+    for advice in verdict["advice"]:
+        assert advice in text
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120", "1000"])
+def test_no_line_is_wider_than_asked(recording, columns):
+    text = seep("report", recording, COLUMNS=columns).stdout.decode()
+    for line in text.splitlines():
+        assert len(line) <= int(columns) or " " not in line.strip()
+
+
+def test_colours_are_for_terminals_and_whoever_asks(recording):
+    assert b"\033" not in seep("report", recording).stdout
+    coloured = seep("report", "--color", "always", recording, NO_COLOR="1")
+    assert coloured.stdout.startswith(b"\033[1m")
+    plain = re.sub(rb"\033\[[0-9;]*m", b"", coloured.stdout)
+    assert plain == seep("report", recording).stdout
+
+
+def test_the_text_has_its_parts_in_their_order(recording):
+    text = seep("report", recording).stdout.decode()
+    parts = ["INSUFFICIENT DATA", "\nseep: ", "\n class ", "\n memory ",
+             "\n RSS ", "\nnext ", "\nseep  "]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def write(path, text):
+    """A file for an option."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_suppressions_are_told_counted_and_left_out(recording, tmp_path):
+    rules = write(tmp_path / "rules", "# ours\nleak:*\nrace:other\n")
+    for options, variables in (
+            (("--suppressions", rules), {}),
+            ((), {"SEEP_SUPPRESSIONS": f"{rules}:{rules}"})):
+        found = sites(*options, recording, **variables)
+        assert {site["suppressed_by"] for site in found} == {"leak:*"}
+        text = seep("report", *options, recording, **variables).stdout
+        assert b"suppressed (leak:*)" in text
+        assert b"\n unclear" not in text
+    shown = seep("report", "--suppressions", rules, "--show-suppressed",
+                 recording).stdout
+    assert b"suppressed by leak:*" in shown
+    assert all(site["suppressed_by"] is None for site in sites(recording))
+
+
+def test_a_bound_is_known_by_id_or_pattern(recording):
+    site = sites(recording)[0]
+    found = sites("--known", f"{site['id'][:8]}=1GiB", recording)[0]
+    assert found["known_bound_bytes"] == 1 << 30
+    frame = next(f["function"] for f in site["frames"]
+                 if f["function"] and "+" not in f["function"])
+    found = sites("--known", f"{frame}=24 MB", recording)[0]
+    assert found["known_bound_bytes"] == 24 << 20 or \
+        found["known_bound_bytes"] == 24000000
+
+
+def test_the_users_patterns_are_hints(recording, tmp_path):
+    frame = next(f["function"] for f in sites(recording)[0]["frames"]
+                 if f["function"] and "+" not in f["function"])
+    mine = write(tmp_path / "mine.json", json.dumps({
+        "schema": "seep-patterns/1", "patterns": [{
+            "id": "mine", "name": "my cache", "cause": "It keeps all.",
+            "remedy": "Bound it.", "source": ["https://example.org/1"],
+            "match": {"frames": [[{"function": f"^{frame}$"}]]}}]}))
+    site = sites("--no-patterns", "--patterns", mine, recording)[0]
+    assert site["pattern"]["id"] == "mine"
+    assert site["pattern"]["source"] == "https://example.org/1"
+    assert sites("--no-patterns", recording)[0]["pattern"] is None
+    text = seep("report", "--stack", "--no-patterns", "--patterns", mine,
+                recording).stdout.decode()
+    assert "known: my cache" in text and "https://example.org/1" in text
+
+
+@pytest.mark.parametrize("option, content", [
+    ("--suppressions", None), ("--suppressions", "nonsense\n"),
+    ("--suppressions", "leak:\n"), ("--patterns", None),
+    ("--patterns", "{"), ("--patterns", '{"schema": "other/1"}'),
+])
+@pytest.mark.parametrize("verb", ["report", "run"])
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path, recording, verb,
+                                                option, content):
+    path = tmp_path / "file"
+    if content is not None:
+        write(path, content)
+    touched = tmp_path / "touched"
+    words = (recording,) if verb == "report" else (
+        "--report", "-o", f"{tmp_path}/", "--", "touch", touched)
+    done = seep(verb, option, path, *words)
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert re.fullmatch(rf"seep: {path}: .+; .+\n", done.stderr.decode())
+    assert not touched.exists()
+
+
 # usage
 
 @pytest.mark.parametrize("words, said", [
@@ -469,7 +593,14 @@ def test_info_tells_of_a_recording(recording):
     (("frobnicate",), "`seep --help` lists them"),
     (("report",), "no recording was named"),
     (("report", "--bad", "x"), "--bad"),
-    (("report", "--sites", "many", "x"), "is no number of sites"),
+    (("report", "--sites", "many", "x"), "is no number"),
+    (("report", "--processes", "-1", "x"), "is no number"),
+    (("report", "--known", "3f9a", "x"), "is no SITE=SIZE"),
+    (("report", "--known", "=1MiB", "x"), "is no SITE=SIZE"),
+    (("report", "--known", "3f9a=much", "x"), "is no size"),
+    (("report", "--known", "3f9a=0", "x"), "is no size"),
+    (("report", "--json", "--verdict", "x"), "--verdict"),
+    (("run", "--known", "3f9a", "--", "true"), "is no SITE=SIZE"),
     (("report", "--color", "red", "x"), "is none of auto, always, never"),
     (("run",), "no command was named"),
     (("run", "--sample", "much", "--", "true"), "is no size"),

@@ -167,7 +167,7 @@ static void a_leak_of_a_device_is_not_one_of_the_host(void **state)
 static void a_suppressed_site_speaks_for_nothing(void **state)
 {
     (void)state;
-    fake.sites[0].suppressed_by = "leak:handle";
+    fake.sites[0].suppressed_by = "handle";
     fake.sites[1].class = SEEP_CLASS_LEAK;
     make();
     assert_null(strstr(words.sentence, "serve.py:31"));

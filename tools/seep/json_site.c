@@ -6,6 +6,7 @@
 #include "json_site.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -121,13 +122,26 @@ static json_t *kept_of(const struct seep_report_site *site)
     return object;
 }
 
+/* As the file has it. */
+static json_t *rule_of(const struct seep_report_site *site)
+{
+    char *rule;
+    json_t *value;
+
+    if (site->suppressed_by == NULL ||
+        asprintf(&rule, "leak:%s", site->suppressed_by) < 0) {
+        return json_null();
+    }
+    value = seep_json_text(rule);
+    free(rule);
+    return value;
+}
+
 static void put_known(json_t *object, const struct seep_report_site *site)
 {
     seep_json_put(object, "kept", kept_of(site));
     seep_json_put(object, "pattern", seep_json_pattern(site->pattern));
-    seep_json_put(object, "suppressed_by",
-                  seep_json_text_or_null(
-                      site->suppressed_by == NULL ? "" : site->suppressed_by));
+    seep_json_put(object, "suppressed_by", rule_of(site));
     seep_json_put(object, "known_bound_bytes",
                   site->known_bound_bytes == 0
                       ? json_null()

@@ -18,9 +18,9 @@
 
 #define SLOPE_LEAST_S 10.0 /* a slope over less than this says nothing */
 #define MAPPING_ROWS 3
-#define UNTOUCHED_LEAST (1 << 20)
-#define UNTOUCHED_SHARE 0.02 /* of RSS; less is the error of the sampling */
-#define MATTERS_SHARE 0.1    /* of the growth of RSS */
+#define REST_LEAST (1 << 20)
+#define REST_SHARE 0.02   /* of RSS; less is the error of the sampling */
+#define MATTERS_SHARE 0.1 /* of the growth of RSS */
 
 enum column { PART, FIRST, LAST, GROWTH, NOTE, COLUMN_COUNT };
 
@@ -119,7 +119,8 @@ static void note_allocator(struct seep_table *table,
         seep_table_cell(table, NOTE, "estimated: %s does not tell", name);
     } else if (memory->allocator_free_chunks > 0) {
         seep_units_count((double)memory->allocator_free_chunks, text);
-        seep_table_cell(table, NOTE, "%s, %s free pieces", name, text);
+        seep_table_cell(table, NOTE, "%s, %s free piece%s", name, text,
+                        memory->allocator_free_chunks == 1 ? "" : "s");
     } else if (memory->allocator_retained_bytes > 0) {
         seep_units_bytes((double)memory->allocator_retained_bytes, text);
         seep_table_cell(table, NOTE, "%s, %s retained beside it", name, text);
@@ -128,16 +129,12 @@ static void note_allocator(struct seep_table *table,
     }
 }
 
-/* Blocks are counted by their size, RSS by the pages that were touched. */
-static void add_untouched(struct seep_table *table,
-                          const struct seep_report *report)
+/* What the parts have too much (above 0) or too little to make up RSS. */
+static struct seep_report_extent rest_of(const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
     struct seep_report_extent rest = seep_view_balance_tracked(report);
 
-    if (!memory->unexplained.valid || !memory->anonymous.valid) {
-        return;
-    }
     rest.first_bytes += memory->allocator_overhead.first_bytes +
                         memory->unexplained.first_bytes -
                         memory->anonymous.first_bytes -
@@ -150,11 +147,34 @@ static void add_untouched(struct seep_table *table,
                               memory->anonymous.slope_bytes_per_s -
                               memory->swap.slope_bytes_per_s;
     rest.slope_error = 0;
-    rest.first_bytes = fmax(rest.first_bytes, 0);
-    if (rest.last_bytes > UNTOUCHED_LEAST &&
-        rest.last_bytes > UNTOUCHED_SHARE * memory->rss.last_bytes) {
+    return rest;
+}
+
+/*
+ * Blocks are counted by their size, RSS by the pages that were touched; and
+ * the allocator is asked more seldom than the kernel.
+ */
+static void add_rest(struct seep_table *table, const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    struct seep_report_extent rest = rest_of(report);
+
+    if (!memory->unexplained.valid || !memory->anonymous.valid ||
+        fabs(rest.last_bytes) < REST_LEAST ||
+        fabs(rest.last_bytes) < REST_SHARE * memory->rss.last_bytes) {
+        return;
+    }
+    if (rest.last_bytes > 0) {
+        rest.first_bytes = fmax(rest.first_bytes, 0);
         add_row(table, report, "- not touched", &rest);
         seep_table_cell(table, NOTE, "allocated, its pages never written");
+    } else {
+        rest.first_bytes = fmax(-rest.first_bytes, 0);
+        rest.last_bytes = -rest.last_bytes;
+        add_row(table, report, "+ newer", &rest);
+        seep_table_cell(table, GROWTH, "%s", ""); /* a moment has none */
+        seep_table_cell(table, NOTE, "came since %s was last asked",
+                        seep_verdict_words_allocator(memory->allocator));
     }
 }
 
@@ -178,7 +198,7 @@ static void add_parts(struct seep_table *table,
         add_row(table, report, "+ shared", &memory->shared);
         seep_table_cell(table, NOTE, "files and shared memory");
     }
-    add_untouched(table, report);
+    add_rest(table, report);
     if (memory->swap.valid && memory->swap.last_bytes > 0) {
         add_row(table, report, "- swapped", &memory->swap);
     }

@@ -13,6 +13,7 @@
 #include "reader/catalogue.h"
 #include "table.h"
 #include "units.h"
+#include "verdict_words.h"
 #include "words.h"
 
 #define CHAIN_INNER 3
@@ -209,23 +210,27 @@ static void fill_totals(struct seep_table *table, const int *at,
     }
 }
 
-static void note_row(struct seep_table *table,
+/* The site that the verdict is about has its remedy among the next steps. */
+static void note_row(struct seep_table *table, const struct seep_report *report,
                      const struct seep_report_site *site)
 {
     if (site->suppressed_by != NULL) {
-        seep_table_note(table, "suppressed by %s", site->suppressed_by);
+        seep_table_note(table, "suppressed by leak:%s", site->suppressed_by);
     } else if (site->known_bound_bytes > 0) {
         char bound[SEEP_UNITS_TEXT_BYTES];
         seep_table_note(
             table, "known bound: %s",
             seep_units_bytes((double)site->known_bound_bytes, bound));
     } else if (site->pattern != NULL && !is_quiet(site)) {
-        seep_table_note(table, "known: %s. %s", site->pattern->name,
-                        site->pattern->remedy);
+        bool told = site == seep_verdict_words_site(report);
+
+        seep_table_note(table, "known: %s%s%s", site->pattern->name,
+                        told ? "" : ". ", told ? "" : site->pattern->remedy);
     }
 }
 
 static void fill_row(struct seep_table *table, const int *at,
+                     const struct seep_report *report,
                      const struct seep_report_site *site)
 {
     char *where = where_text(site);
@@ -241,7 +246,7 @@ static void fill_row(struct seep_table *table, const int *at,
     fill_totals(table, at, site);
     seep_table_cell(table, (size_t)at[WHERE], "%s", where == NULL ? "" : where);
     free(where);
-    note_row(table, site);
+    note_row(table, report, site);
 }
 
 /* A tidy exit frees all: what was held, the peak tells. */
@@ -327,16 +332,26 @@ static void put_rules(FILE *file, const struct seep_report *report)
             return;
         }
         if (!known) {
-            fprintf(file, "%s%s", count == 0 ? "" : ", ", rule);
+            fprintf(file, "%sleak:%s", count == 0 ? "" : ", ", rule);
             said[count++] = rule;
         }
     }
 }
 
-static void print_suppressed(struct seep_page *page,
-                             const struct seep_report *report)
+static size_t suppressed_count(const struct seep_report *report)
 {
-    const struct seep_report_verdict *verdict = &report->verdict;
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        count += report->sites[i].suppressed_by != NULL;
+    }
+    return count;
+}
+
+static void print_suppressed(struct seep_page *page,
+                             const struct seep_report *report, size_t count)
+{
+    double growth = report->verdict.suppressed_bytes_per_s;
     char rate[SEEP_UNITS_TEXT_BYTES];
     char *rules = NULL;
     size_t size;
@@ -347,12 +362,12 @@ static void print_suppressed(struct seep_page *page,
     }
     put_rules(file, report);
     fclose(file);
-    seep_units_rate(verdict->suppressed_bytes_per_s, rate);
+    seep_units_rate(growth, rate);
     seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
-                        "%zu suppressed (%s), growing %s: --show-suppressed "
-                        "shows them",
-                        verdict->suppressed_count, rules,
-                        *rate == '+' ? rate + 1 : rate);
+                        "%zu suppressed (%s)%s%s: --show-suppressed shows %s",
+                        count, rules, growth > 0 ? ", growing " : "",
+                        growth > 0 ? rate + (*rate == '+') : "",
+                        count == 1 ? "it" : "them");
     free(rules);
 }
 
@@ -380,13 +395,14 @@ static void print_left_out(struct seep_page *page,
     size_t total = report->site_total > report->site_count ? report->site_total
                                                            : report->site_count;
     size_t told = shown + report->verdict.minor_count;
+    size_t suppressed = suppressed_count(report);
 
     if (options->site_id != NULL) {
         return;
     }
-    if (report->verdict.suppressed_count > 0 && !options->show_suppressed) {
-        print_suppressed(page, report);
-        told += report->verdict.suppressed_count;
+    if (suppressed > 0 && !options->show_suppressed) {
+        print_suppressed(page, report, suppressed);
+        told += suppressed;
     }
     if (report->verdict.minor_count > 0) {
         print_minor(page, report);
@@ -412,7 +428,7 @@ void seep_view_sites_table(struct seep_page *page,
     }
     for (size_t i = 0; i < report->site_count; i++) {
         if (seep_view_sites_choose(&choice, &report->sites[i], options)) {
-            fill_row(table, at, &report->sites[i]);
+            fill_row(table, at, report, &report->sites[i]);
             shown++;
         }
     }

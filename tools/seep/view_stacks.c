@@ -30,8 +30,8 @@ static void print_evidence(struct seep_page *page,
         free(kept);
     }
     if (site->suppressed_by != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "suppressed by %s",
-                            site->suppressed_by);
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+                            "suppressed by leak:%s", site->suppressed_by);
     }
     if (site->pattern != NULL) {
         seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,

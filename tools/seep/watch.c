@@ -25,7 +25,7 @@
 #define LEAST_NS SECOND_NS
 #define MOST_NS (10 * SECOND_NS)
 #define LIFE_SHARE 4
-/* A look that took long is followed by so many times as long without one. */
+/* A look is followed by so many times the processor time it took without. */
 #define REST_ALL 20
 #define REST_ONE 100
 #define TRIES 3
@@ -53,12 +53,17 @@ struct seep_watch {
     uint64_t rest_until_ns;
 };
 
-static uint64_t now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 static int compare(const void *a, const void *b)
@@ -220,10 +225,10 @@ static uint64_t pause_of(const struct watched *watched, uint64_t now,
 static void attend_one(struct seep_watch *watch, size_t index)
 {
     struct watched *watched = watch->active[index];
-    uint64_t before_ns = now_ns();
+    uint64_t before_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     int error = look_at(watched);
+    uint64_t took_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
     uint64_t after_ns = now_ns();
-    uint64_t took_ns = after_ns - before_ns;
 
     watch->rest_until_ns = after_ns + REST_ALL * took_ns;
     watched->next_ns = after_ns + pause_of(watched, after_ns, took_ns);

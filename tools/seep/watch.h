@@ -4,9 +4,9 @@
  * recordings.
  *
  * Nothing is printed, no process is touched, and what cannot be looked at is
- * silently left out. Of each process at most 1 % of the time is spent on it,
- * since a look holds the lock of its address space, and of a processor at
- * most 5 % on all. One thread, which calls when it has time.
+ * silently left out. A look takes the lock of the address space, so of a
+ * processor at most 1 % is spent on one process, and 5 % on all. One thread,
+ * which calls when it has time.
  */
 #ifndef SEEP_TOOL_WATCH_H
 #define SEEP_TOOL_WATCH_H
