@@ -57,6 +57,15 @@ def test_the_installed_seep_finds_its_preload(prefix, bare, tmp_path):
     assert os.path.getsize(tmp_path / 'x.seep') > 0
 
 
+def test_the_known_patterns_are_installed(prefix):
+    with open(f'{prefix}/share/seep/patterns.json', encoding='utf-8') as file:
+        document = json.load(file)
+
+    assert document['schema'] == 'seep-patterns/1'
+    assert len(document['patterns']) >= 30
+    assert os.path.isfile(f'{prefix}/share/man/man5/seep-patterns.5')
+
+
 def test_pkg_config_names_the_preload(prefix):
     preload = pkg_config(prefix, '--variable=preload')
 
