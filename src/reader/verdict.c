@@ -218,6 +218,11 @@ static struct seep_verdict_now tell(struct seep_report_verdict *verdict,
                                      around(tally->now, tally->now_squares)};
 }
 
+/*
+ * The trend test alone takes one random walk of ten for growth that goes on;
+ * with an interval that must be above 0 it is 1.8 of 100 (simulated), and noise
+ * around a level none of 4,000.
+ */
 static bool grows_outside(const struct seep_balance_outside *outside,
                           const struct tally *suspect)
 {
@@ -227,6 +232,7 @@ static bool grows_outside(const struct seep_balance_outside *outside,
     return outside->known && outside->p <= OUTSIDE_P && outside->going_on &&
            outside->growth_bytes >= least &&
            outside->growth_bytes >= ROUNDING_SHARE * outside->tracked_bytes &&
+           outside->bytes_per_s.low > 0 &&
            outside->bytes_per_s.estimate > suspect->low;
 }
 

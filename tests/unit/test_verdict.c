@@ -203,6 +203,9 @@ static void growth_outside_must_be_sure_material_and_going_on(void **state)
     outside->going_on = false;
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     *outside = whole;
+    outside->bytes_per_s.low = -1;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    *outside = whole;
     outside->known = false;
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     *outside = whole;
