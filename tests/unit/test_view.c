@@ -337,6 +337,25 @@ static void no_line_is_wider_than_the_page(void **state)
     }
 }
 
+/* A figure without its unit, or a unit alone, is no figure. */
+static void a_number_stays_with_its_unit(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    for (size_t columns = 40; columns < 120; columns++) {
+        char *text = print(columns, false, &options);
+        for (char *line = strtok(text, "\n"); line != NULL;
+             line = strtok(NULL, "\n")) {
+            line += strspn(line, " ");
+            assert_true(strncmp(line, "MiB", 3) != 0);
+            assert_true(strncmp(line, "min", 3) != 0);
+            assert_true(strncmp(line, "% ", 2) != 0);
+        }
+        free(text);
+    }
+}
+
 static void nothing_hostile_reaches_the_terminal(void **state)
 {
     static const size_t widths[] = {40, 80, 120, 200};
@@ -475,6 +494,7 @@ int main(void)
                                fill),
         cmocka_unit_test_setup(a_device_has_a_row_of_its_own, fill),
         cmocka_unit_test_setup(no_line_is_wider_than_the_page, fill),
+        cmocka_unit_test_setup(a_number_stays_with_its_unit, fill),
         cmocka_unit_test_setup(nothing_hostile_reaches_the_terminal, fill),
         cmocka_unit_test_setup(colours_are_only_added, fill),
         cmocka_unit_test_setup(what_was_not_computed_is_not_said, fill),

@@ -334,7 +334,7 @@ static void a_known_pattern_is_a_hint_beside_the_verdict(void **state)
     fake.sites[0].pattern = &fake_report_pattern;
     make();
     assert_string_equal(words.label, "LEAK");
-    assert_true(has_reason("known: json's cache of keys: Each new key"));
+    assert_true(has_reason("known: json's cache of keys. Each new key"));
     assert_true(has_advice("Keep keys few."));
 }
 

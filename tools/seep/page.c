@@ -119,6 +119,35 @@ void seep_page_end_line(struct seep_page *page)
     fputc('\n', page->file);
 }
 
+/* "MiB/min" and "min)" belong to the number before them. */
+static bool is_unit(const char *word)
+{
+    static const char *const units[] = {"B",  "KiB", "MiB", "GiB", "TiB", "%",
+                                        "ms", "s",   "min", "h",   "d"};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t length = strlen(units[i]);
+
+        if (strncmp(word, units[i], length) == 0 &&
+            strchr(" ,.;:)/", word[length]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bytes up to where a line may end. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " ");
+
+    while (length > 0 && text[length] == ' ' && text[length - 1] >= '0' &&
+           text[length - 1] <= '9' && is_unit(text + length + 1)) {
+        length += 1 + strcspn(text + length + 1, " ");
+    }
+    return length;
+}
+
 static void put_wrapped(struct seep_page *page, size_t indent, size_t start,
                         const char *text)
 {
@@ -126,7 +155,7 @@ static void put_wrapped(struct seep_page *page, size_t indent, size_t start,
     bool first_word = true;
 
     while (*text != '\0') {
-        size_t length = strcspn(text, " ");
+        size_t length = word_length(text);
         char *word = strndup(text, length);
         size_t width = word == NULL ? length : seep_clean_columns(word);
         free(word);

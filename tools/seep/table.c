@@ -23,6 +23,7 @@ struct row {
 
 struct seep_table {
     struct seep_table_column columns[SEEP_TABLE_COLUMNS_MAX];
+    bool hidden[SEEP_TABLE_COLUMNS_MAX];
     size_t column_count;
     struct row *rows;
     size_t row_count;
@@ -58,6 +59,13 @@ void seep_table_close(struct seep_table *table)
     }
     free(table->rows);
     free(table);
+}
+
+void seep_table_hide(struct seep_table *table, size_t column)
+{
+    if (column < table->column_count) {
+        table->hidden[column] = true;
+    }
 }
 
 void seep_table_row(struct seep_table *table, enum seep_ink ink)
@@ -169,6 +177,9 @@ static void print_row(const struct seep_table *table, struct seep_page *page,
     }
     fprintf(page->file, "%*s", last == 0 ? 0 : (int)indent, "");
     for (size_t j = 0; j < last; j++) {
+        if (table->hidden[j]) {
+            continue;
+        }
         const char *text = text_of(row, j);
         size_t width = seep_clean_columns(text);
         size_t pad = widths[j] - width;

@@ -27,6 +27,9 @@ struct seep_table *seep_table_open(const struct seep_table_column *columns,
                                    size_t column_count);
 void seep_table_close(struct seep_table *table);
 
+/** Leave a column out. */
+void seep_table_hide(struct seep_table *table, size_t column);
+
 /** Begin a row; cells that are not set are empty. */
 void seep_table_row(struct seep_table *table, enum seep_ink ink);
 

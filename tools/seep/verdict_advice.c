@@ -152,11 +152,11 @@ void seep_verdict_words_add_reasons(const struct seep_report *report,
                           "the same: no cache that fills");
     }
     if (site != NULL && site->pattern != NULL) {
-        add_reason(words, "known: %s: %s", site->pattern->name,
+        add_reason(words, "known: %s. %s", site->pattern->name,
                    site->pattern->cause);
     }
     if (pattern != NULL && (site == NULL || site->pattern != pattern)) {
-        add_reason(words, "known: %s: %s", pattern->name, pattern->cause);
+        add_reason(words, "known: %s. %s", pattern->name, pattern->cause);
     }
 }
 
@@ -300,7 +300,7 @@ static void advise_bounded(const struct seep_report *report,
     seep_units_duration(report->duration_s * 2, longer);
     add_advice(words, "run it until it is full: %s or more", longer);
     if (site != NULL && site->known_bound_bytes == 0) {
-        add_advice(words, "or name its bound: --known %.*s=SIZE", ID_COLUMNS,
+        add_advice(words, "name its bound: --known %.*s=SIZE", ID_COLUMNS,
                    site->id);
     }
     if (site != NULL && site->pattern != NULL) {
@@ -338,8 +338,8 @@ static void advise_insufficient(const struct seep_report *report,
         seep_units_bytes((double)report->sample_bytes, mean);
         seep_units_bytes((double)report->sample_bytes * 12, enough);
         add_advice(words,
-                   "sampled every %s a leak shows once it has lost some %s: "
-                   "a smaller --sample, or --exact, sees smaller ones",
+                   "a smaller --sample, or --exact: sampled every %s a leak "
+                   "shows once it has lost some %s",
                    mean, enough);
     }
 }

@@ -18,6 +18,7 @@
 
 #define SLOPE_LEAST_S 10.0 /* a slope over less than this says nothing */
 #define MAPPING_ROWS 3
+#define FIRST_LEAST 60 /* columns; a narrower page does without it */
 #define REST_LEAST (1 << 20)
 #define REST_SHARE 0.02   /* of RSS; less is the error of the sampling */
 #define MATTERS_SHARE 0.1 /* of the growth of RSS */
@@ -277,6 +278,9 @@ void seep_view_balance(struct seep_page *page, const struct seep_report *report)
 
     if (table == NULL) {
         return;
+    }
+    if (page->columns < FIRST_LEAST) {
+        seep_table_hide(table, FIRST);
     }
     if (report->memory.valid && report->memory.rss.valid) {
         add_row(table, report, "RSS", &report->memory.rss);

@@ -122,7 +122,7 @@ static void print_next(struct seep_page *page,
             strncmp(words->advice[i], stack, sizeof(stack) - 1) != 0) {
             seep_page_paragraph(page, SEEP_INK_STRONG, label, INDENT, "%s",
                                 words->advice[i]);
-            label = "";
+            label = "or";
         }
     }
 }
