@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "reader/catalogue.h"
+#include "reader/catalogue_filter.h"
 #include "reader/catalogue_parts.h"
 #include "reader/match.h"
 #include "reader/where.h"
@@ -205,11 +206,16 @@ seep_catalogue_find(const struct seep_catalogue *catalogue,
 {
     const struct seep_pattern *found = NULL;
     struct fit best = {.weight = 0};
+    struct seep_catalogue_filter filter;
 
+    if (catalogue != NULL) {
+        seep_catalogue_filter_fill(&filter, site);
+    }
     for (size_t i = 0; catalogue != NULL && i < catalogue->count; i++) {
         struct fit fit;
 
-        if (fits_site(&catalogue->entries[i], site, &fit) &&
+        if (seep_catalogue_filter_may(&filter, &catalogue->entries[i]) &&
+            fits_site(&catalogue->entries[i], site, &fit) &&
             (found == NULL || is_better(&fit, &best))) {
             found = &catalogue->entries[i].pattern;
             best = fit;
