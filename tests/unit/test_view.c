@@ -470,7 +470,7 @@ static void the_worst_process_is_the_first(void **state)
     other.report.verdict.class = SEEP_VERDICT_STEADY;
     assert_true(seep_gather_compare(&fake.report, &other.report) < 0);
     other.report.verdict.class = SEEP_VERDICT_LEAK;
-    other.sites[0].growth_bytes_per_s.low = 800000;
+    other.report.verdict.growth_bytes_per_s.low = 800000;
     assert_true(seep_gather_compare(&fake.report, &other.report) > 0);
 }
 

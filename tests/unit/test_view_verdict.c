@@ -285,6 +285,16 @@ static void a_program_is_told_by_what_it_runs(void **state)
     assert_ptr_equal(strstr(words.sentence, "python3 (pid"), words.sentence);
 }
 
+static void a_place_without_a_name_is_a_short_module_and_an_offset(void **state)
+{
+    (void)state;
+    fake.sites[0].where_frame = 0;
+    fake.frames[0].module = "/x/_multiarray_umath.cpython-311-x86_64-linux-"
+                            "gnu.so";
+    make();
+    assert_non_null(strstr(words.sentence, " at _multiarray_umath+0x1234."));
+}
+
 static void what_was_kept_all_along_is_said_shortly(void **state)
 {
     (void)state;
@@ -432,6 +442,7 @@ int main(void)
         TEST(what_is_ten_years_away_is_not_counted_in_days),
         TEST(never_and_cannot_tell_are_answers),
         TEST(a_program_is_told_by_what_it_runs),
+        TEST(a_place_without_a_name_is_a_short_module_and_an_offset),
         TEST(what_was_kept_all_along_is_said_shortly),
         TEST(a_cache_that_may_still_fill_is_told_as_that),
         TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),

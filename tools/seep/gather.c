@@ -45,9 +45,8 @@ static void open_one(struct seep_gathering *gathering, const char *path,
 
 static double growth_of(const struct seep_report *report)
 {
-    return report->site_count > 0 && report->sites[0].has_growth
-               ? report->sites[0].growth_bytes_per_s.low
-               : 0;
+    return report->verdict.has_growth ? report->verdict.growth_bytes_per_s.low
+                                      : 0;
 }
 
 static double live_of(const struct seep_report *report)

@@ -178,14 +178,18 @@ char *seep_words_where(const struct seep_report_site *site)
         return strdup(*site->where == '\0' ? "(no stack)" : site->where);
     }
     frame = &site->frames[site->where_frame];
-    if (*frame->file != '\0' || *frame->function == '\0' ||
-        *frame->module == '\0') {
+    if (*frame->file != '\0' || *frame->module == '\0') {
         return strdup(site->where);
     }
     char *function = short_function(frame->function);
     char *module = short_module(frame->module);
-    if (function != NULL && module != NULL &&
-        asprintf(&text, "%s in %s", function, module) < 0) {
+    if (module != NULL && *frame->function == '\0') {
+        if (asprintf(&text, "%s+0x%llx", module,
+                     (unsigned long long)frame->offset) < 0) {
+            text = NULL;
+        }
+    } else if (function != NULL && module != NULL &&
+               asprintf(&text, "%s in %s", function, module) < 0) {
         text = NULL;
     }
     free(function);
