@@ -70,6 +70,17 @@ uint32_t seep_live_find(const struct seep_live *live, uint64_t address)
     return SEEP_LIVE_NONE;
 }
 
+/*
+ * A thread that left a fold by a jump may have put an entry in and not counted
+ * it, or counted it out and not taken it. So the counts can be low by as many;
+ * below 0 they would be a table more than full, and the sampling interval
+ * would double with every event.
+ */
+static uint64_t less(uint64_t count, uint64_t by)
+{
+    return count > by ? count - by : 0;
+}
+
 void seep_live_update(const struct seep_live *live, uint32_t index,
                       const struct seep_block *block)
 {
@@ -80,7 +91,7 @@ void seep_live_update(const struct seep_live *live, uint32_t index,
                         (uint64_t)block->sample_log2 << SEEP_SIZE_BITS |
                         (block->fragment ? SEEP_LIVE_FRAGMENT : 0));
     seep_word_store(&live->shard->live_bytes,
-                    seep_word_load(&live->shard->live_bytes) - old.size +
+                    less(seep_word_load(&live->shard->live_bytes), old.size) +
                         block->size);
 }
 
@@ -165,9 +176,9 @@ void seep_live_remove(const struct seep_live *live, uint32_t index)
     struct seep_block old = seep_live_get(live, index);
 
     seep_word_store(&live->shard->live_bytes,
-                    seep_word_load(&live->shard->live_bytes) - old.size);
+                    less(seep_word_load(&live->shard->live_bytes), old.size));
     seep_word_store(&live->shard->live_count,
-                    seep_word_load(&live->shard->live_count) - 1);
+                    less(seep_word_load(&live->shard->live_count), 1));
     close_hole(live, index);
 }
 
