@@ -19,7 +19,8 @@ MIX = {
     "lazy_loads": 0.5,
 }
 LEAKS = ("linear", "per_request", "from_midway", "behind_warm_up", "fraction",
-         "rising_floor", "accelerating", "by_timer", "batch_remnants")
+         "rising_floor", "accelerating", "by_timer", "batch_remnants",
+         "growing_block")
 
 
 @dataclasses.dataclass
@@ -30,10 +31,10 @@ class Run:
     told: dict
 
 
-def simulate(seed, number, size, clock="units", sampled=True):
+def simulate(seed, number, size, clock="units", sampled=True, shape=None):
     """A run of @size sites, one of them leaking, under one load."""
     random = numpy.random.default_rng([seed, number, 7])
-    load = world.Load(random)
+    load = world.Load(random, shape)
     kinds = random.choice(list(MIX), size, p=numpy.array(
         list(MIX.values())) / sum(MIX.values())).tolist()
     leak = int(random.integers(size))

@@ -81,6 +81,11 @@ class Load:
         heights = random.gamma(0.3, 1, 200)
         return 0.1 + heights[(time * 200).astype(int)]
 
+    @staticmethod
+    def rising(random, time):
+        """Sets a record in every tenth."""
+        return 1 + random.uniform(1, 5) * time
+
     def work(self, time):
         return numpy.interp(time, EDGES, self.done)
 

@@ -45,7 +45,6 @@ static void fill_work(const json_t *site, const struct seep_clock *clock,
                       struct seep_sites *sites, struct seep_site_work *work)
 {
     uint64_t old_ticks = seep_evidence_old_ticks(clock);
-    double old = (double)seep_evidence_old_ticks(clock);
     double live = 0;
 
     for (size_t i = 0; i < work->survivor_count; i++) {
@@ -53,14 +52,18 @@ static void fill_work(const json_t *site, const struct seep_clock *clock,
             &sites->survivors[work->survivor_first + i];
         work->old_count +=
             survivor->birth + (double)old_ticks <= (double)clock->end_tick;
-        work->old_count += survivor->birth + old <= (double)clock->end_tick;
         survivor->birth = seep_clock_at(clock, survivor->birth);
         live += survivor->weight;
         work->variance += survivor->variance;
     }
     work->first_tick = (uint32_t)number(site, "first_tick");
+    for (size_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
+        work->site.allocated_bytes += whole(site, "allocated", i);
+    }
     work->site.allocated_count = number(site, "allocated_count");
     work->site.freed_count = number(site, "freed_count");
+    work->event_count =
+        (uint64_t)(work->site.allocated_count + work->site.freed_count);
     work->site.live_count = work->site.allocated_count - work->site.freed_count;
     work->site.live_bytes = (uint64_t)live;
     sites->live_bytes += work->site.live_bytes;
