@@ -405,6 +405,22 @@ static void an_interrupted_move_is_completed(void **state)
     assert_int_equal(after, before - 1);
 }
 
+/* A thread that jumped out of a fold had put the entry in, and not counted. */
+static void a_count_left_too_low_does_not_wrap(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_live table;
+    struct seep_block block = {.address = 0x1000, .size = 10, .site = f->site};
+
+    assert_true(seep_live_init(&table, &f->builder.view, 0));
+    assert_true(seep_live_insert(&table, &block));
+    atomic_store_explicit(&table.shard->live_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&table.shard->live_bytes, 0, memory_order_relaxed);
+    seep_live_remove(&table, seep_live_find(&table, block.address));
+    assert_int_equal(get(&table.shard->live_count), 0);
+    assert_int_equal(get(&table.shard->live_bytes), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +441,7 @@ int main(void)
             thinning_keeps_memory_fixed_and_totals_unbiased, set_up_small,
             tear_down),
         EXACT(an_interrupted_move_is_completed),
+        EXACT(a_count_left_too_low_does_not_wrap),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
