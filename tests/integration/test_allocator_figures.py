@@ -129,6 +129,12 @@ def test_a_raw_child_is_not_asked(folder):
     assert counters[raw]["allocator_given_up"] == 1
 
 
+def test_a_slow_answer_is_the_last(folder):
+    counters, = run_quietly(folder, "many_chunks", sample=65536)
+    assert counters["allocator_asked"] > 0
+    assert counters["allocator_given_up"] == 1
+
+
 @pytest.mark.parametrize("allocator", TELLING)
 def test_a_restricted_process_is_not_asked(folder, allocator):
     counters, = run_quietly(folder, "restrict_itself", allocator)

@@ -350,6 +350,21 @@ static void thread_in_dlopen(void)
     end_threads(threads, 3);
 }
 
+/* To walk so many free chunks takes far more than a millisecond. */
+static void many_chunks(void)
+{
+    enum { COUNT = 600000 };
+    static void *volatile blocks[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = malloc(1100);
+    }
+    for (int i = 0; i < COUNT; i += 2) {
+        free(blocks[i]);
+    }
+    busy(0.5);
+}
+
 int main(int argument_count, char **arguments)
 {
     static const struct {
@@ -360,6 +375,7 @@ int main(int argument_count, char **arguments)
         {"forks", forks},
         {"fork_storm", fork_storm},
         {"handlers_allocate", handlers_allocate},
+        {"many_chunks", many_chunks},
         {"many_threads", many_threads},
         {"restrict_itself", restrict_itself},
         {"sound_and_raw_children", sound_and_raw_children},
