@@ -3,11 +3,11 @@
 """Holds the reader's verdicts against a second implementation of the test.
 
 Simulates fresh call sites of every kind, clean and leaking, exact and sampled,
-under every clock, sites at the edges between classes, and whole runs;
-compares each class, and each number within 1e-9. The seed is drawn and printed; --seed or
-SEEP_SIMULATE_SEED repeats a run. A site that differs because a decision hangs
-on the last digits is counted and left out, at most one in 1000. Prints one
-line a difference; exit 0 if there is none.
+under every clock, sites at the edges between classes, and whole runs; compares
+each class, and each number within 1e-9. The seed is drawn and printed; --seed
+or SEEP_SIMULATE_SEED repeats a run. A site that differs because a decision
+hangs on the last digits is counted and left out, at most one in 1000. Prints
+one line a difference; exit 0 if there is none.
 """
 import argparse
 import itertools
@@ -60,7 +60,7 @@ def simulate(seed, count):
 
 
 RUN_KEYS = ("index", "class", "rate", "low", "high", "p", "confidence",
-            "tested", "mature_count")
+            "tested", "growing_block", "mature_count", "effective_count")
 
 
 def compare_runs(replay, seed, count):

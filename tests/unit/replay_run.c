@@ -119,13 +119,16 @@ static json_t *pack_site(const struct seep_site_work *work)
     const struct seep_growth *growth = &work->growth;
 
     return json_pack(
-        "{s:i, s:s, s:s, s:b, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "index",
-        (int)work->index, "class", seep_class_name(work->site.class), "reason",
-        work->site.class_reason, "tested", growth->tested, "has_growth",
+        "{s:i, s:s, s:s, s:b, s:b, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:f}",
+        "index", (int)work->index, "class", seep_class_name(work->site.class),
+        "reason", work->site.class_reason, "tested", growth->tested,
+        "growing_block", growth->growing_block, "has_growth",
         work->site.has_growth, "rate", growth->rate.estimate, "low",
         growth->rate.low, "high", growth->rate.high, "per_s",
         work->site.growth_bytes_per_s.estimate, "p", growth->p, "confidence",
-        growth->confidence, "mature_count", growth->mature_count);
+        growth->confidence, "mature_count", growth->mature_count,
+        "effective_count", growth->effective_count);
 }
 
 json_t *replay_run(const json_t *run)
