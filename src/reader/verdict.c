@@ -7,6 +7,7 @@
 
 #define FLOOR_BYTES (1024.0 * 1024.0)
 #define FLOOR_SHARE 0.002 /* of the live bytes of the process */
+#define LARGE_SHARE 0.1   /* of them too */
 #define OUTSIDE_P 0.001
 #define OUTSIDE_BYTES (1024.0 * 1024.0)
 #define OUTSIDE_SHARE 0.02 /* of resident memory */
@@ -114,6 +115,16 @@ static bool is_material(const struct seep_report_site *site, double duration_s,
            site->growth_bytes_per_s.estimate * duration_s >= floor_bytes;
 }
 
+/* Of so much a suspect is one however wide its interval: not to be sure of its
+ * rate is no reason to call the process steady. */
+static bool is_large(const struct seep_report_site *site, double duration_s,
+                     double live_bytes)
+{
+    return site->class == SEEP_CLASS_SUSPECT && site->has_growth &&
+           site->growth_bytes_per_s.estimate * duration_s >=
+               LARGE_SHARE * live_bytes;
+}
+
 static void count_filling(struct counts *counts,
                           const struct seep_report_site *site, bool material)
 {
@@ -136,10 +147,14 @@ static bool may_leak(enum seep_class class)
 }
 
 static void count_site(struct counts *counts,
-                       const struct seep_report_site *site, double duration_s,
+                       const struct seep_report_site *site,
+                       const struct seep_verdict_input *input,
                        double floor_bytes)
 {
-    bool material = is_material(site, duration_s, floor_bytes);
+    bool material = is_material(site, input->duration_s, floor_bytes);
+    bool large =
+        is_large(site, input->duration_s,
+                 fmax((double)input->live_bytes, floor_bytes / LARGE_SHARE));
 
     if (!seep_sites_space_holds(site->space)) {
         return;
@@ -156,7 +171,7 @@ static void count_site(struct counts *counts,
         break;
     case SEEP_CLASS_SUSPECT:
     case SEEP_CLASS_AGING:
-        if (material) {
+        if (material || large) {
             add_to_tally(&counts->suspect, site);
         }
         break;
@@ -185,8 +200,7 @@ static void count_sites(const struct seep_verdict_input *input,
 {
     memset(ret_counts, 0, sizeof(*ret_counts));
     for (size_t i = 0; i < input->count; i++) {
-        count_site(ret_counts, &input->works[i].site, input->duration_s,
-                   floor_bytes);
+        count_site(ret_counts, &input->works[i].site, input, floor_bytes);
     }
 }
 

@@ -277,6 +277,21 @@ static void only_material_growth_makes_a_suspect(void **state)
     assert_true(process.verdict.floor_bytes == .002 * 1000 * MIB);
 }
 
+/* 10 MiB over the run are a tenth of what lives. */
+static void a_large_suspect_is_one_however_wide_its_interval(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_SUSPECT, 11000);
+
+    (void)state;
+    site->growth_bytes_per_s.low = -1;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    site->growth_bytes_per_s.estimate = 10000;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    site->growth_bytes_per_s.estimate = 11000;
+    site->class = SEEP_CLASS_AGING;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
 static void a_cache_that_fills_is_bounded_and_filling(void **state)
 {
     (void)state;
@@ -360,6 +375,7 @@ int main(void)
         WITH(growth_outside_beats_a_smaller_suspect_and_no_larger),
         WITH(what_was_kept_is_told_also_when_it_stopped),
         WITH(only_material_growth_makes_a_suspect),
+        WITH(a_large_suspect_is_one_however_wide_its_interval),
         WITH(a_small_cache_that_fills_leaves_it_steady),
         WITH(a_cache_that_fills_is_bounded_and_filling),
         WITH(a_cache_with_a_known_bound_ends),
