@@ -29,6 +29,12 @@ void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options);
 
+/** How many sites are not among the @shown rows, and why. */
+void seep_view_sites_left_out(struct seep_page *page,
+                              const struct seep_report *report,
+                              const struct seep_text_options *options,
+                              size_t shown);
+
 void seep_view_sites_stacks(struct seep_page *page,
                             const struct seep_report *report,
                             const struct seep_text_options *options);
