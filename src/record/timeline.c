@@ -3,16 +3,14 @@
 #include "record/timeline.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/syscall.h"
 #include "base/text.h"
 #include "base/word.h"
 #include "format/series.h"
+#include "record/proc.h"
 
-#define SLOW_NS UINT64_C(1000000)
 #define PATH_BYTES 512U
 #define STATUS_BYTES 4096U
 
@@ -24,7 +22,6 @@ static _Atomic uint32_t allocator_given_up;
 static seep_timeline_ask *allocator; /* set before there is a second thread */
 
 /* Only touched by who holds busy. */
-static volatile long open_fd = -1; /* for who has to clean up after a jump */
 static uint32_t width_log2 = SEEP_FIRST_WIDTH_LOG2;
 static uint64_t next_dear_ns;
 static bool swap_given_up;
@@ -62,90 +59,24 @@ bool seep_timeline_due(uint32_t tick)
     return tick >= atomic_load_explicit(&next_tick, memory_order_relaxed);
 }
 
-/* Read a small file of /proc or /sys. @return bytes, 0 if it cannot be read */
-static size_t read_file(const char *path, char *bytes, size_t size)
-{
-    long fd = seep_syscall4(SYS_openat, AT_FDCWD, (long)path,
-                            O_RDONLY | O_CLOEXEC, 0);
-    long count;
-
-    if (fd < 0) {
-        return 0;
-    }
-    open_fd = fd;
-    count = seep_syscall3(SYS_read, fd, (long)bytes, (long)size - 1);
-    open_fd = -1;
-    seep_syscall1(SYS_close, fd);
-    count = count < 0 ? 0 : count;
-    bytes[count] = '\0';
-    return (size_t)count;
-}
-
-static uint64_t read_number(const char **at)
-{
-    uint64_t number = 0;
-
-    while (**at == ' ') {
-        ++*at;
-    }
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        number = number * 10 + (uint64_t)(**at - '0');
-    }
-    return number;
-}
-
 static void take_resident(struct seep_rec_moment *moment)
 {
     char text[128];
     const char *at = text;
     uint64_t rss;
 
-    if (read_file("/proc/self/statm", text, sizeof(text)) == 0) {
+    if (seep_proc_read("/proc/self/statm", text, sizeof(text)) == 0) {
         return;
     }
-    read_number(&at);
-    rss = read_number(&at) * SEEP_PAGE_BYTES;
+    seep_proc_number(&at);
+    rss = seep_proc_number(&at) * SEEP_PAGE_BYTES;
     seep_word_store(&moment->rss_bytes, rss);
-    seep_word_store(&moment->shared_bytes, read_number(&at) * SEEP_PAGE_BYTES);
+    seep_word_store(&moment->shared_bytes,
+                    seep_proc_number(&at) * SEEP_PAGE_BYTES);
     if (seep_word_load(&moment->low_rss_bytes) == 0 ||
         rss < seep_word_load(&moment->low_rss_bytes)) {
         seep_word_store(&moment->low_rss_bytes, rss);
     }
-}
-
-/* How long this thread has waited for a processor; 0 where nobody tells. */
-static uint64_t processor_wait_ns(void)
-{
-    char text[96];
-    const char *at = text;
-
-    if (read_file("/proc/thread-self/schedstat", text, sizeof(text)) == 0) {
-        return 0;
-    }
-    read_number(&at);
-    return read_number(&at);
-}
-
-/* What a dear question took: without what went to others of a busy machine,
- * which a second question would not take again. */
-struct stopwatch {
-    uint64_t start_ns;
-    uint64_t wait_ns;
-};
-
-static struct stopwatch begin(void)
-{
-    uint64_t wait_ns = processor_wait_ns();
-
-    return (struct stopwatch){seep_clock_ns(CLOCK_MONOTONIC), wait_ns};
-}
-
-static bool was_slow(const struct stopwatch *watch)
-{
-    uint64_t took_ns = seep_clock_ns(CLOCK_MONOTONIC) - watch->start_ns;
-
-    return took_ns > SLOW_NS &&
-           took_ns - (processor_wait_ns() - watch->wait_ns) > SLOW_NS;
 }
 
 /* The unified hierarchy's folder of this process, once. */
@@ -155,7 +86,7 @@ static void find_cgroup(void)
     const char *line = text;
     struct seep_text folder;
 
-    if (read_file("/proc/self/cgroup", text, sizeof(text)) == 0) {
+    if (seep_proc_read("/proc/self/cgroup", text, sizeof(text)) == 0) {
         cgroup_given_up = true;
         return;
     }
@@ -185,44 +116,46 @@ static uint64_t read_cgroup(const char *name)
     seep_text_add(&full, cgroup_folder);
     seep_text_add_char(&full, '/');
     seep_text_add(&full, name);
-    return read_file(path, text, sizeof(text)) == 0 ? 0 : read_number(&at);
+    return seep_proc_read(path, text, sizeof(text)) == 0
+               ? 0
+               : seep_proc_number(&at);
 }
 
 static void take_cgroup(struct seep_rec_moment *moment)
 {
-    struct stopwatch watch;
+    struct seep_proc_watch watch;
 
     if (cgroup_given_up) {
         return;
     }
-    watch = begin();
+    watch = seep_proc_watch_start();
     if (cgroup_folder[0] == '\0') {
         find_cgroup();
     }
     if (!cgroup_given_up) {
         seep_word_store(&moment->cgroup_bytes, read_cgroup("memory.current"));
         seep_word_store(&moment->cgroup_limit_bytes, read_cgroup("memory.max"));
-        cgroup_given_up =
-            seep_word_load(&moment->cgroup_bytes) == 0 || was_slow(&watch);
+        cgroup_given_up = seep_word_load(&moment->cgroup_bytes) == 0 ||
+                          seep_proc_was_slow(&watch);
     }
 }
 
 static void take_swap(void)
 {
-    struct stopwatch watch;
+    struct seep_proc_watch watch;
     const char *line;
 
     if (swap_given_up) {
         return;
     }
-    watch = begin();
-    read_file("/proc/self/status", status, sizeof(status));
+    watch = seep_proc_watch_start();
+    seep_proc_read("/proc/self/status", status, sizeof(status));
     line = strstr(status, "\nVmSwap:");
-    swap_given_up = line == NULL || was_slow(&watch);
+    swap_given_up = line == NULL || seep_proc_was_slow(&watch);
     if (line != NULL) {
         line += sizeof("\nVmSwap:") - 1;
         line += *line == '\t';
-        swap_bytes = read_number(&line) << 10;
+        swap_bytes = seep_proc_number(&line) << 10;
     }
 }
 
@@ -310,10 +243,7 @@ void seep_timeline_recover(const struct seep_view *view, uint32_t thread)
     if (atomic_load_explicit(&busy, memory_order_relaxed) != thread) {
         return;
     }
-    if (open_fd >= 0) {
-        seep_syscall1(SYS_close, open_fd);
-        open_fd = -1;
-    }
+    seep_proc_close();
     /* Release: pairs with the acquire in try_enter(). */
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
@@ -345,14 +275,14 @@ bool seep_timeline_wants_allocator(void)
 static void ask(const struct seep_view *view, struct seep_rec_moment *moment)
 {
     struct seep_timeline_figures figures = {0};
-    struct stopwatch watch = begin();
+    struct seep_proc_watch watch = seep_proc_watch_start();
     int result = allocator(&figures);
 
     if (result == -EAGAIN) {
         return;
     }
     atomic_store_explicit(&allocator_wanted, 0, memory_order_relaxed);
-    if (result < 0 || was_slow(&watch)) {
+    if (result < 0 || seep_proc_was_slow(&watch)) {
         give_up_allocator(view);
     }
     if (result == 0) {
