@@ -42,7 +42,8 @@ static void load(struct window *window, uint64_t start, uint64_t end)
     window->end = start + length / sizeof(uint64_t);
 }
 
-/* Where the last mapping that begins in the window at @page ends in it. */
+/* Up to where mappings reach that begin in the window at @page; the kernel
+ * lists them by address, but no count may hang on that. */
 static uint64_t reach(const struct window *window,
                       const struct seep_look_mapping *mappings, size_t count,
                       uint64_t page)
@@ -54,7 +55,8 @@ static uint64_t reach(const struct window *window,
         if (mappings[i].start / window->page_bytes >= limit) {
             break;
         }
-        end = mappings[i].end / window->page_bytes;
+        uint64_t mapping_end = mappings[i].end / window->page_bytes;
+        end = mapping_end > end ? mapping_end : end;
     }
     return end < limit ? end : limit;
 }

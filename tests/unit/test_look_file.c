@@ -349,10 +349,10 @@ static void more_than_was_promised_is_refused(void **state)
     assert_int_equal(
         seep_look_file_parse(text, strlen(text), "/nowhere", &looks), -EBADMSG);
 
-    strcpy(text, HEADER);
-    memset(text + strlen(text), ' ', bytes);
-    text[bytes] = '\0';
-    strcat(text, "\n");
+    memset(text, ' ', bytes);
+    memcpy(text, HEADER "{\"t_s\":1,", strlen(HEADER "{\"t_s\":1,"));
+    text[bytes - 32] = '\0';
+    strcat(text, "\"mappings\":[]}\n");
     assert_int_equal(
         seep_look_file_parse(text, strlen(text), "/nowhere", &looks), -EBADMSG);
     free(text);

@@ -138,6 +138,27 @@ static void two_that_are_merged_have_not_grown(void **state)
     assert_int_equal(fixture->count, 0);
 }
 
+/* Beside each other, and never one: the new one may be the program's own. */
+static void neighbours_are_told_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tracked tracked[] = {{10, 20}, {0, 0}};
+
+    next_look(fixture);
+    put(fixture, 10, 20, 1, "");
+    next_look(fixture);
+    put(fixture, 10, 20, 9, "");
+    put(fixture, 20, 30, 4, "");
+
+    grow(fixture, tracked);
+
+    assert_int_equal(fixture->count, 2);
+    assert_bytes(&fixture->grown[0], 1, 9);
+    assert_true(fixture->grown[0].tracked);
+    assert_bytes(&fixture->grown[1], 0, 4);
+    assert_false(fixture->grown[1].tracked);
+}
+
 static void names_are_told_apart(void **state)
 {
     struct fixture *fixture = *state;
@@ -404,6 +425,7 @@ int main(void)
         TEST(a_mapping_that_grows_at_either_end_is_one),
         TEST(one_that_is_split_has_not_grown),
         TEST(two_that_are_merged_have_not_grown),
+        TEST(neighbours_are_told_apart),
         TEST(names_are_told_apart),
         TEST(many_new_ones_are_one_line),
         TEST(new_ones_far_apart_are_two_lines),

@@ -13,9 +13,11 @@
 
 #include "reader/look.h"
 #include "reader/look_cgroup.h"
+#include "reader/look_pages.h"
 #include "seep_test.h"
 
 #define MIB ((size_t)1 << 20)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static void a_look_at_oneself_sees_what_one_touched(void **state)
 {
@@ -64,6 +66,58 @@ static void a_process_that_has_ended_is_not_there(void **state)
     assert_int_equal(seep_look_take(pid, 0, &look), -ESRCH); /* a zombie */
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(seep_look_take(pid, 0, &look), -ESRCH);
+}
+
+static struct seep_look_mapping range(const char *bytes, size_t from, size_t to)
+{
+    uintptr_t start = (uintptr_t)bytes;
+
+    return (struct seep_look_mapping){.start = start + from * PAGE,
+                                      .end = start + to * PAGE};
+}
+
+/* Larger than a window, several in one window, and not in order. */
+static void every_page_is_counted_where_it_lies(void **state)
+{
+    size_t bytes = 20000 * PAGE;
+    char *private = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(private, MAP_FAILED);
+    madvise(private, bytes, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < 20000; i += i < 9000 ? 3 : 5) {
+        private[i * PAGE] = 1;
+    }
+    struct seep_look_mapping ranges[] = {
+        range(private, 0, 30), range(private, 30, 9000),
+        range(private, 9000, 20000), range(private, 0, 3)};
+
+    assert_int_equal(seep_look_pages(getpid(), ranges, 4), 0);
+
+    assert_int_equal(ranges[0].rss_bytes, 10 * PAGE);
+    assert_int_equal(ranges[1].rss_bytes, 2990 * PAGE);
+    assert_int_equal(ranges[2].rss_bytes, 2200 * PAGE);
+    assert_int_equal(ranges[2].anonymous_bytes, 2200 * PAGE);
+    assert_int_equal(ranges[3].rss_bytes, PAGE);
+    munmap(private, bytes);
+}
+
+static void shared_memory_is_not_anonymous(void **state)
+{
+    char *shared = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    memset(shared, 1, 5 * PAGE);
+    struct seep_look_mapping mapping = range(shared, 0, 8);
+
+    assert_int_equal(seep_look_pages(getpid(), &mapping, 1), 0);
+
+    assert_true(mapping.rss_bytes >= 5 * PAGE);
+    assert_int_equal(mapping.anonymous_bytes, 0);
+    munmap(shared, 8 * PAGE);
 }
 
 static void the_mapping_of_the_recording_is_named(void **state)
@@ -207,6 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_look_at_oneself_sees_what_one_touched),
         cmocka_unit_test(a_process_that_has_ended_is_not_there),
+        cmocka_unit_test(every_page_is_counted_where_it_lies),
+        cmocka_unit_test(shared_memory_is_not_anonymous),
         cmocka_unit_test(the_mapping_of_the_recording_is_named),
         CGROUP_TEST(the_group_nearest_to_its_limit_counts),
         CGROUP_TEST(without_a_limit_its_own_use_is_told),
