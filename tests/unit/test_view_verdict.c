@@ -293,6 +293,13 @@ static void a_place_without_a_name_is_a_short_module_and_an_offset(void **state)
                             "gnu.so";
     make();
     assert_non_null(strstr(words.sentence, " at _multiarray_umath+0x1234."));
+    fake.frames[0].function = "give_bad_field_error+0x483f";
+    make();
+    assert_non_null(strstr(words.sentence, " at _multiarray_umath+0x1234."));
+    fake.frames[0].function = "npy_alloc";
+    make();
+    assert_non_null(
+        strstr(words.sentence, " at npy_alloc in _multiarray_umath."));
 }
 
 static void what_was_kept_all_along_is_said_shortly(void **state)

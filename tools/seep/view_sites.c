@@ -107,23 +107,27 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
     return true;
 }
 
-/* One name of a chain; the same name twice in a row is said once. */
-static void put_link(FILE *file, const char *mark,
+/* One name of a chain; the same name twice in a row is said once.
+ * @return was it said? */
+static bool put_link(FILE *file, const char *mark,
                      const struct seep_report_frame *frame, char **last)
 {
     char *name = seep_words_frame(frame);
+    bool said = name != NULL && (*last == NULL || strcmp(name, *last) != 0);
 
-    if (name != NULL && (*last == NULL || strcmp(name, *last) != 0)) {
+    if (said) {
         fprintf(file, " %s %s", mark, name);
     }
     free(*last);
     *last = name;
+    return said;
 }
 
 static void put_chain(FILE *file, const struct seep_report_site *site)
 {
     size_t middle = site->where_frame;
     char *last = NULL;
+    size_t said = 0;
 
     if (site->frame_count == 0 || middle >= site->frame_count) {
         return;
@@ -133,9 +137,9 @@ static void put_chain(FILE *file, const struct seep_report_site *site)
     }
     free(last);
     last = seep_words_frame(&site->frames[middle]);
-    for (size_t i = 1; i <= CHAIN_OUTER && middle + i < site->frame_count;
+    for (size_t i = middle + 1; i < site->frame_count && said < CHAIN_OUTER;
          i++) {
-        put_link(file, "<", &site->frames[middle + i], &last);
+        said += put_link(file, "<", &site->frames[i], &last);
     }
     free(last);
 }

@@ -169,6 +169,15 @@ static char *short_module(const char *module)
     return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
 }
 
+/* "PyObject_IS_GC+0x167f": the nearest name in a stripped file, of another
+ * function. In full it may help; in short it would mislead. */
+static bool is_named(const struct seep_report_frame *frame)
+{
+    return *frame->function != '\0' &&
+           (*frame->module == '\0' || *frame->file != '\0' ||
+            strstr(frame->function, "+0x") == NULL);
+}
+
 char *seep_words_where(const struct seep_report_site *site)
 {
     const struct seep_report_frame *frame;
@@ -183,7 +192,7 @@ char *seep_words_where(const struct seep_report_site *site)
     }
     char *function = short_function(frame->function);
     char *module = short_module(frame->module);
-    if (module != NULL && *frame->function == '\0') {
+    if (module != NULL && !is_named(frame)) {
         if (asprintf(&text, "%s+0x%llx", module,
                      (unsigned long long)frame->offset) < 0) {
             text = NULL;
@@ -201,7 +210,7 @@ char *seep_words_frame(const struct seep_report_frame *frame)
 {
     char *text;
 
-    if (*frame->function != '\0') {
+    if (is_named(frame)) {
         return short_function(frame->function);
     }
     if (*frame->module != '\0') {
