@@ -60,7 +60,17 @@ def ageing(told, random, factor):
                                                 told["weight"])]}
 
 
-TURNS = (births, births, tail, head, floor, deaths, ageing)
+def cooling(told, _random, factor):
+    """More in the second tenth, and then ever less, by a power of age."""
+    def weigh(birth):
+        if birth < 0.2:
+            return 2.2 if birth >= 0.1 else 1
+        return (2 * birth) ** (-0.3 * factor)
+    return {"weight": [weight * weigh(birth) for birth, weight in zip(
+        told["birth"], told["weight"])]}
+
+
+TURNS = (births, births, tail, head, floor, deaths, ageing, cooling)
 
 
 def find(told, random):
