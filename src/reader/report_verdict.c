@@ -57,6 +57,18 @@ static void add_forecast(struct seep_report *report,
                        &report->verdict.forecast);
 }
 
+/* Of a process that does not grow, no call site is a riddle. */
+static double most_growth_of(const struct seep_report *report)
+{
+    const struct seep_report_extent *private = &report->memory.anonymous;
+
+    if (!private->valid || !report->memory.tracked.valid) {
+        return INFINITY;
+    }
+    return fmax(0, private->slope_bytes_per_s + private->slope_error) *
+           report->duration_s;
+}
+
 void seep_report_add_verdict(struct seep_report_build *build)
 {
     struct seep_verdict_input input = {
@@ -65,6 +77,7 @@ void seep_report_add_verdict(struct seep_report_build *build)
         .live_bytes = build->sites.live_bytes,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
+        .most_growth_bytes = most_growth_of(&build->report),
         .outside = build->outside,
     };
     struct seep_verdict_now now;

@@ -310,6 +310,7 @@ tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
            struct seep_report_verdict *verdict)
 {
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
+    double floor_bytes = verdict->floor_bytes;
 
     if (counts->filling.count > 0) {
         tell(verdict, SEEP_VERDICT_BOUNDED, &counts->filling,
@@ -321,7 +322,8 @@ tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
     } else if (counts->filled.count > 0) {
         verdict->class = SEEP_VERDICT_BOUNDED;
         verdict->reason = "it grew after the start, and has stopped";
-    } else if (counts->untold_bytes > MOSTLY * (double)input->live_bytes) {
+    } else if (counts->untold_bytes > MOSTLY * (double)input->live_bytes &&
+               input->most_growth_bytes >= floor_bytes) {
         verdict->class = SEEP_VERDICT_INSUFFICIENT;
         verdict->reason = "most of what it holds is too little of each call "
                           "site to tell";

@@ -24,6 +24,9 @@ struct seep_verdict_input {
     uint64_t live_bytes; /* of all sites in spaces that hold memory */
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
+    /* That private memory may have grown by over the run, at the most;
+     * INFINITY: not known. */
+    double most_growth_bytes;
     struct seep_balance_outside outside;
 };
 

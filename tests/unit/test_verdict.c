@@ -26,6 +26,7 @@ static int begin(void **state)
     memset(&process, 0, sizeof(process));
     process.input.works = process.works;
     process.input.duration_s = RUN_S;
+    process.input.most_growth_bytes = INFINITY;
     process.input.live_bytes = (uint64_t)(100 * MIB);
     process.input.outside.rss_bytes = 100 * MIB;
     process.input.outside.known = true;
@@ -338,6 +339,17 @@ static void what_filled_and_stopped_is_bounded(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
 }
 
+static void
+what_is_untold_of_a_process_that_does_not_grow_is_no_riddle(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_INSUFFICIENT, 0)->live_bytes = (uint64_t)(51 * MIB);
+    process.input.most_growth_bytes = .9 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    process.input.most_growth_bytes = 1.1 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+}
+
 static void mostly_untold_is_no_verdict(void **state)
 {
     (void)state;
@@ -381,6 +393,7 @@ int main(void)
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
         WITH(mostly_untold_is_no_verdict),
+        WITH(what_is_untold_of_a_process_that_does_not_grow_is_no_riddle),
         WITH(what_the_floor_hid_is_counted),
     };
 
