@@ -228,6 +228,33 @@ static void the_balance_adds_up_and_names_what_grew_unseen(void **state)
     free(text);
 }
 
+/* Other processes are in it too: only how far its limit is matters. */
+static void a_cgroup_without_a_limit_is_left_out(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_LEAK);
+    fake.report.memory.cgroup_limit_bytes = 0;
+    char *text = print(200, false, &options);
+    assert_null(strstr(text, "\n cgroup "));
+    free(text);
+}
+
+/* A line can be laid through anything; the class says what it is worth. */
+static void what_does_not_grow_has_no_rate(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10};
+
+    (void)state;
+    fake.sites[1].class = SEEP_CLASS_TURNOVER;
+    fake.sites[1].has_growth = true;
+    fake.sites[1].growth_bytes_per_s = (struct seep_interval){3e6, 1e6, 5e6};
+    char *text = print(200, false, &options);
+    assert_has(text, " turnover               -               -   14 MiB");
+    free(text);
+}
+
 static void the_rows_make_up_rss(void **state)
 {
     struct seep_text_options options = {.site_limit = 10};
@@ -489,6 +516,8 @@ int main(void)
                                fill),
         cmocka_unit_test_setup(the_balance_adds_up_and_names_what_grew_unseen,
                                fill),
+        cmocka_unit_test_setup(a_cgroup_without_a_limit_is_left_out, fill),
+        cmocka_unit_test_setup(what_does_not_grow_has_no_rate, fill),
         cmocka_unit_test_setup(the_rows_make_up_rss, fill),
         cmocka_unit_test_setup(of_many_processes_the_first_are_told_in_full,
                                fill),

@@ -137,6 +137,11 @@ static const char *const verdict_members[][2] = {
     {"forecast", "o?"},
     {NULL, NULL},
 };
+static const char *const forecast_members[][2] = {
+    {"answer", "s"},     {"what", "s?"},      {"limit_bytes", "n"},
+    {"used_bytes", "n"}, {"if_suspect", "b"}, {"seconds", "o?"},
+    {NULL, NULL},
+};
 static const char *const memory_members[][2] = {
     {"rss", "o?"},
     {"anonymous", "o?"},
@@ -199,6 +204,9 @@ static void every_class_has_every_member(void **state)
 
         assert_members(json_object_get(one, "verdict"), verdict_members);
         assert_members(json_object_get(one, "memory"), memory_members);
+        assert_members(
+            json_object_get(json_object_get(one, "verdict"), "forecast"),
+            forecast_members);
         for (size_t i = 0; i < json_array_size(sites); i++) {
             assert_members(json_array_get(sites, i), site_members);
         }
@@ -244,6 +252,19 @@ static void a_forecast_without_an_end_is_null_there(void **state)
     assert_string_equal(string_at(forecast, "what"), "cgroup");
     assert_true(json_is_null(json_object_get(seconds, "high")));
     assert_true(json_is_real(json_object_get(seconds, "low")));
+    json_decref(document);
+}
+
+static void a_rule_is_written_as_the_file_has_it(void **state)
+{
+    struct seep_json_options options = {0};
+
+    (void)state;
+    fake.sites[0].suppressed_by = "^handle";
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *site = json_array_get(json_object_get(one, "sites"), 0);
+    assert_string_equal(string_at(site, "suppressed_by"), "leak:^handle");
     json_decref(document);
 }
 
@@ -372,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup(every_class_has_every_member, fill),
         cmocka_unit_test_setup(the_words_are_those_of_the_text, fill),
         cmocka_unit_test_setup(a_forecast_without_an_end_is_null_there, fill),
+        cmocka_unit_test_setup(a_rule_is_written_as_the_file_has_it, fill),
         cmocka_unit_test_setup(mappings_that_grew_are_in_what_is_unexplained,
                                fill),
         cmocka_unit_test_setup(what_was_not_computed_is_null, fill),
