@@ -254,6 +254,22 @@ static void a_rise_that_stays_without_its_blocks_is_seen(void **state)
     assert_true(outside.overhead_bytes >= 50 * MIB);
 }
 
+/* Three moments of eleven fall into a burst, whose blocks need what is kept. */
+static void what_is_kept_between_bursts_is_kept(void **state)
+{
+    (void)state;
+    RISE(rss, 1);
+    RISE(anonymous, 1);
+    for (int i = 0; i < POINTS; i++) {
+        points[i].heap = i * 7 % 11 < 3 ? .9 * MIB * i : 0;
+    }
+    fill();
+    assert_true(outside.p < 1e-9);
+    assert_true(outside.going_on);
+    assert_true(outside.bytes_per_s.low > .8 * MIB);
+    assert_true(outside.bytes_per_s.high < 1.2 * MIB);
+}
+
 /* Each time they come they need it: nothing is kept in vain. */
 static void blocks_that_come_and_go_need_their_peak(void **state)
 {
@@ -354,6 +370,7 @@ int main(void)
         WITH(a_look_goes_on_from_what_the_allocator_told),
         WITH(growth_that_stopped_is_not_going_on),
         WITH(a_rise_that_stays_without_its_blocks_is_seen),
+        WITH(what_is_kept_between_bursts_is_kept),
         WITH(blocks_that_come_and_go_need_their_peak),
         WITH(blocks_that_are_not_resident_leave_nothing_below_zero),
         WITH(odd_figures_give_odd_memory_and_no_nan),
