@@ -378,6 +378,19 @@ static void the_next_step_is_never_an_experiment_of_ours(void **state)
     assert_true(has_advice("seep run"));
 }
 
+static void what_a_pattern_advises_is_not_said_twice(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_RETENTION);
+    fake.report.memory.allocator = SEEP_ALLOCATOR_JEMALLOC;
+    make();
+    assert_true(has_advice("MALLOC_CONF="));
+    seep_verdict_words_fini(&words);
+    seep_verdict_words_make(&fake.report, &fake_report_pattern, &words);
+    assert_int_equal(words.advice_count, 1);
+    assert_true(has_advice("Keep keys few."));
+}
+
 static void what_would_be_enough_is_told(void **state)
 {
     (void)state;
@@ -455,6 +468,7 @@ int main(void)
         TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),
         TEST(a_known_pattern_is_a_hint_beside_the_verdict),
         TEST(the_next_step_is_never_an_experiment_of_ours),
+        TEST(what_a_pattern_advises_is_not_said_twice),
         TEST(what_would_be_enough_is_told),
         TEST(there_are_at_most_three_next_steps),
         TEST(the_verdict_alone_is_one_line_on_any_page),

@@ -366,7 +366,10 @@ void seep_verdict_words_add_advice(const struct seep_report *report,
                           "do not");
         return;
     }
-    if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL) {
+    /* of another allocator than glibc's the catalogue knows more */
+    bool told =
+        class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
+    if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
         advisers[class](report, words);
     }
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {
