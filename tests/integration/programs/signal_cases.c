@@ -26,6 +26,7 @@
 #define JUMPS 1000
 #define HANDLED 1000
 #define CANCELLED 200
+#define ROUNDS 400
 
 static uintptr_t libc_start;
 static uintptr_t libc_end;
@@ -36,6 +37,11 @@ static volatile sig_atomic_t handled_count;
 SITE_FUNCTION static void *site_storm(size_t bytes)
 {
     return malloc(bytes);
+}
+
+SITE_FUNCTION static void *site_after(void)
+{
+    return malloc(4000);
 }
 
 SITE_FUNCTION static void *site_handler(void)
@@ -149,6 +155,24 @@ static void *storm(void *argument)
 }
 
 /* The same beside threads that need the shards which the jumps leave. */
+/* Enough that a ring which nobody folds any more is full, whichever it is. */
+static void *fill_all_rings(void *argument)
+{
+    static void *blocks[1024];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < 1024; i++) {
+            blocks[i] = site_after();
+        }
+        for (size_t i = 0; i < 1024; i++) {
+            free(blocks[i]);
+        }
+    }
+    return argument;
+}
+
+/* At last a thread of its own, while nobody else allocates: what the one that
+ * jumped still held it could not take for its own. */
 static int jump_out_beside_threads(void)
 {
     static atomic_bool stop;
@@ -167,6 +191,8 @@ static int jump_out_beside_threads(void)
     for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
     }
+    pthread_create(&threads[0], NULL, fill_all_rings, NULL);
+    pthread_join(threads[0], NULL);
     return 0;
 }
 
