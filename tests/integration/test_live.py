@@ -31,8 +31,14 @@ def busy(folder):
     process.wait()
 
 
+EVENT_BYTES = 16 << 10  # no block of these programs is larger
+
+
 def judge(sites):
+    """Of a site whose writer was in it all the while one event may be half
+    applied: it says so, and is off by that event at most."""
     for site in sites:
+        slack = EVENT_BYTES if site["torn"] else 0
         assert site["live_bytes"] >= 0 and site["live_count"] >= 0
         assert site["freed_bytes"] <= site["allocated_bytes"]
         assert (site["allocated_bytes"] - site["freed_bytes"]
@@ -40,10 +46,12 @@ def judge(sites):
         for point in site["series"]:
             assert point["live_bytes"] >= 0
             assert point["low_bytes"] <= point["live_bytes"]
-            assert 0 <= point["born_freed_bytes"] <= point["allocated_bytes"]
+            assert 0 <= point["born_freed_bytes"]
+            assert (point["born_freed_bytes"]
+                    <= point["allocated_bytes"] + slack)
         for earlier, point in zip(site["series"], site["series"][1:]):
-            assert (earlier["live_bytes"] + point["allocated_bytes"]
-                    - point["freed_bytes"] == point["live_bytes"])
+            assert abs(earlier["live_bytes"] + point["allocated_bytes"]
+                       - point["freed_bytes"] - point["live_bytes"]) <= slack
 
 
 def test_a_recording_that_is_being_written_is_consistent(busy):
