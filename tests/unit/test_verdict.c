@@ -350,6 +350,18 @@ what_is_untold_of_a_process_that_does_not_grow_is_no_riddle(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
 }
 
+static void a_site_that_hardly_slows_is_no_cache_yet(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_WARMING, 30000);
+    process.works[0].growth.zs = -1;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    process.works[0].growth.zs = .5;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    process.works[0].site.known_bound_bytes = (uint64_t)(50 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+}
+
 static void mostly_untold_is_no_verdict(void **state)
 {
     (void)state;
@@ -393,6 +405,7 @@ int main(void)
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
         WITH(mostly_untold_is_no_verdict),
+        WITH(a_site_that_hardly_slows_is_no_cache_yet),
         WITH(what_is_untold_of_a_process_that_does_not_grow_is_no_riddle),
         WITH(what_the_floor_hid_is_counted),
     };
