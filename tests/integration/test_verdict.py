@@ -2,8 +2,7 @@
 """Real services, and what is said of each: leak, cache, pool, allocator.
 
 All run side by side, 40 s each. A service that leaks is not always told to be
-one in 40 s at 64 KiB (about one in a hundred is not), so who fails once runs
-again; a service that does not leak is never told to. SEEP_TEST_LONG=1 runs all
+one by some 200 sampled blocks (2 of 40 were not), so who fails once runs again; a service that does not leak is never told to. SEEP_TEST_LONG=1 runs all
 of them 20 times and prints what was seen.
 """
 import collections

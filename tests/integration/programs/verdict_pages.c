@@ -15,7 +15,7 @@
 #define WORKERS 4
 #define BURST_COUNT 1400 /* blocks of the largest one */
 #define BURST_BYTES ((size_t)16 << 10)
-#define BURSTS 80
+#define BURSTS 40
 /* Above what a burst may leave free below it, so it comes to lie on top. */
 #define PIN_BYTES ((size_t)40 << 10)
 #define ROUND_BLOCKS 80

@@ -41,18 +41,25 @@ def encode(*words):
     return b"".join(parts)
 
 
+def store(client, replies, keys):
+    """Set all of them, and wait for it."""
+    client.sendall(b"".join(encode(b"SET", b"key:%d" % key, b"v" * 600)
+                            for key in keys))
+    for _ in keys:
+        assert replies.readline() == b"+OK\r\n"
+
+
 def drive(client, kind, seconds, draw):
     """Set so many keys a tick, to the end of the last."""
     replies = client.makefile("rb")
+    if kind == "bounded":
+        store(client, replies, range(BOUND))
     start = time.monotonic()
     for tick in range(seconds * TICKS_PER_SECOND):
         time.sleep(max(0, start + tick / TICKS_PER_SECOND - time.monotonic()))
         keys = [draw.randrange(1 << 60 if kind == "grow" else BOUND)
                 for _ in range(KEYS_PER_TICK)]
-        client.sendall(b"".join(encode(b"SET", b"key:%d" % key, b"v" * 600)
-                                for key in keys))
-        for _ in keys:
-            assert replies.readline() == b"+OK\r\n"
+        store(client, replies, keys)
     client.sendall(encode(b"SHUTDOWN", b"NOSAVE"))
 
 
