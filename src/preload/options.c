@@ -42,6 +42,20 @@ static bool copy(char *to, size_t size, const char *from)
     return !text.cut;
 }
 
+/* SEEP_OUT as it is; below it if it names a folder by a slash at its end. */
+static bool copy_pattern(const char *given)
+{
+    size_t length = given != NULL ? strlen(given) : 0;
+    struct seep_text text;
+
+    seep_text_init(&text, seep_options.pattern, sizeof(seep_options.pattern));
+    seep_text_add(&text, length > 0 ? given : "");
+    if (length == 0 || given[length - 1] == '/') {
+        seep_text_add(&text, DEFAULT_PATTERN);
+    }
+    return !text.cut;
+}
+
 static bool is_in_list(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -98,13 +112,10 @@ void seep_options_read(char *const *environment, const char *base_name)
     const char *unwinder = find(environment, "SEEP_UNWINDER");
     const char *any = find(environment, "SEEP_OUT_ANY");
     const char *skip = find(environment, "SEEP_SKIP");
-    bool given = pattern != NULL && pattern[0] != '\0';
 
     /* A name that is cut short would be another's. */
-    seep_options.skipped =
-        !copy(seep_options.pattern, sizeof(seep_options.pattern),
-              given ? pattern : DEFAULT_PATTERN);
-    seep_options.pattern_given = given;
+    seep_options.skipped = !copy_pattern(pattern);
+    seep_options.pattern_given = pattern != NULL && pattern[0] != '\0';
     if (folder == NULL || folder[0] != '/' ||
         !copy(seep_options.fallback_folder,
               sizeof(seep_options.fallback_folder), folder)) {

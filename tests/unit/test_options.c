@@ -72,6 +72,19 @@ static void shells_and_launchers_are_skipped_unless_asked_for(void **state)
     assert_true(seep_options.skipped);
 }
 
+static void a_folder_takes_the_default_name_in_it(void **state)
+{
+    (void)state;
+    read_one("SEEP_OUT=/data/", "x");
+    assert_string_equal(seep_options.pattern, "/data/seep.%e.%p.%t.seep");
+    assert_true(seep_options.pattern_given);
+    read_one("SEEP_OUT=/data/%p", "x");
+    assert_string_equal(seep_options.pattern, "/data/%p");
+    read_one("SEEP_OUT=", "x");
+    assert_string_equal(seep_options.pattern, "seep.%e.%p.%t.seep");
+    assert_false(seep_options.pattern_given);
+}
+
 /* A name that is cut short would be another file's. */
 static void a_path_that_does_not_fit_is_no_path(void **state)
 {
@@ -94,6 +107,7 @@ int main(void)
         cmocka_unit_test(a_sample_of_one_is_exact_and_large),
         cmocka_unit_test(what_is_no_size_takes_the_default),
         cmocka_unit_test(shells_and_launchers_are_skipped_unless_asked_for),
+        cmocka_unit_test(a_folder_takes_the_default_name_in_it),
         cmocka_unit_test(a_path_that_does_not_fit_is_no_path),
     };
 
