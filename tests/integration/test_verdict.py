@@ -2,8 +2,9 @@
 """Real services, and what is said of each: leak, cache, pool, allocator.
 
 All run side by side, 40 s each. A service that leaks is not always told to be
-one by some 200 sampled blocks (2 of 40 were not), so who fails once runs again; a service that does not leak is never told to. SEEP_TEST_LONG=1 runs all
-of them 20 times and prints what was seen.
+one by some 200 sampled blocks (2 of 40 were not), so who fails once runs
+again; a service that does not leak is never told to be one that does.
+SEEP_TEST_LONG=1 runs all of them 20 times and prints what was seen.
 """
 import collections
 
