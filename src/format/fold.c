@@ -222,8 +222,13 @@ void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard)
 {
     struct seep_live live;
 
-    if (seep_live_init(&live, fold->view, shard)) {
-        seep_live_repair(&live);
+    if (!seep_live_init(&live, fold->view, shard)) {
+        return;
+    }
+    seep_live_repair(&live);
+    /* The count of a small table: where munmap stops looking. */
+    if (shard + 1 == fold->view->shard_count) {
+        seep_live_recount(&live);
     }
 }
 

@@ -405,6 +405,26 @@ static void an_interrupted_move_is_completed(void **state)
     assert_int_equal(after, before - 1);
 }
 
+/* The same of a mapping: the munmap of an end must find even the last one. */
+static void a_count_left_too_low_hides_no_mapping(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t shard = f->builder.view.shard_count - 1;
+    struct seep_rec_shard *header = &f->builder.view.shards[shard];
+
+    for (uint64_t i = 0; i < 8; i++) {
+        range(f, SEEP_EVENT_MAP, 0x100000 + i * 4 * PAGE, 4 * PAGE);
+    }
+    atomic_store_explicit(&header->live_count, 7, memory_order_relaxed);
+    seep_fold_repair_shard(&f->builder.fold, shard);
+    for (uint64_t i = 0; i < 8; i++) {
+        range(f, SEEP_EVENT_UNMAP, 0x100000 + (i * 4 + 3) * PAGE, PAGE);
+    }
+
+    assert_int_equal(seep_account_live_bytes(mapped(f)), 8 * 3 * PAGE);
+    assert_int_equal(get(&header->live_count), 8);
+}
+
 /* A thread that jumped out of a fold had put the entry in, and not counted. */
 static void a_count_left_too_low_does_not_wrap(void **state)
 {
@@ -441,6 +461,7 @@ int main(void)
             thinning_keeps_memory_fixed_and_totals_unbiased, set_up_small,
             tear_down),
         EXACT(an_interrupted_move_is_completed),
+        EXACT(a_count_left_too_low_hides_no_mapping),
         EXACT(a_count_left_too_low_does_not_wrap),
     };
 
