@@ -141,13 +141,18 @@ bool seep_ring_abandon(const struct seep_view *view, struct seep_thread *thread)
     uint32_t shard =
         (uint32_t)(noted & ((1U << SEEP_SLOT_POSITION_SHIFT) - 1)) - 1;
 
-    atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
-    if (noted == 0 || shard >= view->shard_count) {
-        return false;
+    bool voided = false;
+
+    if (noted != 0 && shard < view->shard_count) {
+        voided = make_void(
+            view,
+            &seep_view_ring(view, shard)[position & (view->ring_slots - 1)],
+            position, thread->id);
     }
-    return make_void(
-        view, &seep_view_ring(view, shard)[position & (view->ring_slots - 1)],
-        position, thread->id);
+    /* Last: a jump out of here is made up for by the next entry. */
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
+    return voided;
 }
 
 static struct seep_rec_event *head_slot(const struct seep_view *view,
