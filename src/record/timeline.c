@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/syscall.h"
 #include "base/text.h"
 #include "base/word.h"
 #include "format/series.h"
@@ -248,14 +249,47 @@ void seep_timeline_recover(const struct seep_view *view, uint32_t thread)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-static bool try_enter(uint32_t thread)
+/*
+ * Is @owner, who is in a moment, never to leave it? A thread that was cancelled
+ * there; or this one, which is in none now, and was given the number of such a
+ * thread. Asks the kernel, so at most once a tick.
+ */
+static bool is_gone(const struct seep_view *view, uint32_t owner,
+                    uint32_t thread, uint32_t tick)
 {
-    uint32_t idle = 0;
+    static _Atomic uint32_t last_tick;
+
+    if (atomic_load_explicit(&restricted, memory_order_relaxed) != 0 ||
+        atomic_exchange_explicit(&last_tick, tick + 1, memory_order_relaxed) ==
+            tick + 1) {
+        return false;
+    }
+    return owner == thread ||
+           seep_syscall3(SYS_tgkill, view->header->pid, owner, 0) == -ESRCH;
+}
+
+static bool try_enter(const struct seep_view *view, uint32_t thread,
+                      uint32_t tick)
+{
+    uint32_t owner = 0;
 
     /* Acquire: the widths and folders of who took the last moment; pairs with
      * the release in leave(). */
-    return atomic_compare_exchange_strong_explicit(
-        &busy, &idle, thread, memory_order_acquire, memory_order_relaxed);
+    if (atomic_compare_exchange_strong_explicit(&busy, &owner, thread,
+                                                memory_order_acquire,
+                                                memory_order_relaxed)) {
+        return true;
+    }
+    if (!is_gone(view, owner, thread, tick) ||
+        !atomic_compare_exchange_strong_explicit(
+            &busy, &owner, thread, memory_order_acquire,
+            memory_order_relaxed)) { /* acquire: pairs as above */
+        return false;
+    }
+    /* Who goes so out of a hook may have gone out of the allocator. */
+    give_up_allocator(view);
+    seep_proc_close();
+    return true;
 }
 
 static void leave(void)
@@ -303,7 +337,7 @@ void seep_timeline_ask_allocator(const struct seep_view *view, uint32_t thread,
 {
     uint32_t bucket;
 
-    if (!try_enter(thread)) {
+    if (!try_enter(view, thread, tick)) {
         return;
     }
     bucket = tick >> width_log2;
@@ -320,7 +354,7 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
 {
     struct seep_rec_moment *moment;
 
-    if (!try_enter(thread)) {
+    if (!try_enter(view, thread, tick)) {
         return;
     }
     widen(view->timeline, seep_series_width_for(tick));
