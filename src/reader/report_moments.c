@@ -97,7 +97,8 @@ static size_t add_moments(struct seep_report_build *build,
 }
 
 /* Resident in mappings of the allocator; -1 where it cannot be told. */
-static double held_in(const struct seep_look *look, bool glibc,
+static double held_in(const struct seep_look *look,
+                      const struct seep_looks *looks, bool glibc,
                       const struct seep_ranges *heap)
 {
     double sum = 0;
@@ -106,7 +107,7 @@ static double held_in(const struct seep_look *look, bool glibc,
     for (size_t i = 0; i < look->mapping_count; i++) {
         const struct seep_look_mapping *mapping = &look->mappings[i];
 
-        if (seep_ranges_is_allocator(mapping, glibc) ||
+        if (seep_ranges_is_allocator(mapping, looks, glibc) ||
             (mapping->name[0] == '\0' &&
              seep_ranges_meet(heap, mapping->start, mapping->end))) {
             sum +=
@@ -119,6 +120,7 @@ static double held_in(const struct seep_look *look, bool glibc,
 
 static void read_look(struct seep_report_build *build,
                       const struct seep_look *look,
+                      const struct seep_looks *looks,
                       const struct seep_ranges *heap,
                       struct seep_balance_point *ret_point)
 {
@@ -134,7 +136,7 @@ static void read_look(struct seep_report_build *build,
         .allocated = -1,
         .active = -1,
         .resident = -1,
-        .held = held_in(look, glibc, heap),
+        .held = held_in(look, looks, glibc, heap),
     };
     if (look->cgroup_bytes > 0) {
         memory->cgroup_limit_bytes = look->cgroup_limit_bytes;
@@ -156,7 +158,7 @@ static size_t add_looks(struct seep_report_build *build,
         const struct seep_look *look = &looks->looks[i];
 
         if (look->t_s > 0 && look->t_s <= latest_s) {
-            read_look(build, look, heap, &points[count++]);
+            read_look(build, look, looks, heap, &points[count++]);
         }
     }
     return count;

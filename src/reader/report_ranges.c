@@ -11,14 +11,35 @@
 /* glibc's arenas but the first lie in heaps so aligned (HEAP_MAX_SIZE). */
 #define GLIBC_HEAP_BYTES (UINT64_C(64) << 20)
 
+static bool is_aligned(const struct seep_look_mapping *mapping)
+{
+    return mapping->name[0] == '\0' && mapping->start % GLIBC_HEAP_BYTES == 0;
+}
+
+/* A heap never begins anywhere else: a mapping that grows downwards passes
+ * such an address, and an earlier or later look shows it inside of it. Two
+ * heaps side by side are one mapping, which is aligned itself. */
+static bool is_passed(const struct seep_looks *looks, uint64_t address)
+{
+    for (size_t i = 0; i < looks->count; i++) {
+        for (size_t j = 0; j < looks->looks[i].mapping_count; j++) {
+            const struct seep_look_mapping *at = &looks->looks[i].mappings[j];
+
+            if (at->start < address && address < at->end && !is_aligned(at)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool seep_ranges_is_allocator(const struct seep_look_mapping *mapping,
-                              bool glibc)
+                              const struct seep_looks *looks, bool glibc)
 {
     if (strcmp(mapping->name, "[heap]") == 0) {
         return true;
     }
-    return glibc && mapping->name[0] == '\0' &&
-           mapping->start % GLIBC_HEAP_BYTES == 0;
+    return glibc && is_aligned(mapping) && !is_passed(looks, mapping->start);
 }
 
 static size_t count_mappings(const struct seep_looks *looks)
@@ -101,7 +122,7 @@ int seep_ranges_init(struct seep_ranges *ret_ranges,
         for (size_t j = 0; j < looks->looks[i].mapping_count; j++) {
             const struct seep_look_mapping *at = &looks->looks[i].mappings[j];
 
-            if (seep_ranges_is_allocator(at, glibc)) {
+            if (seep_ranges_is_allocator(at, looks, glibc)) {
                 add(ret_ranges, at->start, at->end);
             }
         }

@@ -44,9 +44,12 @@ void seep_ranges_fini(struct seep_ranges *ranges);
 bool seep_ranges_meet(const struct seep_ranges *ranges, uint64_t start,
                       uint64_t end);
 
-/** Whatever lies in it: [heap], and where malloc is glibc's its arenas. */
+/**
+ * Whatever lies in it: [heap], and where malloc is glibc's its arenas, which
+ * are told by where they begin in all of @looks.
+ */
 bool seep_ranges_is_allocator(const struct seep_look_mapping *mapping,
-                              bool glibc);
+                              const struct seep_looks *looks, bool glibc);
 
 /** Bytes of the pages that live heap blocks touch; 0 without memory. */
 double seep_ranges_pages(const struct seep_view *view);
