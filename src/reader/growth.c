@@ -145,7 +145,10 @@ static void judge_chain(struct seep_growth_site *site)
         decide(site, SEEP_CLASS_SUSPECT, "its growth may be chance");
     } else {
         decide(site, SEEP_CLASS_LEAK,
-               "every tenth of the run keeps a share of what it allocates");
+               site->growth->onset <= SEEP_GROWTH_SETTLE
+                   ? "every tenth of the run keeps a share of what it allocates"
+                   : "every tenth of the run since it began keeps a share of "
+                     "what it allocates");
     }
 }
 

@@ -267,10 +267,9 @@ static void word_leak(const struct seep_evidence *evidence,
     }
     growth->reason =
         kept->gave_back_old
-            ? "every tenth of the run keeps a share, far more than it gives "
-              "back of what got old"
-            : "every tenth of the run keeps a share, and hardly any of it "
-              "dies; a cache that has not reached its bound looks the same";
+            ? "it keeps far more than it gives back of what got old"
+            : "it keeps a share of what it allocates, and hardly any of it "
+              "dies";
 }
 
 void seep_evidence_tell(const struct seep_evidence *evidence,
