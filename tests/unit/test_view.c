@@ -501,6 +501,24 @@ static void the_worst_process_is_the_first(void **state)
     assert_true(seep_gather_compare(&fake.report, &other.report) > 0);
 }
 
+/* Else a healthy server that a script started began with "first to look at:
+ * readlink". */
+static void what_lived_for_a_moment_is_never_the_first(void **state)
+{
+    struct fake_report helper;
+
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_STEADY);
+    fake_report_become(&helper, SEEP_VERDICT_INSUFFICIENT);
+    helper.report.duration_s = 0.02;
+    assert_true(seep_gather_compare(&fake.report, &helper.report) < 0);
+    helper.report.duration_s = 12;
+    assert_true(seep_gather_compare(&fake.report, &helper.report) > 0);
+    helper.report.duration_s = 0.02;
+    helper.report.inert = SEEP_INERT_OWN_MALLOC;
+    assert_true(seep_gather_compare(&fake.report, &helper.report) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +549,8 @@ int main(void)
         cmocka_unit_test_setup(one_site_can_be_asked_for_with_its_stack, fill),
         cmocka_unit_test_setup(rows_left_out_are_counted, fill),
         cmocka_unit_test_setup(the_worst_process_is_the_first, fill),
+        cmocka_unit_test_setup(what_lived_for_a_moment_is_never_the_first,
+                               fill),
     };
 
     seep_clean_init();

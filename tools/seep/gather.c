@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "say.h"
+#include "words.h"
 
 static void refuse(struct seep_gathering *gathering, const char *path,
                    const struct seep_refusal *refusal, int error)
@@ -67,9 +68,12 @@ static int descending(double a, double b)
 int seep_gather_compare(const struct seep_report *a,
                         const struct seep_report *b)
 {
-    int order = (a->verdict.class > b->verdict.class) -
-                (a->verdict.class < b->verdict.class);
+    int order = (int)seep_words_is_brief(a) - (int)seep_words_is_brief(b);
 
+    if (order == 0) {
+        order = (a->verdict.class > b->verdict.class) -
+                (a->verdict.class < b->verdict.class);
+    }
     if (order == 0) {
         order = descending(growth_of(a), growth_of(b));
     }

@@ -26,7 +26,8 @@ void seep_gather_close(struct seep_gathering *gathering);
 /** Exit code of a reading verb: fine, or failed if something was refused. */
 int seep_gather_exit(const struct seep_gathering *gathering);
 
-/** Order of two reports for a reader: class, then growth, then live bytes. */
+/** Order of two reports for a reader: class, then growth, then live bytes;
+ * those that lived for a moment come last. */
 int seep_gather_compare(const struct seep_report *a,
                         const struct seep_report *b);
 

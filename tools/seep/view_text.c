@@ -19,7 +19,6 @@
 
 #define INDENT 8
 #define INDENT_ANSWER 6
-#define BRIEF_S 1.0
 
 static void print_head(struct seep_page *page, const struct seep_report *report)
 {
@@ -241,20 +240,13 @@ static void print_summary(struct seep_page *page,
     free(text);
 }
 
-/* Helpers of a script come by the dozen and live for a moment. */
-static bool is_brief(const struct seep_report *report)
-{
-    return report->verdict.class == SEEP_VERDICT_INSUFFICIENT &&
-           report->duration_s < BRIEF_S;
-}
-
 static void print_rest(struct seep_page *page,
                        const struct seep_report *const *reports, size_t count)
 {
     size_t brief_count = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (is_brief(reports[i])) {
+        if (seep_words_is_brief(reports[i])) {
             brief_count++;
         } else {
             seep_page_end_line(page);
@@ -266,7 +258,8 @@ static void print_rest(struct seep_page *page,
         seep_page_paragraph(page, SEEP_INK_FAINT, "and", 4,
                             "%zu process%s that lived less than %.0f s "
                             "(--processes 0 shows all)",
-                            brief_count, brief_count == 1 ? "" : "es", BRIEF_S);
+                            brief_count, brief_count == 1 ? "" : "es",
+                            SEEP_WORDS_BRIEF_S);
     }
 }
 
@@ -279,7 +272,8 @@ static size_t full_count(const struct seep_report *const *reports, size_t count,
     if (limit == 0) {
         return count;
     }
-    while (full < count && full < limit && !is_brief(reports[full])) {
+    while (full < count && full < limit &&
+           !seep_words_is_brief(reports[full])) {
         full++;
     }
     return full;

@@ -47,6 +47,13 @@ void seep_words_state(const struct seep_report *report, char *text, size_t size)
     }
 }
 
+bool seep_words_is_brief(const struct seep_report *report)
+{
+    return report->verdict.class == SEEP_VERDICT_INSUFFICIENT &&
+           report->inert == SEEP_INERT_NONE &&
+           report->duration_s < SEEP_WORDS_BRIEF_S;
+}
+
 const char *seep_words_mode_name(const struct seep_report *report)
 {
     return report->sample_bytes <= 1 ? "exact" : "sampled";

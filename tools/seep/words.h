@@ -6,9 +6,16 @@
 #ifndef SEEP_TOOL_WORDS_H
 #define SEEP_TOOL_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "reader/report.h"
+
+/** What lived less long is no worker. */
+#define SEEP_WORDS_BRIEF_S 1.0
+
+/** Helpers of a script come by the dozen, live for a moment, tell nothing. */
+bool seep_words_is_brief(const struct seep_report *report);
 
 /** Name of a state as JSON has it: running, exited, killed, gone, unknown. */
 const char *seep_words_state_name(enum seep_process_state state);
