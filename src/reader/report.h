@@ -241,6 +241,7 @@ struct seep_report_verdict {
     bool has_growth_per_unit;
     struct seep_interval growth_bytes_per_unit;
     double first_share;   /* of it, at the first site; 0 if at no site */
+    char first_id[20];    /* of that site: it need not be the first listed */
     size_t growing_count; /* sites that it is at */
     size_t suppressed_count;
     double suppressed_bytes_per_s; /* that the suppressed ones grow */

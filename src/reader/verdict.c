@@ -3,6 +3,7 @@
 #include "reader/verdict.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FLOOR_BYTES (1024.0 * 1024.0)
@@ -31,6 +32,7 @@ struct tally {
     double unit_estimate;
     double unit_squares;
     const char *reason; /* of the first one */
+    const char *id;     /* of the first one */
 };
 
 static const char *const verdict_names[SEEP_VERDICT_COUNT] = {
@@ -80,6 +82,7 @@ static void add_to_tally(struct tally *tally,
     if (tally->count == 0) {
         tally->first = tally->estimate;
         tally->reason = site->class_reason != NULL ? site->class_reason : "";
+        tally->id = site->id;
     }
     tally->count++;
 }
@@ -232,6 +235,7 @@ static struct seep_verdict_now tell(struct seep_report_verdict *verdict,
     verdict->class = class;
     verdict->reason = tally->reason;
     verdict->growing_count = tally->count;
+    snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", tally->id);
     verdict->has_growth = tally->estimate > 0;
     if (verdict->has_growth) {
         verdict->growth_bytes_per_s = around(tally->estimate, tally->squares);

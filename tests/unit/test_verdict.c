@@ -293,6 +293,17 @@ static void a_large_suspect_is_one_however_wide_its_interval(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
 }
 
+/* Sites are in order of their lower ends; the figures begin elsewhere. */
+static void the_first_that_counts_is_named(void **state)
+{
+    (void)state;
+    strcpy(add(SEEP_CLASS_SUSPECT, 100)->id, "aaaa");
+    strcpy(add(SEEP_CLASS_SUSPECT, 2000)->id, "bbbb");
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    assert_string_equal(process.verdict.first_id, "bbbb");
+    assert_true(process.verdict.first_share == 1);
+}
+
 static void a_cache_that_fills_is_bounded_and_filling(void **state)
 {
     (void)state;
@@ -400,6 +411,7 @@ int main(void)
         WITH(what_was_kept_is_told_also_when_it_stopped),
         WITH(only_material_growth_makes_a_suspect),
         WITH(a_large_suspect_is_one_however_wide_its_interval),
+        WITH(the_first_that_counts_is_named),
         WITH(a_small_cache_that_fills_leaves_it_steady),
         WITH(a_cache_that_fills_is_bounded_and_filling),
         WITH(a_cache_with_a_known_bound_ends),

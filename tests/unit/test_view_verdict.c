@@ -186,6 +186,32 @@ static void nothing_grows_but_what_is_suppressed(void **state)
                            "call sites;"));
 }
 
+/* A suspect too small to count can stand above the one that counts. */
+static void the_site_that_the_figures_are_of_is_named(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_SUSPECT);
+    fake.sites[1].class = SEEP_CLASS_WARMING;
+    snprintf(fake.report.verdict.first_id, sizeof(fake.sites[1].id), "%s",
+             fake.sites[1].id);
+    make();
+    assert_non_null(strstr(words.sentence, "97 % of it at put"));
+}
+
+/* The rate is of all of them, not of the one that is named. */
+static void what_several_caches_grow_is_not_said_of_one(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_BOUNDED);
+    fake.report.verdict.growing_count = 3;
+    make();
+    assert_string_equal(
+        words.sentence,
+        "python3 serve.py (pid 4242): no leak seen, but not at its bound yet: "
+        "serve.py:31 handle holds 562 MiB; with 2 other call sites it grows "
+        "41.3 MiB/min (40.1 to 42.5), 12.3 KiB a unit of work.");
+}
+
 static void what_is_not_recorded_says_so(void **state)
 {
     (void)state;
@@ -240,14 +266,28 @@ static void what_is_ten_years_away_is_not_counted_in_days(void **state)
                     "years (1 d 00 h to over ten years).");
 }
 
+/* Page cache fills a cgroup to its limit, and no harm is done. */
+static void what_is_full_is_not_reached_in_no_time(void **state)
+{
+    struct seep_report_forecast *forecast = &fake.report.verdict.forecast;
+
+    (void)state;
+    forecast->used_bytes = forecast->limit_bytes;
+    forecast->seconds = (struct seep_interval){0, 0, 0};
+    assert_forecast("The cgroup's 8 GiB are used up already; files that the "
+                    "kernel can drop count too.");
+    forecast->what = "ram";
+    assert_forecast("The machine's 8 GiB are used up already.");
+}
+
 static void never_and_cannot_tell_are_answers(void **state)
 {
     struct seep_report_forecast *forecast = &fake.report.verdict.forecast;
 
     (void)state;
     forecast->answer = SEEP_FORECAST_NEVER;
-    assert_forecast("The cgroup's 8 GiB are never reached at this rate; 700 "
-                    "MiB are used.");
+    assert_forecast("It does not grow now, so the cgroup's 8 GiB would not be "
+                    "reached; 700 MiB are used.");
     forecast->answer = SEEP_FORECAST_UNKNOWN;
     assert_forecast("When memory will be full cannot be told: too little was "
                     "seen.");
@@ -457,9 +497,12 @@ int main(void)
         TEST(a_leak_of_a_device_is_not_one_of_the_host),
         TEST(a_suppressed_site_speaks_for_nothing),
         TEST(nothing_grows_but_what_is_suppressed),
+        TEST(the_site_that_the_figures_are_of_is_named),
+        TEST(what_several_caches_grow_is_not_said_of_one),
         TEST(what_is_not_recorded_says_so),
         TEST(a_forecast_has_an_interval_or_an_open_end),
         TEST(what_is_ten_years_away_is_not_counted_in_days),
+        TEST(what_is_full_is_not_reached_in_no_time),
         TEST(never_and_cannot_tell_are_answers),
         TEST(a_program_is_told_by_what_it_runs),
         TEST(a_place_without_a_name_is_a_short_module_and_an_offset),

@@ -44,6 +44,11 @@ static const char *far_duration(double seconds,
     return seep_units_duration(seconds, text);
 }
 
+static bool is_cgroup(const struct seep_report_forecast *forecast)
+{
+    return strcmp(forecast->what, "cgroup") == 0;
+}
+
 static void put_time(FILE *file, const struct seep_report_forecast *forecast)
 {
     const struct seep_interval *seconds = &forecast->seconds;
@@ -51,6 +56,14 @@ static void put_time(FILE *file, const struct seep_report_forecast *forecast)
     char low[SEEP_UNITS_TEXT_BYTES];
     char high[SEEP_UNITS_TEXT_BYTES];
 
+    if (forecast->used_bytes >= forecast->limit_bytes) {
+        put_limit(file, forecast);
+        fputs(is_cgroup(forecast) ? " are used up already; files that the "
+                                    "kernel can drop count too"
+                                  : " are used up already",
+              file);
+        return;
+    }
     far_duration(seconds->low, low);
     fputs(forecast->if_suspect ? "If it is a leak, " : "At this rate ", file);
     put_limit(file, forecast);
@@ -94,8 +107,9 @@ char *seep_verdict_words_forecast(const struct seep_report *report)
     if (forecast->answer == SEEP_FORECAST_TIME) {
         put_time(file, forecast);
     } else if (forecast->answer == SEEP_FORECAST_NEVER) {
+        fputs("It does not grow now, so ", file);
         put_limit(file, forecast);
-        fprintf(file, " are never reached at this rate; %s are used",
+        fprintf(file, " would not be reached; %s are used",
                 seep_units_bytes((double)forecast->used_bytes, used));
     } else {
         fputs("When memory will be full cannot be told: ", file);

@@ -214,12 +214,20 @@ static void put_filling(FILE *file, const struct seep_report *report,
 {
     char live[SEEP_UNITS_TEXT_BYTES];
     char bound[SEEP_UNITS_TEXT_BYTES];
+    size_t count = report->verdict.growing_count;
+    size_t others = report->verdict.has_growth && count > 1 ? count - 1 : 0;
 
     fprintf(file, "no leak seen, but not at its bound yet: %s holds %s", where,
             seep_units_bytes((double)site->live_bytes, live));
     if (site->known_bound_bytes > 0) {
         fprintf(file, " of the %s that --known names",
                 seep_units_bytes((double)site->known_bound_bytes, bound));
+    }
+    if (others > 0) {
+        fprintf(file, "; with %zu other call site%s it grows ", others,
+                others == 1 ? "" : "s");
+        put_growth(file, report);
+        return;
     }
     if (report->verdict.has_growth) {
         fputs(" and grows ", file);

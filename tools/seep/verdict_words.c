@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *seep_verdict_words_allocator(enum seep_allocator_kind kind)
 {
@@ -59,6 +60,17 @@ largest_of(const struct seep_report *report, unsigned classes)
     return largest;
 }
 
+/* The one that the verdict's figures begin with. */
+static const struct seep_report_site *named_of(const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (strcmp(report->sites[i].id, report->verdict.first_id) == 0) {
+            return &report->sites[i];
+        }
+    }
+    return NULL;
+}
+
 static const struct seep_report_site *known_of(const struct seep_report *report)
 {
     for (size_t i = 0; i < report->site_count; i++) {
@@ -87,6 +99,9 @@ bounded_site(const struct seep_report *report)
 const struct seep_report_site *
 seep_verdict_words_site(const struct seep_report *report)
 {
+    if (*report->verdict.first_id != '\0') {
+        return named_of(report);
+    }
     switch (report->verdict.class) {
     case SEEP_VERDICT_LEAK:
         return first_of(report, 1U << SEEP_CLASS_LEAK);
