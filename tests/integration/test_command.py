@@ -565,6 +565,21 @@ def test_the_users_patterns_are_hints(recording, tmp_path):
     assert "known: my cache" in text and "https://example.org/1" in text
 
 
+def test_another_installations_patterns_are_not_taken(recording, tmp_path):
+    """As from /usr/local/bin, beside a /usr/share that is another's."""
+    for name, content in (("local/", '{"schema": "seep-patterns/1", '
+                                     '"patterns": []}'), ("", "{")):
+        folder = tmp_path / f"{name}share/seep"
+        folder.mkdir(parents=True)
+        write(folder / "patterns.json", content)
+    (tmp_path / "local/bin").mkdir()
+    moved = shutil.copy(SEEP, tmp_path / "local/bin/seep")
+    done = subprocess.run([moved, "report", "--verdict", recording],
+                          env=environment(), capture_output=True,
+                          timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("option, content", [
     ("--suppressions", None), ("--suppressions", "nonsense\n"),
     ("--suppressions", "leak:\n"), ("--patterns", None),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where data files lie; see share.h. Invariant: an installation that was moved
- * as a whole, and a build, find their own file before any other.
+ * as a whole, and a build, find their own file before any other. Where a build
+ * has it is looked last: from /usr/local/bin that is /usr/share.
  */
 #include "share.h"
 
@@ -39,9 +40,9 @@ static int take_beside(const char *folder, const char *name, char **ret_path)
 int seep_share_patterns(char **ret_path)
 {
     static const char *const beside[] = {
-        "../../share/seep/patterns.json", /* in a build */
         "../" SEEP_DATADIR_NAME "/seep/patterns.json",
         "../share/seep/patterns.json",
+        "../../share/seep/patterns.json", /* in a build */
     };
     const char *named = getenv("SEEP_PATTERNS");
     char folder[PATH_MAX];
