@@ -27,13 +27,13 @@
     X(SUSPECT, "suspect")                \
     X(WARMING, "warming")                \
     X(AGING, "aging")                    \
+    X(MINOR, "minor")                    \
     X(INSUFFICIENT, "insufficient-data") \
     X(TURNOVER, "turnover")              \
     X(PLATEAU, "plateau")                \
     X(STEP, "step")                      \
     X(SAWTOOTH, "sawtooth")              \
-    X(STEADY, "steady")                  \
-    X(MINOR, "minor")
+    X(STEADY, "steady")
 
 enum seep_class {
 #define SEEP_CLASS_VALUE(symbol, name) SEEP_CLASS_##symbol,

@@ -184,15 +184,16 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
     }
 }
 
+/* A leak that is small is a leak: it stands before what is none. */
 static int rank_of(const struct seep_report_site *site)
 {
     static const int ranks[SEEP_CLASS_COUNT] = {
-        [SEEP_CLASS_LEAK] = 0,         [SEEP_CLASS_SUSPECT] = 1,
-        [SEEP_CLASS_WARMING] = 2,      [SEEP_CLASS_AGING] = 2,
-        [SEEP_CLASS_INSUFFICIENT] = 3, [SEEP_CLASS_TURNOVER] = 4,
-        [SEEP_CLASS_PLATEAU] = 4,      [SEEP_CLASS_STEP] = 4,
-        [SEEP_CLASS_SAWTOOTH] = 5,     [SEEP_CLASS_STEADY] = 5,
-        [SEEP_CLASS_MINOR] = 6,
+        [SEEP_CLASS_LEAK] = 0,     [SEEP_CLASS_SUSPECT] = 1,
+        [SEEP_CLASS_WARMING] = 2,  [SEEP_CLASS_AGING] = 2,
+        [SEEP_CLASS_MINOR] = 3,    [SEEP_CLASS_INSUFFICIENT] = 4,
+        [SEEP_CLASS_TURNOVER] = 5, [SEEP_CLASS_PLATEAU] = 5,
+        [SEEP_CLASS_STEP] = 5,     [SEEP_CLASS_SAWTOOTH] = 6,
+        [SEEP_CLASS_STEADY] = 6,
     };
 
     return ranks[site->class];

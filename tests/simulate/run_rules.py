@@ -12,8 +12,8 @@ import cohort_flow
 BUCKETS = 128
 FLOOR_BYTES, FLOOR_SHARE = 2 ** 20, 0.002
 RANKS = {"leak": 0, "suspect": 1, "warming": 2, "aging": 2,
-         "insufficient-data": 3, "turnover": 4, "plateau": 4, "step": 4,
-         "sawtooth": 5, "steady": 5, "minor": 6}
+         "minor": 3, "insufficient-data": 4, "turnover": 5, "plateau": 5,
+         "step": 5, "sawtooth": 6, "steady": 6}
 
 
 def series(site, width):

@@ -275,10 +275,10 @@ static void sites_stand_by_class_and_then_by_what_they_grow(void **state)
     judge_assert_class(&report->sites[0], "leak");
     judge_assert_class(&report->sites[1], "leak");
     assert_true(report->sites[0].live_bytes < report->sites[1].live_bytes);
-    judge_assert_class(&report->sites[2], "insufficient-data");
-    judge_assert_class(&report->sites[3], "step");
-    judge_assert_class(&report->sites[4], "steady");
-    judge_assert_class(&report->sites[5], "minor");
+    judge_assert_class(&report->sites[2], "minor");
+    judge_assert_class(&report->sites[3], "insufficient-data");
+    judge_assert_class(&report->sites[4], "step");
+    judge_assert_class(&report->sites[5], "steady");
 }
 
 int main(void)

@@ -166,8 +166,7 @@ static const char *growth_text(const struct seep_report_site *site, bool known,
                                const struct seep_interval *growth, double scale,
                                char text[SEEP_UNITS_TEXT_BYTES])
 {
-    if (site->class > SEEP_CLASS_INSUFFICIENT &&
-        site->class != SEEP_CLASS_MINOR) {
+    if (site->class > SEEP_CLASS_INSUFFICIENT) {
         return "-";
     }
     return known ? seep_units_interval(growth, scale, text) : "?";
