@@ -78,12 +78,11 @@ static void every_class_has_its_sentence(void **state)
         {SEEP_VERDICT_UNEXPLAINED, "UNEXPLAINED",
          "python3 serve.py (pid 4242): RSS grows 41.3 MiB/min (40.1 to 42.5) "
          "by memory "
-         "that no hook saw (malloc, new, mmap), most of it in anonymous "
+         "that no hook saw (malloc, new, mmap), the largest part in anonymous "
          "memory at 0x7f1200000000."},
         {SEEP_VERDICT_FRAGMENTATION, "FRAGMENTATION",
-         "python3 serve.py (pid 4242): no leak, but fragmented: live memory "
-         "does not "
-         "grow, and glibc's malloc holds 50 MiB free between live blocks, in "
+         "python3 serve.py (pid 4242): no leak: live memory does not "
+         "grow; glibc's malloc holds 50 MiB free between live blocks, in "
          "4,312 pieces, growing 41.3 MiB/min (40.1 to 42.5)."},
         {SEEP_VERDICT_RETENTION, "ALLOCATOR RETENTION",
          "python3 serve.py (pid 4242): no leak: live memory does not grow; "
@@ -126,6 +125,42 @@ static void what_is_full_is_told_from_what_fills(void **state)
     assert_int_equal(words.advice_count, 0);
 }
 
+/* The table has a row that may grow: the sentence above it denies nothing. */
+static void what_may_grow_is_not_denied(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_RETENTION);
+    fake.sites[1].class = SEEP_CLASS_SUSPECT;
+    fake.sites[1].has_growth = true;
+    make();
+    assert_non_null(
+        strstr(words.sentence, "no leak, for the most part: glibc"));
+    fake.sites[1].suppressed_by = "put";
+    make();
+    assert_non_null(strstr(words.sentence, "live memory does not grow; glibc"));
+    fake.report.memory.tracked.slope_bytes_per_s = 20000;
+    make();
+    assert_non_null(
+        strstr(words.sentence, "no leak, for the most part: glibc"));
+    fake_report_become(&fake, SEEP_VERDICT_STEADY);
+    fake.report.verdict.floor_bytes = 2 << 20;
+    fake.report.verdict.minor_count = 1;
+    make();
+    assert_non_null(strstr(words.sentence, "no leak: nothing is sure to grow "
+                                           "by 2 MiB or more;"));
+}
+
+/* It may be the allocator's, which the hooks of malloc have seen. */
+static void nobody_knows_what_an_untold_allocator_keeps(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_UNEXPLAINED);
+    fake.report.memory.allocator_overhead.valid = false;
+    make();
+    assert_non_null(
+        strstr(words.sentence, "(40.1 to 42.5) by more than live blocks hold"));
+}
+
 static void a_bound_that_was_named_is_in_the_sentence(void **state)
 {
     (void)state;
@@ -138,6 +173,11 @@ static void a_bound_that_was_named_is_in_the_sentence(void **state)
         words.sentence,
         "python3 serve.py (pid 4242): no leak: serve.py:31 handle "
         "holds 562 MiB of the 1 GiB that --known names.");
+    fake.sites[0].known_bound_bytes = 1ULL << 29;
+    make();
+    assert_non_null(strstr(words.sentence,
+                           "holds 562 MiB, does not grow any more, but exceeds "
+                           "the 512 MiB that --known names."));
 }
 
 static void several_sites_share_the_growth(void **state)
@@ -492,6 +532,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_class_has_its_sentence),
         TEST(what_is_full_is_told_from_what_fills),
+        TEST(what_may_grow_is_not_denied),
+        TEST(nobody_knows_what_an_untold_allocator_keeps),
         TEST(a_bound_that_was_named_is_in_the_sentence),
         TEST(several_sites_share_the_growth),
         TEST(a_leak_of_a_device_is_not_one_of_the_host),

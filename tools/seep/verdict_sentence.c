@@ -155,17 +155,48 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
 
     fputs("RSS grows ", file);
     put_growth(file, report);
-    fputs(" by memory that no hook saw (malloc, new, mmap)", file);
+    fputs(memory->allocator_overhead.valid
+              ? " by memory that no hook saw (malloc, new, mmap)"
+              : " by more than live blocks hold",
+          file);
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const struct seep_report_mapping *mapping = &memory->mappings[i];
 
         if (!mapping->tracked) {
-            fprintf(file, ", most of it in %s at 0x%llx",
+            fprintf(file, ", the largest part in %s at 0x%llx",
                     *mapping->name == '\0' ? "anonymous memory" : mapping->name,
                     (unsigned long long)mapping->start);
             return;
         }
     }
+}
+
+/* What else grows is told by the table, and must not be denied here. */
+static bool live_memory_grows(const struct seep_report *report)
+{
+    const struct seep_report_extent *tracked = &report->memory.tracked;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->suppressed_by == NULL && site->has_growth &&
+            (site->class == SEEP_CLASS_SUSPECT ||
+             site->class == SEEP_CLASS_WARMING ||
+             site->class == SEEP_CLASS_AGING)) {
+            return true;
+        }
+    }
+    return tracked->valid &&
+           tracked->slope_bytes_per_s > tracked->slope_error &&
+           tracked->slope_bytes_per_s * report->duration_s >=
+               report->verdict.floor_bytes;
+}
+
+static void put_no_leak(FILE *file, const struct seep_report *report)
+{
+    fputs(live_memory_grows(report) ? "no leak, for the most part: "
+                                    : "no leak: live memory does not grow; ",
+          file);
 }
 
 static void put_fragmentation(FILE *file, const struct seep_report *report)
@@ -174,7 +205,7 @@ static void put_fragmentation(FILE *file, const struct seep_report *report)
     char held[SEEP_UNITS_TEXT_BYTES];
     char count[SEEP_UNITS_TEXT_BYTES];
 
-    fputs("no leak, but fragmented: live memory does not grow, and ", file);
+    put_no_leak(file, report);
     fprintf(file, "%s holds %s free between live blocks",
             seep_verdict_words_allocator(memory->allocator),
             seep_units_bytes(memory->allocator_overhead.last_bytes, held));
@@ -194,9 +225,8 @@ static void put_retention(FILE *file, const struct seep_report *report)
     char held[SEEP_UNITS_TEXT_BYTES];
     char rss[SEEP_UNITS_TEXT_BYTES];
 
-    fprintf(file,
-            "no leak: live memory does not grow; %s keeps %s that the "
-            "program gave back",
+    put_no_leak(file, report);
+    fprintf(file, "%s keeps %s that the program gave back",
             seep_verdict_words_allocator(memory->allocator),
             seep_units_bytes(memory->allocator_overhead.last_bytes, held));
     if (memory->rss.valid) {
@@ -258,8 +288,11 @@ static void put_bounded(FILE *file, const struct seep_report *report)
     } else if (report->verdict.filling) {
         put_filling(file, report, site, where);
     } else if (site->known_bound_bytes > 0) {
-        fprintf(file, "no leak: %s holds %s of the %s that --known names",
-                where, seep_units_bytes((double)site->live_bytes, live),
+        fprintf(file, "no leak: %s holds %s%s the %s that --known names", where,
+                seep_units_bytes((double)site->live_bytes, live),
+                site->live_bytes > site->known_bound_bytes
+                    ? ", does not grow any more, but exceeds"
+                    : " of",
                 seep_units_bytes((double)site->known_bound_bytes, bound));
     } else {
         fprintf(file,
@@ -280,11 +313,24 @@ static void put_insufficient(FILE *file, const struct seep_report *report)
             seep_units_duration(report->duration_s, duration));
 }
 
+/* Rows of what may grow stand below, each too little to count. */
+static void put_nothing(FILE *file, const struct seep_report *report)
+{
+    char least[SEEP_UNITS_TEXT_BYTES];
+
+    if (report->verdict.minor_count == 0 && !live_memory_grows(report)) {
+        fputs("no leak: nothing grows", file);
+    } else {
+        fprintf(file, "no leak: nothing is sure to grow by %s or more",
+                seep_units_bytes(report->verdict.floor_bytes, least));
+    }
+}
+
 static void put_steady(FILE *file, const struct seep_report *report)
 {
     char rss[SEEP_UNITS_TEXT_BYTES];
 
-    fputs("no leak: nothing grows", file);
+    put_nothing(file, report);
     put_suppressed(file, report);
     fputs("; ", file);
     put_live(file, report);
