@@ -45,9 +45,11 @@ struct growth {
     void *context;
 };
 
+/* What a file has of it is no memory that the process must be explained by:
+ * to read a model through a mapping is not to allocate. */
 static double bytes_of(const struct seep_look_mapping *mapping)
 {
-    return (double)mapping->rss_bytes + (double)mapping->swap_bytes;
+    return (double)mapping->anonymous_bytes + (double)mapping->swap_bytes;
 }
 
 static int compare_pieces(const void *a, const void *b)

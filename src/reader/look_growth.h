@@ -8,7 +8,8 @@
  * and what a look does not list was not there. Many small ones that are new,
  * not tracked, and less than 64 MiB apart are told as one.
  *
- * Sizes are resident bytes and those in swap. Pure: no input or output.
+ * Sizes are anonymous bytes, resident or in swap: pages of a file are not the
+ * process's. Pure: no input or output.
  */
 #ifndef SEEP_READER_LOOK_GROWTH_H
 #define SEEP_READER_LOOK_GROWTH_H

@@ -154,7 +154,7 @@ struct seep_report_mapping {
     uint64_t start;
     uint64_t end;
     const char *name;   /* path, "[heap]", "" if anonymous */
-    double first_bytes; /* resident */
+    double first_bytes; /* anonymous, resident or in swap */
     double last_bytes;
     double slope_bytes_per_s;
     bool tracked; /* blocks or ranges that seep knows lie in it */

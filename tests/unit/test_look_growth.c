@@ -52,6 +52,7 @@ static void put(struct fixture *fixture, uint64_t start, uint64_t end,
         .start = BASE + start * MIB,
         .end = BASE + end * MIB,
         .rss_bytes = rss * MIB,
+        .anonymous_bytes = rss * MIB,
         .name = strdup(name),
     };
 }
@@ -419,6 +420,24 @@ static void nothing_is_counted_twice(void **state)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
+/* A model that is read through a mapping while the program maps memory. */
+static void what_is_read_of_a_file_grows_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (uint64_t i = 0; i < 3; i++) {
+        next_look(fixture);
+        put(fixture, 0, 100, 10 + 40 * i, "/models/bert.bin");
+        fixture->looks.looks[i].mappings[0].anonymous_bytes = 0;
+        put(fixture, 200, 300, 5 + 5 * i, "");
+    }
+
+    grow(fixture, NULL);
+
+    assert_int_equal(fixture->count, 1);
+    assert_bytes(&fixture->grown[0], 5, 15);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +456,7 @@ int main(void)
         TEST(the_recording_itself_is_no_growth),
         TEST(the_most_grown_come_first_and_no_more_than_asked),
         TEST(looks_before_the_time_do_not_count),
+        TEST(what_is_read_of_a_file_grows_nothing),
         TEST(one_look_says_nothing),
         cmocka_unit_test(nothing_is_counted_twice),
     };

@@ -153,12 +153,11 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
 
-    fputs("RSS grows ", file);
-    put_growth(file, report);
     fputs(memory->allocator_overhead.valid
-              ? " by memory that no hook saw (malloc, new, mmap)"
-              : " by more than live blocks hold",
+              ? "memory that no hook saw (malloc, new, mmap) grows "
+              : "memory beyond what live blocks hold grows ",
           file);
+    put_growth(file, report);
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const struct seep_report_mapping *mapping = &memory->mappings[i];
 
