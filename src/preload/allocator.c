@@ -51,10 +51,7 @@ static size_t range_count;
  * a raw clone() those of other threads stay locked for ever. */
 static _Atomic uint32_t sound_pid;
 
-/* __dl_* and fork's own registration: weak, for a libc that lacks them. */
-extern int seep_register_atfork(void (*)(void), void (*)(void), void (*)(void),
-                                void *) __asm__("__register_atfork")
-    __attribute__((weak));
+/* Weak, for a C library that lacks it. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 
 static void ask_glibc(struct seep_timeline_figures *figures)
@@ -224,9 +221,9 @@ static bool find_question(const void *start, const void *end, const char *name)
 
 void seep_allocator_init(const void *start, const void *end, const char *path)
 {
-    if (&seep_register_atfork == NULL || &dladdr1 == NULL || path == NULL ||
+    if (&dladdr1 == NULL || path == NULL ||
         !find_question(start, end, seep_text_base_name(path)) || !add_libc() ||
-        seep_register_atfork(NULL, NULL, note_child, NULL) != 0) {
+        seep_life_at_fork(note_child) != 0) {
         return;
     }
     note_child();

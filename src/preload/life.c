@@ -2,6 +2,8 @@
 /* Beginning and end of a recording; see life.h. */
 #include "preload/life.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/syscall.h"
@@ -16,6 +18,18 @@ static _Atomic int life_state;
 static _Atomic uint32_t restricted;
 static _Atomic uint64_t start_missed;
 static _Atomic uint32_t starter; /* thread that creates the recording */
+
+/* Weak, for a C library that lacks it. */
+extern int seep_register_atfork(void (*)(void), void (*)(void), void (*)(void),
+                                void *) __asm__("__register_atfork")
+    __attribute__((weak));
+
+int seep_life_at_fork(void (*child)(void))
+{
+    return &seep_register_atfork != NULL
+               ? seep_register_atfork(NULL, NULL, child, NULL)
+               : -ENOSYS;
+}
 
 enum seep_life_state seep_life_state(void)
 {
@@ -47,6 +61,24 @@ SEEP_COLD void seep_life_forked(struct seep_thread *thread)
                       : SEEP_LIFE_ARMED);
     }
     seep_identity_adopt();
+}
+
+/*
+ * In the child of a fork, before it goes on. If a signal handler forked in the
+ * middle of a hook, that hook goes on here too, and may have looked already
+ * who it is: what it claims or locks next must not be its parent's.
+ */
+static void leave_parent(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+
+    if (seep_thread.hook_frame != 0 && view != NULL &&
+        !seep_identity_is_ours() && !seep_life_is_restricted()) {
+        uint64_t size_bytes = view->header->file_bytes;
+
+        seep_region_replace(view->header, size_bytes);
+        view->header->file_bytes = size_bytes; /* for who drops it */
+    }
 }
 
 SEEP_COLD void seep_life_abandoned(struct seep_thread *thread)
@@ -141,6 +173,7 @@ void seep_life_arm(void)
     seep_thread.id = (uint32_t)seep_syscall0(SYS_gettid);
     seep_sampler_seed(&seep_thread,
                       seep_clock_cycles() ^ (uintptr_t)&seep_thread);
+    seep_life_at_fork(leave_parent);
     set_state(SEEP_LIFE_ARMED);
 }
 

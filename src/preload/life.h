@@ -38,6 +38,13 @@ const struct seep_view *seep_life_recording(void);
  * the last call. */
 uint64_t seep_life_take_missed(void);
 
+/**
+ * Have @child called in the child of every fork that the C library makes.
+ *
+ * @return 0, or not if that cannot be had
+ */
+int seep_life_at_fork(void (*child)(void));
+
 /** This is the child of a fork: nothing of the parent's may be touched. */
 void seep_life_forked(struct seep_thread *thread);
 

@@ -337,3 +337,22 @@ void seep_region_drop(void *mapping, size_t size_bytes)
         seep_syscall2(SYS_munmap, (long)mapping, (long)size_bytes);
     }
 }
+
+void seep_region_replace(void *mapping, size_t size_bytes)
+{
+    /* In two steps: mmap over what is there can fail when that is gone. */
+    long zeros =
+        seep_syscall6(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long result;
+
+    if (zeros < 0 && zeros > -4096) {
+        return;
+    }
+    result =
+        seep_syscall6(SYS_mremap, zeros, (long)size_bytes, (long)size_bytes,
+                      MREMAP_MAYMOVE | MREMAP_FIXED, (long)mapping, 0);
+    if (result < 0 && result > -4096) {
+        seep_syscall2(SYS_munmap, zeros, (long)size_bytes);
+    }
+}

@@ -49,4 +49,10 @@ void seep_region_abandon(void);
 /** Unmap a parent's recording in its child. */
 void seep_region_drop(void *mapping, size_t size_bytes);
 
+/**
+ * Put zeros of this process's own in the place of a mapping. If that cannot be
+ * done it stays as it is.
+ */
+void seep_region_replace(void *mapping, size_t size_bytes);
+
 #endif

@@ -263,6 +263,21 @@ def test_a_jump_beside_threads_loses_no_shard(folder):
     assert site["allocated_count"] == site["freed_count"] == 400 * 1024
 
 
+@modes
+def test_a_fork_in_the_middle_of_a_hook_harms_no_parent(folder, sample):
+    """The child comes out of that hook; it holds nothing of its parent's."""
+    run = compare([program("signal_cases"), "handler_forks"], folder, sample,
+                  SEEP_SIZE=16 << 20)
+    assert run.status == 0
+    for document in opened(run.recordings):
+        assert document["is_fork"] or document["losses"] == {}
+        if sample == 1 and not document["is_fork"]:
+            for name in ("site_storm", "site_after"):
+                site = only(document, name)
+                assert site["allocated_count"] == site["freed_count"]
+            assert site["allocated_count"] == 400 * 1024
+
+
 # limits
 
 @pytest.mark.parametrize("case", ["strict", "strict_early", "filtered"])

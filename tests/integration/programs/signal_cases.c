@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -27,12 +28,16 @@
 #define HANDLED 1000
 #define CANCELLED 200
 #define ROUNDS 400
+#define FORKED 500
 
 static uintptr_t libc_start;
 static uintptr_t libc_end;
 static sigjmp_buf place;
 static volatile sig_atomic_t jump_count;
 static volatile sig_atomic_t handled_count;
+static volatile sig_atomic_t forked_count;
+static volatile sig_atomic_t is_child;
+static volatile sig_atomic_t is_waiting;
 
 SITE_FUNCTION static void *site_storm(size_t bytes)
 {
@@ -196,6 +201,59 @@ static int jump_out_beside_threads(void)
     return 0;
 }
 
+static void on_fork(int signal, siginfo_t *info, void *context)
+{
+    int saved = errno;
+
+    (void)signal;
+    (void)info;
+    is_waiting = 0;
+    if (!in_libc(context) && forked_count < FORKED) {
+        pid_t child = fork();
+
+        is_child = child == 0;
+        if (child > 0) {
+            waitpid(child, NULL, 0);
+            forked_count = forked_count + 1;
+        }
+    }
+    errno = saved;
+}
+
+/* The child comes out of the hook that its parent was in, and ends. The blocks
+ * are of all rings, so that this thread fills none. */
+static int handler_forks(void)
+{
+    static void *blocks[256];
+    struct itimerval once = {{0, 0}, {0, 0}};
+    pthread_t last;
+
+    free(site_storm(4000)); /* so that the recording has begun */
+    every_100_us(on_fork);
+    for (size_t i = 0; forked_count < FORKED && !is_child; i++) {
+        if (!is_waiting) {
+            is_waiting = 1;
+            once.it_value.tv_usec = 20 + forked_count % 16;
+            setitimer(ITIMER_REAL, &once, NULL);
+        }
+        free(blocks[i % 256]);
+        if (!is_child) {
+            blocks[i % 256] = site_storm(4000);
+        }
+    }
+    if (is_child) {
+        _exit(0);
+    }
+    no_more();
+    for (size_t i = 0; i < 256; i++) {
+        free(blocks[i]);
+    }
+    pthread_create(&last, NULL, fill_all_rings, NULL);
+    pthread_join(last, NULL);
+    puts("forked");
+    return 0;
+}
+
 static int handler_allocates(void)
 {
     uint64_t pairs = 0;
@@ -289,6 +347,9 @@ int main(int argument_count, char **arguments)
     }
     if (!strcmp(name, "jump_out_beside_threads")) {
         return jump_out_beside_threads();
+    }
+    if (!strcmp(name, "handler_forks")) {
+        return handler_forks();
     }
     if (!strcmp(name, "handler_allocates")) {
         return handler_allocates();
