@@ -40,6 +40,12 @@ static const char *const class_names[] = {
 #undef CLASS_NAME
 };
 
+bool seep_class_may_leak(enum seep_class class)
+{
+    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_SUSPECT ||
+           class == SEEP_CLASS_WARMING || class == SEEP_CLASS_AGING;
+}
+
 const char *seep_class_name(enum seep_class class)
 {
     if ((unsigned)class >= SEEP_CLASS_COUNT) {

@@ -92,13 +92,8 @@ struct seep_growth {
 /** Name of @class as JSON has it. */
 const char *seep_class_name(enum seep_class class);
 
-/**
- * Weight of a sampled block: @size bytes, kept with p = 1 - exp(-size / mean),
- * 2^@sample_log2 the mean (0: exact).
- * Source: Horvitz, Thompson 1952; jemalloc doc_internal/PROFILING_INTERNALS.md.
- */
-void seep_growth_weight(double size, unsigned sample_log2, double *ret_weight,
-                        double *ret_variance);
+/** Does such a site grow, for all that is known of it? */
+bool seep_class_may_leak(enum seep_class class);
 
 /**
  * Judge one site. Only @ret_growth is written. An input that contradicts

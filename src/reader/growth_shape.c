@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Shape of the survivors over age, and what a block stands for. Every result
- * is finite for finite, non-negative input.
+ * Shape of the survivors over age. Every result is finite for finite,
+ * non-negative input.
  */
 #include "reader/growth_parts.h"
 
@@ -11,27 +11,6 @@
 #define NEWTON_STRIDE 1.0
 #define EXPONENT_LIMIT 6.0
 #define BINOMIAL_EXACT 1000.0 /* above, the normal distribution will do */
-
-void seep_growth_weight(double size, unsigned sample_log2, double *ret_weight,
-                        double *ret_variance)
-{
-    double mean = ldexp(1, sample_log2 < 62 ? (int)sample_log2 : 62);
-    double weight;
-
-    if (!(size > 0)) {
-        *ret_weight = 0;
-        *ret_variance = 0;
-        return;
-    }
-    if (sample_log2 == 0) {
-        *ret_weight = size;
-        *ret_variance = 0;
-        return;
-    }
-    weight = size / -expm1(-size / mean);
-    *ret_weight = weight;
-    *ret_variance = weight * weight * exp(-size / mean);
-}
 
 static double clamp(double value, double low, double high)
 {

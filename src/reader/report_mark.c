@@ -9,16 +9,10 @@
 #include "reader/report_build.h"
 #include "reader/suppress.h"
 
-static bool may_leak(enum seep_class class)
-{
-    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_SUSPECT ||
-           class == SEEP_CLASS_WARMING || class == SEEP_CLASS_AGING;
-}
-
 /* Growth up to a bound that was named is what its owner expects of it. */
 static void apply_bound(struct seep_report_site *site)
 {
-    if (site->known_bound_bytes == 0 || !may_leak(site->class)) {
+    if (site->known_bound_bytes == 0 || !seep_class_may_leak(site->class)) {
         return;
     }
     if (site->live_bytes <= site->known_bound_bytes) {

@@ -97,12 +97,6 @@ static int add_points(struct seep_report_build *build,
     return 0;
 }
 
-static bool may_leak(enum seep_class class)
-{
-    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_SUSPECT ||
-           class == SEEP_CLASS_WARMING || class == SEEP_CLASS_AGING;
-}
-
 /* Those that may leak stand first already. */
 static size_t count_shown(const struct seep_report_build *build)
 {
@@ -113,7 +107,7 @@ static size_t count_shown(const struct seep_report_build *build)
         return build->sites.count;
     }
     while (count < build->sites.count && count < MAYBE_LIMIT &&
-           may_leak(build->sites.works[count].site.class)) {
+           seep_class_may_leak(build->sites.works[count].site.class)) {
         count++;
     }
     return count > limit ? count : limit;

@@ -143,12 +143,6 @@ static void count_filling(struct counts *counts,
     }
 }
 
-static bool may_leak(enum seep_class class)
-{
-    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_SUSPECT ||
-           class == SEEP_CLASS_WARMING || class == SEEP_CLASS_AGING;
-}
-
 /* Nearer to a steady rate than to the slowing of a cache that fills: one leak
  * of 20 with 200 to 400 survivors looks so by chance. */
 static bool slows_doubtfully(const struct seep_site_work *work)
@@ -170,7 +164,7 @@ static void count_site(struct counts *counts, const struct seep_site_work *work,
         return;
     }
     if (site->suppressed_by != NULL) {
-        if (may_leak(site->class)) {
+        if (seep_class_may_leak(site->class)) {
             add_to_tally(&counts->suppressed, site);
         }
         return;

@@ -94,53 +94,6 @@ static void selection_finds_every_rank(void **state)
     assert_close(seep_growth_rank_quartile(copy, 1), copy[0], 0);
 }
 
-static void a_sampled_block_stands_for_its_size_over_its_chance(void **state)
-{
-    static const struct {
-        double size, weight, deviation;
-    } rows[] = {
-        {64, 524320.001, 524288},      {4096, 526338.667, 524287},
-        {65536, 557738.489, 523947},   {524288, 829411.404, 503063},
-        {2097152, 2136279.32, 289114}, {16777216, 16777216, 1.888},
-    };
-    double weight;
-    double variance;
-
-    (void)state;
-    for (size_t i = 0; i < LENGTH(rows); i++) {
-        seep_growth_weight(rows[i].size, 19, &weight, &variance);
-        assert_close(weight, rows[i].weight, 5e-9);
-        assert_close(sqrt(variance), rows[i].deviation, 5e-4);
-    }
-}
-
-static void an_exact_block_stands_for_itself(void **state)
-{
-    double weight;
-    double variance;
-
-    (void)state;
-    seep_growth_weight(4096, 0, &weight, &variance);
-    assert_close(weight, 4096, 0);
-    assert_close(variance, 0, 0);
-}
-
-static void a_block_of_no_size_weighs_nothing(void **state)
-{
-    const double sizes[] = {0, -1, NAN};
-    double weight;
-    double variance;
-
-    (void)state;
-    for (size_t i = 0; i < LENGTH(sizes); i++) {
-        seep_growth_weight(sizes[i], 19, &weight, &variance);
-        assert_close(weight, 0, 0);
-        assert_close(variance, 0, 0);
-    }
-    seep_growth_weight(1e300, 4000000000U, &weight, &variance);
-    assert_true(isfinite(weight));
-}
-
 static void the_rate_exponent_is_that_of_the_likelihood(void **state)
 {
     static const struct {
@@ -183,9 +136,6 @@ int main(void)
         cmocka_unit_test(kendall_agrees_with_the_exact_table),
         cmocka_unit_test(a_perfect_trend_has_one_chance_in_16_factorial),
         cmocka_unit_test(selection_finds_every_rank),
-        cmocka_unit_test(a_sampled_block_stands_for_its_size_over_its_chance),
-        cmocka_unit_test(an_exact_block_stands_for_itself),
-        cmocka_unit_test(a_block_of_no_size_weighs_nothing),
         cmocka_unit_test(the_rate_exponent_is_that_of_the_likelihood),
         cmocka_unit_test(the_binomial_is_exact_for_a_coin),
     };

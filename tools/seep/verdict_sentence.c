@@ -179,9 +179,7 @@ static bool live_memory_grows(const struct seep_report *report)
         const struct seep_report_site *site = &report->sites[i];
 
         if (site->suppressed_by == NULL && site->has_growth &&
-            (site->class == SEEP_CLASS_SUSPECT ||
-             site->class == SEEP_CLASS_WARMING ||
-             site->class == SEEP_CLASS_AGING)) {
+            seep_class_may_leak(site->class)) {
             return true;
         }
     }
