@@ -36,7 +36,8 @@ struct seep_report_options {
     bool use_debuginfod;
     bool symbols;      /* false: modules and offsets only */
     size_t site_limit; /* symbolise at most so many sites; 0: all. Sites that
-                          may be leaks are symbolised in any case. */
+                          may be leaks are symbolised in any case, and all
+                          where there are suppressions or known bounds. */
     /* Each may be NULL, and must live until the report is closed. */
     const struct seep_catalogue *catalogue;
     const struct seep_suppressions *suppressions;

@@ -4,7 +4,8 @@
  * know of them.
  *
  * Invariant: every site that may be a leak has frames, whatever limit was
- * asked for (but for MAYBE_LIMIT): without them no rule could match it.
+ * asked for (but for MAYBE_LIMIT); where there are rules, all have: without
+ * frames no rule could match them.
  */
 #include "reader/report_build.h"
 
@@ -97,13 +98,22 @@ static int add_points(struct seep_report_build *build,
     return 0;
 }
 
+/* A rule that was matched against some sites only would make the verdict depend
+ * on how many are shown. */
+static bool has_rules(const struct seep_report_options *options)
+{
+    return options != NULL &&
+           (options->suppressions != NULL || options->known != NULL);
+}
+
 /* Those that may leak stand first already. */
 static size_t count_shown(const struct seep_report_build *build)
 {
     size_t limit = build->options != NULL ? build->options->site_limit : 0;
     size_t count = 0;
 
-    if (limit == 0 || limit >= build->sites.count) {
+    if (limit == 0 || limit >= build->sites.count ||
+        has_rules(build->options)) {
         return build->sites.count;
     }
     while (count < build->sites.count && count < MAYBE_LIMIT &&

@@ -168,6 +168,32 @@ static void a_second_leak_is_one_though_the_first_is_suppressed(void **state)
     assert_non_null(report->sites[2].suppressed_by);
 }
 
+/* 4 MiB at once, a third into the run. */
+static void load(struct fixture *f, const char *module)
+{
+    uint32_t site = site_in(f, module);
+
+    for (int i = 0; i < 512; i++) {
+        builder_alloc(&f->builder, f->next, BLOCK_BYTES, site,
+                      SECONDS(RUN_S / 3.0) + (uint32_t)i);
+        f->next += 0x10000;
+    }
+}
+
+static void how_many_are_shown_changes_no_verdict(void **state)
+{
+    struct fixture *f = *state;
+
+    work(f);
+    load(f, "/opt/app/first.so");
+    load(f, "/opt/app/second.so");
+    assert_int_equal(report_of(f)->verdict.class, SEEP_VERDICT_BOUNDED);
+    suppress(f, "leak:first.so\nleak:second.so\n");
+    assert_int_equal(report_of(f)->verdict.class, SEEP_VERDICT_STEADY);
+    f->options.site_limit = 1;
+    assert_int_equal(report_of(f)->verdict.class, SEEP_VERDICT_STEADY);
+}
+
 /* It holds 8 MiB at the end. */
 static void below_a_bound_that_was_named_it_fills(void **state)
 {
@@ -335,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH(a_suppressed_leak_stands_last_and_is_no_leak),
         WITH(a_second_leak_is_one_though_the_first_is_suppressed),
+        WITH(how_many_are_shown_changes_no_verdict),
         WITH(below_a_bound_that_was_named_it_fills),
         WITH(beyond_a_bound_that_was_named_it_is_a_leak),
         WITH(what_may_leak_is_named_whatever_the_limit),
