@@ -47,10 +47,6 @@ static int (*tcmalloc_number)(const char *, size_t *);
 static struct range ranges[RANGES_MOST];
 static size_t range_count;
 
-/* The last process whose locks are as the C library's fork leaves them. After
- * a raw clone() those of other threads stay locked for ever. */
-static _Atomic uint32_t sound_pid;
-
 /* Weak, for a C library that lacks it. */
 extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 
@@ -126,8 +122,7 @@ static int ask(struct seep_timeline_figures *ret_figures)
     if (!seep_identity_is_this_process()) {
         return -EAGAIN; /* a vfork child, in its parent's memory */
     }
-    if (atomic_load_explicit(&sound_pid, memory_order_relaxed) !=
-        (uint32_t)seep_syscall0(SYS_getpid)) {
+    if (!seep_identity_is_sound()) {
         return -ENOTSUP;
     }
     if (seep_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked,
@@ -144,8 +139,7 @@ static int ask(struct seep_timeline_figures *ret_figures)
 static void note_child(void)
 {
     if (!seep_life_is_restricted()) {
-        atomic_store_explicit(&sound_pid, (uint32_t)seep_syscall0(SYS_getpid),
-                              memory_order_relaxed);
+        seep_identity_note_sound();
     }
 }
 

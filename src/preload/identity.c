@@ -29,7 +29,9 @@
 
 /* All of this is touched by one thread at a time: the constructor, or the one
  * that creates the recording. */
-static volatile uint32_t *mark; /* not 0 in the process that set it */
+/* Two words, not 0 in the process that set them: is ours, is sound. */
+static volatile uint32_t *mark;
+static volatile uint32_t sound_pid; /* the same, for want of wiping */
 static uint32_t own_pid;
 static uint32_t marked_pid; /* where the kernel cannot wipe */
 static bool is_fork;
@@ -70,6 +72,17 @@ bool seep_identity_is_ours(void)
 bool seep_identity_is_this_process(void)
 {
     return own_pid == (uint32_t)seep_syscall0(SYS_getpid);
+}
+
+void seep_identity_note_sound(void)
+{
+    mark[1] = 1;
+    sound_pid = (uint32_t)seep_syscall0(SYS_getpid);
+}
+
+bool seep_identity_is_sound(void)
+{
+    return mark[1] != 0 && sound_pid == (uint32_t)seep_syscall0(SYS_getpid);
 }
 
 void seep_identity_adopt(void)

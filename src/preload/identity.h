@@ -23,6 +23,15 @@ bool seep_identity_is_ours(void);
 /** False in a child that shares this memory (vfork): asks the kernel. */
 bool seep_identity_is_this_process(void);
 
+/**
+ * The locks of this process are as the C library's fork leaves them: said by
+ * the constructor, and in each child that such a fork made. After a raw clone()
+ * those of other threads stay locked for ever, and nobody says so; the number
+ * of that child can be its parent's, in a namespace of its own.
+ */
+void seep_identity_note_sound(void);
+bool seep_identity_is_sound(void);
+
 /** A forked child becomes a process of its own. */
 void seep_identity_adopt(void);
 

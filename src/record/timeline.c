@@ -20,7 +20,7 @@ static _Atomic uint32_t next_tick;
 static _Atomic uint32_t restricted;
 static _Atomic uint32_t allocator_wanted;
 static _Atomic uint32_t allocator_given_up;
-static seep_timeline_ask *allocator; /* set before there is a second thread */
+static seep_timeline_ask *_Atomic allocator;
 
 /* Only touched by who holds busy. */
 static uint32_t width_log2 = SEEP_FIRST_WIDTH_LOG2;
@@ -47,7 +47,10 @@ void seep_timeline_start(void)
 
 void seep_timeline_set_allocator(seep_timeline_ask *ask)
 {
-    allocator = ask;
+    /* Release: what it needs to be asked; pairs with the acquire in
+     * seep_timeline_wants_allocator(), by a thread that another library began
+     * before the constructor of ours. */
+    atomic_store_explicit(&allocator, ask, memory_order_release);
 }
 
 void seep_timeline_restrict(void)
@@ -233,7 +236,7 @@ static void give_up_allocator(const struct seep_view *view)
 {
     if (atomic_exchange_explicit(&allocator_given_up, 1,
                                  memory_order_relaxed) == 0 &&
-        allocator != NULL) {
+        atomic_load_explicit(&allocator, memory_order_relaxed) != NULL) {
         seep_view_count(view, SEEP_COUNT_ALLOCATOR_GIVEN_UP, 1);
     }
 }
@@ -300,9 +303,10 @@ static void leave(void)
 
 bool seep_timeline_wants_allocator(void)
 {
+    /* Acquire: pairs with the release in seep_timeline_set_allocator(). */
     return atomic_load_explicit(&allocator_wanted, memory_order_relaxed) != 0 &&
            atomic_load_explicit(&restricted, memory_order_relaxed) == 0 &&
-           allocator != NULL &&
+           atomic_load_explicit(&allocator, memory_order_acquire) != NULL &&
            atomic_load_explicit(&allocator_given_up, memory_order_relaxed) == 0;
 }
 
@@ -310,7 +314,8 @@ static void ask(const struct seep_view *view, struct seep_rec_moment *moment)
 {
     struct seep_timeline_figures figures = {0};
     struct seep_proc_watch watch = seep_proc_watch_start();
-    int result = allocator(&figures);
+    int result =
+        atomic_load_explicit(&allocator, memory_order_relaxed)(&figures);
 
     if (result == -EAGAIN) {
         return;

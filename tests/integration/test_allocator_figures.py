@@ -129,6 +129,22 @@ def test_a_raw_child_is_not_asked(folder):
     assert counters[raw]["allocator_given_up"] == 1
 
 
+def test_a_raw_child_with_its_parents_number_is_not_asked(folder):
+    need("unshare")
+    alone = ["unshare", "--pid", "--fork"]
+    if execute(alone + ["true"]).status != 0:
+        pytest.skip("no namespace of processes to be had")
+    run = run_often(folder, None,
+                    argv=alone + [program("allocator_cases"),
+                                  "sound_and_raw_children"])
+    assert run.status == 0 and run.stderr == b""
+    raw, = (document for document in
+            (dump(path, "--no-symbols") for path in run.recordings)
+            if document["pid"] == 1 and document["is_fork"])
+    assert raw["counters"]["allocator_asked"] == 0
+    assert raw["counters"]["allocator_given_up"] == 1
+
+
 def test_a_slow_answer_is_the_last(folder):
     counters, = run_quietly(folder, "many_chunks", sample=65536)
     assert counters["allocator_asked"] > 0

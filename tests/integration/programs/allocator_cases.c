@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -280,9 +281,11 @@ static void fork_storm(void)
     end_threads(threads, 4);
 }
 
-/* One child as the C library makes it, one as the kernel does. */
+/* One child as the C library makes it, one as the kernel does; in a namespace
+ * of processes, whose first this is, that one has our number too. */
 static void sound_and_raw_children(void)
 {
+    long flags = SIGCHLD | (getpid() == 1 ? CLONE_NEWPID : 0);
     pid_t child;
 
     busy(0.1);
@@ -295,7 +298,7 @@ static void sound_and_raw_children(void)
     wait_for(child);
     printf("%d ", child);
     fflush(NULL);
-    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    child = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (child == 0) {
         busy(0.1);
         _exit(0);
