@@ -96,6 +96,7 @@ struct counts {
     struct tally minor;
     struct tally suppressed;
     size_t known;
+    size_t doubtful; /* may leak, too little of it to count */
     double untold_bytes;
     double bound_left_bytes; /* of what fills: INFINITY if a bound is unknown */
 };
@@ -177,6 +178,8 @@ static void count_site(struct counts *counts, const struct seep_site_work *work,
     case SEEP_CLASS_AGING:
         if (material || large) {
             add_to_tally(&counts->suspect, site);
+        } else {
+            counts->doubtful++;
         }
         break;
     case SEEP_CLASS_WARMING:
@@ -342,7 +345,7 @@ tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
         verdict->class = SEEP_VERDICT_STEADY;
         verdict->reason = counts->suppressed.count > 0
                               ? "what grows was suppressed"
-                          : counts->minor.count > 0
+                          : counts->minor.count + counts->doubtful > 0
                               ? "what grows is less than is worth a verdict"
                               : "no call site grows";
     }

@@ -267,6 +267,7 @@ static void only_material_growth_makes_a_suspect(void **state)
     assert_int_equal(process.now.basis, SEEP_FORECAST_SUSPECTED);
     site->growth_bytes_per_s.low = -1;
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(says("less than is worth a verdict"));
     site->growth_bytes_per_s = (struct seep_interval){1000, 900, 1100};
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     site->growth_bytes_per_s = (struct seep_interval){1100, 900, 1300};

@@ -458,6 +458,17 @@ static void the_next_step_is_never_an_experiment_of_ours(void **state)
     assert_true(has_advice("seep run"));
 }
 
+static void a_command_can_be_pasted_whatever_the_file_is_called(void **state)
+{
+    (void)state;
+    fake.report.path = "/data/a b;c'd.seep";
+    make();
+    assert_true(has_advice("--site 3f9a0011 '/data/a b;c'\\''d.seep': look"));
+    fake.report.path = "/data/seep.python3.11.1-2.seep";
+    make();
+    assert_true(has_advice("--site 3f9a0011 /data/seep.python3.11.1-2.seep:"));
+}
+
 static void what_a_pattern_advises_is_not_said_twice(void **state)
 {
     (void)state;
@@ -553,6 +564,7 @@ int main(void)
         TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),
         TEST(a_known_pattern_is_a_hint_beside_the_verdict),
         TEST(the_next_step_is_never_an_experiment_of_ours),
+        TEST(a_command_can_be_pasted_whatever_the_file_is_called),
         TEST(what_a_pattern_advises_is_not_said_twice),
         TEST(what_would_be_enough_is_told),
         TEST(there_are_at_most_three_next_steps),

@@ -160,12 +160,41 @@ void seep_verdict_words_add_reasons(const struct seep_report *report,
     }
 }
 
+/* As a shell takes it for one word, whatever a stranger called his file. */
+static char *quote(const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789/._-+,:@%=";
+    char *text = malloc(strlen(path) * 4 + 3); /* each ' becomes '\'' */
+    char *out = text;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    if (*path != '\0' && path[strspn(path, plain)] == '\0') {
+        return strcpy(text, path);
+    }
+    *out++ = '\'';
+    for (; *path != '\0'; path++) {
+        if (*path == '\'') {
+            out = stpcpy(out, "'\\'");
+        }
+        *out++ = *path;
+    }
+    strcpy(out, "'");
+    return text;
+}
+
 static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_verdict_words *words)
 {
+    char *path = quote(report->path);
+
     add_advice(words, "seep report --stack --site %.*s %s: look who holds it",
-               ID_COLUMNS, site->id, report->path);
+               ID_COLUMNS, site->id, path == NULL ? "RECORDING" : path);
+    free(path);
     if (site->pattern != NULL) {
         add_advice(words, "%s", site->pattern->remedy);
     }
