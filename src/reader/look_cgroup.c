@@ -2,13 +2,13 @@
 /* The memory cgroup of a process, in either version; see look_cgroup.h. */
 #include "reader/look_cgroup.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "reader/proc_text.h"
 
 /* Version 1 writes "none" as the largest multiple of a page. */
 #define NO_LIMIT_BYTES ((uint64_t)1 << 60)
@@ -30,18 +30,16 @@ static bool read_number(const char *folder, const char *name,
                         uint64_t *ret_number)
 {
     char path[PATH_MAX];
-    char text[32] = "";
+    char text[32];
     char *end;
     int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    int fd = length < (int)sizeof(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-    if (fd < 0) {
+    if (length >= (int)sizeof(path) ||
+        seep_proc_text(path, text, sizeof(text)) <= 0) {
         return false;
     }
-    ssize_t got = read(fd, text, sizeof(text) - 1);
-    close(fd);
     unsigned long long number = strtoull(text, &end, 10);
-    if (got <= 0 || end == text || text[0] == '-') {
+    if (end == text || text[0] == '-') {
         return false;
     }
     *ret_number = number;

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "reader/look_cgroup.h"
 #include "reader/look_pages.h"
 #include "reader/look_smaps.h"
+#include "reader/proc_text.h"
 
 #define READ_BYTES 32768
 #define TEXT_BYTES 8192
@@ -29,22 +31,10 @@ static ssize_t read_text(pid_t pid, const char *name, char *text, size_t bytes)
 {
     char path[64];
     ssize_t got;
-    int error;
 
-    if (pid == 0) {
-        snprintf(path, sizeof(path), "/proc/%s", name);
-    } else {
-        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno == ENOENT ? -ESRCH : -errno;
-    }
-    got = read(fd, text, bytes - 1);
-    error = -errno;
-    close(fd);
-    text[got < 0 ? 0 : got] = '\0';
-    return got < 0 ? error : got;
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    got = seep_proc_text(path, text, bytes);
+    return got == -ENOENT ? -ESRCH : got;
 }
 
 /* "VmSwap:     12 kB" */
@@ -155,11 +145,8 @@ static int take_mappings(pid_t pid, struct seep_look *look)
 
 static double seconds_since(uint64_t start_ns)
 {
-    struct timespec now;
+    uint64_t now_ns = seep_clock_ns(CLOCK_MONOTONIC);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t now_ns =
-        (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
     return now_ns > start_ns ? (double)(now_ns - start_ns) * 1e-9 : 0;
 }
 
@@ -187,7 +174,7 @@ int seep_look_take(pid_t pid, uint64_t start_monotonic_ns,
         seep_look_cgroup(text, CGROUP_ROOT, &look.cgroup_bytes,
                          &look.cgroup_limit_bytes);
     }
-    if (read_text(0, "meminfo", text, sizeof(text)) > 0) {
+    if (seep_proc_text("/proc/meminfo", text, sizeof(text)) > 0) {
         look.available_bytes = find_bytes(text, "\nMemAvailable:");
     }
     *ret_look = look;

@@ -2,44 +2,24 @@
 /* See process.h. */
 #include "reader/process.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "base/clock.h"
+#include "reader/proc_text.h"
 
 #define START_TIME_FIELD 22
-
-/* A small file of /proc as a string. @return its length, or negative errno */
-static ssize_t read_text(const char *path, char *text, size_t capacity)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got;
-    int error;
-
-    if (fd < 0) {
-        return -errno;
-    }
-    got = read(fd, text, capacity - 1);
-    error = -errno;
-    close(fd);
-    if (got < 0) {
-        return error;
-    }
-    text[got] = '\0';
-    return got;
-}
 
 static bool is_our_boot(const struct seep_rec_header *header)
 {
     char text[64];
     char recorded[sizeof(header->boot_id) + 1] = "";
 
-    if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) <= 0) {
+    if (seep_proc_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) <=
+        0) {
         return false;
     }
     text[strcspn(text, "\n")] = '\0';
@@ -90,7 +70,7 @@ seep_process_presence_of(const struct seep_rec_header *header)
         return SEEP_PRESENCE_UNKNOWN;
     }
     snprintf(path, sizeof(path), "/proc/%u/stat", header->pid);
-    got = read_text(path, text, sizeof(text));
+    got = seep_proc_text(path, text, sizeof(text));
     if (got == -ENOENT || got == -ESRCH) {
         return SEEP_PRESENCE_AWAY;
     }
@@ -128,11 +108,8 @@ seep_process_state_of(struct seep_rec_header *header,
 
 uint64_t seep_process_now_tick(const struct seep_rec_header *header)
 {
-    struct timespec now;
-    uint64_t now_ns;
+    uint64_t now_ns = seep_clock_ns(CLOCK_MONOTONIC);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    now_ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
     return now_ns > header->start_monotonic_ns
                ? (now_ns - header->start_monotonic_ns) >> SEEP_TICK_LOG2_NS
                : 0;

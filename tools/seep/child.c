@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "target.h"
 
 /* Sent to us by kill(), they are meant for the command. */
@@ -147,10 +148,7 @@ static bool follow(struct seep_child *child)
 
 static uint64_t now_ns(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+    return seep_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* When it is to be called next; UINT64_MAX: never. */

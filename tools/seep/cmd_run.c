@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "absent.h"
+#include "base/clock.h"
 #include "child.h"
 #include "gather.h"
 #include "harvest.h"
@@ -132,10 +133,7 @@ struct looking {
 
 static uint64_t now_ns(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return seep_clock_ns(CLOCK_MONOTONIC);
 }
 
 static void add_recording(void *context, const char *path)

@@ -4,27 +4,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "reader/proc_text.h"
 
 #define STATE_FIELD 3
 #define LAST_FIELD 28
-
-static int read_text(const char *path, char *text, size_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, bytes - 1);
-
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[length < 0 ? 0 : length] = '\0';
-    return length > 0 ? 0 : -ESRCH;
-}
 
 int seep_target_read(pid_t pid, struct seep_target *ret_target)
 {
@@ -34,9 +22,9 @@ int seep_target_read(pid_t pid, struct seep_target *ret_target)
     char state = '?';
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int error = read_text(path, text, sizeof(text));
+    ssize_t length = seep_proc_text(path, text, sizeof(text));
     /* the second field may hold blanks and brackets */
-    char *at = error < 0 ? NULL : strrchr(text, ')');
+    char *at = length <= 0 ? NULL : strrchr(text, ')');
     for (int i = STATE_FIELD; at != NULL && i <= LAST_FIELD; i++) {
         at = strchr(at, ' ');
         if (at != NULL && i == STATE_FIELD) {
@@ -70,8 +58,8 @@ static bool is_other_boot(const struct seep_rec_header *header)
     size_t length = strnlen(header->boot_id, sizeof(header->boot_id));
 
     return length > 0 &&
-           read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) ==
-               0 &&
+           seep_proc_text("/proc/sys/kernel/random/boot_id", text,
+                          sizeof(text)) > 0 &&
            strncmp(text, header->boot_id, length) != 0;
 }
 
@@ -91,7 +79,7 @@ static uint64_t own_pid_of(const char *process)
     char text[4096];
 
     snprintf(path, sizeof(path), "/proc/%s/status", process);
-    if (read_text(path, text, sizeof(text)) < 0) {
+    if (seep_proc_text(path, text, sizeof(text)) <= 0) {
         return 0;
     }
     char *line = strstr(text, "\nNSpid:");

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "harvest.h"
 #include "reader/look.h"
 #include "target.h"
@@ -53,17 +54,9 @@ struct seep_watch {
     uint64_t rest_until_ns;
 };
 
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t now_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return seep_clock_ns(CLOCK_MONOTONIC);
 }
 
 static int compare(const void *a, const void *b)
@@ -225,9 +218,9 @@ static uint64_t pause_of(const struct watched *watched, uint64_t now,
 static void attend_one(struct seep_watch *watch, size_t index)
 {
     struct watched *watched = watch->active[index];
-    uint64_t before_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t before_ns = seep_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     int error = look_at(watched);
-    uint64_t took_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
+    uint64_t took_ns = seep_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
     uint64_t after_ns = now_ns();
 
     watch->rest_until_ns = after_ns + REST_ALL * took_ns;
