@@ -2,6 +2,7 @@
 /* See process.h. */
 #include "reader/process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
