@@ -3,9 +3,11 @@
 #include "record/proc.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/syscall.h"
+#include "base/text.h"
 
 #define SLOW_NS UINT64_C(1000000)
 
@@ -71,10 +73,30 @@ bool seep_proc_was_slow(const struct seep_proc_watch *watch)
            took_ns > SLOW_NS + (processor_wait_ns() - watch->wait_ns);
 }
 
+/* Does @fd still lead to a file of the kernel's? The program may have closed
+ * all of its descriptors meanwhile, and been given the number again. */
+static bool is_kernels(long fd)
+{
+    char name[48];
+    char path[8];
+    struct seep_text text;
+    long length;
+
+    seep_text_init(&text, name, sizeof(name));
+    seep_text_add(&text, "/proc/self/fd/");
+    seep_text_add_number(&text, (uint64_t)fd);
+    length = seep_syscall4(SYS_readlinkat, AT_FDCWD, (long)name, (long)path,
+                           sizeof(path));
+    return length > 6 &&
+           (memcmp(path, "/proc/", 6) == 0 || memcmp(path, "/sys/", 5) == 0);
+}
+
 void seep_proc_close(void)
 {
-    if (open_fd >= 0) {
-        seep_syscall1(SYS_close, open_fd);
-        open_fd = -1;
+    long fd = open_fd;
+
+    open_fd = -1;
+    if (fd >= 0 && is_kernels(fd)) {
+        seep_syscall1(SYS_close, fd);
     }
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who may take a moment, on a recording in memory. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "seep_test.h"
@@ -12,11 +16,13 @@
 #include "base/clock.h"
 #include "format/layout.h"
 #include "format/view.h"
+#include "record/proc.h"
 #include "record/timeline.h"
 
 static struct seep_rec_header *recording;
 static struct seep_view view;
 static jmp_buf out;
+static sigjmp_buf out_of_read;
 
 static int set_up(void **state)
 {
@@ -134,6 +140,52 @@ static void a_process_that_is_restricted_asks_for_nobody(void **state)
     assert_false(takes_a_moment(own_id(), 400));
 }
 
+static void on_alarm(int number)
+{
+    (void)number;
+    siglongjmp(out_of_read, 1);
+}
+
+/* Left in the read of @path by a jump. @return the descriptor that it had */
+static int stay_in_a_read(const char *path)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval soon = {{0, 0}, {0, 20000}};
+    char byte[2];
+    int next = dup(0);
+
+    close(next);
+    sigaction(SIGALRM, &action, NULL);
+    if (sigsetjmp(out_of_read, 1) == 0) {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        seep_proc_read(path, byte, sizeof(byte));
+        fail();
+    }
+    return next;
+}
+
+static void
+a_number_that_the_program_was_given_again_stays_its_own(void **state)
+{
+    char path[] = "/tmp/seep-test-timeline-XXXXXX";
+    int ours;
+    int left;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    ours = open(path, O_RDWR | O_CLOEXEC); /* so that a reader waits */
+    assert_int_not_equal(ours, -1);
+    left = stay_in_a_read(path);
+    assert_int_equal(dup2(ours, left), left);
+    seep_proc_close();
+    assert_int_not_equal(fcntl(left, F_GETFD), -1);
+    close(left);
+    close(ours);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +193,7 @@ int main(void)
         TEST(the_moments_go_on_when_a_thread_is_gone),
         TEST(the_moments_go_on_with_the_number_of_one_gone),
         TEST(a_moment_of_a_living_thread_is_its_own),
+        TEST(a_number_that_the_program_was_given_again_stays_its_own),
         TEST(a_process_that_is_restricted_asks_for_nobody), /* for good: last */
     };
 
