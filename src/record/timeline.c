@@ -283,10 +283,11 @@ static bool try_enter(const struct seep_view *view, uint32_t thread,
                                                 memory_order_relaxed)) {
         return true;
     }
+    /* Acquire: as above, it pairs with the release in leave(). */
     if (!is_gone(view, owner, thread, tick) ||
-        !atomic_compare_exchange_strong_explicit(
-            &busy, &owner, thread, memory_order_acquire,
-            memory_order_relaxed)) { /* acquire: pairs as above */
+        !atomic_compare_exchange_strong_explicit(&busy, &owner, thread,
+                                                 memory_order_acquire,
+                                                 memory_order_relaxed)) {
         return false;
     }
     /* Who goes so out of a hook may have gone out of the allocator. */

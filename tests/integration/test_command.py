@@ -3,6 +3,7 @@
 
 Invariant: every process that is started here is waited for, with a limit.
 """
+import functools
 import json
 import os
 import pathlib
@@ -145,12 +146,14 @@ def test_ignored_and_blocked_signals_reach_the_child_unchanged(tmp_path):
                                     signal.SIGUSR1, signal.SIGUSR2,
                                     signal.SIGINT])
 def test_a_signal_sent_to_us_reaches_the_command(tmp_path, number):
+    # who runs the tests may be under nohup, and what is ignored stays so
+    standard = functools.partial(signal.signal, number, signal.SIG_DFL)
     process = start(tmp_path, PYTHON, "-c",
                     "import signal,sys,time\n"
                     f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
                     "print('ready', flush=True)\n"
                     # one long sleep could begin after the signal came
-                    "while True: time.sleep(0.05)")
+                    "while True: time.sleep(0.05)", preexec_fn=standard)
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(number)
     assert process.wait(LIMIT_S) == 9
