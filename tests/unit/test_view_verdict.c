@@ -224,6 +224,13 @@ static void nothing_grows_but_what_is_suppressed(void **state)
     assert_non_null(strstr(words.sentence,
                            "nothing grows but 1.1 MiB/min at 3 suppressed "
                            "call sites;"));
+    fake_report_become(&fake, SEEP_VERDICT_BOUNDED);
+    fake.report.verdict.suppressed_count = 1;
+    fake.report.verdict.suppressed_bytes_per_s = 20000;
+    make();
+    assert_non_null(
+        strstr(words.sentence,
+               "; not counted: 1.1 MiB/min at 1 suppressed call site."));
 }
 
 /* A suspect too small to count can stand above the one that counts. */

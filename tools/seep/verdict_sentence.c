@@ -113,12 +113,13 @@ static void put_live(FILE *file, const struct seep_report *report)
 }
 
 /* What does not count is said, or "nothing grows" would be a lie. */
-static void put_suppressed(FILE *file, const struct seep_report *report)
+static void put_suppressed(FILE *file, const struct seep_report *report,
+                           const char *lead)
 {
     const struct seep_report_verdict *verdict = &report->verdict;
 
     if (verdict->suppressed_count > 0 && verdict->suppressed_bytes_per_s > 0) {
-        fputs(" but ", file);
+        fputs(lead, file);
         put_rate(file, verdict->suppressed_bytes_per_s);
         fprintf(file, " at %zu suppressed call site%s",
                 verdict->suppressed_count,
@@ -297,6 +298,7 @@ static void put_bounded(FILE *file, const struct seep_report *report)
                 "%s at %s",
                 seep_units_bytes((double)site->live_bytes, live), where);
     }
+    put_suppressed(file, report, "; not counted: ");
     free(where);
 }
 
@@ -328,7 +330,7 @@ static void put_steady(FILE *file, const struct seep_report *report)
     char rss[SEEP_UNITS_TEXT_BYTES];
 
     put_nothing(file, report);
-    put_suppressed(file, report);
+    put_suppressed(file, report, " but ");
     fputs("; ", file);
     put_live(file, report);
     if (report->memory.valid && report->memory.rss.valid) {
