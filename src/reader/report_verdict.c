@@ -43,6 +43,13 @@ ram_limit_of(const struct seep_report_memory *memory)
     return limit;
 }
 
+/* A bound is none that memory ends before. */
+static bool fits(const struct seep_forecast_limit *limit, double left_bytes)
+{
+    return limit->limit_bytes == 0 || !(left_bytes > 0) ||
+           (double)limit->used_bytes + left_bytes <= (double)limit->limit_bytes;
+}
+
 static void add_forecast(struct seep_report *report,
                          const struct seep_verdict_now *now)
 {
@@ -51,9 +58,15 @@ static void add_forecast(struct seep_report *report,
         ram_limit_of(&report->memory),
     };
 
-    limits[0].bytes_per_s = now->bytes_per_s;
-    limits[1].bytes_per_s = now->bytes_per_s;
-    seep_forecast_make(limits, sizeof(limits) / sizeof(*limits), now->basis,
+    enum seep_forecast_basis basis = now->basis;
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        limits[i].bytes_per_s = now->bytes_per_s;
+        if (!fits(&limits[i], now->left_bytes)) {
+            basis = SEEP_FORECAST_UNTOLD;
+        }
+    }
+    seep_forecast_make(limits, sizeof(limits) / sizeof(*limits), basis,
                        &report->verdict.forecast);
 }
 

@@ -241,8 +241,10 @@ static struct seep_verdict_now tell(struct seep_report_verdict *verdict,
         verdict->growth_bytes_per_unit =
             around(tally->unit_estimate, tally->unit_squares);
     }
-    return (struct seep_verdict_now){basis,
-                                     around(tally->now, tally->now_squares)};
+    return (struct seep_verdict_now){
+        .basis = basis,
+        .bytes_per_s = around(tally->now, tally->now_squares),
+    };
 }
 
 /*
@@ -298,7 +300,10 @@ static struct seep_verdict_now
 tell_outside(struct seep_report_verdict *verdict,
              const struct seep_balance_outside *outside)
 {
-    struct seep_verdict_now now = {SEEP_FORECAST_GROWS, outside->bytes_per_s};
+    struct seep_verdict_now now = {
+        .basis = SEEP_FORECAST_GROWS,
+        .bytes_per_s = outside->bytes_per_s,
+    };
 
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = outside->bytes_per_s;
@@ -330,8 +335,11 @@ tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
              SEEP_FORECAST_UNTOLD);
         verdict->filling = true;
         /* Where every bound was named it ends, and what is left is known. */
-        now.basis = isfinite(counts->bound_left_bytes) ? SEEP_FORECAST_GROWS
-                                                       : SEEP_FORECAST_UNTOLD;
+        if (isfinite(counts->bound_left_bytes)) {
+            now.left_bytes = counts->bound_left_bytes;
+        } else {
+            now.basis = SEEP_FORECAST_UNTOLD;
+        }
     } else if (counts->filled.count > 0) {
         verdict->class = SEEP_VERDICT_BOUNDED;
         verdict->reason = "it grew after the start, and has stopped";

@@ -34,6 +34,7 @@ struct seep_verdict_input {
 struct seep_verdict_now {
     enum seep_forecast_basis basis;
     struct seep_interval bytes_per_s; /* of memory of the host */
+    double left_bytes; /* that caches have to fill up to bounds named */
 };
 
 /** @param ret_verdict  all but its forecast */

@@ -211,6 +211,24 @@ static void below_a_bound_that_was_named_it_fills(void **state)
     assert_int_equal(report->sites[0].class, SEEP_CLASS_WARMING);
     assert_int_equal(report->sites[0].known_bound_bytes, 16 * MIB);
     assert_non_null(strstr(report->sites[0].class_reason, "bound"));
+    assert_int_equal(report->verdict.forecast.answer, SEEP_FORECAST_NEVER);
+}
+
+/* The machine has 8 GiB. */
+static void a_bound_that_memory_ends_before_is_no_never(void **state)
+{
+    struct fixture *f = *state;
+
+    work(f);
+    leak(f, "/opt/app/cache.so", .1);
+    assert_int_equal(seep_known_add(&f->known, "cache.so", 4096 * MIB), 0);
+    assert_int_equal(report_of(f)->verdict.class, SEEP_VERDICT_BOUNDED);
+    assert_int_equal(f->report->verdict.forecast.answer, SEEP_FORECAST_NEVER);
+    seep_known_close(f->known);
+    f->known = NULL;
+    assert_int_equal(seep_known_add(&f->known, "cache.so", 16384 * MIB), 0);
+    assert_int_equal(report_of(f)->verdict.forecast.answer,
+                     SEEP_FORECAST_UNKNOWN);
 }
 
 static void beyond_a_bound_that_was_named_it_is_a_leak(void **state)
@@ -363,6 +381,7 @@ int main(void)
         WITH(a_second_leak_is_one_though_the_first_is_suppressed),
         WITH(how_many_are_shown_changes_no_verdict),
         WITH(below_a_bound_that_was_named_it_fills),
+        WITH(a_bound_that_memory_ends_before_is_no_never),
         WITH(beyond_a_bound_that_was_named_it_is_a_leak),
         WITH(what_may_leak_is_named_whatever_the_limit),
         WITH(a_leak_has_a_forecast),
