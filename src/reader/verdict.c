@@ -4,11 +4,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "reader/verdict_counts.h"
 
 #define FLOOR_BYTES (1024.0 * 1024.0)
 #define FLOOR_SHARE 0.002 /* of the live bytes of the process */
-#define LARGE_SHARE 0.1   /* of them too */
 #define OUTSIDE_P 0.001
 #define OUTSIDE_BYTES (1024.0 * 1024.0)
 #define OUTSIDE_SHARE 0.02 /* of resident memory */
@@ -18,22 +18,6 @@
 /* Blocks are rounded up, and rest on pages: so much beside them is theirs. */
 #define ROUNDING_SHARE 0.5
 #define MOSTLY 0.5
-
-/* Several sites taken together; sites are sampled independently. */
-struct tally {
-    size_t count;
-    double estimate; /* bytes per second */
-    double squares;  /* of half intervals */
-    double low;      /* sum of the lower ends */
-    double first;    /* estimate of the first one */
-    double now;      /* as estimate, at the present rate of work */
-    double now_squares;
-    size_t unit_count;
-    double unit_estimate;
-    double unit_squares;
-    const char *reason; /* of the first one */
-    const char *id;     /* of the first one */
-};
 
 static const char *const verdict_names[SEEP_VERDICT_COUNT] = {
 #define VERDICT_NAME(symbol, name) name,
@@ -46,176 +30,6 @@ const char *seep_verdict_name(enum seep_verdict_class class)
     return (unsigned)class < SEEP_VERDICT_COUNT ? verdict_names[class] : "";
 }
 
-static double half_of(const struct seep_interval *interval)
-{
-    return (interval->high - interval->low) / 2;
-}
-
-static void add_growth(struct tally *tally, const struct seep_report_site *site)
-{
-    const struct seep_interval *rate = &site->growth_bytes_per_s;
-    double half = half_of(rate);
-    double pace = 0;
-
-    if (rate->estimate > 0 && site->growth_now_bytes_per_s > 0) {
-        pace = site->growth_now_bytes_per_s / rate->estimate;
-    }
-    tally->estimate += rate->estimate;
-    tally->squares += half * half;
-    tally->low += fmax(rate->low, 0);
-    tally->now += rate->estimate * pace;
-    tally->now_squares += half * pace * half * pace;
-    if (site->has_growth_per_unit) {
-        half = half_of(&site->growth_bytes_per_unit);
-        tally->unit_count++;
-        tally->unit_estimate += site->growth_bytes_per_unit.estimate;
-        tally->unit_squares += half * half;
-    }
-}
-
-static void add_to_tally(struct tally *tally,
-                         const struct seep_report_site *site)
-{
-    if (site->has_growth) {
-        add_growth(tally, site);
-    }
-    if (tally->count == 0) {
-        tally->first = tally->estimate;
-        tally->reason = site->class_reason != NULL ? site->class_reason : "";
-        tally->id = site->id;
-    }
-    tally->count++;
-}
-
-/* All sites by what the verdict makes of them. */
-struct counts {
-    struct tally leak;
-    struct tally suspect;
-    struct tally filling;
-    struct tally filled;
-    struct tally minor;
-    struct tally suppressed;
-    size_t known;
-    size_t doubtful; /* may leak, too little of it to count */
-    double untold_bytes;
-    double bound_left_bytes; /* of what fills: INFINITY if a bound is unknown */
-};
-
-/* Born after the start, and live: at most so much did a site rise by. */
-static double rise_of(const struct seep_report_site *site)
-{
-    double sum = 0;
-
-    for (int i = 1; i < SEEP_GROWTH_WINDOWS; i++) {
-        sum += site->window_bytes[i];
-    }
-    return sum;
-}
-
-static bool is_material(const struct seep_report_site *site, double duration_s,
-                        double floor_bytes)
-{
-    return site->has_growth && site->growth_bytes_per_s.low > 0 &&
-           site->growth_bytes_per_s.estimate * duration_s >= floor_bytes;
-}
-
-/* Of so much a suspect is one however wide its interval: not to be sure of its
- * rate is no reason to call the process steady. */
-static bool is_large(const struct seep_report_site *site, double duration_s,
-                     double live_bytes)
-{
-    return site->class == SEEP_CLASS_SUSPECT && site->has_growth &&
-           site->growth_bytes_per_s.estimate * duration_s >=
-               LARGE_SHARE * live_bytes;
-}
-
-static void count_filling(struct counts *counts,
-                          const struct seep_report_site *site, bool material)
-{
-    double left = INFINITY;
-
-    if (site->known_bound_bytes > 0) {
-        left = (double)site->known_bound_bytes - (double)site->live_bytes;
-        counts->known++;
-    }
-    if (material) {
-        add_to_tally(&counts->filling, site);
-        counts->bound_left_bytes += fmax(left, 0);
-    }
-}
-
-/* Nearer to a steady rate than to the slowing of a cache that fills: one leak
- * of 20 with 200 to 400 survivors looks so by chance. */
-static bool slows_doubtfully(const struct seep_site_work *work)
-{
-    return work->site.known_bound_bytes == 0 && work->growth.zs > 0;
-}
-
-static void count_site(struct counts *counts, const struct seep_site_work *work,
-                       const struct seep_verdict_input *input,
-                       double floor_bytes)
-{
-    const struct seep_report_site *site = &work->site;
-    bool material = is_material(site, input->duration_s, floor_bytes);
-    bool large =
-        is_large(site, input->duration_s,
-                 fmax((double)input->live_bytes, floor_bytes / LARGE_SHARE));
-
-    if (!seep_sites_space_holds(site->space)) {
-        return;
-    }
-    if (site->suppressed_by != NULL) {
-        if (seep_class_may_leak(site->class)) {
-            add_to_tally(&counts->suppressed, site);
-        }
-        return;
-    }
-    switch (site->class) {
-    case SEEP_CLASS_LEAK:
-        add_to_tally(&counts->leak, site);
-        break;
-    case SEEP_CLASS_SUSPECT:
-    case SEEP_CLASS_AGING:
-        if (material || large) {
-            add_to_tally(&counts->suspect, site);
-        } else {
-            counts->doubtful++;
-        }
-        break;
-    case SEEP_CLASS_WARMING:
-        if (material && slows_doubtfully(work)) {
-            add_to_tally(&counts->suspect, site);
-        } else {
-            count_filling(counts, site,
-                          material || rise_of(site) >= floor_bytes);
-        }
-        break;
-    case SEEP_CLASS_PLATEAU:
-    case SEEP_CLASS_STEP:
-        if (rise_of(site) >= floor_bytes) {
-            add_to_tally(&counts->filled, site);
-        }
-        break;
-    case SEEP_CLASS_MINOR:
-        add_to_tally(&counts->minor, site);
-        break;
-    case SEEP_CLASS_INSUFFICIENT:
-        counts->untold_bytes += (double)site->live_bytes;
-        break;
-    default:
-        break;
-    }
-}
-
-static void count_sites(const struct seep_verdict_input *input,
-                        double floor_bytes, struct counts *ret_counts)
-{
-    memset(ret_counts, 0, sizeof(*ret_counts));
-    for (size_t i = 0; i < input->count; i++) {
-        count_site(ret_counts, &input->works[i], input, floor_bytes);
-    }
-}
-
 static struct seep_interval around(double estimate, double squares)
 {
     double half = sqrt(squares);
@@ -226,7 +40,7 @@ static struct seep_interval around(double estimate, double squares)
 /* @return what the class is about, now */
 static struct seep_verdict_now tell(struct seep_report_verdict *verdict,
                                     enum seep_verdict_class class,
-                                    const struct tally *tally,
+                                    const struct seep_verdict_tally *tally,
                                     enum seep_forecast_basis basis)
 {
     verdict->class = class;
@@ -253,7 +67,7 @@ static struct seep_verdict_now tell(struct seep_report_verdict *verdict,
  * around a level none of 4,000.
  */
 static bool grows_outside(const struct seep_balance_outside *outside,
-                          const struct tally *suspect)
+                          const struct seep_verdict_tally *suspect)
 {
     double least = fmax(OUTSIDE_BYTES, OUTSIDE_SHARE * outside->rss_bytes) +
                    outside->error_bytes;
@@ -324,7 +138,8 @@ tell_outside(struct seep_report_verdict *verdict,
 
 /* Nothing grows without bound, as far as can be told. */
 static struct seep_verdict_now
-tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
+tell_quiet(const struct seep_verdict_input *input,
+           const struct seep_verdict_counts *counts,
            struct seep_report_verdict *verdict)
 {
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
@@ -361,7 +176,8 @@ tell_quiet(const struct seep_verdict_input *input, const struct counts *counts,
 }
 
 static struct seep_verdict_now
-tell_class(const struct seep_verdict_input *input, const struct counts *counts,
+tell_class(const struct seep_verdict_input *input,
+           const struct seep_verdict_counts *counts,
            struct seep_report_verdict *verdict)
 {
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
@@ -395,9 +211,9 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
         .floor_bytes = floor_bytes,
     };
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_UNTOLD};
-    struct counts counts;
+    struct seep_verdict_counts counts;
 
-    count_sites(input, floor_bytes, &counts);
+    seep_verdict_count(input, floor_bytes, &counts);
     verdict.suppressed_count = counts.suppressed.count;
     verdict.suppressed_bytes_per_s = counts.suppressed.estimate;
     verdict.known_count = counts.known;
