@@ -26,6 +26,14 @@ const char *seep_verdict_words_allocator(enum seep_allocator_kind kind)
     }
 }
 
+void seep_verdict_words_add(char **texts, size_t most, size_t *count,
+                            const char *format, va_list arguments)
+{
+    if (*count < most && vasprintf(&texts[*count], format, arguments) >= 0) {
+        ++*count;
+    }
+}
+
 static bool counts(const struct seep_report_site *site)
 {
     return site->suppressed_by == NULL;

@@ -9,6 +9,7 @@
 #ifndef SEEP_TOOL_VERDICT_WORDS_H
 #define SEEP_TOOL_VERDICT_WORDS_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "reader/report.h"
@@ -44,6 +45,16 @@ char *seep_verdict_words_kept(const struct seep_report *report,
 const struct seep_report_site *
 seep_verdict_words_site(const struct seep_report *report);
 
+/** The same, where it may be a cache that still fills: it grows, and was never
+ * seen to evict. */
+const struct seep_report_site *
+seep_verdict_words_cache(const struct seep_report *report);
+
+/** One more of @count texts, while there are fewer than @most. */
+void seep_verdict_words_add(char **texts, size_t most, size_t *count,
+                            const char *format, va_list arguments)
+    __attribute__((format(printf, 4, 0)));
+
 /** "glibc", "jemalloc", ... or "the allocator". */
 const char *seep_verdict_words_allocator(enum seep_allocator_kind kind);
 
@@ -53,7 +64,7 @@ char *seep_verdict_words_sentence(const struct seep_report *report);
 /** When memory will be full, a sentence to be freed; NULL: not to be said. */
 char *seep_verdict_words_forecast(const struct seep_report *report);
 
-/** Reasons and advice of a process that was recorded; verdict_advice.c. */
+/** Reasons and advice of a process that was recorded. */
 void seep_verdict_words_add_reasons(const struct seep_report *report,
                                     const struct seep_pattern *pattern,
                                     struct seep_verdict_words *words);
