@@ -70,16 +70,20 @@ static void add_forecast(struct seep_report *report,
                        &report->verdict.forecast);
 }
 
-/* Of a process that does not grow, no call site is a riddle. */
-static double most_growth_of(const struct seep_report *report)
+static void add_growth_bounds(const struct seep_report *report,
+                              struct seep_verdict_input *input)
 {
     const struct seep_report_extent *private = &report->memory.anonymous;
+    double slope = private->slope_bytes_per_s;
 
-    if (!private->valid || !report->memory.tracked.valid) {
-        return INFINITY;
+    input->least_growth_bytes = 0;
+    input->most_growth_bytes = INFINITY;
+    if (private->valid && report->memory.tracked.valid) {
+        input->least_growth_bytes =
+            fmax(0, slope - private->slope_error) * report->duration_s;
+        input->most_growth_bytes =
+            fmax(0, slope + private->slope_error) * report->duration_s;
     }
-    return fmax(0, private->slope_bytes_per_s + private->slope_error) *
-           report->duration_s;
 }
 
 void seep_report_add_verdict(struct seep_report_build *build)
@@ -90,11 +94,11 @@ void seep_report_add_verdict(struct seep_report_build *build)
         .live_bytes = build->sites.live_bytes,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
-        .most_growth_bytes = most_growth_of(&build->report),
         .outside = build->outside,
     };
     struct seep_verdict_now now;
 
+    add_growth_bounds(&build->report, &input);
     seep_verdict_decide(&input, &build->report.verdict, &now);
     add_forecast(&build->report, &now);
 }

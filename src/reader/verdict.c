@@ -136,6 +136,20 @@ tell_outside(struct seep_report_verdict *verdict,
     return now;
 }
 
+/* Of a leak of a few sampling intervals no block may have been sampled: to be
+ * steady the process must not grow by more than is known of. */
+static bool grows_untold(const struct seep_verdict_input *input,
+                         const struct seep_verdict_counts *counts,
+                         double floor_bytes)
+{
+    double known =
+        fmax(0, counts->minor.estimate + counts->suppressed.estimate) *
+        input->duration_s;
+    double least = fmax(floor_bytes, OUTSIDE_SHARE * input->outside.rss_bytes);
+
+    return input->least_growth_bytes - known >= least;
+}
+
 /* Nothing grows without bound, as far as can be told. */
 static struct seep_verdict_now
 tell_quiet(const struct seep_verdict_input *input,
@@ -163,6 +177,11 @@ tell_quiet(const struct seep_verdict_input *input,
         verdict->class = SEEP_VERDICT_INSUFFICIENT;
         verdict->reason = "most of what it holds is too little of each call "
                           "site to tell";
+        now.basis = SEEP_FORECAST_UNTOLD;
+    } else if (grows_untold(input, counts, floor_bytes)) {
+        verdict->class = SEEP_VERDICT_INSUFFICIENT;
+        verdict->reason = "private memory grows, by too little so far to be "
+                          "found at a call site";
         now.basis = SEEP_FORECAST_UNTOLD;
     } else {
         verdict->class = SEEP_VERDICT_STEADY;

@@ -24,8 +24,9 @@ struct seep_verdict_input {
     uint64_t live_bytes; /* of all sites in spaces that hold memory */
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
-    /* That private memory may have grown by over the run, at the most;
-     * INFINITY: not known. */
+    /* What private memory grew by over the run, at the rate of its settled
+     * part: at least and at most, 0 and INFINITY if it is not known. */
+    double least_growth_bytes;
     double most_growth_bytes;
     struct seep_balance_outside outside;
 };

@@ -374,6 +374,19 @@ static void a_site_that_hardly_slows_is_no_cache_yet(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
 }
 
+static void a_process_that_grows_at_no_call_site_is_not_steady(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    process.input.least_growth_bytes = 1.9 * MIB; /* 2 % of RSS are 2 MiB */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    process.input.least_growth_bytes = 2.1 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("private memory grows"));
+    add(SEEP_CLASS_MINOR, 500); /* that explains it */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
 static void mostly_untold_is_no_verdict(void **state)
 {
     (void)state;
@@ -418,6 +431,7 @@ int main(void)
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
         WITH(mostly_untold_is_no_verdict),
+        WITH(a_process_that_grows_at_no_call_site_is_not_steady),
         WITH(a_site_that_hardly_slows_is_no_cache_yet),
         WITH(what_is_untold_of_a_process_that_does_not_grow_is_no_riddle),
         WITH(what_the_floor_hid_is_counted),
