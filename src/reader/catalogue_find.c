@@ -237,8 +237,11 @@ static bool is_executable(const struct seep_catalogue_names *names,
 static bool is_loaded(const struct seep_catalogue_names *names,
                       const struct seep_report *report)
 {
-    for (size_t i = 0; names->count > 0 && i < report->site_count; i++) {
-        if (matches_at_a_frame(names, &report->sites[i])) {
+    for (size_t i = 0; names->count > 0 && i < report->module_count; i++) {
+        struct seep_report_frame frame = {
+            .function = "", .file = "", .module = report->modules[i]};
+
+        if (match_names(names, &frame) != NULL) {
             return true;
         }
     }

@@ -285,6 +285,8 @@ struct seep_report {
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */
+    const char *const *modules; /* paths of the objects that were recorded */
+    size_t module_count;
     const struct seep_report_counter *counters; /* every one, also zero */
     size_t counter_count;
     uint64_t pending_events; /* pushed, not folded by the worker: folded here */

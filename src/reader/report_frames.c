@@ -74,6 +74,27 @@ static int name_modules(struct naming *naming,
     return 0;
 }
 
+/* For who asks what was loaded, whatever sites are listed. */
+static int list_modules(struct seep_report_build *build,
+                        const char *const *paths, size_t capacity)
+{
+    const char **modules =
+        seep_store_take(&build->store, capacity, sizeof(*modules));
+    size_t count = 0;
+
+    if (modules == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < capacity; i++) {
+        if (*paths[i] != '\0') {
+            modules[count++] = paths[i];
+        }
+    }
+    build->report.modules = modules;
+    build->report.module_count = count;
+    return 0;
+}
+
 static int open_symboliser(struct naming *naming,
                            const struct seep_symbol_module *modules)
 {
@@ -238,6 +259,9 @@ int seep_report_add_frames(struct seep_report_build *build,
     if (named != NULL && naming.paths != NULL && naming.build_ids != NULL &&
         naming.frames != NULL) {
         error = name_modules(&naming, named);
+    }
+    if (error == 0) {
+        error = list_modules(build, naming.paths, modules);
     }
     if (error == 0 && count > 0) {
         error = open_symboliser(&naming, named);

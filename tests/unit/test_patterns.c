@@ -12,7 +12,7 @@
 #include "seep_test.h"
 
 #define FRAME_LIMIT 32
-#define SITE_LIMIT 8
+#define MODULE_LIMIT 8
 #define PATTERN_MINIMUM 30
 
 static struct seep_catalogue *catalogue;
@@ -116,23 +116,21 @@ static const struct seep_pattern *find_process(const json_t *process)
     };
     static const char *const allocators[] = {"unknown", "glibc", "jemalloc",
                                              "tcmalloc", "mimalloc"};
-    static struct seep_report_frame frames[SITE_LIMIT][FRAME_LIMIT];
-    struct seep_report_site sites[SITE_LIMIT] = {{.where = ""}};
-    const json_t *list = json_object_get(process, "frames");
+    const char *modules[MODULE_LIMIT];
+    const json_t *list = json_object_get(process, "modules");
     struct seep_report report = {
         .executable = text_of(process, "executable", ""),
-        .sites = sites,
-        .site_count = json_array_size(list),
+        .modules = modules,
+        .module_count = json_array_size(list),
     };
 
-    assert_true(report.site_count <= SITE_LIMIT);
+    assert_true(report.module_count <= MODULE_LIMIT);
     report.verdict.class = (enum seep_verdict_class)place_of(
         text_of(process, "verdict", ""), verdicts, SEEP_VERDICT_COUNT);
     report.memory.allocator = (enum seep_allocator_kind)place_of(
         text_of(process, "allocator", ""), allocators, 5);
-    for (size_t i = 0; i < report.site_count; i++) {
-        sites[i].frames = frames[i];
-        sites[i].frame_count = fill_frames(json_array_get(list, i), frames[i]);
+    for (size_t i = 0; i < report.module_count; i++) {
+        modules[i] = json_string_value(json_array_get(list, i));
     }
     return seep_catalogue_find_process(catalogue, &report);
 }
