@@ -158,7 +158,8 @@ def test_every_worker_is_looked_at(folder):
 def test_what_another_program_maps_after_an_exec_is_not_its(folder):
     run(f"{folder}/", *python(
         "time.sleep(2.5); os.execvp('sleep', ['sleep', '3.5'])"))
-    [path] = files(folder)
+    # of the few blocks of sleep one may be sampled: then it has its own
+    [path] = [path for path in files(folder) if "python" in path.name]
     for look in looks_in(path):
         names = {mapping["name"] for mapping in look["mappings"]}
         assert not any(name.endswith("/sleep") for name in names)
