@@ -6,12 +6,13 @@
 #include "locate.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "beside.h"
 
 /* The loader splits LD_PRELOAD at these and expands $ORIGIN. */
 #define FORBIDDEN " :\t\n$"
@@ -35,13 +36,12 @@ static int take(const char *path, char **ret_path)
     return 0;
 }
 
-static int take_beside(const char *folder, const char *pattern, char **ret_path)
+static int take_beside(const char *name, char **ret_path)
 {
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, pattern);
+    int error = seep_beside_path(name, path);
 
-    return length < 0 || (size_t)length >= sizeof(path) ? -ENAMETOOLONG
-                                                        : take(path, ret_path);
+    return error != 0 ? error : take(path, ret_path);
 }
 
 int seep_locate_preload(char **ret_path)
@@ -53,20 +53,14 @@ int seep_locate_preload(char **ret_path)
         "../lib64/seep/libseep.so",
     };
     const char *named = getenv("SEEP_PRELOAD");
-    char folder[PATH_MAX];
 
     if (named != NULL && *named != '\0') {
         return take(named, ret_path);
     }
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-    if (length > 0) {
-        folder[length] = '\0';
-        *strrchr(folder, '/') = '\0';
-        for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-            int error = take_beside(folder, beside[i], ret_path);
-            if (error == 0 || error == -EINVAL) {
-                return error;
-            }
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+        int error = take_beside(beside[i], ret_path);
+        if (error == 0 || error == -EINVAL) {
+            return error;
         }
     }
     return take(SEEP_LIBDIR "/seep/libseep.so", ret_path);

@@ -7,11 +7,11 @@
 #include "share.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "beside.h"
 
 static int take(const char *path, char **ret_path)
 {
@@ -28,13 +28,12 @@ static int take(const char *path, char **ret_path)
     return 0;
 }
 
-static int take_beside(const char *folder, const char *name, char **ret_path)
+static int take_beside(const char *name, char **ret_path)
 {
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int error = seep_beside_path(name, path);
 
-    return length < 0 || (size_t)length >= sizeof(path) ? -ENAMETOOLONG
-                                                        : take(path, ret_path);
+    return error != 0 ? error : take(path, ret_path);
 }
 
 int seep_share_patterns(char **ret_path)
@@ -45,8 +44,6 @@ int seep_share_patterns(char **ret_path)
         "../../share/seep/patterns.json", /* in a build */
     };
     const char *named = getenv("SEEP_PATTERNS");
-    char folder[PATH_MAX];
-    ssize_t length;
 
     if (named != NULL && *named != '\0') {
         char *copy = strdup(named);
@@ -57,13 +54,9 @@ int seep_share_patterns(char **ret_path)
         *ret_path = copy;
         return 0;
     }
-    length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-    if (length > 0 && memrchr(folder, '/', (size_t)length) != NULL) {
-        *(char *)memrchr(folder, '/', (size_t)length) = '\0';
-        for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-            if (take_beside(folder, beside[i], ret_path) == 0) {
-                return 0;
-            }
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+        if (take_beside(beside[i], ret_path) == 0) {
+            return 0;
         }
     }
     return take(SEEP_DATADIR "/seep/patterns.json", ret_path) == 0 ? 0
