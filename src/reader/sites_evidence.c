@@ -11,9 +11,8 @@
 #define SAMPLED_VARIANCE 0.05
 #define SURVIVORS_SAMPLED 12.0 /* that a leak must rest on */
 #define SURVIVORS_EXACT 8.0
-#define SURVIVORS_OF_MOMENT                          \
-    3.0 /* in one tenth by chance: once in a hundred \
-         */
+/* All in one tenth by chance: once in a hundred. */
+#define SURVIVORS_OF_MOMENT 3.0
 /* What is needed to say that old blocks were seen to go: three, so that it is
  * no accident, and a share that would end the growth some day. */
 #define GAVE_BACK_COUNT 3.0
