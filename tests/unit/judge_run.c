@@ -10,12 +10,8 @@
 static int set_up(void **state, bool exact)
 {
     struct judge_run *f = calloc(1, sizeof(*f));
-    int fd;
 
-    snprintf(f->path, sizeof(f->path), "/tmp/seep-test-XXXXXX");
-    fd = mkstemp(f->path);
-    assert_true(fd >= 0);
-    close(fd);
+    builder_temporary(f->path);
     builder_init(&f->builder, UINT64_C(16) << 20, exact);
     f->module = builder_module(&f->builder, "/opt/app/worker", 0xab);
     f->next = 0x10000;

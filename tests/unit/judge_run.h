@@ -24,7 +24,7 @@
 #define JUDGE_RUN_S 100
 
 struct judge_run {
-    char path[64];
+    char path[BUILDER_PATH_BYTES];
     struct recording_builder builder;
     struct seep_report *report;
     uint32_t module;

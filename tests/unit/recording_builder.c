@@ -256,6 +256,18 @@ void builder_exit(struct recording_builder *builder, uint32_t tick)
     atomic_store_explicit(&header->exited, 1, memory_order_relaxed);
 }
 
+void builder_temporary(char ret_path[BUILDER_PATH_BYTES])
+{
+    int fd;
+
+    strcpy(ret_path, "/tmp/seep-test-XXXXXX");
+    fd = mkstemp(ret_path);
+    if (fd < 0) {
+        abort();
+    }
+    close(fd);
+}
+
 void builder_write(const struct recording_builder *builder, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -24,6 +24,8 @@ struct recording_builder {
     uint64_t *positions; /* next one in each shard's ring */
 };
 
+#define BUILDER_PATH_BYTES 64
+
 /** Ticks of a whole second, rounded down. */
 #define BUILDER_TICKS_PER_S 953U
 
@@ -66,6 +68,9 @@ void builder_moment(struct recording_builder *builder, uint32_t index,
 void builder_exit(struct recording_builder *builder, uint32_t tick);
 
 void builder_write(const struct recording_builder *builder, const char *path);
+
+/** Make an empty file in /tmp, for builder_write(); who asked removes it. */
+void builder_temporary(char ret_path[BUILDER_PATH_BYTES]);
 
 /**
  * A small recording with something of everything: modules, stacks, a leak, a

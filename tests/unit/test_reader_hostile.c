@@ -28,7 +28,7 @@
 #define STEPS 1000U
 
 struct fixture {
-    char path[64];
+    char path[BUILDER_PATH_BYTES];
     struct recording_builder builder;
     struct seep_report *report;
     uint32_t sites[3]; /* leaks, churns, evicts */
@@ -88,12 +88,8 @@ static void rebuild(struct fixture *f, uint32_t gap)
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    int fd;
 
-    snprintf(f->path, sizeof(f->path), "/tmp/seep-test-XXXXXX");
-    fd = mkstemp(f->path);
-    assert_true(fd >= 0);
-    close(fd);
+    builder_temporary(f->path);
     rebuild(f, 0);
     *state = f;
     return 0;

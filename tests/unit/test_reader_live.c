@@ -26,7 +26,7 @@
 
 struct worker {
     struct recording_builder builder;
-    char path[64];
+    char path[BUILDER_PATH_BYTES];
     pthread_t thread;
     _Atomic bool stop;
     uint32_t sites[SITES];
@@ -59,12 +59,8 @@ static void *work(void *context)
 static int setup(void **state)
 {
     struct worker *w = calloc(1, sizeof(*w));
-    int fd;
 
-    snprintf(w->path, sizeof(w->path), "/tmp/seep-test-XXXXXX");
-    fd = mkstemp(w->path);
-    assert_true(fd >= 0);
-    close(fd);
+    builder_temporary(w->path);
     builder_init_shared(&w->builder, w->path, UINT64_C(8) << 20, true);
     for (uint32_t i = 0; i < SITES; i++) {
         uint64_t frame = builder_frame(SEEP_MODULE_NONE, i + 1);

@@ -24,7 +24,7 @@
 #define MIB 1048576.0
 
 struct fixture {
-    char path[64];
+    char path[BUILDER_PATH_BYTES];
     struct recording_builder builder;
     struct seep_report *report;
     uint32_t module;
@@ -33,12 +33,8 @@ struct fixture {
 static int setup_exact(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    int fd;
 
-    snprintf(f->path, sizeof(f->path), "/tmp/seep-test-XXXXXX");
-    fd = mkstemp(f->path);
-    assert_true(fd >= 0);
-    close(fd);
+    builder_temporary(f->path);
     builder_init(&f->builder, SMALL, true);
     f->module = builder_module(&f->builder, "/opt/app/worker", 0xab);
     *state = f;

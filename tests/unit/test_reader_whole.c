@@ -23,7 +23,7 @@
 #define BLOCK_BYTES 8192
 
 struct fixture {
-    char path[64];
+    char path[BUILDER_PATH_BYTES];
     char looks_path[80];
     char rules_path[80];
     struct recording_builder builder;
@@ -37,12 +37,8 @@ struct fixture {
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    int fd;
 
-    snprintf(f->path, sizeof(f->path), "/tmp/seep-test-XXXXXX");
-    fd = mkstemp(f->path);
-    assert_true(fd >= 0);
-    close(fd);
+    builder_temporary(f->path);
     snprintf(f->looks_path, sizeof(f->looks_path), "%s%s", f->path,
              SEEP_LOOK_SUFFIX);
     snprintf(f->rules_path, sizeof(f->rules_path), "%s.rules", f->path);
