@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The vocabulary of native stacks, shared by who captures them and who
- * records or reads them. The values are part of the format.
+ * The vocabulary of stacks, shared by who captures them and who records or
+ * reads them. The values are part of the format.
  */
 #ifndef SEEP_STACK_H
 #define SEEP_STACK_H
@@ -26,6 +26,31 @@ enum seep_cut {
     SEEP_CUTS(SEEP_CUT_VALUE)
 #undef SEEP_CUT_VALUE
         SEEP_CUT_COUNT = 10
+};
+
+/** Python frames in a process: X(SYMBOL, value, "words for the report"). */
+#define SEEP_PYTHON_STATES(X)                                    \
+    X(NONE, 0, "no Python")                                      \
+    X(ON, 1, "on")                                               \
+    X(PROBATION, 2, "on, and still checked with care")           \
+    X(OLD, 3, "off: Python before 3.8")                          \
+    X(NEW, 4, "off: a Python newer than is known")               \
+    X(UNFINISHED, 5, "off: Python from before its release")      \
+    X(FREE_THREADED, 6, "off: free-threaded build of Python")    \
+    X(DEBUG, 7, "off: debug build of Python")                    \
+    X(SYMBOLS, 8, "off: symbols of Python are missing")          \
+    X(OFFSETS, 9, "off: _Py_DebugOffsets is not as known")       \
+    X(TYPES, 10, "off: Python's types are not as known")         \
+    X(MEMORY, 11, "off: memory cannot be read with care")        \
+    X(THREAD, 12, "off: thread states are not of their threads") \
+    X(FRAME, 13, "off: a frame of Python was not as known")      \
+    X(CODE, 14, "off: a code object of Python was not as known")
+
+enum seep_python_state {
+#define SEEP_PYTHON_VALUE(symbol, value, words) SEEP_PYTHON_##symbol = (value),
+    SEEP_PYTHON_STATES(SEEP_PYTHON_VALUE)
+#undef SEEP_PYTHON_VALUE
+        SEEP_PYTHON_STATE_COUNT = 15
 };
 
 enum seep_unwinder { SEEP_UNWINDER_EH_FRAME = 0, SEEP_UNWINDER_LIBUNWIND = 1 };

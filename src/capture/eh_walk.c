@@ -220,6 +220,9 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
         if (seep_unlikely(rule == 0)) {
             rule = compile(&walk);
         }
+        if (start->sps != NULL) {
+            start->sps[count] = walk.sp;
+        }
         pcs[count++] = walk.pc;
         if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_END)) {
             break;

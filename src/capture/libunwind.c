@@ -135,6 +135,9 @@ size_t seep_libunwind_walk(const struct seep_capture_start *start,
         if (interrupted && count > 0) {
             pcs[count - 1]++;
         }
+        if (start->sps != NULL) {
+            start->sps[count] = get_register(&cursor, UNW_REG_SP);
+        }
         pcs[count++] = pc - !interrupted;
         more = step(&cursor);
     }

@@ -42,6 +42,9 @@ int seep_native_init(enum seep_unwinder unwinder)
 static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
 {
     pcs[0] = start->pc - 1;
+    if (start->sps != NULL) {
+        start->sps[0] = start->sp;
+    }
     return 1;
 }
 

@@ -25,6 +25,9 @@ struct seep_capture_start {
     uintptr_t pc; /* the hook's return address */
     uintptr_t sp; /* the caller's stack pointer after the return (the CFA) */
     uintptr_t fp; /* the caller's frame pointer register (rbp, x29) */
+    /* if not NULL: receives the stack pointer of each frame, as many as pcs;
+     * frame i lies in [sps[i], sps[i + 1]) */
+    uintptr_t *sps;
 };
 
 /**

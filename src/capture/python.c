@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which interpreter there is, whether it may be read now, and how.
+ *
+ * Invariant: an interpreter is complete before it is published, and never
+ * changes afterwards. The state leaves ON and PROBATION only for good, or for
+ * another interpreter when the first one was unloaded.
+ */
+#include "capture/python.h"
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/auxv.h>
+
+#include "capture/elf_symbols.h"
+#include "capture/object_map.h"
+#include "capture/python_check.h"
+
+#define STACKS 8U
+#define INTERPRETERS 4U
+#define PROBATION_CAPTURES 64
+#define STRANGERS_MAX 16
+#define PAGES_MAX 256U
+#define PAGES_MAX_PROBATION 1024U
+#define OBJECTS_MAX 4096U
+
+static struct seep_python interpreters[INTERPRETERS];
+static unsigned int interpreter_count; /* by who holds `looking` */
+static const struct seep_python *_Atomic current;
+static _Atomic int state;
+static _Atomic int probation_left;
+static _Atomic int strangers;
+static _Atomic bool restricted;
+static _Atomic bool looking;
+static _Atomic uintptr_t pending; /* an address that came while looking */
+static uintptr_t main_thread;
+
+static struct seep_python_stack stacks[STACKS];
+
+static uintptr_t self(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+enum seep_python_state seep_python_state(void)
+{
+    return (enum seep_python_state)atomic_load_explicit(&state,
+                                                        memory_order_relaxed);
+}
+
+uint32_t seep_python_version(void)
+{
+    /* Acquire: pairs with the release in publish(). */
+    const struct seep_python *python =
+        atomic_load_explicit(&current, memory_order_acquire);
+
+    return python != NULL ? python->hex : 0;
+}
+
+/* The program comes before the object, as it does for the loader: it may hold
+ * a copy of the object's data. */
+struct scope {
+    struct seep_elf_symbols program;
+    struct seep_elf_symbols object;
+};
+
+static bool look_up(const void *data, const char *name, uintptr_t *ret_address,
+                    size_t *ret_bytes)
+{
+    const struct scope *scope = data;
+
+    return (scope->program.image != NULL &&
+            seep_elf_symbols_find(&scope->program, name, ret_address,
+                                  ret_bytes)) ||
+           seep_elf_symbols_find(&scope->object, name, ret_address, ret_bytes);
+}
+
+/* Settle what @python is worth. */
+static enum seep_python_state check(struct seep_python *python)
+{
+    struct seep_python_memory memory = {.budget = PAGES_MAX_PROBATION};
+    enum seep_python_state found = SEEP_PYTHON_MEMORY;
+
+    if (atomic_load_explicit(&restricted, memory_order_relaxed)) {
+        return found;
+    }
+    memory.pages = seep_python_pages_take(self());
+    if (memory.pages == NULL) {
+        return found;
+    }
+    if (seep_python_pages_work(memory.pages)) {
+        found = seep_python_check_types(python, &memory);
+    }
+    seep_python_pages_give(memory.pages);
+    return found;
+}
+
+static void publish(const struct seep_python *python,
+                    enum seep_python_state found)
+{
+    atomic_store_explicit(&probation_left, PROBATION_CAPTURES,
+                          memory_order_relaxed);
+    atomic_store_explicit(&strangers, 0, memory_order_relaxed);
+    /* Release: pairs with the acquires of `current`. */
+    atomic_store_explicit(&current, python, memory_order_release);
+    /* Release: pairs with the acquire in readable(). */
+    atomic_store_explicit(&state, found, memory_order_release);
+}
+
+/* Is the interpreter that was found once still where it was? */
+static bool is_there(const struct seep_python *python)
+{
+    struct seep_elf_image image;
+
+    return !python->late ||
+           (seep_object_map_find(python->start, &image) &&
+            image.start == python->start && image.end == python->end);
+}
+
+static bool look_into(uintptr_t address, bool late)
+{
+    struct seep_python *python = &interpreters[interpreter_count];
+    struct seep_elf_image program = {0};
+    struct seep_elf_image image;
+    struct scope scope = {0};
+    uintptr_t own;
+    size_t bytes;
+    enum seep_python_state found;
+
+    if (!seep_object_map_find(address, &image) ||
+        !seep_elf_symbols_open(&image, &scope.object) ||
+        /* A function, of which there are no copies. */
+        !seep_elf_symbols_find(&scope.object, "PyGILState_GetThisThreadState",
+                               &own, &bytes)) {
+        return false;
+    }
+    if (seep_object_map_find(getauxval(AT_PHDR), &program)) {
+        seep_elf_symbols_open(&program, &scope.program);
+    }
+    found = seep_python_symbols_find(look_up, &scope, python);
+    if (found == SEEP_PYTHON_NONE) {
+        return false;
+    }
+    python->start = image.start;
+    python->end = image.end;
+    python->late = late;
+    if (found == SEEP_PYTHON_ON) {
+        found = check(python);
+    }
+    interpreter_count++;
+    publish(python, found);
+    return true;
+}
+
+/* Every object that the loader has listed, by its own list. */
+static void look_into_all(void)
+{
+    const ElfW(Dyn) *entry = NULL;
+    const struct link_map *map = NULL;
+    struct seep_elf_image program = {0};
+
+    if (!seep_object_map_find(getauxval(AT_PHDR), &program)) {
+        return;
+    }
+    for (size_t i = 0; i < program.header_count; i++) {
+        if (program.headers[i].p_type == PT_DYNAMIC) {
+            entry =
+                (const ElfW(Dyn) *)(program.bias + program.headers[i].p_vaddr);
+        }
+    }
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_DEBUG && entry->d_un.d_ptr != 0) {
+            map = ((const struct r_debug *)entry->d_un.d_ptr)->r_map;
+        }
+    }
+    for (size_t i = 0; map != NULL && i < OBJECTS_MAX; i++, map = map->l_next) {
+        if (map->l_ld != NULL && look_into((uintptr_t)map->l_ld, false)) {
+            return;
+        }
+    }
+}
+
+void seep_python_init(void)
+{
+    main_thread = self();
+    if (seep_python_state() == SEEP_PYTHON_NONE) {
+        look_into_all();
+    }
+}
+
+static void consider(uintptr_t address)
+{
+    const struct seep_python *known =
+        atomic_load_explicit(&current, memory_order_relaxed);
+
+    if (interpreter_count < INTERPRETERS &&
+        (known == NULL || !is_there(known))) {
+        look_into(address, true);
+    }
+}
+
+void seep_python_consider(uintptr_t address)
+{
+    /* Acquire: pairs with the release in publish(). */
+    const struct seep_python *known =
+        atomic_load_explicit(&current, memory_order_acquire);
+
+    if (known != NULL && !known->late) {
+        return;
+    }
+    do {
+        /* Acquire: pairs with the release below. */
+        if (atomic_exchange_explicit(&looking, true, memory_order_acquire)) {
+            atomic_store_explicit(&pending, address, memory_order_relaxed);
+            return;
+        }
+        consider(address);
+        /* Release: pairs with the acquire above. */
+        atomic_store_explicit(&looking, false, memory_order_release);
+        address = atomic_exchange_explicit(&pending, 0, memory_order_relaxed);
+    } while (address != 0);
+}
+
+struct seep_python_stack *seep_python_stack_take(void)
+{
+    uintptr_t thread = self();
+
+    for (size_t i = 0; i < STACKS; i++) {
+        struct seep_python_stack *stack = &stacks[i];
+        uintptr_t owner =
+            atomic_load_explicit(&stack->owner, memory_order_relaxed);
+
+        /* Ours already: from a hook that was abandoned by a jump.
+         * Acquire: pairs with the release in seep_python_stack_give(). */
+        if (owner == thread ||
+            (owner == 0 && atomic_compare_exchange_strong_explicit(
+                               &stack->owner, &owner, thread,
+                               memory_order_acquire, memory_order_relaxed))) {
+            stack->python = NULL;
+            stack->memory.pages = NULL;
+            return stack;
+        }
+    }
+    return NULL;
+}
+
+void seep_python_stack_give(struct seep_python_stack *stack)
+{
+    if (stack->memory.pages != NULL) {
+        seep_python_pages_give(stack->memory.pages);
+        stack->memory.pages = NULL;
+    }
+    /* Release: pairs with the acquire in seep_python_stack_take(). */
+    atomic_store_explicit(&stack->owner, 0, memory_order_release);
+}
+
+/* Off for good, unless another thread was first. */
+static void switch_off(enum seep_python_state reason)
+{
+    int seen = atomic_load_explicit(&state, memory_order_relaxed);
+
+    while (seen == SEEP_PYTHON_ON || seen == SEEP_PYTHON_PROBATION) {
+        if (atomic_compare_exchange_weak_explicit(&state, &seen, reason,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            return;
+        }
+    }
+}
+
+static void count_probation(void)
+{
+    int seen = SEEP_PYTHON_PROBATION;
+
+    if (atomic_fetch_sub_explicit(&probation_left, 1, memory_order_relaxed) <=
+        1) {
+        atomic_compare_exchange_strong_explicit(&state, &seen, SEEP_PYTHON_ON,
+                                                memory_order_relaxed,
+                                                memory_order_relaxed);
+    }
+}
+
+/* @return the interpreter that may be asked on this stack, or NULL */
+static const struct seep_python *readable(const struct seep_python_stack *stack,
+                                          bool *ret_probation)
+{
+    /* Acquire: pairs with the release in publish(). */
+    int seen = atomic_load_explicit(&state, memory_order_acquire);
+    const struct seep_python *python =
+        /* Acquire: pairs with the release in publish(). */
+        atomic_load_explicit(&current, memory_order_acquire);
+
+    if ((seen != SEEP_PYTHON_ON && seen != SEEP_PYTHON_PROBATION) ||
+        python == NULL) {
+        return NULL;
+    }
+    *ret_probation = seen == SEEP_PYTHON_PROBATION;
+    if (!python->late) {
+        return python;
+    }
+    for (size_t i = 0; i < stack->native_count; i++) {
+        if (stack->pcs[i] >= python->start && stack->pcs[i] < python->end) {
+            return python;
+        }
+    }
+    return NULL;
+}
+
+/* The state of this thread, or 0 if it has none that may be read now. */
+static uintptr_t find_state(const struct seep_python *python,
+                            bool *ret_attached)
+{
+    uintptr_t own = (uintptr_t)python->own_state();
+    uintptr_t now;
+
+    /* A thread that never ran Python must not make its TLS either. */
+    if (own == 0) {
+        return 0;
+    }
+    now = (uintptr_t)python->current_state();
+    if (python->offsets.minor >= 12) {
+        *ret_attached = now != 0;
+        own = now != 0 ? now : own;
+    } else {
+        *ret_attached = own == now;
+    }
+    if (!*ret_attached &&
+        (python->is_finalizing() != 0 || python->is_initialized() == 0)) {
+        return 0;
+    }
+    return seep_python_is_plausible(own) ? own : 0;
+}
+
+/*
+ * Without the GIL a thread's frames may be freed under it by who ends the
+ * interpreter: the main thread, which alone may load them as they are.
+ *
+ * @return false: not to be read at all
+ */
+static bool choose_memory(struct seep_python_stack *stack, bool late,
+                          bool probation)
+{
+    bool careful =
+        probation || (!stack->attached && (late || self() != main_thread));
+
+    stack->memory = (struct seep_python_memory){
+        .budget = probation ? PAGES_MAX_PROBATION : PAGES_MAX};
+    if (!careful) {
+        return true;
+    }
+    if (atomic_load_explicit(&restricted, memory_order_relaxed)) {
+        return false;
+    }
+    stack->memory.pages = seep_python_pages_take(self());
+    return stack->memory.pages != NULL;
+}
+
+/* A key's value may be left from another thread, and states may be moved. */
+static bool is_of_this_thread(const struct seep_python *python,
+                              struct seep_python_stack *stack,
+                              uintptr_t thread_state, bool probation)
+{
+    uintptr_t thread;
+    uintptr_t at = thread_state + (uintptr_t)python->offsets.thread_id;
+
+    if (seep_python_read_word(&stack->memory, at, &thread) &&
+        thread == self()) {
+        return true;
+    }
+    if (probation && !stack->memory.spent &&
+        atomic_fetch_add_explicit(&strangers, 1, memory_order_relaxed) >=
+            STRANGERS_MAX) {
+        switch_off(SEEP_PYTHON_THREAD);
+    }
+    return false;
+}
+
+static bool walk(const struct seep_python *python,
+                 struct seep_python_stack *stack, uintptr_t thread_state,
+                 bool probation)
+{
+    enum seep_python_state found = SEEP_PYTHON_ON;
+
+    if (!seep_python_walk(python, &stack->memory, thread_state,
+                          &stack->chain)) {
+        found = SEEP_PYTHON_FRAME;
+    } else if (probation) {
+        found = seep_python_check_chain(python, &stack->memory, &stack->chain);
+    }
+    if (found == SEEP_PYTHON_ON) {
+        if (probation && stack->chain.count > 0) {
+            count_probation();
+        }
+        return stack->chain.count > 0;
+    }
+    /* Without the GIL it may be gone, and with too many pages not be read. */
+    if (stack->attached && !stack->memory.spent) {
+        switch_off(found);
+    }
+    return false;
+}
+
+static void fill_native(struct seep_python_stack *stack)
+{
+    for (size_t i = 0; i < stack->native_count; i++) {
+        stack->merged[i] = (struct seep_merged_frame){.address = stack->pcs[i],
+                                                      .instruction = -1};
+    }
+    stack->count = stack->native_count;
+}
+
+void seep_python_stack_fill(struct seep_python_stack *stack)
+{
+    bool probation = false;
+    bool full = false;
+    const struct seep_python *python = readable(stack, &probation);
+    struct seep_native_stack native = {stack->pcs, stack->sps,
+                                       stack->native_count};
+    uintptr_t thread_state;
+
+    stack->python = NULL;
+    stack->truncated = false;
+    stack->attached = false;
+    stack->chain = (struct seep_python_chain){
+        .frames = stack->frames, .capacity = SEEP_STACK_FRAMES_MAX};
+    thread_state = python != NULL ? find_state(python, &stack->attached) : 0;
+    if (thread_state == 0 || !choose_memory(stack, python->late, probation) ||
+        !is_of_this_thread(python, stack, thread_state, probation) ||
+        !walk(python, stack, thread_state, probation)) {
+        stack->chain.count = 0;
+        fill_native(stack);
+        return;
+    }
+    stack->python = python;
+    stack->count =
+        seep_python_merge(python, &native, &stack->chain, stack->merged,
+                          SEEP_STACK_FRAMES_MAX, &full);
+    stack->truncated = full || stack->chain.truncated;
+}
+
+void seep_python_use(const struct seep_python *python)
+{
+    main_thread = self();
+    publish(python, SEEP_PYTHON_PROBATION);
+}
+
+void seep_python_after_fork(void)
+{
+    main_thread = self();
+    atomic_store_explicit(&looking, false, memory_order_relaxed);
+    for (size_t i = 0; i < STACKS; i++) {
+        atomic_store_explicit(&stacks[i].owner, 0, memory_order_relaxed);
+    }
+    seep_python_pages_after_fork();
+}
+
+void seep_python_restrict(void)
+{
+    atomic_store_explicit(&restricted, true, memory_order_relaxed);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Strings of a code object as UTF-8.
+ *
+ * Invariant: a string is read only if it is a compact one of a sane length,
+ * and character by character from one small window.
+ */
+#include "capture/python_code.h"
+
+#define TEXT_MAX (INT64_C(1) << 20)
+#define CODE_MAX (INT64_C(1) << 28)
+#define LINES_MAX (INT64_C(1) << 24)
+#define WINDOW_BYTES 64U
+
+/* Where the characters of a string lie. */
+struct characters {
+    uintptr_t at;
+    size_t count;
+    size_t width; /* 1, 2 or 4 bytes each */
+};
+
+static bool find_characters(const struct seep_python *python,
+                            struct seep_python_memory *memory, uintptr_t text,
+                            struct characters *ret_characters)
+{
+    int32_t state;
+    int64_t length;
+    unsigned int kind;
+    bool ascii;
+    bool compact;
+    int header = python->offsets.text_header;
+
+    if (!seep_python_is_a(memory, text, python->text_type) ||
+        !seep_python_read_int(memory, text + SEEP_PYTHON_TEXT_STATE, &state) ||
+        !seep_python_read(memory, &length, text + SEEP_PYTHON_OBJECT_SIZE,
+                          sizeof(length))) {
+        return false;
+    }
+    kind = (unsigned int)state >> 2 & 7;
+    compact = ((unsigned int)state >> 5 & 1) != 0;
+    ascii = ((unsigned int)state >> 6 & 1) != 0;
+    if (!compact || length < 0 || length > TEXT_MAX ||
+        (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1)) {
+        return false;
+    }
+    /* Behind a PyASCIIObject, or a PyCompactUnicodeObject: to 3.11 it has
+     * wstr_length, utf8_length and utf8 more, later the last two. */
+    header += ascii ? 0 : (python->offsets.minor < 12 ? 24 : 16);
+    ret_characters->at = text + (uintptr_t)header;
+    ret_characters->count = (size_t)length;
+    ret_characters->width = kind;
+    return true;
+}
+
+/* @return bytes written, at most 4 */
+static size_t put_utf8(uint32_t c, char *to)
+{
+    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000)) {
+        c = 0xfffd; /* file names hold what was no UTF-8 as lone surrogates */
+    }
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (char)(0xc0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 63));
+        return 2;
+    }
+    if (c < 0x10000) {
+        to[0] = (char)(0xe0 | c >> 12);
+        to[1] = (char)(0x80 | (c >> 6 & 63));
+        to[2] = (char)(0x80 | (c & 63));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | c >> 18);
+    to[1] = (char)(0x80 | (c >> 12 & 63));
+    to[2] = (char)(0x80 | (c >> 6 & 63));
+    to[3] = (char)(0x80 | (c & 63));
+    return 4;
+}
+
+/* The @index-th character, from a window that moves on with it. */
+static bool get_character(struct seep_python_memory *memory,
+                          const struct characters *from, size_t index,
+                          uint8_t *window, size_t *window_index,
+                          uint32_t *ret_c)
+{
+    size_t per_window = WINDOW_BYTES / from->width;
+    uint32_t c = 0;
+
+    if (*window_index == SIZE_MAX || index - *window_index >= per_window) {
+        size_t left = from->count - index;
+
+        if (!seep_python_read(memory, window, from->at + index * from->width,
+                              (left < per_window ? left : per_window) *
+                                  from->width)) {
+            return false;
+        }
+        *window_index = index;
+    }
+    memcpy(&c, window + (index - *window_index) * from->width, from->width);
+    *ret_c = c;
+    return true;
+}
+
+/* As many characters as fit, from @first on. */
+static bool copy_from(struct seep_python_memory *memory,
+                      const struct characters *from, size_t first, char *buffer,
+                      size_t size, size_t *ret_bytes, bool *ret_all)
+{
+    uint8_t window[WINDOW_BYTES];
+    size_t window_index = SIZE_MAX;
+    size_t bytes = 0;
+    size_t i;
+
+    for (i = first; i < from->count; i++) {
+        char utf8[4];
+        uint32_t c;
+        size_t more;
+
+        if (!get_character(memory, from, i, window, &window_index, &c)) {
+            return false;
+        }
+        more = put_utf8(c, utf8);
+        if (more >= size - bytes) {
+            break;
+        }
+        memcpy(buffer + bytes, utf8, more);
+        bytes += more;
+    }
+    buffer[bytes] = '\0';
+    *ret_bytes = bytes;
+    *ret_all = i == from->count;
+    return true;
+}
+
+/* Of a path that is too long its end: it is the part that tells. */
+static bool copy_end(struct seep_python_memory *memory,
+                     const struct characters *from, char *buffer, size_t size,
+                     size_t *ret_bytes)
+{
+    size_t first = from->count >= size ? from->count - (size - 1) : 0;
+    bool all = false;
+
+    while (copy_from(memory, from, first, buffer, size, ret_bytes, &all)) {
+        size_t left = from->count - first;
+
+        if (all) {
+            return true;
+        }
+        /* Wide characters: what did not fit, and at least one. */
+        first += left > 64 ? left / 16 : 1;
+    }
+    return false;
+}
+
+bool seep_python_text(const struct seep_python *python,
+                      struct seep_python_memory *memory, uintptr_t code,
+                      enum seep_python_text which, char *buffer, size_t size,
+                      size_t *ret_bytes)
+{
+    int offset = python->offsets.code_filename;
+    struct characters from;
+    uintptr_t text;
+    bool all;
+
+    if (which == SEEP_PYTHON_NAME) {
+        offset = python->offsets.code_qualname != SEEP_PYTHON_OFFSET_NONE
+                     ? python->offsets.code_qualname
+                     : python->offsets.code_name;
+    }
+    if (!seep_python_read_word(memory, code + (uintptr_t)offset, &text) ||
+        !find_characters(python, memory, text, &from)) {
+        return false;
+    }
+    return which == SEEP_PYTHON_FILE
+               ? copy_end(memory, &from, buffer, size, ret_bytes)
+               : copy_from(memory, &from, 0, buffer, size, ret_bytes, &all);
+}
+
+bool seep_python_identify(const struct seep_python *python,
+                          struct seep_python_memory *memory, uintptr_t code,
+                          struct seep_python_identity *ret_identity)
+{
+    const struct seep_python_offsets *at = &python->offsets;
+    uintptr_t filename;
+    uintptr_t name;
+    uintptr_t lines;
+    uintptr_t lines_bytes;
+    int32_t first_line;
+
+    if (!seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
+                               &filename) ||
+        !seep_python_read_word(memory, code + (uintptr_t)at->code_name,
+                               &name) ||
+        !seep_python_read_word(memory, code + (uintptr_t)at->code_lines,
+                               &lines) ||
+        !seep_python_read_int(memory, code + (uintptr_t)at->code_first_line,
+                              &first_line) ||
+        !seep_python_is_a(memory, lines, python->bytes_type) ||
+        !seep_python_read_word(memory, lines + SEEP_PYTHON_OBJECT_SIZE,
+                               &lines_bytes) ||
+        lines_bytes > (uintptr_t)LINES_MAX) {
+        return false;
+    }
+    *ret_identity = (struct seep_python_identity){
+        code, filename, name, lines, lines_bytes, first_line};
+    return true;
+}
+
+bool seep_python_code_bytes(const struct seep_python *python,
+                            struct seep_python_memory *memory, uintptr_t code,
+                            int64_t *ret_bytes)
+{
+    uintptr_t of = code;
+    int64_t bytes;
+
+    if (python->offsets.minor < 11 &&
+        (!seep_python_read_word(
+             memory, code + (uintptr_t)python->offsets.code_instructions,
+             &of) ||
+         !seep_python_is_a(memory, of, python->bytes_type))) {
+        return false;
+    }
+    if (!seep_python_read(memory, &bytes, of + SEEP_PYTHON_OBJECT_SIZE,
+                          sizeof(bytes)) ||
+        bytes < 0 || bytes > CODE_MAX) {
+        return false;
+    }
+    *ret_bytes = python->offsets.minor < 11 ? bytes : 2 * bytes;
+    return true;
+}
