@@ -53,8 +53,8 @@ static bool has_size(struct seep_python_memory *memory, uintptr_t type,
            seen == (uintptr_t)size_bytes;
 }
 
-static bool has_known_types(const struct seep_python *python,
-                            struct seep_python_memory *memory)
+bool seep_python_types_agree(const struct seep_python *python,
+                             struct seep_python_memory *memory)
 {
     const struct seep_python_offsets *at = &python->offsets;
     uintptr_t code = python->code_type;
@@ -108,8 +108,8 @@ seep_python_check_types(struct seep_python *python,
     if (state != SEEP_PYTHON_ON) {
         return state;
     }
-    return has_known_types(python, memory) ? SEEP_PYTHON_PROBATION
-                                           : SEEP_PYTHON_TYPES;
+    return seep_python_types_agree(python, memory) ? SEEP_PYTHON_PROBATION
+                                                   : SEEP_PYTHON_TYPES;
 }
 
 static enum seep_python_state check_frame(const struct seep_python *python,

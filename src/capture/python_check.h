@@ -23,6 +23,10 @@ enum seep_python_state
 seep_python_check_types(struct seep_python *python,
                         struct seep_python_memory *memory);
 
+/** Do the types have what python->offsets says? A part of the above. */
+bool seep_python_types_agree(const struct seep_python *python,
+                             struct seep_python_memory *memory);
+
 /**
  * Check all that is known of the frames of a chain.
  *

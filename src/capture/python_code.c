@@ -107,7 +107,7 @@ static bool get_character(struct seep_python_memory *memory,
 /* As many characters as fit, from @first on. */
 static bool copy_from(struct seep_python_memory *memory,
                       const struct characters *from, size_t first, char *buffer,
-                      size_t size, size_t *ret_bytes, bool *ret_all)
+                      size_t size, size_t *ret_bytes)
 {
     uint8_t window[WINDOW_BYTES];
     size_t window_index = SIZE_MAX;
@@ -131,7 +131,6 @@ static bool copy_from(struct seep_python_memory *memory,
     }
     buffer[bytes] = '\0';
     *ret_bytes = bytes;
-    *ret_all = i == from->count;
     return true;
 }
 
@@ -140,19 +139,27 @@ static bool copy_end(struct seep_python_memory *memory,
                      const struct characters *from, char *buffer, size_t size,
                      size_t *ret_bytes)
 {
+    uint8_t window[WINDOW_BYTES];
+    size_t window_index = SIZE_MAX;
     size_t first = from->count >= size ? from->count - (size - 1) : 0;
-    bool all = false;
+    size_t bytes = 0;
+    size_t i = first;
+    char utf8[4];
+    uint32_t c;
 
-    while (copy_from(memory, from, first, buffer, size, ret_bytes, &all)) {
-        size_t left = from->count - first;
-
-        if (all) {
-            return true;
+    for (; i < from->count; i++) {
+        if (!get_character(memory, from, i, window, &window_index, &c)) {
+            return false;
         }
-        /* Wide characters: what did not fit, and at least one. */
-        first += left > 64 ? left / 16 : 1;
+        bytes += put_utf8(c, utf8);
     }
-    return false;
+    for (window_index = SIZE_MAX; bytes >= size; first++) {
+        if (!get_character(memory, from, first, window, &window_index, &c)) {
+            return false;
+        }
+        bytes -= put_utf8(c, utf8);
+    }
+    return copy_from(memory, from, first, buffer, size, ret_bytes);
 }
 
 bool seep_python_text(const struct seep_python *python,
@@ -163,7 +170,6 @@ bool seep_python_text(const struct seep_python *python,
     int offset = python->offsets.code_filename;
     struct characters from;
     uintptr_t text;
-    bool all;
 
     if (which == SEEP_PYTHON_NAME) {
         offset = python->offsets.code_qualname != SEEP_PYTHON_OFFSET_NONE
@@ -176,7 +182,7 @@ bool seep_python_text(const struct seep_python *python,
     }
     return which == SEEP_PYTHON_FILE
                ? copy_end(memory, &from, buffer, size, ret_bytes)
-               : copy_from(memory, &from, 0, buffer, size, ret_bytes, &all);
+               : copy_from(memory, &from, 0, buffer, size, ret_bytes);
 }
 
 bool seep_python_identify(const struct seep_python *python,

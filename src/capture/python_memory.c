@@ -13,7 +13,7 @@
 #include "base/syscall.h"
 
 #define PAGE_BYTES 4096U
-#define SETS 2U
+#define SETS 4U
 
 struct seep_python_pages {
     _Atomic uintptr_t owner; /* 0: nobody */

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Python's frames, under every interpreter that this machine has.
+
+SEEP_TEST_PYTHONS adds interpreters, separated by colons.
+"""
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build"))
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+LIBRARY = BUILD / "tests/integration/programs/libpython_frames.so"
+TIMEOUT_S = 120
+PROBE = ("import sys; print(*sys.version_info[:2], sys.implementation.name,"
+         " getattr(sys, 'abiflags', ''), hasattr(sys, 'gettotalrefcount'))")
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="not built")
+
+
+def places():
+    yield from os.environ.get("SEEP_TEST_PYTHONS", "").split(":")
+    yield sys.executable
+    for minor in range(8, 16):
+        yield shutil.which(f"python3.{minor}")
+        yield f"/usr/bin/python3.{minor}"
+    for root in (os.environ.get("PYENV_ROOT"), pathlib.Path.home() / ".pyenv"):
+        if root:
+            yield from sorted(map(str, pathlib.Path(root).glob(
+                "versions/3.*/bin/python3")))
+    yield "/usr/bin/python3"
+
+
+@functools.lru_cache(None)
+def interpreters():
+    """(path, minor) of each CPython, once."""
+    found = {}
+    for place in filter(None, places()):
+        path = os.path.realpath(place)
+        if path in found or not os.access(path, os.X_OK):
+            continue
+        done = subprocess.run([path, "-c", PROBE], capture_output=True,
+                              text=True, timeout=TIMEOUT_S, check=False)
+        words = done.stdout.split()
+        if done.returncode == 0 and words[0] == "3" and "cpython" in words:
+            found[path] = int(words[1])
+    return found
+
+
+def known():
+    return [path for path, minor in interpreters().items()
+            if 8 <= minor <= 14]
+
+
+def run(path, *argv, **variables):
+    done = subprocess.run([path, "-W", "ignore", *map(str, argv)],
+                          capture_output=True, timeout=TIMEOUT_S,
+                          env={**os.environ, **variables}, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_an_interpreter_is_here():
+    assert known()
+
+
+@pytest.mark.parametrize("path", known())
+def test_each_stack_is_what_python_says(path):
+    seen = run(path, PROGRAMS / "python_frames_check.py", LIBRARY)
+    assert seen["compared"] >= 2000
+    assert seen["wrong"] == 0, seen["examples"]
+    assert seen["state"] == "on" and seen["hex"]
+    assert seen["lost"] < seen["detached"] / 4
+    if interpreters()[path] >= 11:
+        assert seen["unmerged"] == 0 and seen["merged"] > 1500, seen
+    else:
+        # An exception thrown into a generator that delegates.
+        assert seen["unmerged"] < seen["merged"] / 50, seen["examples"]
