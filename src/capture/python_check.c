@@ -62,6 +62,10 @@ bool seep_python_types_agree(const struct seep_python *python,
     return has_member(memory, code, "co_filename", at->code_filename) &&
            has_member(memory, code, "co_name", at->code_name) &&
            has_member(memory, code, "co_firstlineno", at->code_first_line) &&
+           (at->minor >= 11 ||
+            (has_member(memory, python->frame_type, "f_back", at->frame_back) &&
+             has_member(memory, python->frame_type, "f_code",
+                        at->frame_code))) &&
            (at->minor < 11 ||
             (has_member(memory, code, "co_qualname", at->code_qualname) &&
              has_member(memory, code, "co_linetable", at->code_lines) &&
@@ -144,6 +148,9 @@ seep_python_check_chain(const struct seep_python *python,
                         struct seep_python_memory *memory,
                         const struct seep_python_chain *chain)
 {
+    if (python->offsets.minor >= 11 && !chain->whole && !chain->truncated) {
+        return SEEP_PYTHON_FRAME;
+    }
     for (size_t i = 0; i < chain->count && i < FRAMES_CHECKED; i++) {
         enum seep_python_state state =
             check_frame(python, memory, &chain->frames[i]);

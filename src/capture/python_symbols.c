@@ -78,6 +78,7 @@ enum seep_python_state seep_python_symbols_find(seep_python_lookup *lookup,
     found.runtime = need(&names, "_PyRuntime", NULL);
     found.text_type = need(&names, "PyUnicode_Type", NULL);
     found.bytes_type = need(&names, "PyBytes_Type", NULL);
+    found.frame_type = need(&names, "PyFrame_Type", NULL);
     TAKE_FUNCTION(found.current_state,
                   need(&names, "PyThreadState_GetUnchecked",
                        "_PyThreadState_UncheckedGet"));

@@ -27,6 +27,7 @@ struct seep_python {
     uintptr_t code_type; /* PyCode_Type and so on */
     uintptr_t text_type;
     uintptr_t bytes_type;
+    uintptr_t frame_type;
     uintptr_t evaluate_low; /* _PyEval_EvalFrameDefault */
     uintptr_t evaluate_high;
     void *(*current_state)(

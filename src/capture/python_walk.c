@@ -189,6 +189,7 @@ bool seep_python_walk(const struct seep_python *python,
 
     chain->count = 0;
     chain->truncated = false;
+    chain->whole = false;
     fine = begin(&walk, state);
     for (size_t hops = 0; fine && walk.frame != 0; hops++) {
         uintptr_t back = 0;
@@ -208,5 +209,6 @@ bool seep_python_walk(const struct seep_python *python,
     if (python->offsets.minor == 11) {
         mark(&walk, walk.call);
     }
+    chain->whole = walk.marked == chain->count && walk.outer_frame == 0;
     return true;
 }

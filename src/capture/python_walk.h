@@ -23,6 +23,7 @@ struct seep_python_chain {
     size_t capacity;
     size_t count;
     bool truncated; /* there were more */
+    bool whole;     /* from 3.11 on: it ends where the outermost call began */
 };
 
 /** @return false: something was not as the offsets say; chain->count is 0 */
