@@ -194,6 +194,10 @@ bool seep_python_identify(const struct seep_python *python,
     uintptr_t name;
     uintptr_t lines;
     uintptr_t lines_bytes;
+    uintptr_t data;
+    uint64_t head = 0;
+    uint64_t tail = 0;
+    size_t part;
     int32_t first_line;
 
     if (!seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
@@ -210,8 +214,16 @@ bool seep_python_identify(const struct seep_python *python,
         lines_bytes > (uintptr_t)LINES_MAX) {
         return false;
     }
+    /* Code that is made and dies in a loop gets the same addresses again, for
+     * tables of the same length. */
+    data = lines + SEEP_PYTHON_BYTES_DATA;
+    part = lines_bytes < sizeof(head) ? lines_bytes : sizeof(head);
+    if (!seep_python_read(memory, &head, data, part) ||
+        !seep_python_read(memory, &tail, data + lines_bytes - part, part)) {
+        return false;
+    }
     *ret_identity = (struct seep_python_identity){
-        code, filename, name, lines, lines_bytes, first_line};
+        code, filename, name, lines, lines_bytes, head, tail, first_line};
     return true;
 }
 

@@ -20,6 +20,8 @@ struct seep_python_identity {
     uint64_t name;
     uint64_t lines;
     uint64_t lines_bytes;
+    uint64_t lines_head; /* its first and last 8 bytes */
+    uint64_t lines_tail;
     int64_t first_line;
 };
 

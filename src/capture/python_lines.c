@@ -205,11 +205,15 @@ bool seep_python_line_cached(const struct seep_python *python,
                              const struct seep_python_identity *identity,
                              int32_t instruction, int32_t *ret_line)
 {
-    const uint64_t words[] = {
-        identity->code,        identity->filename,
-        identity->name,        identity->lines,
-        identity->lines_bytes, (uint64_t)identity->first_line,
-        (uint32_t)instruction};
+    const uint64_t words[] = {identity->code,
+                              identity->filename,
+                              identity->name,
+                              identity->lines,
+                              identity->lines_bytes,
+                              identity->lines_head,
+                              identity->lines_tail,
+                              (uint64_t)identity->first_line << 32 |
+                                  (uint32_t)instruction};
     uint64_t hash = seep_hash_words(0, words, sizeof(words) / sizeof(words[0]));
     _Atomic uint64_t *slot = &cache[hash % CACHE_SLOTS];
     uint64_t seen = atomic_load_explicit(slot, memory_order_relaxed);

@@ -307,6 +307,31 @@ static void a_code_object_that_is_none_switches_python_off(void **state)
     }
 }
 
+static void code_at_the_same_address_is_told_apart(void **state)
+{
+    (void)state;
+    FOR_EACH_MINOR(minor)
+    {
+        struct seep_python_memory memory = {0};
+        struct seep_python_identity before;
+        struct seep_python_identity after;
+        uintptr_t lines;
+
+        use(minor);
+        lines = *python_world_word(world.codes[0] +
+                                   (uintptr_t)world.python.offsets.code_lines);
+        assert_true(seep_python_identify(&world.python, &memory, world.codes[0],
+                                         &before));
+        assert_true(seep_python_identify(&world.python, &memory, world.codes[0],
+                                         &after));
+        assert_memory_equal(&before, &after, sizeof(before));
+        ++*(uint8_t *)(lines + SEEP_PYTHON_BYTES_DATA + 1);
+        assert_true(seep_python_identify(&world.python, &memory, world.codes[0],
+                                         &after));
+        assert_memory_not_equal(&before, &after, sizeof(before));
+    }
+}
+
 static void frames_in_a_circle_end(void **state)
 {
     (void)state;
@@ -506,6 +531,7 @@ int main(void)
         cmocka_unit_test(no_shifted_field_is_believed),
         cmocka_unit_test(a_frame_that_is_none_switches_python_off),
         cmocka_unit_test(a_code_object_that_is_none_switches_python_off),
+        cmocka_unit_test(code_at_the_same_address_is_told_apart),
         cmocka_unit_test(frames_in_a_circle_end),
         cmocka_unit_test(another_threads_state_is_not_walked),
         cmocka_unit_test(to_3_11_the_holder_of_the_gil_is_not_walked),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every stack that the library reads, against what Python itself says.
 
-    python_frames_check.py LIBRARY
+    python_frames_check.py LIBRARY [late]
+
+late: the interpreter is taken for one that came by dlopen.
 
 Runs under every CPython from 3.8 on. Prints one JSON object.
 """
@@ -54,9 +56,8 @@ def parsed(text):
 
 def shortened(frames):
     """As names are cut: of a file its end is kept, of a name its beginning."""
-    return [(f.encode("utf-8", "replace")[-FILE_BYTES:].decode("utf-8", "ignore")
-             if len(f.encode("utf-8", "replace")) > FILE_BYTES else f, line,
-             n.encode("utf-8")[:NAME_BYTES].decode("utf-8", "ignore"))
+    return [(f.encode()[-FILE_BYTES:].decode("utf-8", "ignore"), line,
+             n.encode()[:NAME_BYTES].decode("utf-8", "ignore"))
             for f, line, n in frames]
 
 
@@ -66,7 +67,8 @@ def compare(what, returned, text, frames, attached):
         result["detached"] += not attached
         if returned < 0 or not returned & 4:
             # Without the GIL and beside the main thread it may be lost.
-            if attached or threading.current_thread() is threading.main_thread():
+            thread = threading.current_thread()
+            if attached or thread is threading.main_thread():
                 wrong(what, returned, "no frames")
             result["lost"] += 1
             return
@@ -330,7 +332,9 @@ def forked():
 
 
 def main():
-    result["found"] = HOLDING.python_frames_open(0, None)
+    result["found"] = HOLDING.python_frames_open(
+        int("late" in sys.argv),
+        ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p))
     for _ in range(3):
         everything()
     threads = [threading.Thread(target=everything) for _ in range(3)]
@@ -349,7 +353,8 @@ def main():
     thread.join()
     result["state"] = HOLDING.python_frames_words(
         HOLDING.python_frames_state()).decode()
-    result["hex"] = HOLDING.python_frames_version() >> 16 == sys.hexversion >> 16
+    result["version_is_right"] = (
+        HOLDING.python_frames_version() >> 16 == sys.hexversion >> 16)
     print(json.dumps(result))
 
 
