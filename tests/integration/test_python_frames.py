@@ -88,3 +88,10 @@ def test_an_interpreter_that_came_late_is_read_too(path):
     seen = run(path, PROGRAMS / "python_frames_check.py", LIBRARY, "late")
     assert seen["wrong"] == 0, seen["examples"]
     assert seen["state"] == "on"
+
+
+@pytest.mark.parametrize("path", known())
+def test_captures_go_on_while_all_else_happens_and_to_the_end(path):
+    seen = run(path, PROGRAMS / "python_frames_stress.py", LIBRARY)
+    assert seen["state"] == "on"
+    assert seen["captures"] > 1000

@@ -26,6 +26,7 @@ EXPORT unsigned int python_frames_version(void);
 EXPORT const char *python_frames_words(int state);
 EXPORT void python_frames_after_fork(void);
 EXPORT int python_frames_capture(char *buffer, size_t size);
+EXPORT long python_frames_spin(double seconds);
 EXPORT int python_frames_time(int count, double *ret_ns);
 
 static _Thread_local struct seep_stack_bounds bounds;
@@ -169,6 +170,21 @@ static double now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Capture until the time is over, which may be after the interpreter's end.
+ * @return how many there were */
+EXPORT long python_frames_spin(double seconds)
+{
+    char buffer[1 << 14];
+    double end = now_ns() + seconds * 1e9;
+    long count = 0;
+
+    while (now_ns() < end) {
+        python_frames_capture(buffer, sizeof(buffer));
+        count++;
+    }
+    return count;
 }
 
 static void take_native(struct seep_python_stack *stack,
