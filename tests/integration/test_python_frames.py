@@ -17,6 +17,9 @@ BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build"))
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 LIBRARY = BUILD / "tests/integration/programs/libpython_frames.so"
 TIMEOUT_S = 120
+EMBED = BUILD / "tests/integration/programs/python_embed"
+WHERE = ("import sys, sysconfig as s; print(sys.prefix,"
+         " s.get_config_var('LIBDIR'), s.get_config_var('INSTSONAME'))")
 PROBE = ("import sys; print(*sys.version_info[:2], sys.implementation.name,"
          " getattr(sys, 'abiflags', ''), hasattr(sys, 'gettotalrefcount'))")
 
@@ -57,8 +60,8 @@ def known():
             if 8 <= minor <= 14]
 
 
-def run(path, *argv, **variables):
-    done = subprocess.run([path, "-W", "ignore", *map(str, argv)],
+def run(path, *argv, before=(), **variables):
+    done = subprocess.run([path, *before, "-W", "ignore", *map(str, argv)],
                           capture_output=True, timeout=TIMEOUT_S,
                           env={**os.environ, **variables}, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -86,6 +89,20 @@ def test_each_stack_is_what_python_says(path):
 @pytest.mark.parametrize("path", known())
 def test_an_interpreter_that_came_late_is_read_too(path):
     seen = run(path, PROGRAMS / "python_frames_check.py", LIBRARY, "late")
+    assert seen["wrong"] == 0, seen["examples"]
+    assert seen["state"] == "on"
+
+
+@pytest.mark.parametrize("path", known())
+def test_a_program_that_loads_python_and_unloads_it(path):
+    done = subprocess.run([path, "-c", WHERE], capture_output=True, text=True,
+                          timeout=TIMEOUT_S, check=True)
+    home, folder, name = done.stdout.split()
+    library = pathlib.Path(folder) / name
+    if library.suffix == ".a" or not library.exists():
+        pytest.skip(f"no shared library of {path}")
+    seen = run(EMBED, PROGRAMS / "python_frames_check.py", LIBRARY, "late",
+               before=(library, LIBRARY), PYTHONHOME=home)
     assert seen["wrong"] == 0, seen["examples"]
     assert seen["state"] == "on"
 
