@@ -21,7 +21,7 @@ EMBED = BUILD / "tests/integration/programs/python_embed"
 WHERE = ("import sys, sysconfig as s; print(sys.prefix,"
          " s.get_config_var('LIBDIR'), s.get_config_var('INSTSONAME'))")
 PROBE = ("import sys; print(*sys.version_info[:2], sys.implementation.name,"
-         " getattr(sys, 'abiflags', ''), hasattr(sys, 'gettotalrefcount'))")
+         " sys.executable)")
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="not built")
 
@@ -50,8 +50,9 @@ def interpreters():
         done = subprocess.run([path, "-c", PROBE], capture_output=True,
                               text=True, timeout=TIMEOUT_S, check=False)
         words = done.stdout.split()
-        if done.returncode == 0 and words[0] == "3" and "cpython" in words:
-            found[path] = int(words[1])
+        if done.returncode == 0 and words[0] == "3" and words[2] == "cpython":
+            # What was found may be a script that leads to it.
+            found[os.path.realpath(words[3])] = int(words[1])
     return found
 
 
