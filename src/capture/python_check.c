@@ -14,15 +14,26 @@
 #define DEBUG_WORDS_MAX 96U
 #define FRAMES_CHECKED 32U
 
+static bool is_string(struct seep_python_memory *memory, uintptr_t at,
+                      const char *wanted)
+{
+    char seen;
+
+    do {
+        if (!seep_python_read(memory, &seen, at++, 1) || seen != *wanted) {
+            return false;
+        }
+    } while (*wanted++ != '\0');
+    return true;
+}
+
 /* Does the type say that its member @name lies there? */
 static bool has_member(struct seep_python_memory *memory, uintptr_t type,
                        const char *name, int offset)
 {
-    size_t bytes = strlen(name) + 1;
     uintptr_t member;
     uintptr_t at;
     uintptr_t place;
-    char seen[32];
 
     if (!seep_python_read_word(memory, type + SEEP_PYTHON_TYPE_MEMBERS,
                                &member)) {
@@ -32,8 +43,7 @@ static bool has_member(struct seep_python_memory *memory, uintptr_t type,
         if (!seep_python_read_word(memory, member, &at) || at == 0) {
             return false;
         }
-        if (seep_python_read(memory, seen, at, bytes) &&
-            memcmp(seen, name, bytes) == 0) {
+        if (is_string(memory, at, name)) {
             return seep_python_read_word(
                        memory, member + SEEP_PYTHON_MEMBER_OFFSET, &place) &&
                    place == (uintptr_t)offset;

@@ -195,7 +195,8 @@ bool seep_python_walk(const struct seep_python *python,
         uintptr_t back = 0;
 
         if (hops == 4 * chain->capacity ||
-            (chain->truncated && walk.marked == chain->count)) {
+            (chain->truncated &&
+             (python->offsets.minor < 11 || walk.marked == chain->count))) {
             chain->truncated = true;
             break;
         }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture/elf_symbols.h"
 #include "capture/object_map.h"
@@ -307,6 +308,50 @@ static void a_code_object_that_is_none_switches_python_off(void **state)
     }
 }
 
+static void instructions_behind_the_code_switch_python_off(void **state)
+{
+    (void)state;
+    FOR_EACH_MINOR(minor)
+    {
+        uintptr_t at;
+
+        use(minor);
+        at =
+            world.frames[3] + (uintptr_t)world.python.offsets.frame_instruction;
+        *(int32_t *)at += minor == 10 ? 100 : 200;
+        assert_true(is_native_only());
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_FRAME);
+    }
+}
+
+static void a_table_of_no_sane_length_switches_python_off(void **state)
+{
+    (void)state;
+    FOR_EACH_MINOR(minor)
+    {
+        uintptr_t lines;
+
+        use(minor);
+        lines = *python_world_word(world.codes[2] +
+                                   (uintptr_t)world.python.offsets.code_lines);
+        *python_world_word(lines + SEEP_PYTHON_OBJECT_SIZE) = UINT64_MAX;
+        assert_true(is_native_only());
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_CODE);
+    }
+}
+
+static void an_owner_that_is_not_known_switches_python_off(void **state)
+{
+    (void)state;
+    for (unsigned int minor = 11; minor <= MINOR_MAX; minor++) {
+        use(minor);
+        *(uint8_t *)(world.frames[1] +
+                     (uintptr_t)world.python.offsets.frame_owner) = 5;
+        assert_true(is_native_only());
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_FRAME);
+    }
+}
+
 static void code_at_the_same_address_is_told_apart(void **state)
 {
     (void)state;
@@ -539,12 +584,10 @@ static void symbols_are_those_that_the_loader_finds(void **state)
 
     (void)state;
     seep_objects_init();
-    assert_true(seep_object_map_find((uintptr_t)pthread_create, &image));
+    assert_true(seep_object_map_find((uintptr_t)getpid, &image));
     assert_true(seep_elf_symbols_open(&image, &symbols));
     assert_true(seep_elf_symbols_find(&symbols, "getpid", &address, &bytes));
-    assert_true(
-        seep_elf_symbols_find(&symbols, "pthread_self", &address, &bytes));
-    assert_true(address == (uintptr_t)pthread_self && bytes > 0);
+    assert_true(address == (uintptr_t)getpid && bytes > 0);
     assert_false(
         seep_elf_symbols_find(&symbols, "no_such_name", &address, &bytes));
     assert_false(seep_elf_symbols_find(&symbols, "", &address, &bytes));
@@ -574,6 +617,9 @@ int main(void)
         cmocka_unit_test(no_shifted_field_is_believed),
         cmocka_unit_test(a_frame_that_is_none_switches_python_off),
         cmocka_unit_test(a_code_object_that_is_none_switches_python_off),
+        cmocka_unit_test(instructions_behind_the_code_switch_python_off),
+        cmocka_unit_test(a_table_of_no_sane_length_switches_python_off),
+        cmocka_unit_test(an_owner_that_is_not_known_switches_python_off),
         cmocka_unit_test(code_at_the_same_address_is_told_apart),
         cmocka_unit_test(frames_in_a_circle_end),
         cmocka_unit_test(another_threads_state_is_not_walked),

@@ -160,14 +160,15 @@ static void any_bytes_are_read_within_their_bounds(void **state)
     for (unsigned int i = 0; i < 20000; i++) {
         struct seep_python_identity identity;
         size_t bytes = i % 200;
-        struct object *object = (struct object *)(pages + 4096 - 32 - bytes);
+        uint8_t *object = pages + 4096 - SEEP_PYTHON_BYTES_DATA - bytes;
         int32_t line;
 
         for (size_t j = 0; j < bytes; j++) {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            object->data[j] = (uint8_t)(i % 3 == 0 ? random : random | 0x80);
+            object[SEEP_PYTHON_BYTES_DATA + j] =
+                (uint8_t)(i % 3 == 0 ? random : random | 0x80);
         }
         make_python(8 + i % 7);
         identity = identity_of(bytes, 1);

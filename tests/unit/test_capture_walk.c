@@ -165,6 +165,21 @@ static void a_deep_stack_is_cut_at_the_capacity(void **state)
     assert_int_equal(stack.count, 7);
 }
 
+static void the_stack_pointer_of_each_frame_is_told(void **state)
+{
+    uintptr_t pc = code_with_frame_pointer();
+    uintptr_t sps[4] = {0};
+
+    (void)state;
+    put_record(10, (uintptr_t)&stack.words[20], pc);
+    put_record(20, 0, 0);
+    stack.start.sps = sps;
+    walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
+    assert_int_equal(stack.count, 2);
+    assert_true(sps[0] == (uintptr_t)&stack.words[4]);
+    assert_true(sps[1] == (uintptr_t)&stack.words[12] && sps[2] == 0);
+}
+
 /* On a foreign stack nothing is known to be mapped beyond the page of sp. */
 static void on_another_stack_only_the_page_of_sp_is_read(void **state)
 {
@@ -398,6 +413,8 @@ int main(void)
         cmocka_unit_test_setup(a_frame_askew_is_not_read, make_up),
         cmocka_unit_test_setup(code_of_no_object_ends_the_stack, make_up),
         cmocka_unit_test_setup(a_deep_stack_is_cut_at_the_capacity, make_up),
+        cmocka_unit_test_setup(the_stack_pointer_of_each_frame_is_told,
+                               make_up),
         cmocka_unit_test_setup(on_another_stack_only_the_page_of_sp_is_read,
                                make_up),
         cmocka_unit_test(the_own_stack_is_complete_and_errno_as_it_was),
