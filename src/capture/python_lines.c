@@ -84,6 +84,11 @@ static int64_t next_signed(struct table *table)
     return (value & 1) != 0 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
+static int next_delta(struct table *table)
+{
+    return (next(table) ^ 0x80) - 0x80;
+}
+
 /* 3.11 and later: an entry's first byte has bit 7, a kind, a length. */
 static void step_location(struct table *table, struct run *run)
 {
@@ -127,7 +132,7 @@ static void step_delta(struct table *table, struct run *run)
     int delta;
 
     run->end += next(table);
-    delta = (int8_t)next(table);
+    delta = next_delta(table);
     run->has_line = delta != -128;
     run->line += run->has_line ? delta : 0;
 }
@@ -144,7 +149,7 @@ static void step_lnotab(struct table *table, struct run *run,
         return;
     }
     run->end += next(table);
-    *pending_line = run->line + (int8_t)next(table);
+    *pending_line = run->line + next_delta(table);
 }
 
 static void step(const struct seep_python *python, struct table *table,
