@@ -90,9 +90,7 @@ static enum seep_python_state check(struct seep_python *python)
     if (memory.pages == NULL) {
         return found;
     }
-    if (seep_python_pages_work(memory.pages)) {
-        found = seep_python_check_types(python, &memory);
-    }
+    found = seep_python_check_types(python, &memory);
     seep_python_pages_give(memory.pages);
     return found;
 }
@@ -354,7 +352,9 @@ static bool choose_memory(struct seep_python_stack *stack, bool late,
         return false;
     }
     stack->memory.pages = seep_python_pages_take(self());
-    return stack->memory.pages != NULL;
+    return stack->memory.pages != NULL &&
+           (stack->attached ||
+            seep_python_pages_are_atomic(stack->memory.pages));
 }
 
 /* A key's value may be left from another thread, and states may be moved. */

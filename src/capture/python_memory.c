@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Pages of our own memory, copied by process_vm_readv.
+ * Pages of our own memory, copied by process_vm_readv or, where that is
+ * refused, as they are after a system call has read from them.
  *
  * Invariant: a set of pages belongs to one thread at a time, by compare and
  * swap; who finds none goes without. No page of one stack is used for the next.
  */
 #include "capture/python_memory.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/uio.h>
 
@@ -14,6 +16,9 @@
 
 #define PAGE_BYTES 4096U
 #define SETS 4U
+
+/* Of SYS_process_vm_readv. */
+enum { UNKNOWN, WORKS, REFUSED };
 
 struct seep_python_pages {
     _Atomic uintptr_t owner; /* 0: nobody */
@@ -23,6 +28,7 @@ struct seep_python_pages {
 };
 
 static struct seep_python_pages sets[SETS];
+static _Atomic int copying;
 
 struct seep_python_pages *seep_python_pages_take(uintptr_t self)
 {
@@ -57,22 +63,62 @@ void seep_python_pages_after_fork(void)
     }
 }
 
-static bool copy(const struct seep_python_pages *pages, void *to,
-                 uintptr_t from, size_t bytes)
+static bool copy_by_call(long pid, void *to, uintptr_t from, size_t bytes)
 {
     struct iovec local = {to, bytes};
     struct iovec remote = {(void *)from, bytes};
 
-    return seep_syscall6(SYS_process_vm_readv, pages->pid, (long)&local, 1,
+    return seep_syscall6(SYS_process_vm_readv, pid, (long)&local, 1,
                          (long)&remote, 1, 0) == (long)bytes;
 }
 
-bool seep_python_pages_work(struct seep_python_pages *pages)
+/* The kernel reads a signal mask there before it finds that it knows no such
+ * operation. */
+static bool is_readable(uintptr_t page)
 {
-    uintptr_t here = (uintptr_t)&here;
-    uintptr_t seen = 0;
+    return seep_syscall4(SYS_rt_sigprocmask, -1, (long)page, 0, 8) == -EINVAL;
+}
 
-    return copy(pages, &seen, here, sizeof(seen)) && seen == here;
+/* Garbage is read here, which AddressSanitizer takes for an error. */
+static __attribute__((no_sanitize("address", "thread"))) bool
+copy_by_hand(uint8_t *to, uintptr_t page)
+{
+    const volatile uint64_t *words = (const volatile uint64_t *)page;
+
+    if (!is_readable(page)) {
+        return false;
+    }
+    for (size_t i = 0; i < PAGE_BYTES / sizeof(words[0]); i++) {
+        uint64_t word = words[i];
+
+        memcpy(to + i * sizeof(word), &word, sizeof(word));
+    }
+    return true;
+}
+
+static bool copy(const struct seep_python_pages *pages, uint8_t *to,
+                 uintptr_t page)
+{
+    return seep_python_pages_are_atomic(pages)
+               ? copy_by_call(pages->pid, to, page, PAGE_BYTES)
+               : copy_by_hand(to, page);
+}
+
+bool seep_python_pages_are_atomic(const struct seep_python_pages *pages)
+{
+    int known = atomic_load_explicit(&copying, memory_order_relaxed);
+
+    if (seep_unlikely(known == UNKNOWN)) {
+        uintptr_t here = (uintptr_t)&here;
+        uintptr_t seen = 0;
+
+        known =
+            copy_by_call(pages->pid, &seen, here, sizeof(seen)) && seen == here
+                ? WORKS
+                : REFUSED;
+        atomic_store_explicit(&copying, known, memory_order_relaxed);
+    }
+    return known == WORKS;
 }
 
 /* @return the page's copy, or NULL */
@@ -91,7 +137,7 @@ static const uint8_t *page_of(struct seep_python_memory *memory, uintptr_t page)
         return NULL;
     }
     memory->budget--;
-    if (!copy(pages, pages->bytes[slot], page, PAGE_BYTES)) {
+    if (!copy(pages, pages->bytes[slot], page)) {
         return NULL;
     }
     pages->addresses[slot] = page;

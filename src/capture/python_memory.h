@@ -3,9 +3,9 @@
  * Reading of Python's memory: by plain loads where it cannot go away, else by
  * copies of whole pages, which fail where a load would fault.
  *
- * Invariant: with pages no address but our own is ever loaded from, and no
- * more than `budget` pages are copied for one stack. Without pages the caller
- * vouches for the address.
+ * Invariant: with pages an address that is not there is an answer and no
+ * fault, and no more than `budget` pages are copied for one stack. Without
+ * pages the caller vouches for the address.
  */
 #ifndef SEEP_CAPTURE_PYTHON_MEMORY_H
 #define SEEP_CAPTURE_PYTHON_MEMORY_H
@@ -40,8 +40,12 @@ void seep_python_pages_give(struct seep_python_pages *pages);
 /** In the child of a fork: those of the other threads are free again. */
 void seep_python_pages_after_fork(void);
 
-/** Can memory be copied here? Old seccomp profiles refuse the system call. */
-bool seep_python_pages_work(struct seep_python_pages *pages);
+/**
+ * Is a page copied in one step with the look whether it is there? Where the
+ * system call for that is refused (old seccomp profiles, some sandboxes) it is
+ * two: enough for memory that only the calling thread could free.
+ */
+bool seep_python_pages_are_atomic(const struct seep_python_pages *pages);
 
 /** Copy from pages. For seep_python_read() only. */
 bool seep_python_read_pages(struct seep_python_memory *memory, void *to,

@@ -5,9 +5,16 @@
  */
 #include "seep_test.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture/python_check.h"
 #include "python_world.h"
@@ -473,6 +480,62 @@ static void stacks_that_all_threads_hold_are_not_to_be_had(void **state)
     give(mine);
 }
 
+/* As under an old profile of a container. */
+static int refuse_copies(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                   prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0
+               ? 0
+               : -1;
+}
+
+static int child_without_copies(void)
+{
+    uintptr_t back;
+
+    if (refuse_copies() != 0) {
+        return 77;
+    }
+    use(13);
+    if (!is_whole()) {
+        return 1;
+    }
+    pass_probation();
+    if (seep_python_state() != SEEP_PYTHON_ON || !is_whole() ||
+        detached_thread_sees_all()) {
+        return 2;
+    }
+    use(13);
+    back = world.frames[1] + (uintptr_t)world.python.offsets.frame_back;
+    *python_world_word(back) = UINT64_C(0x7ffffffff000);
+    return is_native_only() && seep_python_state() == SEEP_PYTHON_FRAME ? 0 : 3;
+}
+
+/* First: whether copies work is found out once. */
+static void where_copies_are_refused_the_gil_is_enough(void **state)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        _exit(child_without_copies());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void without_system_calls_only_plain_loads_are_left(void **state)
 {
     (void)state;
@@ -489,6 +552,7 @@ static void without_system_calls_only_plain_loads_are_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_copies_are_refused_the_gil_is_enough),
         cmocka_unit_test(every_version_is_read_and_merged),
         cmocka_unit_test(no_shifted_field_is_believed),
         cmocka_unit_test(a_frame_that_is_none_switches_python_off),

@@ -289,7 +289,7 @@ static void pages_that_are_not_there_are_no_answer(void **state)
     (void)state;
     careful.pages = seep_python_pages_take(1);
     assert_non_null(careful.pages);
-    assert_true(seep_python_pages_work(careful.pages));
+    assert_true(seep_python_pages_are_atomic(careful.pages));
     munmap(pages + 4096, 4096);
     pages[4095] = 9;
     assert_true(seep_python_read(&careful, &word, (uintptr_t)pages + 4088, 8));
