@@ -12,6 +12,7 @@
  *   COUNTERS   8 x SEEP_COUNTER_COUNT    losses, totals, own cost
  *   STRINGS    bytes                     NUL-terminated strings, append-only
  *   MODULES    struct seep_rec_module[]  loaded objects, append-only
+ *   CODES      struct seep_rec_code[]    hash table, what other frames name
  *   FRAMES     uint64_t[]                frames of all stacks, append-only
  *   STACKS     struct seep_rec_stack[]   hash table, stack -> frames
  *   SITES      struct seep_rec_site[]    hash table, (stack, space) -> totals
@@ -33,9 +34,9 @@
  * Everything behind the fixed part is written while a reader looks, and by a
  * process that may have been killed between any two stores. So of it only
  * this is promised, and a reader checks even this:
- *   5. a module counts when .state is SEEP_PUBLISHED, a stack when
- *      .frame_count is not 0, a site when .state is SEEP_PUBLISHED: then its
- *      other fixed fields were written before;
+ *   5. a module, a code and a site count when .state is SEEP_PUBLISHED, a
+ *      stack when .frame_count is not 0: then the other fixed fields were
+ *      written before;
  *   6. a site's totals and series are read as one between two equal, even
  *      reads of .lock; an odd one means that a writer is in it, or died in
  *      it: then the last event may be half applied, and is counted as torn;
@@ -62,7 +63,7 @@
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
-#define SEEP_FORMAT_MAJOR 2U
+#define SEEP_FORMAT_MAJOR 3U
 #define SEEP_FORMAT_MINOR 0U
 #define SEEP_BYTE_ORDER 0x01020304U
 #define SEEP_PAGE_BYTES 4096U
@@ -82,10 +83,26 @@
  * object": the offset is then the absolute address (JIT code, say).
  * Every address is that of the call, not of the return (return address - 1),
  * except a frame that a signal interrupted.
+ *
+ * With bit 63 set, which no module id has, a frame is none of machine code:
+ * bits 24 to 62 are an index in CODES, the lower 24 a line there, 0 if it is
+ * not known. A stack has its Python frames where the interpreter ran them, and
+ * last, if the thread has a name of its own, that name.
  */
 #define SEEP_FRAME_OFFSET_BITS 48U
 #define SEEP_FRAME_OFFSET_MASK ((UINT64_C(1) << SEEP_FRAME_OFFSET_BITS) - 1)
 #define SEEP_MODULE_NONE 0U
+#define SEEP_MODULES_MAX 0x7fffU
+#define SEEP_FRAME_IS_CODE (UINT64_C(1) << 63)
+#define SEEP_FRAME_LINE_BITS 24U
+#define SEEP_FRAME_LINE_MASK ((UINT64_C(1) << SEEP_FRAME_LINE_BITS) - 1)
+#define SEEP_CODE_NONE 0U /* entry 0 of CODES: a frame whose name is lost */
+
+/** What an entry of CODES is. */
+enum seep_code_kind {
+    SEEP_CODE_PYTHON = 1, /* a code object: file, qualified name, first line */
+    SEEP_CODE_THREAD = 2, /* the name of a thread; no file, no line */
+};
 
 /** The spaces a block can live in: X(SYMBOL, value, "name in JSON"). */
 #define SEEP_SPACES(X)             \
@@ -148,6 +165,10 @@ enum seep_inert_reason {
       "call sites without a time series because the pool was full")           \
     X(MODULES_FULL, "modules_full", LOSS,                                     \
       "frames without a module because the module table was full")            \
+    X(CODES_FULL, "codes_full", LOSS,                                         \
+      "Python frames without a name because their table was full")            \
+    X(PYTHON_BUSY, "python_busy", LOSS,                                       \
+      "stacks without Python frames because too many were taken at once")     \
     X(STRINGS_FULL, "strings_full", LOSS,                                     \
       "names cut because the string section was full")                        \
     X(RESTORE_LOST, "restore_lost", LOSS,                                     \
@@ -207,6 +228,7 @@ enum seep_counter {
     X(COUNTERS)          \
     X(STRINGS)           \
     X(MODULES)           \
+    X(CODES)             \
     X(FRAMES)            \
     X(STACKS)            \
     X(SITES)             \
@@ -291,7 +313,11 @@ struct seep_rec_header {
     _Atomic uint64_t module_epoch;   /* bumped before and after a dlclose */
     _Atomic uint64_t last_cycles;    /* time stamp counter and clock at the */
     _Atomic uint64_t last_ns;        /* last moment of the timeline */
-    uint8_t reserved[SEEP_PAGE_BYTES - 624];
+    _Atomic uint32_t code_count;
+    _Atomic uint32_t python_state;   /* enum seep_python_state */
+    _Atomic uint32_t python_version; /* as PY_VERSION_HEX; 0 none */
+    _Atomic uint32_t python_objects; /* enum seep_python_objects */
+    uint8_t reserved[SEEP_PAGE_BYTES - 664];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -304,6 +330,17 @@ struct seep_rec_module {
     seep_string path;
     uint32_t build_id_bytes;
     uint8_t build_id[SEEP_BUILD_ID_MAX];
+};
+
+/** What a frame with SEEP_FRAME_IS_CODE names. Entry 0 is none. */
+struct seep_rec_code {
+    _Atomic uint64_t key;   /* hash of the rest; 0 empty, set by the claimer */
+    _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
+    uint32_t kind;          /* enum seep_code_kind */
+    seep_string file;
+    seep_string name;
+    uint32_t first_line; /* 0: not known */
+    uint32_t reserved;
 };
 
 struct seep_rec_stack {
@@ -483,6 +520,7 @@ static_assert(sizeof(_Atomic uint64_t) == 8, "atomics are plain words");
 static_assert(sizeof(struct seep_rec_section) == 24, "format");
 static_assert(sizeof(struct seep_rec_header) == SEEP_PAGE_BYTES, "format");
 static_assert(sizeof(struct seep_rec_module) == 72, "format");
+static_assert(sizeof(struct seep_rec_code) == 32, "format");
 static_assert(sizeof(struct seep_rec_stack) == 24, "format");
 static_assert(sizeof(struct seep_rec_site) == 128, "format");
 static_assert(sizeof(struct seep_rec_bucket) == 64, "format");

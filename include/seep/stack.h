@@ -53,6 +53,22 @@ enum seep_python_state {
         SEEP_PYTHON_STATE_COUNT = 15
 };
 
+/** Are Python's own objects recorded: X(SYMBOL, value, "words"). */
+#define SEEP_PYTHON_OBJECTS(X)                                          \
+    X(OFF, 0, "not recorded: SEEP_PYTHON=objects was not given")        \
+    X(ON, 1, "recorded")                                                \
+    X(ABSENT, 2, "not recorded: Python was not there at the start")     \
+    X(UNKNOWN, 3, "not recorded: this Python's allocators are unknown") \
+    X(REPLACED, 4, "not recorded: the program set other allocators")
+
+enum seep_python_objects {
+#define SEEP_PYTHON_OBJECTS_VALUE(symbol, value, words) \
+    SEEP_PYTHON_OBJECTS_##symbol = (value),
+    SEEP_PYTHON_OBJECTS(SEEP_PYTHON_OBJECTS_VALUE)
+#undef SEEP_PYTHON_OBJECTS_VALUE
+        SEEP_PYTHON_OBJECTS_COUNT = 5
+};
+
 enum seep_unwinder { SEEP_UNWINDER_EH_FRAME = 0, SEEP_UNWINDER_LIBUNWIND = 1 };
 
 #endif

@@ -46,6 +46,7 @@ static bool sections_fit(const struct seep_rec_header *header)
         [SEEP_SECTION_COUNTERS] = 8,
         [SEEP_SECTION_STRINGS] = 1,
         [SEEP_SECTION_MODULES] = sizeof(struct seep_rec_module),
+        [SEEP_SECTION_CODES] = sizeof(struct seep_rec_code),
         [SEEP_SECTION_FRAMES] = 8,
         [SEEP_SECTION_STACKS] = sizeof(struct seep_rec_stack),
         [SEEP_SECTION_SITES] = sizeof(struct seep_rec_site),
@@ -81,6 +82,7 @@ static bool counts_agree(const struct seep_rec_header *header)
     if (header->inert != SEEP_INERT_NONE) {
         return count_of(header, SEEP_SECTION_SITES) == 0 && shards == 0 &&
                count_of(header, SEEP_SECTION_STACKS) == 0 &&
+               count_of(header, SEEP_SECTION_CODES) == 0 &&
                count_of(header, SEEP_SECTION_RINGS) == 0 &&
                count_of(header, SEEP_SECTION_LIVE) == 0 &&
                count_of(header, SEEP_SECTION_TIMELINE) == 0;
@@ -91,6 +93,8 @@ static bool counts_agree(const struct seep_rec_header *header)
            is_power_of_two(header->range_slots) &&
            is_power_of_two(count_of(header, SEEP_SECTION_SITES)) &&
            is_power_of_two(count_of(header, SEEP_SECTION_STACKS)) &&
+           is_power_of_two(count_of(header, SEEP_SECTION_CODES)) &&
+           count_of(header, SEEP_SECTION_MODULES) <= SEEP_MODULES_MAX &&
            shards == (uint64_t)header->shard_count + 1 &&
            count_of(header, SEEP_SECTION_TIMELINE) == SEEP_BUCKET_COUNT &&
            count_of(header, SEEP_SECTION_RINGS) ==

@@ -19,6 +19,7 @@
 struct counts {
     uint32_t strings;
     uint32_t modules;
+    uint32_t codes;
     uint32_t frames;
     uint32_t stacks;
     uint32_t sites;
@@ -51,8 +52,9 @@ static struct counts counts_for(uint64_t units, bool exact)
     struct counts c;
     uint64_t live_slots;
 
-    c.strings = clamp(units * 512, 64 << 10, 1 << 20);
+    c.strings = clamp(units * 1024, 64 << 10, 4 << 20);
     c.modules = clamp(units * 4, 512, 4096);
+    c.codes = power_of_two_below(clamp(units * 16, 512, 1 << 16));
     c.sites =
         power_of_two_below(clamp(units * (exact ? 16 : 32), 512, 1 << 20));
     c.stacks = c.sites;
@@ -92,6 +94,8 @@ static void set_sections(struct seep_rec_header *header, const struct counts *c,
     set_section(header, SEEP_SECTION_STRINGS, 1, c->strings);
     set_section(header, SEEP_SECTION_MODULES, sizeof(struct seep_rec_module),
                 c->modules);
+    set_section(header, SEEP_SECTION_CODES, sizeof(struct seep_rec_code),
+                c->codes);
     set_section(header, SEEP_SECTION_FRAMES, 8, c->frames);
     set_section(header, SEEP_SECTION_STACKS, sizeof(struct seep_rec_stack),
                 c->stacks);

@@ -18,6 +18,7 @@ void seep_view_init(struct seep_view *ret_view, void *recording)
     ret_view->counters = section(header, SEEP_SECTION_COUNTERS);
     ret_view->strings = section(header, SEEP_SECTION_STRINGS);
     ret_view->modules = section(header, SEEP_SECTION_MODULES);
+    ret_view->codes = section(header, SEEP_SECTION_CODES);
     ret_view->frames = section(header, SEEP_SECTION_FRAMES);
     ret_view->stacks = section(header, SEEP_SECTION_STACKS);
     ret_view->sites = section(header, SEEP_SECTION_SITES);
@@ -28,6 +29,7 @@ void seep_view_init(struct seep_view *ret_view, void *recording)
     ret_view->live = section(header, SEEP_SECTION_LIVE);
     ret_view->string_bytes = sections[SEEP_SECTION_STRINGS].entry_count;
     ret_view->module_capacity = sections[SEEP_SECTION_MODULES].entry_count;
+    ret_view->code_capacity = sections[SEEP_SECTION_CODES].entry_count;
     ret_view->frame_capacity = sections[SEEP_SECTION_FRAMES].entry_count;
     ret_view->stack_capacity = sections[SEEP_SECTION_STACKS].entry_count;
     ret_view->site_capacity = sections[SEEP_SECTION_SITES].entry_count;

@@ -20,6 +20,7 @@ struct seep_view {
     _Atomic uint64_t *counters;
     char *strings;
     struct seep_rec_module *modules;
+    struct seep_rec_code *codes;
     _Atomic uint64_t *frames;
     struct seep_rec_stack *stacks;
     struct seep_rec_site *sites;
@@ -30,6 +31,7 @@ struct seep_view {
     struct seep_rec_live *live;
     uint32_t string_bytes;
     uint32_t module_capacity;
+    uint32_t code_capacity; /* a power of two, entry 0 not hashed */
     uint32_t frame_capacity;
     uint32_t stack_capacity; /* a power of two */
     uint32_t site_capacity;  /* a power of two, entry 0 not hashed */

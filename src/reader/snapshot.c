@@ -84,6 +84,9 @@ static int copy_referred(struct seep_snapshot *s, int fd)
         error = copy_section(s, fd, SEEP_SECTION_MODULES, UINT32_MAX);
     }
     if (error == 0) {
+        error = copy_section(s, fd, SEEP_SECTION_CODES, UINT32_MAX);
+    }
+    if (error == 0) {
         error = copy_section(s, fd, SEEP_SECTION_TIMELINE, UINT32_MAX);
     }
     if (error == 0) {
