@@ -104,6 +104,19 @@ static void read_numbers(char *const *environment)
     }
 }
 
+static enum seep_options_python read_python(const char *given)
+{
+    if (given == NULL) {
+        return SEEP_OPTIONS_PYTHON_FRAMES;
+    }
+    if (seep_text_equal(given, "objects") || seep_text_equal(given, "1")) {
+        return SEEP_OPTIONS_PYTHON_OBJECTS;
+    }
+    return seep_text_equal(given, "off") || seep_text_equal(given, "0")
+               ? SEEP_OPTIONS_PYTHON_OFF
+               : SEEP_OPTIONS_PYTHON_FRAMES;
+}
+
 void seep_options_read(char *const *environment, const char *base_name)
 {
     const char *pattern = find(environment, "SEEP_OUT");
@@ -128,6 +141,7 @@ void seep_options_read(char *const *environment, const char *base_name)
     if (unwinder != NULL && seep_text_equal(unwinder, "libunwind")) {
         seep_options.unwinder = SEEP_UNWINDER_LIBUNWIND;
     }
+    seep_options.python = read_python(find(environment, "SEEP_PYTHON"));
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
     seep_options.skipped =
         seep_options.skipped ||

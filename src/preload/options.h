@@ -13,16 +13,24 @@
 
 #include "seep/stack.h"
 
+/** How much of Python is looked at. */
+enum seep_options_python {
+    SEEP_OPTIONS_PYTHON_OFF,     /* native frames only */
+    SEEP_OPTIONS_PYTHON_FRAMES,  /* and Python's */
+    SEEP_OPTIONS_PYTHON_OBJECTS, /* and its own objects are recorded */
+};
+
 struct seep_options {
     char pattern[1024];        /* SEEP_OUT */
     char fallback_folder[512]; /* TMPDIR, or /tmp */
     char labels[512];          /* SEEP_LABELS */
     bool pattern_given;
-    bool skipped;                /* this executable is one of SEEP_SKIP */
-    bool any_filesystem;         /* SEEP_OUT_ANY=1 */
-    unsigned sample_log2;        /* SEEP_SAMPLE; 0: exact */
-    uint64_t size_bytes;         /* SEEP_SIZE */
-    enum seep_unwinder unwinder; /* SEEP_UNWINDER */
+    bool skipped;                    /* this executable is one of SEEP_SKIP */
+    bool any_filesystem;             /* SEEP_OUT_ANY=1 */
+    unsigned sample_log2;            /* SEEP_SAMPLE; 0: exact */
+    uint64_t size_bytes;             /* SEEP_SIZE */
+    enum seep_unwinder unwinder;     /* SEEP_UNWINDER */
+    enum seep_options_python python; /* SEEP_PYTHON */
 };
 
 extern struct seep_options seep_options __attribute__((visibility("hidden")));

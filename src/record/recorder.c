@@ -11,6 +11,7 @@
 #include "base/syscall.h"
 #include "format/fold.h"
 #include "format/live.h"
+#include "record/codes.h"
 #include "record/filter.h"
 #include "record/ring.h"
 #include "record/timeline.h"
@@ -55,6 +56,7 @@ void seep_recorder_start(void *mapping)
     is_exact = the_view.header->exact != 0;
     seep_timeline_start();
     seep_sites_forget();
+    seep_codes_forget();
     seep_filter_fill(is_exact);
     /* Release: pairs with the acquire in seep_recorder_view(). */
     atomic_store_explicit(&is_on, 1, memory_order_release);

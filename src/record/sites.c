@@ -6,8 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "record/claim.h"
 
-#define PROBE_LIMIT 64U
 #define CACHE_SLOTS 65536U
 #define CACHE_INDEX_BITS 20U
 #define CACHE_INDEX_MASK ((UINT64_C(1) << CACHE_INDEX_BITS) - 1)
@@ -26,36 +26,6 @@ void seep_sites_forget(void)
             atomic_store_explicit(&cache[i], 0, memory_order_relaxed);
         }
     }
-}
-
-/* Claim or find @key in a table of words @stride apart. @return false: full */
-static bool claim_key(_Atomic uint64_t *first, size_t stride, uint32_t mask,
-                      uint64_t key, uint32_t *ret_index, bool *ret_new)
-{
-    for (uint32_t step = 0; step < PROBE_LIMIT; step++) {
-        uint32_t index = ((uint32_t)key + step) & mask;
-        _Atomic uint64_t *word =
-            (_Atomic uint64_t *)(void *)((char *)first + index * stride);
-        /* Relaxed: the key is compared and nothing is read through it. */
-        uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-
-        if (index == 0) {
-            continue; /* entry 0 means "none" in both tables */
-        }
-        if (seen == 0 &&
-            atomic_compare_exchange_strong_explicit(
-                word, &seen, key, memory_order_relaxed, memory_order_relaxed)) {
-            *ret_index = index;
-            *ret_new = true;
-            return true;
-        }
-        if (seen == key) {
-            *ret_index = index;
-            *ret_new = false;
-            return true;
-        }
-    }
-    return false;
 }
 
 static void publish_stack(const struct seep_view *view, uint32_t index,
@@ -92,8 +62,8 @@ static uint32_t intern_stack(const struct seep_view *view,
     bool is_new = false;
 
     *ret_key = key;
-    if (!claim_key(&view->stacks[0].key, sizeof(view->stacks[0]),
-                   view->stack_capacity - 1, key, &index, &is_new)) {
+    if (!seep_claim_key(&view->stacks[0].key, sizeof(view->stacks[0]),
+                        view->stack_capacity - 1, key, &index, &is_new)) {
         seep_view_count(view, SEEP_COUNT_STACKS_FULL, 1);
         return 0;
     }
@@ -114,8 +84,8 @@ static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
     uint32_t index = 0;
     bool is_new = false;
 
-    if (!claim_key(&view->sites[0].key, sizeof(view->sites[0]),
-                   view->site_capacity - 1, key, &index, &is_new)) {
+    if (!seep_claim_key(&view->sites[0].key, sizeof(view->sites[0]),
+                        view->site_capacity - 1, key, &index, &is_new)) {
         seep_view_count(view, SEEP_COUNT_SITES_FULL, 1);
         return 0;
     }

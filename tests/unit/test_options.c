@@ -25,6 +25,7 @@ static void the_defaults_are_sampled_and_small(void **state)
     assert_string_equal(seep_options.pattern, "seep.%e.%p.%t.seep");
     assert_false(seep_options.pattern_given);
     assert_false(seep_options.skipped);
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_FRAMES);
     assert_int_equal(seep_options.unwinder, SEEP_UNWINDER_EH_FRAME);
 }
 
@@ -100,6 +101,21 @@ static void a_path_that_does_not_fit_is_no_path(void **state)
     assert_string_equal(seep_options.fallback_folder, "/tmp");
 }
 
+static void how_much_of_python_is_looked_at_is_one_word(void **state)
+{
+    (void)state;
+    read_one("SEEP_PYTHON=objects", "x");
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_OBJECTS);
+    read_one("SEEP_PYTHON=1", "x");
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_OBJECTS);
+    read_one("SEEP_PYTHON=off", "x");
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_OFF);
+    read_one("SEEP_PYTHON=0", "x");
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_OFF);
+    read_one("SEEP_PYTHON=maybe", "x");
+    assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_FRAMES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +125,7 @@ int main(void)
         cmocka_unit_test(shells_and_launchers_are_skipped_unless_asked_for),
         cmocka_unit_test(a_folder_takes_the_default_name_in_it),
         cmocka_unit_test(a_path_that_does_not_fit_is_no_path),
+        cmocka_unit_test(how_much_of_python_is_looked_at_is_one_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
