@@ -18,7 +18,7 @@
 #include "capture/object_map.h"
 #include "capture/python_check.h"
 
-#define STACKS 8U
+#define STACKS 64U
 #define INTERPRETERS 4U
 #define PROBATION_CAPTURES 64
 #define STRANGERS_MAX 16
@@ -48,6 +48,13 @@ enum seep_python_state seep_python_state(void)
 {
     return (enum seep_python_state)atomic_load_explicit(&state,
                                                         memory_order_relaxed);
+}
+
+bool seep_python_is_on(void)
+{
+    int seen = atomic_load_explicit(&state, memory_order_relaxed);
+
+    return seen == SEEP_PYTHON_ON || seen == SEEP_PYTHON_PROBATION;
 }
 
 uint32_t seep_python_version(void)
@@ -226,7 +233,9 @@ struct seep_python_stack *seep_python_stack_take(void)
     uintptr_t thread = self();
 
     for (size_t i = 0; i < STACKS; i++) {
-        struct seep_python_stack *stack = &stacks[i];
+        /* Thread descriptors lie pages apart. */
+        struct seep_python_stack *stack =
+            &stacks[((thread >> 12) + i) % STACKS];
         uintptr_t owner =
             atomic_load_explicit(&stack->owner, memory_order_relaxed);
 
@@ -438,6 +447,18 @@ void seep_python_stack_fill(struct seep_python_stack *stack)
         seep_python_merge(python, &native, &stack->chain, stack->merged,
                           SEEP_STACK_FRAMES_MAX, &full);
     stack->truncated = full || stack->chain.truncated;
+}
+
+bool seep_python_stack_text(struct seep_python_stack *stack, uintptr_t code)
+{
+    size_t bytes;
+
+    return seep_python_text(stack->python, &stack->memory, code,
+                            SEEP_PYTHON_FILE, stack->file, sizeof(stack->file),
+                            &bytes) &&
+           seep_python_text(stack->python, &stack->memory, code,
+                            SEEP_PYTHON_NAME, stack->name, sizeof(stack->name),
+                            &bytes);
 }
 
 void seep_python_use(const struct seep_python *python)

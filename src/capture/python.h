@@ -30,8 +30,14 @@ void seep_python_consider(uintptr_t address);
 
 enum seep_python_state seep_python_state(void);
 
+/** Are Python frames to be had, as far as is known? */
+bool seep_python_is_on(void);
+
 /** As PY_VERSION_HEX; 0: none was found. */
 uint32_t seep_python_version(void);
+
+#define SEEP_PYTHON_FILE_BYTES 1024U
+#define SEEP_PYTHON_NAME_BYTES 256U
 
 /** One capture under way, with all that is too large for a hook's stack. */
 struct seep_python_stack {
@@ -49,6 +55,10 @@ struct seep_python_stack {
     struct seep_python_frame frames[SEEP_STACK_FRAMES_MAX];
     struct seep_python_chain chain;
     const struct seep_python *python; /* NULL: native frames only */
+
+    /* Filled by seep_python_stack_text(). */
+    char file[SEEP_PYTHON_FILE_BYTES];
+    char name[SEEP_PYTHON_NAME_BYTES];
     struct seep_python_memory memory;
     _Atomic uintptr_t owner;
 };
@@ -68,6 +78,9 @@ seep_python_stack_identify(struct seep_python_stack *stack, uintptr_t code,
     return seep_python_identify(stack->python, &stack->memory, code,
                                 ret_identity);
 }
+
+/** The file and the name of a code object, cut to what fits. */
+bool seep_python_stack_text(struct seep_python_stack *stack, uintptr_t code);
 
 /** Use an interpreter that is made up, on probation. For tests. */
 void seep_python_use(const struct seep_python *python);

@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 
 #include "base/text.h"
-#include "capture/native.h"
 #include "capture/objects.h"
 #include "preload/allocator.h"
 #include "preload/ending.h"
@@ -22,6 +21,7 @@
 #include "preload/new.h"
 #include "preload/options.h"
 #include "preload/real.h"
+#include "preload/stacks.h"
 
 /* Sanitizers and valgrind replace malloc too, and know every byte of it. */
 static enum seep_inert_reason find_reason(char *const *environment)
@@ -84,7 +84,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     describe_allocator();
     seep_ending_init();
     seep_objects_init();
-    seep_native_init(seep_options.unwinder);
+    seep_stacks_init();
     seep_life_arm();
 }
 

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/syscall.h"
-#include "capture/native.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
+#include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/region.h"
 #include "record/sampler.h"
@@ -50,7 +50,7 @@ SEEP_COLD void seep_life_forked(struct seep_thread *thread)
         seep_region_drop(view->header, view->header->file_bytes);
     }
     seep_recorder_drop();
-    seep_native_after_fork();
+    seep_stacks_after_fork();
     thread->id = 0;
     atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
@@ -201,7 +201,7 @@ void seep_life_restrict(void)
     atomic_store_explicit(&restricted, 1, memory_order_relaxed);
     seep_clock_forbidden = true;
     seep_recorder_restrict();
-    seep_native_restrict();
+    seep_stacks_restrict();
     count_restricted();
     if (seep_life_state() == SEEP_LIFE_ARMED) {
         set_state(SEEP_LIFE_DONE);

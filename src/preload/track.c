@@ -3,66 +3,16 @@
 #include "preload/track.h"
 
 #include "base/clock.h"
-#include "capture/objects.h"
-#include "preload/allocator.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "preload/options.h"
-#include "record/modules.h"
+#include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/sampler.h"
 #include "record/timeline.h"
 
 #define START_AT_BYTES (UINT64_C(64) << 10)
-
-static uint64_t frame_of(const struct seep_view *view, uint64_t address)
-{
-    struct seep_object object;
-    uint32_t id = SEEP_MODULE_NONE;
-
-    if (seep_objects_find(address, &object)) {
-        struct seep_modules_object known = {
-            .start = object.start,
-            .end = object.end,
-            .bias = object.bias,
-            .path = object.path[0] != '\0' ? object.path
-                                           : seep_identity_executable(),
-            .build_id = object.build_id,
-            .build_id_bytes = object.build_id_bytes,
-        };
-
-        id = seep_modules_intern(view, &known);
-    }
-    return seep_modules_frame(view, id, address);
-}
-
-/* @param may_ask  on entry: is it wanted? Then: is this thread outside of the
- *                 allocator, so that the allocator may be asked? */
-static SEEP_NOINLINE uint32_t site_of(const struct seep_view *view,
-                                      const struct seep_capture_start *from,
-                                      enum seep_space space, bool *may_ask)
-{
-    uint64_t addresses[SEEP_STACK_FRAMES_MAX];
-    struct seep_stack_bounds bounds = {seep_thread.stack_low,
-                                       seep_thread.stack_high};
-    struct seep_capture_end end;
-    struct seep_sites_stack stack = {
-        .addresses = addresses,
-        .epoch = seep_objects_epoch(),
-    };
-
-    stack.count = seep_native_capture(from, &bounds, addresses,
-                                      SEEP_STACK_FRAMES_MAX, &end);
-    stack.cut = end.cut;
-    if (seep_unlikely(*may_ask)) {
-        *may_ask = seep_allocator_is_outside(from, &bounds, &end, addresses,
-                                             stack.count);
-    }
-    seep_thread.stack_low = bounds.low;
-    seep_thread.stack_high = bounds.high;
-    return seep_sites_intern(view, space, &stack, frame_of);
-}
 
 /* Our own cost, measured for one in 64 of the events. */
 static uint64_t timer_start(const void *block)
@@ -88,6 +38,7 @@ static void take_moment(const struct seep_view *view, uint32_t tick)
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
         seep_timeline_take(view, seep_thread.id, tick);
+        seep_stacks_describe(view);
     }
 }
 
@@ -160,7 +111,8 @@ SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
         view = seep_life_recording();
         if (view != NULL) {
             bool may_ask = seep_timeline_wants_allocator();
-            uint32_t site = site_of(view, from, SEEP_SPACE_HEAP, &may_ask);
+            uint32_t site =
+                seep_stacks_site(view, from, SEEP_SPACE_HEAP, &may_ask);
             uint32_t tick = seep_recorder_allocated(
                 thread, site, (uintptr_t)block, size_bytes);
 
@@ -270,7 +222,7 @@ seep_track_range(const struct seep_capture_start *from,
     view = from != NULL ? seep_life_recording() : seep_life_current();
     if (view != NULL) {
         if (from != NULL) {
-            site = site_of(view, from, SEEP_SPACE_MAPPED, &may_ask);
+            site = seep_stacks_site(view, from, SEEP_SPACE_MAPPED, &may_ask);
         }
         out.tick = seep_recorder_range(thread, kind, site, (uintptr_t)address,
                                        size_bytes);

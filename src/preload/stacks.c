@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Captures and their names; see stacks.h. */
+#include "preload/stacks.h"
+
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "base/thread.h"
+#include "capture/objects.h"
+#include "capture/python.h"
+#include "preload/allocator.h"
+#include "preload/identity.h"
+#include "preload/options.h"
+#include "record/codes.h"
+#include "record/modules.h"
+#include "record/sites.h"
+
+/* The highest module id in whose object Python was looked for. */
+static _Atomic uint32_t considered;
+
+void seep_stacks_init(void)
+{
+    seep_native_init(seep_options.unwinder);
+    if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
+        seep_python_init();
+    }
+}
+
+void seep_stacks_after_fork(void)
+{
+    seep_native_after_fork();
+    seep_python_after_fork();
+    atomic_store_explicit(&considered, 0, memory_order_relaxed);
+}
+
+void seep_stacks_restrict(void)
+{
+    seep_native_restrict();
+    seep_python_restrict();
+}
+
+static void set(_Atomic uint32_t *word, uint32_t value)
+{
+    if (seep_unlikely(atomic_load_explicit(word, memory_order_relaxed) !=
+                      value)) {
+        atomic_store_explicit(word, value, memory_order_relaxed);
+    }
+}
+
+void seep_stacks_describe(const struct seep_view *view)
+{
+    set(&view->header->python_state, seep_python_state());
+    set(&view->header->python_version, seep_python_version());
+}
+
+static uint64_t frame_of(const struct seep_view *view, uint64_t word)
+{
+    struct seep_object object;
+    uint32_t id = SEEP_MODULE_NONE;
+
+    if ((word & SEEP_FRAME_IS_CODE) != 0) {
+        return word;
+    }
+    if (seep_objects_find(word, &object)) {
+        struct seep_modules_object known = {
+            .start = object.start,
+            .end = object.end,
+            .bias = object.bias,
+            .path = object.path[0] != '\0' ? object.path
+                                           : seep_identity_executable(),
+            .build_id = object.build_id,
+            .build_id_bytes = object.build_id_bytes,
+        };
+
+        id = seep_modules_intern(view, &known);
+    }
+    if (id > atomic_load_explicit(&considered, memory_order_relaxed)) {
+        atomic_store_explicit(&considered, id, memory_order_relaxed);
+        if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
+            seep_python_consider(word);
+        }
+    }
+    return seep_modules_frame(view, id, word);
+}
+
+/* Walk into @pcs; what it learns of the thread's stack is kept. */
+static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
+                   enum seep_cut *ret_cut, bool *may_ask)
+{
+    struct seep_stack_bounds bounds = {seep_thread.stack_low,
+                                       seep_thread.stack_high};
+    struct seep_capture_end end;
+    size_t count =
+        seep_native_capture(from, &bounds, pcs, SEEP_STACK_FRAMES_MAX, &end);
+
+    *ret_cut = end.cut;
+    if (seep_unlikely(*may_ask)) {
+        *may_ask = seep_allocator_is_outside(from, &bounds, &end, pcs, count);
+    }
+    seep_thread.stack_low = bounds.low;
+    seep_thread.stack_high = bounds.high;
+    return count;
+}
+
+static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
+                                          const struct seep_capture_start *from,
+                                          enum seep_space space, bool *may_ask)
+{
+    uint64_t addresses[SEEP_STACK_FRAMES_MAX];
+    struct seep_sites_stack stack = {
+        .addresses = addresses,
+        .epoch = seep_objects_epoch(),
+    };
+
+    stack.count = walk(from, addresses, &stack.cut, may_ask);
+    return seep_sites_intern(view, space, &stack, frame_of);
+}
+
+/* A code object that is met for the first time, or came back. */
+static SEEP_NOINLINE uint32_t
+intern_code(const struct seep_view *view, struct seep_python_stack *python,
+            const struct seep_python_identity *identity, uint64_t hash)
+{
+    struct seep_codes_code code = {
+        .kind = SEEP_CODE_PYTHON,
+        .file = python->file,
+        .name = python->name,
+        .first_line =
+            identity->first_line > 0 ? (uint32_t)identity->first_line : 0,
+    };
+
+    if (!seep_python_stack_text(python, (uintptr_t)identity->code)) {
+        return SEEP_CODE_NONE;
+    }
+    return seep_codes_intern(view, hash, &code);
+}
+
+static uint64_t python_frame(const struct seep_view *view,
+                             struct seep_python_stack *python,
+                             const struct seep_merged_frame *frame)
+{
+    struct seep_python_identity identity;
+    uint32_t code = SEEP_CODE_NONE;
+    int32_t line = 0;
+    uint64_t hash;
+
+    if (!seep_python_stack_identify(python, frame->address, &identity)) {
+        return seep_codes_frame(SEEP_CODE_NONE, 0);
+    }
+    hash = seep_hash_words(0, (const uint64_t *)(const void *)&identity,
+                           sizeof(identity) / sizeof(uint64_t));
+    if (!seep_codes_find(hash, &code)) {
+        code = intern_code(view, python, &identity, hash);
+    }
+    if (!seep_python_line_cached(python->python, &python->memory, &identity,
+                                 frame->instruction, &line)) {
+        line = 0;
+    }
+    return seep_codes_frame(code, line);
+}
+
+/* @python is taken by this thread. */
+static uint32_t merged_site(const struct seep_view *view,
+                            struct seep_python_stack *python,
+                            const struct seep_capture_start *from,
+                            enum seep_space space, bool *may_ask)
+{
+    struct seep_capture_start start = *from;
+    struct seep_sites_stack stack = {.epoch = seep_objects_epoch()};
+
+    start.sps = python->sps;
+    python->native_count = walk(&start, python->pcs, &stack.cut, may_ask);
+    seep_python_stack_fill(python);
+    /* The pcs have done their work. */
+    stack.addresses = python->pcs;
+    stack.count = python->count;
+    for (size_t i = 0; i < python->count; i++) {
+        stack.addresses[i] =
+            python->merged[i].is_python
+                ? python_frame(view, python, &python->merged[i])
+                : python->merged[i].address;
+    }
+    if (python->truncated && stack.cut == SEEP_CUT_NONE) {
+        stack.cut = SEEP_CUT_DEPTH;
+    }
+    return seep_sites_intern(view, space, &stack, frame_of);
+}
+
+SEEP_NOINLINE uint32_t seep_stacks_site(const struct seep_view *view,
+                                        const struct seep_capture_start *from,
+                                        enum seep_space space, bool *may_ask)
+{
+    struct seep_python_stack *python;
+    uint32_t site;
+
+    if (!seep_python_is_on()) {
+        return native_site(view, from, space, may_ask);
+    }
+    python = seep_python_stack_take();
+    if (seep_unlikely(python == NULL)) {
+        seep_view_count(view, SEEP_COUNT_PYTHON_BUSY, 1);
+        return native_site(view, from, space, may_ask);
+    }
+    site = merged_site(view, python, from, space, may_ask);
+    seep_python_stack_give(python);
+    set(&view->header->python_state, seep_python_state());
+    return site;
+}
