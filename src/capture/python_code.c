@@ -162,6 +162,13 @@ static bool copy_end(struct seep_python_memory *memory,
     return copy_from(memory, from, first, buffer, size, ret_bytes);
 }
 
+/* Of the name that is told: the qualified one where there is one. */
+static int name_offset(const struct seep_python_offsets *at)
+{
+    return at->code_qualname != SEEP_PYTHON_OFFSET_NONE ? at->code_qualname
+                                                        : at->code_name;
+}
+
 bool seep_python_text(const struct seep_python *python,
                       struct seep_python_memory *memory, uintptr_t code,
                       enum seep_python_text which, char *buffer, size_t size,
@@ -172,9 +179,7 @@ bool seep_python_text(const struct seep_python *python,
     uintptr_t text;
 
     if (which == SEEP_PYTHON_NAME) {
-        offset = python->offsets.code_qualname != SEEP_PYTHON_OFFSET_NONE
-                     ? python->offsets.code_qualname
-                     : python->offsets.code_name;
+        offset = name_offset(&python->offsets);
     }
     if (!seep_python_read_word(memory, code + (uintptr_t)offset, &text) ||
         !find_characters(python, memory, text, &from)) {
@@ -202,7 +207,7 @@ bool seep_python_identify(const struct seep_python *python,
 
     if (!seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
                                &filename) ||
-        !seep_python_read_word(memory, code + (uintptr_t)at->code_name,
+        !seep_python_read_word(memory, code + (uintptr_t)name_offset(at),
                                &name) ||
         !seep_python_read_word(memory, code + (uintptr_t)at->code_lines,
                                &lines) ||
@@ -223,7 +228,8 @@ bool seep_python_identify(const struct seep_python *python,
         return false;
     }
     *ret_identity = (struct seep_python_identity){
-        code, filename, name, lines, lines_bytes, head, tail, first_line};
+        code, filename, name, lines, lines_bytes, head, tail, first_line, 0};
+    ret_identity->hash = seep_python_identity_hash(ret_identity);
     return true;
 }
 

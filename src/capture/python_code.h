@@ -17,13 +17,28 @@
 struct seep_python_identity {
     uint64_t code;
     uint64_t filename;
-    uint64_t name;
+    uint64_t name; /* the one that is told */
     uint64_t lines;
     uint64_t lines_bytes;
     uint64_t lines_head; /* its first and last 8 bytes */
     uint64_t lines_tail;
     int64_t first_line;
+    uint64_t hash; /* of the above */
 };
+
+/** By products that do not wait for each other: the key of two caches. */
+static inline uint64_t
+seep_python_identity_hash(const struct seep_python_identity *identity)
+{
+    return identity->code * UINT64_C(0x9e3779b97f4a7c15) +
+           identity->filename * UINT64_C(0xbf58476d1ce4e5b9) +
+           identity->name * UINT64_C(0x94d049bb133111eb) +
+           identity->lines * UINT64_C(0xd6e8feb86659fd93) +
+           identity->lines_bytes * UINT64_C(0xff51afd7ed558ccd) +
+           identity->lines_head * UINT64_C(0xc4ceb9fe1a85ec53) +
+           identity->lines_tail * UINT64_C(0x87c37b91114253d5) +
+           (uint64_t)identity->first_line * UINT64_C(0xa0761d6478bd642f);
+}
 
 bool seep_python_identify(const struct seep_python *python,
                           struct seep_python_memory *memory, uintptr_t code,

@@ -205,28 +205,12 @@ bool seep_python_line(const struct seep_python *python,
     return true;
 }
 
-/* By products that do not wait for each other, and one mix. */
-static uint64_t hash_of(const struct seep_python_identity *identity,
-                        int32_t instruction)
-{
-    uint64_t sum = identity->code * UINT64_C(0x9e3779b97f4a7c15) +
-                   identity->filename * UINT64_C(0xbf58476d1ce4e5b9) +
-                   identity->name * UINT64_C(0x94d049bb133111eb) +
-                   identity->lines * UINT64_C(0xd6e8feb86659fd93) +
-                   identity->lines_bytes * UINT64_C(0xff51afd7ed558ccd) +
-                   identity->lines_head * UINT64_C(0xc4ceb9fe1a85ec53) +
-                   identity->lines_tail * UINT64_C(0x87c37b91114253d5);
-
-    sum ^= (uint64_t)identity->first_line << 32 | (uint32_t)instruction;
-    return seep_hash_mix(sum);
-}
-
 bool seep_python_line_cached(const struct seep_python *python,
                              struct seep_python_memory *memory,
                              const struct seep_python_identity *identity,
                              int32_t instruction, int32_t *ret_line)
 {
-    uint64_t hash = hash_of(identity, instruction);
+    uint64_t hash = seep_hash_mix(identity->hash ^ (uint32_t)instruction);
     _Atomic uint64_t *slot = &cache[hash % CACHE_SLOTS];
     uint64_t seen = atomic_load_explicit(slot, memory_order_relaxed);
 

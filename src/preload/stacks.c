@@ -146,8 +146,7 @@ static uint64_t python_frame(const struct seep_view *view,
     if (!seep_python_stack_identify(python, frame->address, &identity)) {
         return seep_codes_frame(SEEP_CODE_NONE, 0);
     }
-    hash = seep_hash_words(0, (const uint64_t *)(const void *)&identity,
-                           sizeof(identity) / sizeof(uint64_t));
+    hash = seep_hash_mix(identity.hash);
     if (!seep_codes_find(hash, &code)) {
         code = intern_code(view, python, &identity, hash);
     }

@@ -50,13 +50,15 @@ static void make_python(unsigned int minor)
 static struct seep_python_identity identity_of(size_t bytes, int first_line)
 {
     static uint64_t made;
+    struct seep_python_identity identity = {.code = (uintptr_t)code,
+                                            .name = ++made,
+                                            .lines = (uintptr_t)&table,
+                                            .lines_bytes = bytes,
+                                            .first_line = first_line};
 
     table.size = bytes;
-    return (struct seep_python_identity){.code = (uintptr_t)code,
-                                         .name = ++made,
-                                         .lines = (uintptr_t)&table,
-                                         .lines_bytes = bytes,
-                                         .first_line = first_line};
+    identity.hash = seep_python_identity_hash(&identity);
+    return identity;
 }
 
 static size_t take_hex(const char *hex)
