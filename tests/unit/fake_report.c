@@ -27,7 +27,7 @@ static void fill_frames(struct fake_report *fake)
     };
     fake->frames[1] = (struct seep_report_frame){
         .python = true,
-        .function = "json.loads",
+        .function = "loads",
         .file = "json/__init__.py",
         .line = 346,
         .module = "",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Call sites as text. In one line: the user's frame, then "> what it called"
- * down to the allocation, then "< who called it".
+ * Call sites as text: a table with one line each. Invariant: what is left out
+ * of it is counted below it.
  */
 #include "view_sites.h"
 
@@ -16,8 +16,6 @@
 #include "verdict_words.h"
 #include "words.h"
 
-#define CHAIN_INNER 3
-#define CHAIN_OUTER 6
 #define QUIET_ROWS 3
 
 /* A page that is narrower does without the column. */
@@ -107,60 +105,6 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
     return true;
 }
 
-/* One name of a chain; the same name twice in a row is said once.
- * @return was it said? */
-static bool put_link(FILE *file, const char *mark,
-                     const struct seep_report_frame *frame, char **last)
-{
-    char *name = seep_words_frame(frame);
-    bool said = name != NULL && (*last == NULL || strcmp(name, *last) != 0);
-
-    if (said) {
-        fprintf(file, " %s %s", mark, name);
-    }
-    free(*last);
-    *last = name;
-    return said;
-}
-
-static void put_chain(FILE *file, const struct seep_report_site *site)
-{
-    size_t middle = site->where_frame;
-    char *last = NULL;
-    size_t said = 0;
-
-    if (site->frame_count == 0 || middle >= site->frame_count) {
-        return;
-    }
-    for (size_t i = 0; i < CHAIN_INNER && i < middle; i++) {
-        put_link(file, ">", &site->frames[middle - 1 - i], &last);
-    }
-    free(last);
-    last = seep_words_frame(&site->frames[middle]);
-    for (size_t i = middle + 1; i < site->frame_count && said < CHAIN_OUTER;
-         i++) {
-        said += put_link(file, "<", &site->frames[i], &last);
-    }
-    free(last);
-}
-
-static char *where_text(const struct seep_report_site *site)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-
-    if (file == NULL) {
-        return NULL;
-    }
-    char *where = seep_words_where(site);
-    fputs(where == NULL ? "?" : where, file);
-    free(where);
-    put_chain(file, site);
-    fclose(file);
-    return text;
-}
-
 /* "?" was not to be told, "-" is no growth, whatever the line through it. */
 static const char *growth_text(const struct seep_report_site *site, bool known,
                                const struct seep_interval *growth, double scale,
@@ -235,7 +179,7 @@ static void fill_row(struct seep_table *table, const int *at,
                      const struct seep_report *report,
                      const struct seep_report_site *site)
 {
-    char *where = where_text(site);
+    char *where = seep_view_sites_chain(site);
 
     seep_table_row(table, site->class == SEEP_CLASS_LEAK ? SEEP_INK_STRONG
                                                          : SEEP_INK_PLAIN);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fold.h"
 #include "reader/catalogue.h"
 #include "units.h"
 #include "verdict_words.h"
@@ -41,9 +42,54 @@ static void print_evidence(struct seep_page *page,
     }
 }
 
+static void print_frame(struct seep_page *page,
+                        const struct seep_report_site *site, size_t i)
+{
+    char *frame = seep_words_frame_long(&site->frames[i]);
+    bool user = i == site->where_frame;
+
+    seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN, "  %s %s",
+                    user ? ">" : " ", frame == NULL ? "?" : frame);
+    seep_page_end_line(page);
+    free(frame);
+}
+
+static void print_fold(struct seep_page *page,
+                       const struct seep_report_site *site,
+                       const struct seep_fold_piece *piece)
+{
+    char *words = seep_fold_words(&site->frames[piece->first], piece->count);
+
+    seep_page_print(page, SEEP_INK_FAINT, "    … %s …",
+                    words == NULL ? "frames" : words);
+    seep_page_end_line(page);
+    free(words);
+}
+
+/* Without memory to fold them they are printed one by one. */
+static void print_frames(struct seep_page *page,
+                         const struct seep_report_site *site,
+                         const struct seep_text_options *options)
+{
+    struct seep_fold_piece *pieces =
+        options->whole_stacks ? NULL
+                              : calloc(site->frame_count + 1, sizeof(*pieces));
+    size_t count = pieces == NULL ? site->frame_count : seep_fold(site, pieces);
+
+    for (size_t i = 0; i < count; i++) {
+        if (pieces != NULL && pieces[i].count > 1) {
+            print_fold(page, site, &pieces[i]);
+        } else {
+            print_frame(page, site, pieces == NULL ? i : pieces[i].first);
+        }
+    }
+    free(pieces);
+}
+
 static void print_stack(struct seep_page *page,
                         const struct seep_report *report,
-                        const struct seep_report_site *site)
+                        const struct seep_report_site *site,
+                        const struct seep_text_options *options)
 {
     char live[SEEP_UNITS_TEXT_BYTES];
     char blocks[SEEP_UNITS_TEXT_BYTES];
@@ -55,15 +101,7 @@ static void print_stack(struct seep_page *page,
                     seep_units_count(site->live_count, blocks));
     seep_page_end_line(page);
     print_evidence(page, report, site);
-    for (size_t i = 0; i < site->frame_count; i++) {
-        char *frame = seep_words_frame_long(&site->frames[i]);
-        bool user = i == site->where_frame;
-        seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN,
-                        "  %s %s", user ? ">" : " ",
-                        frame == NULL ? "?" : frame);
-        seep_page_end_line(page);
-        free(frame);
-    }
+    print_frames(page, site, options);
     if (site->cut != SEEP_CUT_NONE) {
         seep_page_print(page, SEEP_INK_FAINT, "    (cut here: %s)",
                         seep_words_cut(site->cut));
@@ -80,7 +118,7 @@ void seep_view_sites_stacks(struct seep_page *page,
 
     for (size_t i = 0; i < report->site_count; i++) {
         if (seep_view_sites_choose(&choice, &report->sites[i], options)) {
-            print_stack(page, report, &report->sites[i]);
+            print_stack(page, report, &report->sites[i], options);
         }
     }
 }

@@ -16,7 +16,8 @@
 
 struct seep_text_options {
     size_t site_limit;    /* rows of the table; 0: all */
-    bool stacks;          /* whole stacks below the table */
+    bool stacks;          /* stacks below the table */
+    bool whole_stacks;    /* no frames folded */
     const char *site_id;  /* only this site; NULL: all. A beginning will do */
     size_t process_limit; /* in full; the others have a line; 0: all */
     bool brief;           /* few rows of what does not grow, if others do */

@@ -39,10 +39,17 @@ char *seep_words_program(const struct seep_report *report);
 /** A frame in a few characters: "json.loads", "libpython3.11". */
 char *seep_words_frame(const struct seep_report_frame *frame);
 
+/** The same with the file that it is in: "json.loads", "server.handle". */
+char *seep_words_frame_with_file(const struct seep_report_frame *frame);
+
+/** The object of a frame in a few characters: "libtorch_cpu", "_json". */
+char *seep_words_object(const struct seep_report_frame *frame);
+
 /** The user's frame of a site: "serve.py:31 handle", "parse in libfoo". */
 char *seep_words_where(const struct seep_report_site *site);
 
-/** A frame in full: "function  file:line  (module+0x12)". */
+/** A frame in full: "function  file:line  (module+0x12)", and one of Python
+ * "file:line function". */
 char *seep_words_frame_long(const struct seep_report_frame *frame);
 
 const char *seep_words_space(enum seep_space space);

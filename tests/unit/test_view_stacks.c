@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* tools/seep/fold, view_stacks, view_chain: stacks with Python frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clean.h"
+#include "fake_report.h"
+#include "fold.h"
+#include "view_sites.h"
+#include "view_text.h"
+
+#define TORCH "/opt/torch/lib/libtorch_cpu.so"
+#define BRIDGE "/opt/torch/lib/libtorch_python.so"
+#define PYTHON "/usr/bin/python3.11"
+
+static struct fake_report fake;
+static struct seep_report_frame frames[64];
+
+static int fill(void **state)
+{
+    (void)state;
+    fake_report_fill(&fake);
+    memset(frames, 0, sizeof(frames));
+    fake.sites[0].frames = frames;
+    fake.sites[0].frame_count = 0;
+    return 0;
+}
+
+static void add(bool python, const char *function, const char *file,
+                uint32_t line, const char *module)
+{
+    frames[fake.sites[0].frame_count++] = (struct seep_report_frame){
+        .python = python,
+        .function = function,
+        .file = file,
+        .line = line,
+        .module = module,
+        .build_id = "",
+        .offset = 0x1234,
+    };
+}
+
+static void add_native(const char *function, const char *module, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        add(false, function, "", 0, module);
+    }
+}
+
+static void add_python(const char *function, const char *file, uint32_t line)
+{
+    add(true, function, file, line, "");
+}
+
+/* What a tensor that a model's forward() makes looks like. */
+static void add_forward(void)
+{
+    add_native("c10::alloc_cpu(unsigned long)", "/opt/torch/lib/libc10.so", 2);
+    add_native("at::empty_cpu(long)", TORCH, 9);
+    add_native("THPVariable_zeros(_object*)", BRIDGE, 1);
+    add_native("_PyObject_Call", PYTHON, 2);
+    add_python("forward", "/srv/app/model.py", 12);
+    add_native("torch::autograd::apply()", BRIDGE, 1);
+    add_native("_PyEval_Vector", PYTHON, 3);
+    add_python("handle", "/srv/app/serve.py", 31);
+    add_native("_PyEval_Vector", PYTHON, 1);
+    add_python("<module>", "/srv/app/serve.py", 80);
+    add_native("Py_RunMain", PYTHON, 4);
+    add_native("__libc_start_main", "/lib/libc.so.6", 2);
+    fake.sites[0].where_frame = 14;
+    fake.sites[0].where = "model.py:12 forward";
+}
+
+static char *print(size_t columns, const struct seep_text_options *options)
+{
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = columns};
+
+    seep_view_text_report(&page, &fake.report, options);
+    fclose(page.file);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+    }
+}
+
+static void native_frames_between_python_frames_are_folded(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    add_forward();
+    char *text = print(200, &options);
+    assert_has(text,
+               "    c10::alloc_cpu(unsigned long)  (libc10.so+0x1234)\n"
+               "    c10::alloc_cpu(unsigned long)  (libc10.so+0x1234)\n"
+               "    at::empty_cpu(long)  (libtorch_cpu.so+0x1234)\n"
+               "    … 7 frames in libtorch_cpu.so …\n"
+               "    at::empty_cpu(long)  (libtorch_cpu.so+0x1234)\n"
+               "    THPVariable_zeros(_object*)  (libtorch_python.so+0x1234)\n"
+               "    … 2 frames in python3.11 …\n"
+               "  > /srv/app/model.py:12 forward\n"
+               "    … 4 frames in python3.11, libtorch_python.so …\n"
+               "    /srv/app/serve.py:31 handle\n"
+               "    _PyEval_Vector  (python3.11+0x1234)\n"
+               "    /srv/app/serve.py:80 <module>\n"
+               "    … 6 frames in python3.11, libc.so.6 …\n\n");
+    free(text);
+}
+
+static void a_stack_is_whole_where_that_is_asked_for(void **state)
+{
+    struct seep_text_options options = {
+        .site_limit = 10, .stacks = true, .whole_stacks = true};
+
+    (void)state;
+    add_forward();
+    char *text = print(200, &options);
+    assert_null(strstr(text, " frames in "));
+    assert_has(text, "__libc_start_main");
+    free(text);
+}
+
+/* Nothing else tells of it. */
+static void a_native_stack_is_not_folded(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    add_native("_PyEval_EvalFrameDefault", PYTHON, 30);
+    fake.sites[0].where_frame = 3;
+    char *text = print(80, &options);
+    assert_null(strstr(text, " frames in "));
+    free(text);
+}
+
+static void every_frame_is_in_one_piece(void **state)
+{
+    struct seep_fold_piece pieces[64];
+
+    (void)state;
+    add_forward();
+    for (size_t count = 0; count <= 29; count++) {
+        for (size_t where = 0; where <= count; where += 7) {
+            size_t next = 0;
+
+            fake.sites[0].frame_count = count;
+            fake.sites[0].where_frame = where;
+            size_t pieces_count = seep_fold(&fake.sites[0], pieces);
+            for (size_t i = 0; i < pieces_count; i++) {
+                assert_int_equal(pieces[i].first, next);
+                assert_true(pieces[i].count > 0);
+                next += pieces[i].count;
+            }
+            assert_int_equal(next, count);
+        }
+    }
+}
+
+static void a_fold_names_the_objects_with_most_of_it(void **state)
+{
+    (void)state;
+    add_native("f", "/a/one.so", 1);
+    add_native("f", "/a/two.so", 2);
+    add_native("f", "/a/three.so", 3);
+    add_native("f", "", 2);
+    char *text = seep_fold_words(frames, 8);
+    assert_string_equal(text, "8 frames in three.so, two.so and 2 more");
+    free(text);
+    text = seep_fold_words(frames, 1);
+    assert_string_equal(text, "1 frame in one.so");
+    free(text);
+    text = seep_fold_words(frames + 6, 2);
+    assert_string_equal(text, "2 frames in no object");
+    free(text);
+}
+
+/* More objects than are kept apart: none is written past the end. */
+static void a_fold_of_many_objects_is_counted_to_its_limit(void **state)
+{
+    static char names[40][8];
+
+    (void)state;
+    for (size_t i = 0; i < 40; i++) {
+        snprintf(names[i], sizeof(names[i]), "/o%zu", i);
+        add_native("f", names[i], 1);
+    }
+    char *text = seep_fold_words(frames, 40);
+    assert_string_equal(text, "40 frames in o0, o1 and more");
+    free(text);
+}
+
+static void the_line_goes_from_python_to_the_object_that_allocates(void **state)
+{
+    (void)state;
+    add_forward();
+    char *text = seep_view_sites_chain(&fake.sites[0]);
+    assert_string_equal(text, "model.py:12 forward > THPVariable_zeros > "
+                              "libc10 < libtorch_python < serve.handle < "
+                              "serve.<module>");
+    free(text);
+}
+
+/* The user's line is not the innermost one of Python. */
+static void the_line_tells_what_the_users_line_called(void **state)
+{
+    (void)state;
+    add_native("scanstring_unicode", "/x/_json.cpython-311-x86_64.so", 2);
+    add_native("_PyObject_Call", PYTHON, 2);
+    add_python("JSONDecoder.raw_decode", "/usr/lib/python3.11/json/decoder.py",
+               353);
+    add_python("JSONDecoder.decode", "/usr/lib/python3.11/json/decoder.py",
+               337);
+    add_python("loads", "/usr/lib/python3.11/json/__init__.py", 346);
+    add_python("handle", "/srv/serve.py", 31);
+    add_python("main", "/srv/serve.py", 80);
+    fake.sites[0].where_frame = 7;
+    fake.sites[0].where = "serve.py:31 handle";
+    char *text = seep_view_sites_chain(&fake.sites[0]);
+    assert_string_equal(text, "serve.py:31 handle > json.loads > "
+                              "decoder.JSONDecoder.decode > … > _json < main");
+    free(text);
+}
+
+static void the_interpreters_own_memory_is_named_by_its_function(void **state)
+{
+    (void)state;
+    add_native("PyDict_New", "/usr/lib/libpython3.12.so.1.0", 1);
+    add_native("dict_new", "/usr/lib/libpython3.12.so.1.0", 1);
+    add_python("put", "cache.py", 88);
+    fake.sites[0].where_frame = 2;
+    fake.sites[0].where = "cache.py:88 put";
+    char *text = seep_view_sites_chain(&fake.sites[0]);
+    assert_string_equal(text, "cache.py:88 put > PyDict_New > libpython3.12");
+    free(text);
+}
+
+static void names_of_python_that_are_odd_are_told(void **state)
+{
+    (void)state;
+    add_python("", "", 0);
+    add_python("<lambda>", "<string>", 1);
+    add_python("_find_and_load", "<frozen importlib._bootstrap>", 1027);
+    add_python("run", "__init__.py", 3);
+    fake.sites[0].where_frame = 1;
+    fake.sites[0].where = "<string>:1 <lambda>";
+    char *text = seep_view_sites_chain(&fake.sites[0]);
+    assert_string_equal(text, "<string>:1 <lambda> > ? < _find_and_load < "
+                              "__init__.run");
+    free(text);
+    text = print(80,
+                 &(struct seep_text_options){.site_limit = 10, .stacks = true});
+    assert_has(text, "\n    ? ?\n  > <string>:1 <lambda>\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(native_frames_between_python_frames_are_folded,
+                               fill),
+        cmocka_unit_test_setup(a_stack_is_whole_where_that_is_asked_for, fill),
+        cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),
+        cmocka_unit_test_setup(every_frame_is_in_one_piece, fill),
+        cmocka_unit_test_setup(a_fold_names_the_objects_with_most_of_it, fill),
+        cmocka_unit_test_setup(a_fold_of_many_objects_is_counted_to_its_limit,
+                               fill),
+        cmocka_unit_test_setup(
+            the_line_goes_from_python_to_the_object_that_allocates, fill),
+        cmocka_unit_test_setup(the_line_tells_what_the_users_line_called, fill),
+        cmocka_unit_test_setup(
+            the_interpreters_own_memory_is_named_by_its_function, fill),
+        cmocka_unit_test_setup(names_of_python_that_are_odd_are_told, fill),
+    };
+
+    seep_clean_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
