@@ -33,7 +33,7 @@ ALLOCATORS = {
     "mimalloc": LIBRARIES / "libmimalloc.so.2",
 }
 OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE",
-        "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY")
+        "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY", "SEEP_PYTHON")
 TIMEOUT_S = 60
 
 

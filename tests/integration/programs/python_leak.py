@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Python programs whose leaking lines are known, and ones that do not leak.
+
+    python_leak.py GROUP SECONDS SEED
+
+runs python_leak_GROUP.py and prints, as JSON, for each line that it planted
+where that is and how many bytes a second it kept, as Python itself says
+(sys.getsizeof). A planted line ends in the comment "leak: NAME".
+
+Invariant: what is kept depends on the arguments only, and is kept to the end
+of the process; a tick that is late is made up for.
+"""
+import gc
+import importlib
+import json
+import os
+import random
+import sys
+import time
+
+TICKS_PER_SECOND = 50
+STEPS_PER_TICK = 10
+CLOCK_HZ = os.sysconf("SC_CLK_TCK")
+
+
+class Planted:
+    """A line that keeps something at every step.
+
+    step(number) runs the line; bytes_kept() tells what it has kept so far.
+    """
+
+    def __init__(self, name, step, kept=None, source=None, bytes_kept=None):
+        self.name = name
+        self.step = step
+        self.where = place_of(name, source or step.__globals__["__file__"])
+        self.bytes_kept = bytes_kept or (lambda: deep_bytes(kept, set()))
+
+
+def place_of(name, path):
+    """[base name, line] of a marker: "leak: NAME" at the end of a line."""
+    with open(path, encoding="utf-8") as lines:
+        for number, text in enumerate(lines, 1):
+            if text.rstrip().endswith(f"leak: {name}"):
+                return [os.path.basename(path), number]
+    raise LookupError(name)
+
+
+def parts_of(thing):
+    """What a container holds."""
+    if isinstance(thing, dict):
+        yield from thing.keys()
+        yield from thing.values()
+    elif isinstance(thing, (list, tuple, set, frozenset)):
+        yield from thing
+    else:
+        for name in getattr(type(thing), "__slots__", ()):
+            yield getattr(thing, name)
+
+
+def deep_bytes(thing, seen):
+    """Of it and what hangs on it, each object once."""
+    if id(thing) in seen:
+        return 0
+    seen.add(id(thing))
+    return sys.getsizeof(thing) + sum(deep_bytes(part, seen)
+                                      for part in parts_of(thing))
+
+
+def age_s():
+    """Of this process, since it was made."""
+    with open("/proc/self/stat", encoding="ascii") as file:
+        start = int(file.read().rpartition(")")[2].split()[19]) / CLOCK_HZ
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start
+
+
+class Record:
+    """What a service makes for each request."""
+
+    def __init__(self, number):
+        self.number = number
+        self.words = ("word %d" % number).split() * 3
+
+
+def serve(number):
+    """What every request does on other lines: nothing of it stays."""
+    text = json.dumps({"id": number, "tags": ["a", "b", str(number)],
+                       "body": {"text": "x" * 200, "score": number / 7}})
+    record = Record(json.loads(text)["id"])
+    pairs = [(str(index), float(index)) for index in range(10)]
+    return len(record.words) + len(dict(pairs)) + len(text.encode() * 3)
+
+
+def drive(steps, seconds, seed, after_tick=lambda: None):
+    """Call every step at its rate to the end of the last tick."""
+    draw = random.Random(seed)
+    ticks = int(seconds * TICKS_PER_SECOND)
+    start = time.monotonic()
+    for tick in range(ticks):
+        time.sleep(max(0, start + tick / TICKS_PER_SECOND - time.monotonic()))
+        for _ in range(STEPS_PER_TICK):
+            serve(draw.randrange(1 << 40))
+            for step in steps:
+                step(draw.randrange(1 << 40))
+        after_tick()
+    time.sleep(max(0, start + ticks / TICKS_PER_SECOND - time.monotonic()))
+
+
+def tell(planted):
+    """What was planted, and what became of it."""
+    gc.disable()
+    age = age_s()
+    lines = {each.name: {"where": each.where,
+                         "bytes_per_s": each.bytes_kept() / age}
+             for each in planted}
+    print(json.dumps({"pid": os.getpid(), "seconds": age,
+                      "lines": lines}), flush=True)
+
+
+def main(group, seconds, seed):
+    """Run one group of programs."""
+    sys.modules["python_leak"] = sys.modules["__main__"]
+    module = importlib.import_module(f"python_leak_{group}")
+    planted = module.run(float(seconds), int(seed))
+    tell(planted)
+    return planted
+
+
+if __name__ == "__main__":
+    held_to_the_end = main(*sys.argv[1:])

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Leaks inside of C extensions; see python_leak.py."""
+import ctypes
+import ctypes.util
+import sqlite3
+
+import numpy
+
+from python_leak import Planted, drive
+
+SQLITE = ctypes.CDLL(ctypes.util.find_library("sqlite3"))
+SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
+
+
+class Sqlite:
+    """A line that calls sqlite, whose memory sqlite itself counts."""
+
+    def __init__(self, name, handle):
+        self.handle = handle
+        self.bytes = 0
+        self.planted = Planted(name, self.step, source=__file__,
+                               bytes_kept=lambda: self.bytes)
+
+    def step(self, n):
+        before = SQLITE.sqlite3_memory_used()
+        self.handle(n)
+        self.bytes += SQLITE.sqlite3_memory_used() - before
+
+
+def plant_rows():
+    """A database in memory that grows."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.execute("create table replies (number integer, body text)")
+
+    def handle(n):
+        database.execute("insert into replies values (?, ?)", (n, "x" * 900))  # leak: rows
+    return Sqlite("rows", handle).planted
+
+
+def plant_cursors():
+    """Cursors that nobody closes, in the middle of their rows."""
+    database = sqlite3.connect(":memory:", cached_statements=0)
+    kept = []
+
+    def handle(n):
+        kept.append(database.execute("select ? union all select 2", (n,)))  # leak: cursors
+    return Sqlite("cursors", handle).planted
+
+
+def plant_arrays():
+    kept = []
+
+    def handle(n):
+        kept.append(numpy.full(300, n, dtype="u8"))  # leak: arrays
+    return Planted("arrays", handle, kept)
+
+
+def run(seconds, seed):
+    """All of them in one process."""
+    planted = [plant_rows(), plant_cursors(), plant_arrays()]
+    drive([each.step for each in planted], seconds, seed)
+    return planted

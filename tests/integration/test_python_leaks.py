@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Python programs that leak, named by line with the right rate; clean ones.
+
+Two run at a time. A line that is told by some 100 sampled blocks is not always
+told to be a leak, so a program that fails once runs again; one that does not
+leak is never told to be one that does.
+SEEP_TEST_LONG=1 runs longer, several times, and prints what was seen.
+SEEP_TEST_KEEP=FOLDER keeps what was recorded.
+"""
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from conftest import LONG, PRELOAD, SEEP, environment, execute, recordings_in
+from verdict_fixtures import trim
+
+PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_leak.py"
+PYTHON = "/usr/bin/python3"
+EXACT, DENSE = 1, 16 << 10
+EXACT_FILE_BYTES = 64 << 20
+REPETITIONS = 5 if LONG else 1
+SECONDS = 40 if LONG else 10
+AT_ONCE = 2
+SLACK_S = 120
+COVERED_SHARE = 0.88  # of intervals that promise 0.95
+CLEAN = ("steady", "bounded", "insufficient-data")
+PROCESSES = {"fork": 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One program in one mode."""
+    group: str
+    sample: int = EXACT
+    malloc: str = ""  # PYTHONMALLOC
+
+    def __str__(self):
+        mode = "exact" if self.sample == EXACT else "sampled"
+        return "-".join(filter(None, (self.group, self.malloc, mode)))
+
+
+JOBS = [
+    *(Job(group, sample) for group in ("code", "run", "native", "fork")
+      for sample in (EXACT, DENSE)),
+    Job("code", malloc="malloc"),
+    *(Job(group, sample) for group in ("clean", "import")
+      for sample in (EXACT, DENSE)),
+]
+LEAKING = [job for job in JOBS if job.group not in ("clean", "import")]
+
+
+@dataclasses.dataclass
+class Line:
+    """A planted line and the sites that the report has of it."""
+    name: str
+    truth: float
+    sites: list
+
+    @property
+    def leaks(self):
+        return any(site["class"] == "leak" for site in self.sites)
+
+    @property
+    def interval(self):
+        """(estimate, low) in bytes a second, of all its sites."""
+        told = [site["growth_bytes_per_s"] for site in self.sites
+                if site["growth_bytes_per_s"]]
+        estimate = sum(each["estimate"] for each in told)
+        error = math.hypot(*(each["estimate"] - each["low"] for each in told))
+        return estimate, estimate - error
+
+    @property
+    def error(self):
+        """Distance from the planted rate, in half intervals."""
+        estimate, low = self.interval
+        return (abs(self.truth - estimate)
+                / max(estimate - low, 0.02 * self.truth))
+
+
+@dataclasses.dataclass
+class Process:
+    """One process as the report has it, beside what it says of itself."""
+    document: dict
+    truth: dict
+
+    @property
+    def verdict(self):
+        return self.document["verdict"]["class"]
+
+    @property
+    def lines(self):
+        return [Line(name, planted["bytes_per_s"],
+                     [site for site in self.document["sites"]
+                      if is_at(site, planted["where"])])
+                for name, planted in self.truth.get("lines", {}).items()]
+
+    @property
+    def alarms(self):
+        """What is told to leak, and was not planted."""
+        planted = [line["where"] for line in self.truth["lines"].values()]
+        return [site["where"] for site in self.document["sites"]
+                if site["class"] == "leak"
+                and not any(is_at(site, where) for where in planted)]
+
+    @property
+    def faults(self):
+        """All that is not as it should be."""
+        found = [f"false alarm: {where}" for where in self.alarms]
+        if not self.truth["lines"]:
+            return found + [self.verdict] * (self.verdict not in CLEAN)
+        if self.verdict != "leak":
+            found.append(f"verdict is {self.verdict}")
+        first = self.document["sites"][0]
+        if not any(is_at(first, line["where"])
+                   for line in self.truth["lines"].values()):
+            found.append(f"first is {first['where']}")
+        for line in self.lines:
+            if not line.leaks:
+                found.append(f"{line.name} is "
+                             f"{[site['class'] for site in line.sites]}")
+            elif line.error > 3:
+                found.append(f"{line.name} grows by {line.truth:.0f}, told "
+                             f"{line.interval[0]:.0f}, at least "
+                             f"{line.interval[1]:.0f}")
+        return found
+
+
+def is_at(site, where):
+    """Is [base name, line] the place that the site is charged to?"""
+    place = site["where"].split(" ")[0]
+    return ("/" + place).endswith(f"/{where[0]}:{where[1]}")
+
+
+def command_of(job, folder, seed):
+    """Under `seep run`, as a user would."""
+    return [SEEP, "run", "--no-report", "-o", f"{folder}/",
+            "--sample", job.sample, "--", PYTHON, PROGRAM, job.group,
+            SECONDS, seed]
+
+
+def variables_of(job):
+    more = {"SEEP_SIZE": EXACT_FILE_BYTES} if job.sample == EXACT else {}
+    if job.malloc:
+        more["PYTHONMALLOC"] = job.malloc
+    return {"SEEP_PRELOAD": PRELOAD, "SEEP_PYTHON": "objects",
+            "PYTHONDONTWRITEBYTECODE": 1, **more}
+
+
+def read_reports(folder):
+    """{pid: process}, of a report by line."""
+    done = subprocess.run([SEEP, "report", "--json", *recordings_in(folder)],
+                          capture_output=True, timeout=SLACK_S, check=False)
+    assert done.returncode in (0, 3, 4), done.stderr
+    return {process["process"]["pid"]: trim(process)
+            for process in json.loads(done.stdout)["processes"]}
+
+
+def run_job(job, seed):
+    """Run one program to its end; its processes."""
+    with tempfile.TemporaryDirectory(prefix="seep-test-") as folder:
+        done = execute(command_of(job, folder, seed), cwd=folder,
+                       timeout=SECONDS + SLACK_S, **variables_of(job))
+        assert (done.status, done.stderr) == (0, b""), (job, done.stderr)
+        keep = os.environ.get("SEEP_TEST_KEEP")
+        if keep:
+            shutil.copytree(folder, f"{keep}/{job}.{seed}")
+        truths = {truth["pid"]: truth for truth in
+                  map(json.loads, done.stdout.splitlines())}
+        reports = read_reports(folder)
+    assert len(reports) == len(truths) == PROCESSES.get(job.group, 1), reports
+    return [Process(report, truths[pid]) for pid, report in reports.items()]
+
+
+def run_all(jobs, seed):
+    """{job: its processes}"""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        futures = {job: pool.submit(run_job, job, seed) for job in jobs}
+        return {job: future.result() for job, future in futures.items()}
+
+
+def faults_of(processes):
+    return [fault for process in processes for fault in process.faults]
+
+
+def alarms_of(processes):
+    return [alarm for process in processes for alarm in process.alarms]
+
+
+def table(seen):
+    """One line for a job and a planted line: what was said how often."""
+    rows = collections.defaultdict(list)
+    for job, runs in seen.items():
+        for process in (process for each in runs for process in each):
+            if not process.truth["lines"]:
+                rows[f"{job}"].append(process.verdict)
+            for line in process.lines:
+                rows[f"{job} {line.name}"].append(
+                    f"{'leak' if line.leaks else '-'} "
+                    f"{line.interval[0] / line.truth - 1:+.3f} "
+                    f"[{line.error:.1f}]" if line.sites else "none")
+    return "\n".join(f"{name:32} {'  '.join(said)}"
+                     for name, said in rows.items())
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """{job: its runs, each a list of processes}"""
+    if not SEEP.exists():
+        pytest.skip("the tool is not built")
+    seen = {job: [] for job in JOBS}
+    for seed in range(1, REPETITIONS + 1):
+        for job, processes in run_all(JOBS, seed).items():
+            seen[job].append(processes)
+        print(f"after {seed}\n{table(seen)}", flush=True)
+    if not LONG:
+        again = [job for job, runs in seen.items()
+                 if faults_of(runs[0]) and not alarms_of(runs[0])]
+        print("again:", {str(job): faults_of(seen[job][0]) for job in again})
+        for job, processes in run_all(again, 2).items():
+            seen[job] = [processes]
+    return seen
+
+
+@pytest.mark.parametrize("job", JOBS, ids=str)
+def test_lines_that_leak_are_named_with_their_rates(outcomes, job):
+    wrong = [faults_of(processes) for processes in outcomes[job]]
+    assert sum(map(bool, wrong)) <= REPETITIONS // 5, wrong
+
+
+@pytest.mark.parametrize("job", JOBS, ids=str)
+def test_a_line_that_does_not_leak_is_never_a_leak(outcomes, job):
+    assert [alarms_of(processes) for processes in outcomes[job]
+            if alarms_of(processes)] == []
+
+
+def test_intervals_cover_the_planted_rates(outcomes):
+    errors = [line.error for job in LEAKING for processes in outcomes[job]
+              for process in processes for line in process.lines if line.leaks]
+    covered = sum(error <= 1 for error in errors)
+    print("covered", covered, "of", len(errors))
+    assert errors
+    if LONG:
+        assert covered >= COVERED_SHARE * len(errors)
