@@ -18,32 +18,46 @@ struct merge {
     bool full;
 };
 
-static void put(struct merge *merge, struct seep_merged_frame frame)
+/* Room for as many more as that, of @wanted. */
+static size_t room(struct merge *merge, size_t wanted)
 {
-    if (merge->count == merge->capacity) {
+    size_t left = merge->capacity - merge->count;
+
+    if (wanted > left) {
         merge->full = true;
-        return;
+        return left;
     }
-    merge->merged[merge->count++] = frame;
+    return wanted;
 }
 
-static void put_native(struct merge *merge, size_t index)
+static void put_native(struct merge *merge, size_t begin, size_t end)
 {
-    put(merge, (struct seep_merged_frame){.address = merge->native->pcs[index],
-                                          .instruction = -1});
+    const uintptr_t *pcs = merge->native->pcs + begin;
+    struct seep_merged_frame *to = merge->merged + merge->count;
+    size_t count = room(merge, end - begin);
+
+    for (size_t i = 0; i < count; i++) {
+        to[i].address = pcs[i];
+        to[i].instruction = -1;
+        to[i].is_python = false;
+    }
+    merge->count += count;
 }
 
 /* The Python frames before @end that are not in yet. */
 static void put_python(struct merge *merge, size_t end)
 {
-    for (; merge->taken < end; merge->taken++) {
-        const struct seep_python_frame *frame =
-            &merge->chain->frames[merge->taken];
+    const struct seep_python_frame *from = merge->chain->frames + merge->taken;
+    struct seep_merged_frame *to = merge->merged + merge->count;
+    size_t count = room(merge, end - merge->taken);
 
-        put(merge, (struct seep_merged_frame){.address = frame->code,
-                                              .instruction = frame->instruction,
-                                              .is_python = true});
+    for (size_t i = 0; i < count; i++) {
+        to[i].address = from[i].code;
+        to[i].instruction = from[i].instruction;
+        to[i].is_python = true;
     }
+    merge->count += count;
+    merge->taken = end;
 }
 
 /* Behind the last frame that the C frame at [low, high) runs; the number of
@@ -68,53 +82,70 @@ static size_t end_of_call(const struct merge *merge, uintptr_t low,
     return end > at ? end : merge->taken;
 }
 
+/* The lowest marker of the frames that are not in yet. */
+static uintptr_t next_marker(const struct merge *merge)
+{
+    return merge->taken < merge->chain->count
+               ? merge->chain->frames[merge->taken].marker
+               : UINTPTR_MAX;
+}
+
 static void merge_by_address(struct merge *merge)
 {
-    const struct seep_native_stack *native = merge->native;
+    const uintptr_t *sps = merge->native->sps;
+    size_t last = merge->native->count;
+    uintptr_t marker = next_marker(merge);
+    size_t begin = 0; /* of the native frames that are not in yet */
 
-    for (size_t i = 0; i < native->count; i++) {
-        uintptr_t low = native->sps[i];
-        /* How far the last one reaches nobody knows. */
-        uintptr_t high = i + 1 < native->count ? native->sps[i + 1] : low;
-        size_t end = end_of_call(merge, low, high);
+    /* How far the last one reaches nobody knows: it runs none. */
+    for (size_t i = 0; i + 1 < last; i++) {
+        size_t end;
 
+        if (marker >= sps[i + 1]) {
+            continue;
+        }
+        end = end_of_call(merge, sps[i], sps[i + 1]);
         if (end > merge->taken) {
+            put_native(merge, begin, i);
             put_python(merge, end);
-        } else {
-            put_native(merge, i);
+            begin = i + 1;
+            marker = next_marker(merge);
         }
     }
+    put_native(merge, begin, last);
     /* Of calls that a cut stack does not reach. */
     put_python(merge, merge->chain->count);
 }
 
 static bool is_evaluator(const struct seep_python *python, uintptr_t pc)
 {
-    return pc >= python->evaluate_low && pc < python->evaluate_high;
+    return pc - python->evaluate_low <
+           python->evaluate_high - python->evaluate_low;
 }
 
 static void merge_by_code(struct merge *merge, const struct seep_python *python)
 {
-    const struct seep_native_stack *native = merge->native;
-    size_t outermost = native->count;
+    const uintptr_t *pcs = merge->native->pcs;
+    size_t last = merge->native->count;
+    size_t outermost = last;
+    size_t begin = 0; /* of the native frames that are not in yet */
 
-    for (size_t i = 0; i < native->count; i++) {
-        if (is_evaluator(python, native->pcs[i])) {
-            outermost = i;
-        }
+    while (outermost > 0 && !is_evaluator(python, pcs[outermost - 1])) {
+        outermost--;
     }
-    for (size_t i = 0; i < native->count; i++) {
-        if (!is_evaluator(python, native->pcs[i]) ||
+    for (size_t i = 0; i < outermost; i++) {
+        if (!is_evaluator(python, pcs[i]) ||
             merge->taken == merge->chain->count) {
-            put_native(merge, i);
-        } else if (i != outermost) {
-            put_python(merge, merge->taken + 1);
-        } else {
-            /* An exception that is thrown into a delegating generator links
-             * frames that no call runs. */
-            put_python(merge, merge->chain->count);
+            continue;
         }
+        put_native(merge, begin, i);
+        begin = i + 1;
+        /* An exception that is thrown into a delegating generator links frames
+         * that no call runs: what is left is the outermost one's. */
+        put_python(merge,
+                   i + 1 == outermost ? merge->chain->count : merge->taken + 1);
     }
+    put_native(merge, begin, last);
     put_python(merge, merge->chain->count);
 }
 
