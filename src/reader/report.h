@@ -31,7 +31,29 @@ struct seep_refusal {
     char remedy[192]; /* "give a .seep file that `seep run` wrote" */
 };
 
+/**
+ * What is one row of a report, and is judged as one: X(SYMBOL, "name").
+ * STACK, the first, is 0: what was recorded, each stack by itself.
+ * LINE: the user's line, or the stack where no line is known.
+ * LABEL: in a process as LINE; over processes see reader/report_labels.h.
+ */
+#define SEEP_GROUPINGS(X)   \
+    X(STACK, "stack")       \
+    X(LINE, "line")         \
+    X(FUNCTION, "function") \
+    X(MODULE, "module")     \
+    X(THREAD, "thread")     \
+    X(LABEL, "label")
+
+enum seep_grouping {
+#define SEEP_GROUPING_VALUE(symbol, name) SEEP_BY_##symbol,
+    SEEP_GROUPINGS(SEEP_GROUPING_VALUE)
+#undef SEEP_GROUPING_VALUE
+        SEEP_GROUPING_COUNT
+};
+
 struct seep_report_options {
+    enum seep_grouping by;
     const char *sysroot;
     bool use_debuginfod;
     bool symbols;      /* false: modules and offsets only */
@@ -55,10 +77,10 @@ enum seep_process_state {
 struct seep_report_frame {
     bool python; /* false: native */
     bool inlined;
-    const char *function; /* "" if unknown */
+    const char *function; /* "" if unknown; of Python the qualified name */
     const char *file;     /* "" if unknown */
     uint32_t line;        /* 0 if unknown */
-    const char *module;   /* path; "" for code of no module */
+    const char *module;   /* path; "" for code of no module, and Python's */
     const char *build_id; /* hexadecimal; "" if unknown */
     uint64_t offset;      /* in the module */
 };
@@ -113,11 +135,22 @@ struct seep_report_site {
     const struct seep_pattern *pattern; /* a hint beside the class; NULL */
     const char *suppressed_by;          /* the rule; NULL: it counts */
     uint64_t known_bound_bytes;         /* named with --known; 0: none */
-    const char *where;  /* "file:line function" of the user's frame */
-    size_t where_frame; /* its index */
+    /* The user's frame: "file:line function"; of a module or a thread, its
+     * name. */
+    const char *where;
+    /* What that frame called, outermost first, down to who asked for memory:
+     * "json.loads", "libpython3.11". Empty if it asked itself. */
+    const char *const *via;
+    size_t via_count;
+    size_t stack_count; /* that this row is made of, at least 1 */
+    /* What follows is of one of them, the one that holds the most. */
+    uint64_t stack_live_bytes;
+    const char *thread; /* name of its own; "" if it has none */
+    size_t where_frame; /* index of the user's frame */
     enum seep_cut cut;
     const struct seep_report_frame *frames; /* innermost first */
     size_t frame_count;
+    /* And these again are of the whole row. */
     /* A bucket that is not in it is flat: nothing was allocated or freed in it,
      * and live and low are the live bytes of the point before. */
     const struct seep_report_point *series;
@@ -275,6 +308,10 @@ struct seep_report {
     bool began_exact;
     uint64_t sample_bytes; /* mean interval now; 1 exact */
     enum seep_unwinder unwinder;
+    enum seep_grouping by; /* what a row of .sites is */
+    enum seep_python_state python_state;
+    uint32_t python_version; /* as PY_VERSION_HEX; 0: no Python was seen */
+    enum seep_python_objects python_objects;
     uint64_t file_bytes;
     uint64_t units;     /* of work; 0: none told */
     double units_per_s; /* over the last fifth of the run */
@@ -295,7 +332,8 @@ struct seep_report {
     struct {
         uint32_t used;
         uint32_t capacity;
-    } usage_sites, usage_stacks, usage_series, usage_modules, usage_live;
+    } usage_sites, usage_stacks, usage_series, usage_modules, usage_codes,
+        usage_live;
 };
 
 /**
@@ -311,6 +349,15 @@ int seep_report_open(const char *path,
 
 /** Name of @class as JSON has it. */
 const char *seep_verdict_name(enum seep_verdict_class class);
+
+/** "line" and so on; of another value "stack". */
+const char *seep_grouping_name(enum seep_grouping by);
+/** @return -EINVAL for what is no name of one */
+int seep_grouping_parse(const char *name, enum seep_grouping *ret_by);
+
+/** The words of SEEP_PYTHON_STATES and SEEP_PYTHON_OBJECTS. */
+const char *seep_python_state_words(enum seep_python_state state);
+const char *seep_python_objects_words(enum seep_python_objects objects);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);

@@ -148,6 +148,8 @@ static void add_usage(struct seep_report_build *build)
     report->usage_series.capacity = view->series_capacity;
     report->usage_modules.used = seep_snapshot_load(header->module_count);
     report->usage_modules.capacity = view->module_capacity;
+    report->usage_codes.used = seep_snapshot_load(header->code_count);
+    report->usage_codes.capacity = view->code_capacity;
     report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
     report->usage_live.capacity = view->live_capacity;
 }
@@ -176,6 +178,11 @@ int seep_report_add_process(struct seep_report_build *build)
     report->unwinder = header->unwinder == SEEP_UNWINDER_LIBUNWIND
                            ? SEEP_UNWINDER_LIBUNWIND
                            : SEEP_UNWINDER_EH_FRAME;
+    report->python_state =
+        (enum seep_python_state)seep_snapshot_load(header->python_state);
+    report->python_version = seep_snapshot_load(header->python_version);
+    report->python_objects =
+        (enum seep_python_objects)seep_snapshot_load(header->python_objects);
     report->file_bytes = snapshot->file_bytes;
     report->units = seep_snapshot_load(header->progress_units);
     report->pending_events = snapshot->pending_events;

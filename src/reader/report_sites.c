@@ -161,6 +161,9 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         sites[i] = build->sites.works[i].site;
+        sites[i].thread = "";
+        sites[i].stack_count = 1;
+        sites[i].stack_live_bytes = sites[i].live_bytes;
         error = add_points(build, &build->sites.works[i], &sites[i]);
         if (error != 0) {
             return error;
