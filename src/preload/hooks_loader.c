@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded objects that go, and processes that restrict themselves.
+ * Loaded objects that go, processes that restrict themselves, threads that are
+ * named.
  *
  * Invariant: all of these are forwarded unchanged; what is noted is noted
- * before the thing happens, so that we are never late.
+ * before the thing happens, so that we are never late. Only a name is asked
+ * for behind it.
  */
 #include <errno.h>
 #include <link.h>
@@ -18,6 +20,7 @@
 #include "preload/life.h"
 #include "preload/real.h"
 #include "preload/restrict.h"
+#include "preload/thread_name.h"
 #include "preload/track.h"
 
 int dlclose(void *handle)
@@ -71,6 +74,7 @@ static long raw_syscall(long number, ...)
 int prctl(int option, ...)
 {
     unsigned long argument[4];
+    int result;
     va_list arguments;
 
     va_start(arguments, option);
@@ -85,8 +89,25 @@ int prctl(int option, ...)
         return (int)raw_syscall(SYS_prctl, option, argument[0], argument[1],
                                 argument[2], argument[3], 0);
     }
-    return seep_real.prctl(option, argument[0], argument[1], argument[2],
-                           argument[3]);
+    result = seep_real.prctl(option, argument[0], argument[1], argument[2],
+                             argument[3]);
+    if (option == PR_SET_NAME) {
+        seep_thread_name_changed();
+    }
+    return result;
+}
+
+int pthread_setname_np(pthread_t thread, const char *name)
+{
+    int error;
+
+    if (seep_real.pthread_setname_np == NULL &&
+        (!seep_real_resolve() || seep_real.pthread_setname_np == NULL)) {
+        return ENOSYS;
+    }
+    error = seep_real.pthread_setname_np(thread, name);
+    seep_thread_name_changed();
+    return error;
 }
 
 long (*seep_restrict_syscall(long number, long operation))(long, ...)

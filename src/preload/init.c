@@ -20,6 +20,7 @@
 #include "preload/maps.h"
 #include "preload/new.h"
 #include "preload/options.h"
+#include "preload/python_objects.h"
 #include "preload/real.h"
 #include "preload/stacks.h"
 
@@ -85,6 +86,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_ending_init();
     seep_objects_init();
     seep_stacks_init();
+    seep_python_objects_init();
     seep_life_arm();
 }
 

@@ -10,6 +10,8 @@
 #include "preload/allocator.h"
 #include "preload/identity.h"
 #include "preload/options.h"
+#include "preload/python_objects.h"
+#include "preload/thread_name.h"
 #include "record/codes.h"
 #include "record/modules.h"
 #include "record/sites.h"
@@ -20,6 +22,7 @@ static _Atomic uint32_t considered;
 void seep_stacks_init(void)
 {
     seep_native_init(seep_options.unwinder);
+    seep_thread_name_init();
     if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
         seep_python_init();
     }
@@ -29,6 +32,7 @@ void seep_stacks_after_fork(void)
 {
     seep_native_after_fork();
     seep_python_after_fork();
+    seep_thread_name_forget();
     atomic_store_explicit(&considered, 0, memory_order_relaxed);
 }
 
@@ -50,6 +54,7 @@ void seep_stacks_describe(const struct seep_view *view)
 {
     set(&view->header->python_state, seep_python_state());
     set(&view->header->python_version, seep_python_version());
+    set(&view->header->python_objects, seep_python_objects_look());
 }
 
 static uint64_t frame_of(const struct seep_view *view, uint64_t word)
@@ -82,6 +87,18 @@ static uint64_t frame_of(const struct seep_view *view, uint64_t word)
     return seep_modules_frame(view, id, word);
 }
 
+/* The name of the thread stands last, in a full stack in place of a frame. */
+static void add_thread(const struct seep_view *view,
+                       struct seep_sites_stack *stack, bool is_new)
+{
+    uint32_t code = seep_thread_name_code(view, is_new);
+
+    if (seep_unlikely(code != SEEP_CODE_NONE)) {
+        stack->count -= stack->count == SEEP_STACK_FRAMES_MAX;
+        stack->addresses[stack->count++] = seep_codes_frame(code, 0);
+    }
+}
+
 /* Walk into @pcs; what it learns of the thread's stack is kept. */
 static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
                    enum seep_cut *ret_cut, bool *may_ask)
@@ -110,8 +127,10 @@ static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
         .addresses = addresses,
         .epoch = seep_objects_epoch(),
     };
+    bool is_new = seep_thread.stack_high == 0;
 
     stack.count = walk(from, addresses, &stack.cut, may_ask);
+    add_thread(view, &stack, is_new);
     return seep_sites_intern(view, space, &stack, frame_of);
 }
 
@@ -165,6 +184,7 @@ static uint32_t merged_site(const struct seep_view *view,
 {
     struct seep_capture_start start = *from;
     struct seep_sites_stack stack = {.epoch = seep_objects_epoch()};
+    bool is_new = seep_thread.stack_high == 0;
 
     start.sps = python->sps;
     python->native_count = walk(&start, python->pcs, &stack.cut, may_ask);
@@ -178,6 +198,7 @@ static uint32_t merged_site(const struct seep_view *view,
                 ? python_frame(view, python, &python->merged[i])
                 : python->merged[i].address;
     }
+    add_thread(view, &stack, is_new);
     if (python->truncated && stack.cut == SEEP_CUT_NONE) {
         stack.cut = SEEP_CUT_DEPTH;
     }

@@ -7,6 +7,7 @@
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "preload/options.h"
+#include "preload/python_objects.h"
 #include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/sampler.h"
@@ -90,8 +91,8 @@ static void rearm(struct seep_thread *thread, const struct seep_view *view)
     }
 }
 
-SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
-                                        const void *block, size_t size_bytes)
+static void allocated(const struct seep_capture_start *from, const void *block,
+                      size_t size_bytes, enum seep_space space)
 {
     enum seep_life_state state = seep_life_state();
     struct seep_thread *thread;
@@ -111,8 +112,7 @@ SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
         view = seep_life_recording();
         if (view != NULL) {
             bool may_ask = seep_timeline_wants_allocator();
-            uint32_t site =
-                seep_stacks_site(view, from, SEEP_SPACE_HEAP, &may_ask);
+            uint32_t site = seep_stacks_site(view, from, space, &may_ask);
             uint32_t tick = seep_recorder_allocated(
                 thread, site, (uintptr_t)block, size_bytes);
 
@@ -127,6 +127,19 @@ SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
     seep_guard_leave(thread);
 }
 
+SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
+                                        const void *block, size_t size_bytes)
+{
+    allocated(from, block, size_bytes, SEEP_SPACE_HEAP);
+}
+
+SEEP_NOINLINE void
+seep_track_object_allocated(const struct seep_capture_start *from,
+                            const void *block, size_t size_bytes)
+{
+    allocated(from, block, size_bytes, SEEP_SPACE_PYTHON);
+}
+
 /* A release of @block; false if it was not told. */
 static bool release(uintptr_t frame, const void *block,
                     enum seep_event_kind kind, uint32_t *ret_tick)
@@ -139,7 +152,8 @@ static bool release(uintptr_t frame, const void *block,
     /* Also while another thread is starting: its view comes before its state,
      * and what was allocated in between must not lose its free. */
     if (block == NULL || seep_life_state() == SEEP_LIFE_OFF ||
-        seep_life_state() == SEEP_LIFE_DONE) {
+        seep_life_state() == SEEP_LIFE_DONE ||
+        seep_python_objects_is_inside(frame)) {
         return false;
     }
     thread = seep_guard_enter(frame);

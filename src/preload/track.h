@@ -39,6 +39,10 @@ SEEP_INLINE bool seep_track_ignores(const void *block)
 void seep_track_allocated(const struct seep_capture_start *start,
                           const void *block, size_t size_bytes);
 
+/** The same of one of Python's objects. */
+void seep_track_object_allocated(const struct seep_capture_start *start,
+                                 const void *block, size_t size_bytes);
+
 /** Before the real call: @block goes. */
 void seep_track_freed(const void *block);
 
