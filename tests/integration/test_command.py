@@ -4,66 +4,20 @@
 Invariant: every process that is started here is waited for, with a limit.
 """
 import functools
-import json
 import os
 import pathlib
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
 import pytest
 
 from conftest import PRELOAD, SEEP, environment
-
-LIMIT_S = 60
-PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") \
-    else sys.executable
-
-
-def seep(*words, stdin=b"", cwd=None, **variables):
-    """Run the command to its end, no terminal near."""
-    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)} | variables
-    return subprocess.run([SEEP, *map(str, words)], input=stdin, cwd=cwd,
-                          env=env, capture_output=True, timeout=LIMIT_S,
-                          check=False, start_new_session=True)
-
-
-def run(folder, *command, options=(), **more):
-    """`seep run` into a folder."""
-    return seep("run", "-o", f"{folder}/", *options, "--", *command, **more)
-
-
-def allocate(then="pass", count=64):
-    """A Python program that allocates enough to be sampled."""
-    return (PYTHON, "-c",
-            f"import os,sys,time,signal; k=[bytearray(1<<20) for _ in "
-            f"range({count})]; {then}")
-
-
-def start(folder, *command, **popen):
-    """The same without waiting; stdout is a pipe."""
-    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)}
-    return subprocess.Popen([SEEP, "run", "-o", f"{folder}/", "--", *command],
-                            env=env, stdout=subprocess.PIPE,
-                            start_new_session=True, **popen)
-
-
-def recordings(folder):
-    """Recordings in a folder."""
-    return sorted(pathlib.Path(folder).glob("*.seep"))
-
-
-def document(*paths):
-    """`seep report --json`, which must find no fault."""
-    done = seep("report", "--json", *paths)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+from command_line import (LIMIT_S, PYTHON, allocate, document, recordings, run,
+                          seep, start)
 
 
 # what `run` gives back
@@ -116,7 +70,20 @@ def test_the_environment_gains_only_ours(tmp_path):
     after = variables(run(tmp_path, "env", "-0").stdout)
     assert after.pop(b"LD_PRELOAD") == os.fsencode(PRELOAD.resolve())
     assert after.pop(b"SEEP_OUT").startswith(os.fsencode(tmp_path))
+    assert after.pop(b"SEEP_PYTHON") == b"objects"
     assert after == before
+
+
+@pytest.mark.parametrize("options, before, after", [
+    ([], None, "objects"), ([], "", "objects"), ([], "frames", "frames"),
+    (["--python", "off"], None, "off"), (["--python", "off"], "1", "off")])
+def test_python_is_recorded_as_told(tmp_path, options, before, after):
+    variables = {} if before is None else {"SEEP_PYTHON": before}
+    done = run(tmp_path, "sh", "-c", "echo $SEEP_PYTHON", options=options,
+               **variables)
+    assert done.stdout.decode().strip() == after
+    printed = seep("env", *options, **variables).stdout.decode()
+    assert f"export SEEP_PYTHON='{after}'\n" in printed
 
 
 def test_a_preload_that_is_there_stays_behind_ours(tmp_path):
@@ -316,7 +283,9 @@ def test_folders_of_the_pattern_are_made(tmp_path):
 
 
 def test_exact_and_size_reach_the_worker(tmp_path):
-    run(tmp_path, *allocate(), options=["--exact", "--size", "32MiB"])
+    # Python starts from more places than so small a recording has room for
+    run(tmp_path, *allocate(), options=["--exact", "--size", "32MiB",
+                                        "--python", "off"])
     report = document(tmp_path)["processes"][0]
     assert report["process"]["mode"] == "exact"
     assert report["process"]["exact"] is True
@@ -353,257 +322,6 @@ def test_env_gives_what_a_shell_needs(tmp_path):
         str(PRELOAD.resolve()), f"{folder}/seep.%e.%p.%t.seep", "1"]
 
 
-# refusals
-
-@pytest.fixture(name="recording", scope="module")
-def recording_fixture(tmp_path_factory):
-    """One good recording."""
-    folder = tmp_path_factory.mktemp("good")
-    run(folder, *allocate())
-    return recordings(folder)[0]
-
-
-def newer(data):
-    """The same with a format version of the future."""
-    changed = bytearray(data)
-    changed[8:12] = (99).to_bytes(4, "little")
-    return bytes(changed)
-
-
-def damaged(data):
-    """The same with a wrong section offset."""
-    changed = bytearray(data)
-    changed[60] ^= 0xFF
-    return bytes(changed)
-
-
-@pytest.mark.parametrize("make, reason", [
-    (lambda data: b"", "is empty"),
-    (lambda data: b"hello\n", "is not a seep recording"),
-    (lambda data: os.urandom(100000), "is not a seep recording"),
-    (lambda data: data[:5000], "is shorter than it says"),
-    (lambda data: data[:100], "is "),
-    (newer, "has a newer format"),
-    (damaged, "is damaged"),
-])
-def test_what_is_no_recording_is_one_line_and_the_rest_is_reported(
-        tmp_path, recording, make, reason):
-    bad = tmp_path / "bad.seep"
-    bad.write_bytes(make(recording.read_bytes()))
-    before = bad.read_bytes()
-
-    done = seep("report", bad, recording)
-
-    assert done.returncode == 1
-    assert re.fullmatch(rf"seep: {bad}: {reason}.*; .+\n",
-                        done.stderr.decode())
-    assert b"seep: python3 -c" in done.stdout
-    assert bad.read_bytes() == before
-
-
-def one_refusal(path, *words):
-    """`seep report` of one path that cannot be read; its line."""
-    done = seep("report", path)
-    assert done.returncode == 1
-    assert done.stdout == b""
-    line = done.stderr.decode()
-    assert re.fullmatch(rf"seep: {path}: .+; .+\n", line), line
-    for word in words:
-        assert word in line
-    return line
-
-
-def test_a_fifo_is_refused_without_waiting(tmp_path):
-    os.mkfifo(tmp_path / "fifo.seep")
-    one_refusal(tmp_path / "fifo.seep", "FIFO")
-
-
-def test_a_folder_without_recordings_is_refused(tmp_path):
-    one_refusal(tmp_path, "without recordings")
-
-
-def test_what_is_missing_is_refused(tmp_path):
-    one_refusal(tmp_path / "nothing.seep", "does not exist")
-
-
-def test_what_may_not_be_read_is_refused(tmp_path):
-    if os.geteuid() != 0:
-        closed = tmp_path / "closed.seep"
-        closed.write_bytes(b"x")
-        closed.chmod(0)
-        one_refusal(closed)
-        return
-    # root may read all: as another user, in a folder that is open to it
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        closed = pathlib.Path(folder) / "closed.seep"
-        closed.write_bytes(b"x")
-        closed.chmod(0o600)
-        tool = shutil.copy(SEEP, folder)
-        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534",
-                               "--clear-groups", tool, "report", closed],
-                              capture_output=True, timeout=LIMIT_S,
-                              check=False)
-    assert done.returncode == 1
-    assert re.fullmatch(rf"seep: {closed}: .+; .+\n", done.stderr.decode())
-
-
-def test_json_is_one_document_also_when_all_was_refused(tmp_path):
-    done = seep("report", "--json", tmp_path)
-    assert done.returncode == 1
-    parsed = json.loads(done.stdout)
-    assert parsed["schema"] == "seep-report/1"
-    assert parsed["summary"]["refused"] == 1 and parsed["processes"] == []
-
-
-def test_info_tells_of_a_recording(recording):
-    done = seep("info", recording)
-    assert done.returncode == 0
-    assert b"call sites" in done.stdout
-    parsed = json.loads(seep("info", "--json", recording).stdout)
-    assert parsed["schema"] == "seep-info/1"
-    assert parsed["recordings"][0]["tables"]["sites"]["used"] > 0
-
-
-# the verdict, and what the user knows beforehand
-
-def sites(*words, **variables):
-    """Call sites of `seep report --json`."""
-    done = seep("report", "--json", *words, **variables)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["processes"][0]["sites"]
-
-
-def test_the_verdict_alone_is_one_line_a_process(recording, tmp_path):
-    copy = shutil.copy(recording, tmp_path / "copy.seep")
-    done = seep("report", "--verdict", recording, copy, COLUMNS="40")
-    assert done.returncode == 0
-    lines = done.stdout.decode().splitlines()
-    assert len(lines) == 2
-    for line in lines:
-        assert re.fullmatch(r"INSUFFICIENT DATA  python3 \(pid \d+\): cannot "
-                            r"tell yet .*\.", line)
-
-
-def test_the_first_line_is_the_verdict_and_the_same_for_machines(recording):
-    done = seep("report", recording, COLUMNS="1000")
-    first = done.stdout.decode().splitlines()[0]
-    verdict = document(recording)["processes"][0]["verdict"]
-    assert first == f"INSUFFICIENT DATA  {verdict['sentence']}"
-    text = done.stdout.decode()
-    for advice in verdict["advice"]:
-        assert advice in text
-
-
-@pytest.mark.parametrize("columns", ["40", "80", "120", "1000"])
-def test_no_line_is_wider_than_asked(recording, columns):
-    text = seep("report", recording, COLUMNS=columns).stdout.decode()
-    for line in text.splitlines():
-        assert len(line) <= int(columns) or " " not in line.strip()
-
-
-def test_colours_are_for_terminals_and_whoever_asks(recording):
-    assert b"\033" not in seep("report", recording).stdout
-    coloured = seep("report", "--color", "always", recording, NO_COLOR="1")
-    assert coloured.stdout.startswith(b"\033[1m")
-    plain = re.sub(rb"\033\[[0-9;]*m", b"", coloured.stdout)
-    assert plain == seep("report", recording).stdout
-
-
-def test_the_text_has_its_parts_in_their_order(recording):
-    text = seep("report", recording).stdout.decode()
-    parts = ["INSUFFICIENT DATA", "\nseep: ", "\n class ", "\n memory ",
-             "\n RSS ", "\nnext ", "\nseep  "]
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-
-
-def write(path, text):
-    """A file for an option."""
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_suppressions_are_told_counted_and_left_out(recording, tmp_path):
-    rules = write(tmp_path / "rules", "# ours\nleak:*\nrace:other\n")
-    for options, variables in (
-            (("--suppressions", rules), {}),
-            ((), {"SEEP_SUPPRESSIONS": f"{rules}:{rules}"})):
-        found = sites(*options, recording, **variables)
-        assert {site["suppressed_by"] for site in found} == {"leak:*"}
-        text = seep("report", *options, recording, **variables).stdout
-        assert b"suppressed (leak:*)" in text
-        assert b"\n unclear" not in text
-    shown = seep("report", "--suppressions", rules, "--show-suppressed",
-                 recording).stdout
-    assert b"suppressed by leak:*" in shown
-    assert all(site["suppressed_by"] is None for site in sites(recording))
-
-
-def test_a_bound_is_known_by_id_or_pattern(recording):
-    site = sites(recording)[0]
-    found = sites("--known", f"{site['id'][:8]}=1GiB", recording)[0]
-    assert found["known_bound_bytes"] == 1 << 30
-    frame = next(f["function"] for f in site["frames"]
-                 if f["function"] and "+" not in f["function"])
-    found = sites("--known", f"{frame}=24 MB", recording)[0]
-    assert found["known_bound_bytes"] == 24 << 20 or \
-        found["known_bound_bytes"] == 24000000
-
-
-def test_the_users_patterns_are_hints(recording, tmp_path):
-    frame = next(f["function"] for f in sites(recording)[0]["frames"]
-                 if f["function"] and "+" not in f["function"])
-    mine = write(tmp_path / "mine.json", json.dumps({
-        "schema": "seep-patterns/1", "patterns": [{
-            "id": "mine", "name": "my cache", "cause": "It keeps all.",
-            "remedy": "Bound it.", "source": ["https://example.org/1"],
-            "match": {"frames": [[{"function": f"^{frame}$"}]]}}]}))
-    site = sites("--no-patterns", "--patterns", mine, recording)[0]
-    assert site["pattern"]["id"] == "mine"
-    assert site["pattern"]["source"] == "https://example.org/1"
-    assert sites("--no-patterns", recording)[0]["pattern"] is None
-    text = seep("report", "--stack", "--no-patterns", "--patterns", mine,
-                recording).stdout.decode()
-    assert "known: my cache" in text and "https://example.org/1" in text
-
-
-def test_another_installations_patterns_are_not_taken(recording, tmp_path):
-    """As from /usr/local/bin, beside a /usr/share that is another's."""
-    for name, content in (("local/", '{"schema": "seep-patterns/1", '
-                                     '"patterns": []}'), ("", "{")):
-        folder = tmp_path / f"{name}share/seep"
-        folder.mkdir(parents=True)
-        write(folder / "patterns.json", content)
-    (tmp_path / "local/bin").mkdir()
-    moved = shutil.copy(SEEP, tmp_path / "local/bin/seep")
-    done = subprocess.run([moved, "report", "--verdict", recording],
-                          env=environment(), capture_output=True,
-                          timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("option, content", [
-    ("--suppressions", None), ("--suppressions", "nonsense\n"),
-    ("--suppressions", "leak:\n"), ("--patterns", None),
-    ("--patterns", "{"), ("--patterns", '{"schema": "other/1"}'),
-])
-@pytest.mark.parametrize("verb", ["report", "run"])
-def test_a_file_that_cannot_be_used_is_one_line(tmp_path, recording, verb,
-                                                option, content):
-    path = tmp_path / "file"
-    if content is not None:
-        write(path, content)
-    touched = tmp_path / "touched"
-    words = (recording,) if verb == "report" else (
-        "--report", "-o", f"{tmp_path}/", "--", "touch", touched)
-    done = seep(verb, option, path, *words)
-    assert done.returncode == 1
-    assert done.stdout == b""
-    assert re.fullmatch(rf"seep: {path}: .+; .+\n", done.stderr.decode())
-    assert not touched.exists()
-
-
 # usage
 
 @pytest.mark.parametrize("words, said", [
@@ -625,6 +343,7 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path, recording, verb,
     (("run", "--size", "1KiB", "--", "true"), "must be from"),
     (("run", "--allocator", "my", "--", "true"), "is none of jemalloc"),
     (("run", "--unwinder", "x", "--", "true"), "is none of eh_frame"),
+    (("run", "--python", "lines", "--", "true"), "is none of objects"),
     (("env", "extra"), "is not expected here"),
 ])
 def test_wrong_usage_is_2_and_one_line(words, said):
@@ -642,12 +361,3 @@ def test_help_is_on_stdout(words):
     done = seep(*words)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith((b"usage: seep", b"seep"))
-
-
-def test_a_full_disk_under_stdout_is_told(recording):
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run([SEEP, "report", recording], stdout=full,
-                              stderr=subprocess.PIPE, timeout=LIMIT_S,
-                              check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"seep: stdout: ")

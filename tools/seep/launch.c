@@ -67,6 +67,13 @@ int seep_launch_take(int option, const char *value,
                    ? seep_say_usage(options->verb, value,
                                     "is none of eh_frame, libunwind")
                    : 0;
+    case SEEP_LAUNCH_PYTHON:
+        options->python = value;
+        return strcmp(value, "objects") != 0 && strcmp(value, "frames") != 0 &&
+                       strcmp(value, "off") != 0
+                   ? seep_say_usage(options->verb, value,
+                                    "is none of objects, frames, off")
+                   : 0;
     default: /* getopt_long has said what is wrong */
         return SEEP_EXIT_USAGE;
     }
@@ -191,6 +198,17 @@ static int find_preload(struct seep_launch *launch,
     return length < 0 ? SEEP_EXIT_FAILED : 0;
 }
 
+/* Objects by default; what the environment says already stays. */
+static const char *python_of(const struct seep_launch_options *options)
+{
+    const char *before = getenv("SEEP_PYTHON");
+
+    if (options->python != NULL) {
+        return options->python;
+    }
+    return before == NULL || *before == '\0' ? "objects" : before;
+}
+
 int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch)
 {
@@ -218,6 +236,7 @@ int seep_launch_prepare(const struct seep_launch_options *options,
     if (options->unwinder != NULL) {
         put(&launch, "SEEP_UNWINDER", strdup(options->unwinder));
     }
+    put(&launch, "SEEP_PYTHON", strdup(python_of(options)));
     *ret_launch = launch;
     return 0;
 }

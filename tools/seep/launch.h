@@ -20,6 +20,7 @@ enum seep_launch_option {
     SEEP_LAUNCH_SIZE,
     SEEP_LAUNCH_ALLOCATOR,
     SEEP_LAUNCH_UNWINDER,
+    SEEP_LAUNCH_PYTHON,
 };
 
 #define SEEP_LAUNCH_OPTIONS                                            \
@@ -27,16 +28,19 @@ enum seep_launch_option {
         {"sample", required_argument, NULL, SEEP_LAUNCH_SAMPLE},       \
         {"size", required_argument, NULL, SEEP_LAUNCH_SIZE},           \
         {"allocator", required_argument, NULL, SEEP_LAUNCH_ALLOCATOR}, \
+        {"unwinder", required_argument, NULL, SEEP_LAUNCH_UNWINDER},   \
     {                                                                  \
-        "unwinder", required_argument, NULL, SEEP_LAUNCH_UNWINDER      \
+        "python", required_argument, NULL, SEEP_LAUNCH_PYTHON          \
     }
 
-#define SEEP_LAUNCH_HELP                                                      \
-    "  --exact           record every block (default: a sample)\n"            \
-    "  --sample BYTES    mean bytes between samples (default 512KiB)\n"       \
-    "  --size BYTES      size of a recording (default 16MiB, exact 256MiB)\n" \
-    "  --allocator NAME  put jemalloc, tcmalloc or mimalloc below; none\n"    \
-    "  --unwinder NAME   eh_frame (default) or libunwind\n"
+#define SEEP_LAUNCH_HELP                                                       \
+    "  --exact           record every block (default: a sample)\n"             \
+    "  --sample BYTES    mean bytes between samples (default 512KiB)\n"        \
+    "  --size BYTES      size of a recording (default 16MiB, exact 256MiB)\n"  \
+    "  --allocator NAME  put jemalloc, tcmalloc or mimalloc below; none\n"     \
+    "  --unwinder NAME   eh_frame (default) or libunwind\n"                    \
+    "  --python WHAT     objects (default): Python's own objects and lines;\n" \
+    "                    frames: lines only; off\n"
 
 struct seep_launch_options {
     const char *verb;
@@ -45,6 +49,7 @@ struct seep_launch_options {
     uint64_t size_bytes;   /* 0: as the environment says */
     const char *allocator; /* NULL: none */
     const char *unwinder;  /* NULL: as the environment says */
+    const char *python;    /* NULL: as the environment says, else objects */
 };
 
 struct seep_launch_variable {
