@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Python programs whose leaking lines are known, and ones that do not leak.
 
-    python_leak.py GROUP SECONDS SEED
+    python_leak.py GROUP[,GROUP ...] SECONDS SEED
 
-runs python_leak_GROUP.py and prints, as JSON, for each line that it planted
-where that is and how many bytes a second it kept, as Python itself says
-(sys.getsizeof). A planted line ends in the comment "leak: NAME".
+runs what python_leak_GROUP.py plants and prints, as JSON, for each planted
+line where it is and how many bytes a second it kept over the life of the
+process, as Python itself says (sys.getsizeof). A planted line ends in the
+comment "leak: NAME".
 
 Invariant: what is kept depends on the arguments only, and is kept to the end
 of the process; a tick that is late is made up for.
@@ -19,7 +20,7 @@ import sys
 import time
 
 TICKS_PER_SECOND = 50
-STEPS_PER_TICK = 10
+STEPS_PER_TICK = 5
 CLOCK_HZ = os.sysconf("SC_CLK_TCK")
 
 
@@ -90,39 +91,66 @@ def serve(number):
     return len(record.words) + len(dict(pairs)) + len(text.encode() * 3)
 
 
-def drive(steps, seconds, seed, after_tick=lambda: None):
-    """Call every step at its rate to the end of the last tick."""
-    draw = random.Random(seed)
-    ticks = int(seconds * TICKS_PER_SECOND)
-    start = time.monotonic()
-    for tick in range(ticks):
-        time.sleep(max(0, start + tick / TICKS_PER_SECOND - time.monotonic()))
+class Load:
+    """What a group has to do: its lines, and what else each tick calls.
+
+    steps are called as the planted lines are, and keep nothing.
+    """
+
+    def __init__(self, planted=(), steps=(), end_tick=None):
+        self.planted = list(planted)
+        self.steps = [*(each.step for each in self.planted), *steps]
+        self.ends = [end_tick] if end_tick else []
+
+    def add(self, other):
+        """Do that, too."""
+        self.planted += other.planted
+        self.steps += other.steps
+        self.ends += other.ends
+
+    def tick(self, draw):
+        """What is due at one instant."""
         for _ in range(STEPS_PER_TICK):
             serve(draw.randrange(1 << 40))
-            for step in steps:
+            for step in self.steps:
                 step(draw.randrange(1 << 40))
-        after_tick()
-    time.sleep(max(0, start + ticks / TICKS_PER_SECOND - time.monotonic()))
+        for end in self.ends:
+            end()
+
+    def drive(self, seconds, seed):
+        """All ticks, to the end of the last."""
+        draw = random.Random(seed)
+        ticks = int(seconds * TICKS_PER_SECOND)
+        start = time.monotonic()
+        for tick in range(ticks):
+            time.sleep(max(0, start + tick / TICKS_PER_SECOND
+                           - time.monotonic()))
+            self.tick(draw)
+        time.sleep(max(0, start + ticks / TICKS_PER_SECOND
+                       - time.monotonic()))
+
+    def tell(self):
+        """What was planted, and what became of it."""
+        gc.disable()
+        kept = {each.name: (each.where, each.bytes_kept())
+                for each in self.planted}
+        age = age_s()
+        print(json.dumps({
+            "pid": os.getpid(), "seconds": age,
+            "lines": {name: {"where": where, "bytes_per_s": size / age}
+                      for name, (where, size) in kept.items()}}), flush=True)
 
 
-def tell(planted):
-    """What was planted, and what became of it."""
-    gc.disable()
-    age = age_s()
-    lines = {each.name: {"where": each.where,
-                         "bytes_per_s": each.bytes_kept() / age}
-             for each in planted}
-    print(json.dumps({"pid": os.getpid(), "seconds": age,
-                      "lines": lines}), flush=True)
-
-
-def main(group, seconds, seed):
-    """Run one group of programs."""
+def main(groups, seconds, seed):
+    """Run groups of programs in one process."""
     sys.modules["python_leak"] = sys.modules["__main__"]
-    module = importlib.import_module(f"python_leak_{group}")
-    planted = module.run(float(seconds), int(seed))
-    tell(planted)
-    return planted
+    load = Load()
+    for group in groups.split(","):
+        module = importlib.import_module(f"python_leak_{group}")
+        load.add(module.plant(float(seconds), int(seed)))
+    load.drive(float(seconds), int(seed))
+    load.tell()
+    return load
 
 
 if __name__ == "__main__":

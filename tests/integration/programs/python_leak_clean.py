@@ -6,7 +6,7 @@ import concurrent.futures
 import functools
 import weakref
 
-from python_leak import STEPS_PER_TICK, TICKS_PER_SECOND, Record, drive
+from python_leak import STEPS_PER_TICK, TICKS_PER_SECOND, Load, Record
 
 
 def cache(steps):
@@ -92,12 +92,11 @@ class Handlers:
         self.numbers.clear()
 
 
-def run(seconds, seed):
-    """All of them in one process."""
+def plant(seconds, _seed):
+    """All of them, and what only an import keeps."""
     steps = int(seconds * TICKS_PER_SECOND) * STEPS_PER_TICK
     handlers = Handlers()
-    drive([handlers.numbers.append,
-           *(make(steps) for make in (cache, queue, pool, generators, cycles,
-                                      weak))],
-          seconds, seed, handlers.end_tick)
-    return []
+    return Load(steps=[handlers.numbers.append,
+                       *(make(steps) for make in (cache, queue, pool,
+                                                  generators, cycles, weak))],
+                end_tick=handlers.end_tick)

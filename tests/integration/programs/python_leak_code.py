@@ -8,7 +8,7 @@ import importlib
 import sys
 import zipfile
 
-from python_leak import Planted, drive
+from python_leak import Load, Planted
 
 KEYS = "number name text score tags owner state place size note".split()
 MODULE = '''\
@@ -114,13 +114,11 @@ def plant_module(name, function, module_name, zipped):
     return planted
 
 
-def run(seconds, seed):
-    """All of them in one process."""
-    planted = [
+def plant(_seconds, _seed):
+    """All of them."""
+    return Load([
         plant_dicts(), plant_comprehension(), plant_lambda(), plant_method(),
         plant_callers(), plant_text(),
         plant_module("umlaut", "größer_漏れ", "größe_漏れ", False),
         plant_module("zip", "keep_in_zip", "packed", True),
-    ]
-    drive([each.step for each in planted], seconds, seed)
-    return planted
+    ])

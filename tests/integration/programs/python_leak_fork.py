@@ -3,14 +3,15 @@
 
 Each worker tells of itself, the server tells of nothing.
 """
+import atexit
 import os
 
-from python_leak import Planted, drive, tell
+from python_leak import Load, Planted
 
 WORKERS = 2
 
 
-def plant():
+def plant_line():
     kept = []
 
     def handle(n):
@@ -20,21 +21,23 @@ def plant():
 
 def work(seconds, seed):
     """In the child, to its end."""
-    planted = plant()
-    drive([planted.step], seconds, seed)
-    tell([planted])
+    load = Load([plant_line()])
+    load.drive(seconds, seed)
+    load.tell()
     os._exit(0)
 
 
-def run(seconds, seed):
-    """Fork, serve, and wait for them."""
-    plant()
+def wait(children):
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * WORKERS
+
+
+def plant(seconds, seed):
+    """Fork; the server itself goes on without a leak."""
     children = []
     for number in range(WORKERS):
         child = os.fork()
         if child == 0:
             work(seconds, seed + number)
         children.append(child)
-    drive([], seconds, seed)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * WORKERS
-    return []
+    atexit.register(wait, children)
+    return Load()

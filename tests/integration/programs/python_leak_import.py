@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A process that loads much and then does nothing; see python_leak.py."""
-import time
-
+"""A process that loads much and then only serves; see python_leak.py."""
 import numpy
 
+from python_leak import Load
 
-def run(seconds, _seed):
+
+def plant(_seconds, _seed):
     """What an import keeps is no leak."""
     numpy.ones(1000).sum()
-    time.sleep(seconds)
-    return []
+    return Load()

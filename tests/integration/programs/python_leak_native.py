@@ -6,7 +6,7 @@ import sqlite3
 
 import numpy
 
-from python_leak import Planted, drive
+from python_leak import Load, Planted
 
 SQLITE = ctypes.CDLL(ctypes.util.find_library("sqlite3"))
 SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
@@ -55,8 +55,6 @@ def plant_arrays():
     return Planted("arrays", handle, kept)
 
 
-def run(seconds, seed):
-    """All of them in one process."""
-    planted = [plant_rows(), plant_cursors(), plant_arrays()]
-    drive([each.step for each in planted], seconds, seed)
-    return planted
+def plant(_seconds, _seed):
+    """All of them."""
+    return Load([plant_rows(), plant_cursors(), plant_arrays()])

@@ -6,7 +6,7 @@ import ctypes
 import queue
 import threading
 
-from python_leak import Planted, drive
+from python_leak import Load, Planted
 
 THREAD_NAME = b"leaky-worker"
 PR_SET_NAME = 15
@@ -92,7 +92,7 @@ def plant_generator():
 
 
 def plant_greenlet():
-    """None where there are no greenlets."""
+    """Nothing where there are no greenlets."""
     try:
         import greenlet  # pylint: disable=import-outside-toplevel
     except ImportError:
@@ -107,14 +107,12 @@ def plant_greenlet():
     return [Planted("greenlet", runner.switch, kept, __file__)]
 
 
-def run(seconds, seed):
-    """All of them in one process."""
+def plant(_seconds, _seed):
+    """All of them."""
     sources = [Pool(), Loop(), Named()]
-    planted = [*(source.planted for source in sources), plant_generator(),
-               *plant_greenlet()]
 
     def end_tick():
         for source in sources:
             source.end_tick()
-    drive([each.step for each in planted], seconds, seed, end_tick)
-    return planted
+    return Load([*(source.planted for source in sources), plant_generator(),
+                 *plant_greenlet()], end_tick=end_tick)
