@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * DWARF expressions, evaluated symbolically: "register + offset", or a load
- * of that. It covers what compilers write for realigned stacks, the PLT and
- * signal frames; the pc is known, so the PLT's comparison folds to a constant.
+ * of that and a constant more. It covers what compilers write for realigned
+ * stacks, the PLT and signal frames, and what OpenSSL's assembler does; the pc
+ * is known, so the PLT's comparison folds to a constant.
  *
  * Invariant: at most STACK_MAX values; anything else is answered false.
  */
 #include "capture/eh_frame.h"
 
 #define STACK_MAX 4U
-#define RIP 16U
 
 enum {
     OP_DEREF = 0x06,
@@ -51,10 +51,12 @@ static bool push(struct machine *machine, uint8_t base, int64_t offset)
 
 static bool add(struct seep_eh_value *left, const struct seep_eh_value *right)
 {
-    if (right->base != SEEP_EH_NO_BASE || left->loaded) {
+    int64_t *sum = left->loaded ? &left->added : &left->offset;
+
+    if (right->base != SEEP_EH_NO_BASE) {
         return false;
     }
-    left->offset = (int64_t)((uint64_t)left->offset + (uint64_t)right->offset);
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)right->offset);
     return true;
 }
 
@@ -133,10 +135,13 @@ static bool step(struct machine *machine, uint8_t op, struct seep_eh_cursor *at)
     if (op >= OP_LIT0 && op <= OP_LIT31) {
         return push(machine, SEEP_EH_NO_BASE, op - OP_LIT0);
     }
-    if (op == OP_BREG0 + RIP) {
+#if defined(__x86_64__)
+    /* There it stands for the pc; on aarch64 it is x30, a register. */
+    if (op == OP_BREG0 + SEEP_EH_RETURN) {
         return push(machine, SEEP_EH_NO_BASE,
                     (int64_t)(machine->pc + (uint64_t)seep_eh_sleb(at)));
     }
+#endif
     if (op >= OP_BREG0 && op <= OP_BREG31) {
         return push(machine, (uint8_t)(op - OP_BREG0), seep_eh_sleb(at));
     }

@@ -40,7 +40,7 @@ enum {
     CFA_VAL_OFFSET_SF = 0x15,
     CFA_VAL_EXPRESSION = 0x16,
     CFA_ADVANCE8 = 0x1d,
-    CFA_GNU_WINDOW_SAVE = 0x2d,
+    CFA_GNU_WINDOW_SAVE = 0x2d, /* aarch64: the return address is signed */
     CFA_GNU_ARGS_SIZE = 0x2e,
     CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
@@ -56,36 +56,23 @@ struct machine {
     size_t remembered_count;
 };
 
-/* The place of a register in a row, or NULL if it is not followed. */
-static struct seep_eh_place *place_of(struct seep_eh_row *row, uint64_t number)
+static void set_place(struct machine *machine, uint64_t number,
+                      enum seep_eh_place_kind kind, uint64_t base,
+                      int64_t offset)
 {
-    switch (number) {
-    case SEEP_EH_RBX:
-        return &row->rbx;
-    case SEEP_EH_RBP:
-        return &row->rbp;
-    case SEEP_EH_RSP:
-        return &row->rsp;
-    case SEEP_EH_RETURN:
-        return &row->return_address;
-    default:
-        return NULL;
-    }
-}
+    size_t index = seep_eh_place_index(number);
 
-static void set_place(struct machine *machine, uint64_t number, uint8_t kind,
-                      uint8_t base, int64_t offset)
-{
-    struct seep_eh_place *place = place_of(&machine->row, number);
-
-    if (place == NULL) {
+    if (index == SEEP_EH_PLACES) {
         return;
     }
-    if (offset != (int32_t)offset) {
+    if (base != (uint8_t)base || offset != (int16_t)offset) {
         kind = SEEP_EH_UNSUPPORTED;
     }
-    *place = (struct seep_eh_place){
-        .kind = kind, .base = base, .offset = (int32_t)offset};
+    machine->row.places[index] = (struct seep_eh_place){
+        .kind = (uint8_t)kind,
+        .base = (uint8_t)base,
+        .offset = (int16_t)offset,
+    };
 }
 
 static int64_t factored(const struct machine *machine, int64_t value)
@@ -96,10 +83,10 @@ static int64_t factored(const struct machine *machine, int64_t value)
 
 static void restore_place(struct machine *machine, uint64_t number)
 {
-    struct seep_eh_place *place = place_of(&machine->row, number);
+    size_t index = seep_eh_place_index(number);
 
-    if (place != NULL) {
-        *place = *place_of(&machine->first, number);
+    if (index != SEEP_EH_PLACES) {
+        machine->row.places[index] = machine->first.places[index];
     }
 }
 
@@ -134,21 +121,27 @@ static void set_cfa_expression(struct machine *machine)
         value.base != SEEP_EH_NO_BASE) {
         set_cfa(machine, value.base, value.offset);
         if (value.loaded && machine->row.cfa.kind == SEEP_EH_CFA_REGISTER) {
-            machine->row.cfa.kind = SEEP_EH_CFA_LOADED;
+            machine->row.cfa.kind = value.added == (int16_t)value.added
+                                        ? SEEP_EH_CFA_LOADED
+                                        : SEEP_EH_CFA_UNSUPPORTED;
+            machine->row.cfa.added = (int16_t)value.added;
         }
     }
 }
 
-static void set_expression(struct machine *machine)
+/* An expression for where a register is, or for what it is. */
+static void set_expression(struct machine *machine,
+                           enum seep_eh_place_kind kind)
 {
     uint64_t number = seep_eh_uleb(&machine->at);
     struct seep_eh_cursor block = take_block(machine);
     struct seep_eh_value value;
 
     if (!block.failed && seep_eh_evaluate(block, machine->target, &value) &&
-        value.base != SEEP_EH_NO_BASE && !value.loaded) {
-        set_place(machine, number, SEEP_EH_AT_REGISTER, value.base,
-                  value.offset);
+        value.base != SEEP_EH_NO_BASE &&
+        (!value.loaded || (kind == SEEP_EH_IS_REGISTER && value.added == 0))) {
+        set_place(machine, number, value.loaded ? SEEP_EH_AT_REGISTER : kind,
+                  value.base, value.offset);
     } else {
         set_place(machine, number, SEEP_EH_UNSUPPORTED, 0, 0);
     }
@@ -237,7 +230,7 @@ static bool run_register(struct machine *machine, uint8_t op)
 
     switch (op) {
     case CFA_EXPRESSION:
-        set_expression(machine);
+        set_expression(machine, SEEP_EH_AT_REGISTER);
         return true;
     case CFA_RESTORE_EXTENDED:
         restore_place(machine, seep_eh_uleb(at));
@@ -270,13 +263,10 @@ static bool run_register(struct machine *machine, uint8_t op)
         return true;
     case CFA_REGISTER:
         number = seep_eh_uleb(at);
-        seep_eh_uleb(at);
-        set_place(machine, number, SEEP_EH_UNSUPPORTED, 0, 0);
+        set_place(machine, number, SEEP_EH_IS_REGISTER, seep_eh_uleb(at), 0);
         return true;
     case CFA_VAL_EXPRESSION:
-        number = seep_eh_uleb(at);
-        take_block(machine);
-        set_place(machine, number, SEEP_EH_UNSUPPORTED, 0, 0);
+        set_expression(machine, SEEP_EH_IS_REGISTER);
         return true;
     default:
         return false;

@@ -24,7 +24,7 @@ static uint64_t pack_place(const struct seep_eh_place *place)
     if (place->kind == SEEP_EH_AT_CFA) {
         kind = SEEP_RULE_AT_CFA;
     } else if (place->kind == SEEP_EH_AT_REGISTER &&
-               place->base == SEEP_EH_RBP) {
+               place->base == SEEP_EH_FP) {
         kind = SEEP_RULE_AT_RBP;
     } else {
         return SEEP_RULE_LOST;
@@ -36,55 +36,100 @@ static uint64_t pack_place(const struct seep_eh_place *place)
     return kind | ((uint64_t)units & 0x3ff) << 2;
 }
 
-static bool is_saved_at(const struct seep_eh_place *place, int32_t offset)
+#if defined(__aarch64__)
+/* The kernel describes its trampoline by the frame record that lies in the
+ * signal's frame, which has no pc; beside it lies the whole context. */
+static bool is_signal_row(const struct seep_eh_row *row)
 {
-    return place->kind == SEEP_EH_AT_REGISTER && place->base == SEEP_EH_RSP &&
+    return row->cfa.kind == SEEP_EH_CFA_REGISTER && row->cfa.base == SEEP_EH_FP;
+}
+#else
+static bool is_saved_at(const struct seep_eh_row *row, uint64_t number,
+                        int32_t offset)
+{
+    const struct seep_eh_place *place = seep_eh_place(row, number);
+
+    return place->kind == SEEP_EH_AT_REGISTER && place->base == SEEP_EH_SP &&
            place->offset == offset;
 }
 
 /* The trampoline that a signal handler returns to, as glibc describes it. */
 static bool is_signal_row(const struct seep_eh_row *row)
 {
-    return row->cfa.kind == SEEP_EH_CFA_LOADED &&
-           row->cfa.base == SEEP_EH_RSP && row->cfa.offset == SEEP_SIGNAL_RSP &&
-           is_saved_at(&row->return_address, SEEP_SIGNAL_RIP) &&
-           is_saved_at(&row->rbp, SEEP_SIGNAL_RBP) &&
-           is_saved_at(&row->rbx, SEEP_SIGNAL_RBX);
+    return row->cfa.kind == SEEP_EH_CFA_LOADED && row->cfa.added == 0 &&
+           row->cfa.base == SEEP_EH_SP && row->cfa.offset == SEEP_SIGNAL_RSP &&
+           is_saved_at(row, SEEP_EH_RETURN, SEEP_SIGNAL_RIP) &&
+           is_saved_at(row, SEEP_EH_FP, SEEP_SIGNAL_RBP) &&
+           is_saved_at(row, SEEP_EH_RBX, SEEP_SIGNAL_RBX);
+}
+#endif
+
+static uint64_t pack_cfa_kind(const struct seep_eh_cfa *cfa)
+{
+    if (cfa->kind == SEEP_EH_CFA_LOADED) {
+        return cfa->base == SEEP_EH_FP && cfa->added == 0
+                   ? SEEP_RULE_LOADED_RBP
+                   : seep_rule_of_cut(SEEP_CUT_EXPRESSION);
+    }
+    if (cfa->kind != SEEP_EH_CFA_REGISTER) {
+        return seep_rule_of_cut(SEEP_CUT_EXPRESSION);
+    }
+    if (cfa->base == SEEP_EH_SP) {
+        return SEEP_RULE_RSP;
+    }
+    if (cfa->base == SEEP_EH_FP) {
+        return SEEP_RULE_RBP;
+    }
+#if defined(__x86_64__)
+    if (cfa->base == SEEP_EH_RBX) {
+        return SEEP_RULE_RBX;
+    }
+#endif
+    return seep_rule_of_cut(SEEP_CUT_REGISTER);
 }
 
 static uint64_t pack_cfa(const struct seep_eh_cfa *cfa)
 {
+    uint64_t kind = pack_cfa_kind(cfa);
     int32_t units = cfa->offset / 8;
-    uint64_t kind;
 
-    if (cfa->kind != SEEP_EH_CFA_REGISTER && cfa->kind != SEEP_EH_CFA_LOADED) {
-        return seep_rule_of_cut(SEEP_CUT_EXPRESSION);
+    if (seep_rule_kind(kind) == SEEP_RULE_CUT) {
+        return kind;
     }
     if (cfa->offset % 8 != 0 || units < -OFFSET_UNITS_MAX ||
         units >= OFFSET_UNITS_MAX) {
         return seep_rule_of_cut(SEEP_CUT_EXPRESSION);
     }
-    if (cfa->kind == SEEP_EH_CFA_LOADED) {
-        if (cfa->base != SEEP_EH_RBP) {
-            return seep_rule_of_cut(SEEP_CUT_EXPRESSION);
-        }
-        kind = SEEP_RULE_LOADED_RBP;
-    } else if (cfa->base == SEEP_EH_RSP) {
-        kind = SEEP_RULE_RSP;
-    } else if (cfa->base == SEEP_EH_RBP) {
-        kind = SEEP_RULE_RBP;
-    } else if (cfa->base == SEEP_EH_RBX) {
-        kind = SEEP_RULE_RBX;
-    } else {
-        return seep_rule_of_cut(SEEP_CUT_REGISTER);
-    }
     return kind | ((uint64_t)units & 0xffffff) << 4;
+}
+
+/* The caller's stack pointer is the CFA unless a row says otherwise. */
+static bool is_usual_sp(const struct seep_eh_place *sp)
+{
+    return sp->kind == SEEP_EH_SAME ||
+           (sp->kind == SEEP_EH_IS_CFA && sp->offset == 0);
+}
+
+/* The other register of a rule. @return false: that row is beyond rules */
+static bool pack_second(const struct seep_eh_row *row, uint64_t *ret_place)
+{
+    const struct seep_eh_place *back = seep_eh_place(row, SEEP_EH_RETURN);
+
+#if defined(__aarch64__)
+    *ret_place = pack_place(back) << SEEP_RULE_RETURN_SHIFT;
+    return back->kind == SEEP_EH_SAME ||
+           (*ret_place >> SEEP_RULE_RETURN_SHIFT & 3) == SEEP_RULE_AT_CFA;
+#else
+    *ret_place = pack_place(seep_eh_place(row, SEEP_EH_RBX))
+                 << SEEP_RULE_RBX_SHIFT;
+    return back->kind == SEEP_EH_AT_CFA && back->offset == -8;
+#endif
 }
 
 uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame)
 {
-    const struct seep_eh_place *back = &row->return_address;
-    const struct seep_eh_place *rsp = &row->rsp;
+    const struct seep_eh_place *back = seep_eh_place(row, SEEP_EH_RETURN);
+    uint64_t second;
     uint64_t rule;
 
     if (back->kind == SEEP_EH_UNDEFINED) {
@@ -94,21 +139,21 @@ uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame)
         return is_signal_row(row) ? SEEP_RULE_SIGNAL
                                   : seep_rule_of_cut(SEEP_CUT_EXPRESSION);
     }
+#if defined(__x86_64__)
     if (back->kind == SEEP_EH_SAME) {
         return seep_rule_of_cut(SEEP_CUT_REGISTER);
     }
-    /* The caller's rsp is the CFA unless a row says otherwise. */
-    if (back->kind != SEEP_EH_AT_CFA || back->offset != -8 ||
-        (rsp->kind != SEEP_EH_SAME &&
-         (rsp->kind != SEEP_EH_IS_CFA || rsp->offset != 0))) {
+#endif
+    if (!pack_second(row, &second) ||
+        !is_usual_sp(seep_eh_place(row, SEEP_EH_SP))) {
         return seep_rule_of_cut(SEEP_CUT_EXPRESSION);
     }
     rule = pack_cfa(&row->cfa);
     if (seep_rule_kind(rule) == SEEP_RULE_CUT) {
         return rule;
     }
-    return rule | pack_place(&row->rbp) << SEEP_RULE_RBP_SHIFT |
-           pack_place(&row->rbx) << SEEP_RULE_RBX_SHIFT;
+    return rule | second |
+           pack_place(seep_eh_place(row, SEEP_EH_FP)) << SEEP_RULE_RBP_SHIFT;
 }
 
 /* In two steps, so that the stack of the first is free in the second. */
@@ -135,17 +180,34 @@ static SEEP_NOINLINE enum seep_cut find(uintptr_t pc,
     return seep_eh_find(&section, pc, ret_entry);
 }
 
-SEEP_COLD uint64_t seep_rule_compile(uintptr_t pc)
+SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
+                                      bool *ret_signal_frame)
 {
     struct seep_eh_entry entry;
-    struct seep_eh_row row;
     enum seep_cut cut = find(pc, &entry);
 
     if (cut == SEEP_CUT_NONE) {
-        cut = seep_eh_run(&entry, pc, &row);
+        cut = seep_eh_run(&entry, pc, ret_row);
+        *ret_signal_frame = entry.signal_frame;
     }
+    return cut;
+}
+
+SEEP_COLD bool seep_rule_begins_at(uintptr_t pc)
+{
+    struct seep_eh_entry entry;
+
+    return find(pc, &entry) == SEEP_CUT_NONE && entry.pc_low == pc;
+}
+
+SEEP_COLD uint64_t seep_rule_compile(uintptr_t pc)
+{
+    struct seep_eh_row row;
+    bool signal_frame;
+    enum seep_cut cut = seep_rule_row(pc, &row, &signal_frame);
+
     if (cut != SEEP_CUT_NONE) {
         return seep_rule_of_cut(cut);
     }
-    return seep_rule_pack(&row, entry.signal_frame);
+    return seep_rule_pack(&row, signal_frame);
 }

@@ -2,11 +2,14 @@
 /**
  * A row in one word: how to get from a frame to its caller.
  *
- *   bits  0..3   enum seep_rule_kind; never 0
- *         4..27  signed: CFA offset in units of 8 bytes (CUT: the enum
- * seep_cut) 28..39  rbp: 2 bits enum seep_rule_place, 10 bits signed, units of
- * 8 40..51  rbx: the same 52..55  0 56..63  check bits of the cache
+ *   bits 0..3: enum seep_rule_kind; never 0.
+ *   bits 4..27: signed, CFA offset in units of 8 bytes (CUT: enum seep_cut).
+ *   bits 28..39, frame pointer: 2 bits enum seep_rule_place, 10 bits signed in
+ *   units of 8 bytes.
+ *   bits 40..51: the same, of rbx, on aarch64 of the return address.
+ *   bits 52..55: 0. Bits 56..63: check bits of the cache.
  *
+ * The names are those of x86-64. On aarch64 RSP stands for sp and RBP for x29.
  * Invariant: a rule says exactly what its row says, or it is a CUT.
  */
 #ifndef SEEP_CAPTURE_EH_RULE_H
@@ -21,7 +24,7 @@ enum seep_rule_kind {
     SEEP_RULE_RSP,        /* CFA = rsp + offset */
     SEEP_RULE_RBP,        /* CFA = rbp + offset */
     SEEP_RULE_RBX,        /* CFA = rbx + offset */
-    SEEP_RULE_LOADED_RBP, /* CFA = *(rbp + offset) */
+    SEEP_RULE_LOADED_RBP, /* CFA = *(rbp + offset); not on aarch64 */
     SEEP_RULE_SIGNAL,     /* all as the kernel saved it in a ucontext */
     SEEP_RULE_END,        /* no caller */
     SEEP_RULE_CUT,        /* there is one, but not for us */
@@ -36,14 +39,31 @@ enum seep_rule_place {
 
 #define SEEP_RULE_RBP_SHIFT 28U
 #define SEEP_RULE_RBX_SHIFT 40U
+#define SEEP_RULE_RETURN_SHIFT 40U /* aarch64; SAME: in x30 */
 
-/* Where the kernel keeps registers, from rsp in the signal trampoline on. */
+/* Where the kernel keeps registers, from the stack pointer in the signal
+ * trampoline on: a ucontext, on aarch64 behind a siginfo. */
+#if defined(__aarch64__)
 enum {
+    SEEP_SIGNAL_FP = 544,
+    SEEP_SIGNAL_X30 = 552,
+    SEEP_SIGNAL_SP = 560,
+    SEEP_SIGNAL_PC = 568,
+};
+#else
+enum {
+    SEEP_SIGNAL_R8 = 40, /* up to r15, in order */
+    SEEP_SIGNAL_RDI = 104,
+    SEEP_SIGNAL_RSI = 112,
     SEEP_SIGNAL_RBP = 120,
     SEEP_SIGNAL_RBX = 128,
+    SEEP_SIGNAL_RDX = 136,
+    SEEP_SIGNAL_RAX = 144,
+    SEEP_SIGNAL_RCX = 152,
     SEEP_SIGNAL_RSP = 160,
     SEEP_SIGNAL_RIP = 168,
 };
+#endif
 
 static inline enum seep_rule_kind seep_rule_kind(uint64_t rule)
 {
@@ -80,6 +100,17 @@ static inline uint64_t seep_rule_of_cut(enum seep_cut cut)
 
 /** Put a row into a word. */
 uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame);
+
+/**
+ * The row of @pc, whole, from the sections of its object.
+ *
+ * @return SEEP_CUT_NONE, or why there is none
+ */
+enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
+                            bool *ret_signal_frame);
+
+/** Is there a function that begins at @pc exactly, by the sections? */
+bool seep_rule_begins_at(uintptr_t pc);
 
 /** The rule of @pc from the sections of its object; never SEEP_RULE_NONE. */
 uint64_t seep_rule_compile(uintptr_t pc);

@@ -105,18 +105,18 @@ static void a_frame_with_rbp_has_a_row_for_each_instruction(void **state)
     (void)state;
     assert_int_equal(RUN(0, &row, WITH_RBP), SEEP_CUT_NONE);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 8);
-    assert_place(&row.return_address, SEEP_EH_AT_CFA, -8);
-    assert_place(&row.rbp, SEEP_EH_SAME, 0);
+    assert_place(seep_eh_place(&row, 16), SEEP_EH_AT_CFA, -8);
+    assert_place(seep_eh_place(&row, 6), SEEP_EH_SAME, 0);
     RUN(1, &row, WITH_RBP);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 16);
-    assert_place(&row.rbp, SEEP_EH_AT_CFA, -16);
+    assert_place(seep_eh_place(&row, 6), SEEP_EH_AT_CFA, -16);
     RUN(3, &row, WITH_RBP);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 16);
     RUN(0x20, &row, WITH_RBP);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 6, 16);
     RUN(0x34, &row, WITH_RBP);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 8);
-    assert_place(&row.rbp, SEEP_EH_SAME, 0);
+    assert_place(seep_eh_place(&row, 6), SEEP_EH_SAME, 0);
 }
 
 static void a_remembered_row_comes_back_whole(void **state)
@@ -129,10 +129,10 @@ static void a_remembered_row_comes_back_whole(void **state)
     (void)state;
     RUN(9, &row, REMEMBERED);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 8);
-    assert_place(&row.rbx, SEEP_EH_SAME, 0);
+    assert_place(seep_eh_place(&row, 3), SEEP_EH_SAME, 0);
     RUN(10, &row, REMEMBERED);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 16);
-    assert_place(&row.rbx, SEEP_EH_AT_CFA, -16);
+    assert_place(seep_eh_place(&row, 3), SEEP_EH_AT_CFA, -16);
 }
 
 static void every_operation_is_parsed_to_its_end(void **state)
@@ -150,8 +150,8 @@ static void every_operation_is_parsed_to_its_end(void **state)
                          DEF_CFA_OFFSET(24)),
                      SEEP_CUT_NONE);
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 7, 24);
-    assert_place(&row.rbx, SEEP_EH_AT_CFA, -24);
-    assert_place(&row.rbp, SEEP_EH_AT_CFA, 16);
+    assert_place(seep_eh_place(&row, 3), SEEP_EH_AT_CFA, -24);
+    assert_place(seep_eh_place(&row, 6), SEEP_EH_AT_CFA, 16);
     RUN(0, &row, DEF_CFA_SF(6, MINUS_2));
     assert_cfa(&row, SEEP_EH_CFA_REGISTER, 6, 16);
 }
@@ -175,7 +175,7 @@ static void a_realigned_stack_is_loaded_through_rbp(void **state)
     RUN(0, &row, DEF_CFA_EXPRESSION(3), BREG(6, 0x78), DEREF, EXPRESSION(6, 2),
         BREG(6, 0), EXPRESSION(3, 2), BREG(6, 0x70));
     assert_cfa(&row, SEEP_EH_CFA_LOADED, 6, -8);
-    assert_place(&row.rbx, SEEP_EH_AT_REGISTER, -16);
+    assert_place(seep_eh_place(&row, 3), SEEP_EH_AT_REGISTER, -16);
     rule = seep_rule_pack(&row, false);
     assert_int_equal(seep_rule_kind(rule), SEEP_RULE_LOADED_RBP);
     assert_int_equal(seep_rule_offset(rule), -8);
@@ -183,6 +183,46 @@ static void a_realigned_stack_is_loaded_through_rbp(void **state)
                      SEEP_RULE_AT_RBP);
     assert_int_equal(seep_rule_place_offset(rule, SEEP_RULE_RBP_SHIFT), 0);
     assert_int_equal(seep_rule_place_offset(rule, SEEP_RULE_RBX_SHIFT), -16);
+}
+
+/* OpenSSL's assembler keeps the old rsp in its frame: *(rsp + 40) + 8. */
+static void a_cfa_that_is_loaded_and_added_to_is_more_than_a_rule(void **state)
+{
+    struct seep_eh_row row;
+
+    (void)state;
+    RUN(0, &row, DEF_CFA_EXPRESSION(5), BREG(7, 40), DEREF, 0x23, 8);
+    assert_cfa(&row, SEEP_EH_CFA_LOADED, 7, 40);
+    assert_int_equal(row.cfa.added, 8);
+    assert_int_equal(seep_rule_pack(&row, false),
+                     seep_rule_of_cut(SEEP_CUT_EXPRESSION));
+    RUN(0, &row, DEF_CFA_EXPRESSION(5), BREG(6, 0x78), DEREF, 0x23, 8);
+    assert_int_equal(seep_rule_pack(&row, false),
+                     seep_rule_of_cut(SEEP_CUT_EXPRESSION));
+}
+
+static void registers_that_rules_leave_out_are_in_the_row(void **state)
+{
+    struct seep_eh_row row;
+
+    (void)state;
+    RUN(0, &row, OFFSET(12, 3), OFFSET(15, 4), IN_REGISTER(13, 10),
+        VAL_EXPRESSION(14, 2), BREG(3, 16), DEF_CFA(12, 16));
+    assert_cfa(&row, SEEP_EH_CFA_REGISTER, 12, 16);
+    assert_place(seep_eh_place(&row, 12), SEEP_EH_AT_CFA, -24);
+    assert_place(seep_eh_place(&row, 15), SEEP_EH_AT_CFA, -32);
+    assert_place(seep_eh_place(&row, 13), SEEP_EH_IS_REGISTER, 0);
+    assert_int_equal(seep_eh_place(&row, 13)->base, 10);
+    assert_place(seep_eh_place(&row, 14), SEEP_EH_IS_REGISTER, 16);
+    assert_int_equal(seep_eh_place(&row, 14)->base, 3);
+    RUN(0, &row, OFFSET(12, 3), RESTORE(12));
+    assert_place(seep_eh_place(&row, 12), SEEP_EH_SAME, 0);
+    /* Farther than a place can say: nowhere, but not somewhere else. */
+    RUN(0, &row, 0x05, 12, 0x80, 0x80, 0x04);
+    assert_int_equal(seep_eh_place(&row, 12)->kind, SEEP_EH_UNSUPPORTED);
+    for (size_t i = 0; i < SEEP_EH_PLACES; i++) {
+        assert_int_equal(seep_eh_place_index(seep_eh_place_number(i)), i);
+    }
 }
 
 /* breg7+8; rip; and 15; >= 11; << 3; + : 16 bytes after the push in a slot. */
@@ -324,6 +364,8 @@ int main(void)
         cmocka_unit_test(every_operation_is_parsed_to_its_end),
         cmocka_unit_test(the_first_frame_of_a_thread_has_no_caller),
         cmocka_unit_test(a_realigned_stack_is_loaded_through_rbp),
+        cmocka_unit_test(a_cfa_that_is_loaded_and_added_to_is_more_than_a_rule),
+        cmocka_unit_test(registers_that_rules_leave_out_are_in_the_row),
         cmocka_unit_test(a_plt_slot_depends_on_the_pc_alone),
         cmocka_unit_test(a_signal_frame_is_known_by_where_the_kernel_saves),
         cmocka_unit_test(what_a_rule_cannot_say_is_a_cut),
