@@ -44,7 +44,9 @@ struct seep_balance_input {
     const struct seep_balance_point *points; /* by time */
     size_t count;
     double end_s;
-    double heap_error;       /* of what heap grows by, by sampling: 95 % */
+    double sampled_error;    /* of what heap and beside grow by, by sampling:
+                                95 % */
+    double beside_error;     /* of what beside grows by */
     double heap_pages_bytes; /* of pages that live blocks lie in, at the end;
                                 0: not every block is known */
     enum seep_allocator_kind allocator;

@@ -181,7 +181,7 @@ void seep_balance_fill_outside(const struct seep_balance_series *series,
     turn(&series->untracked, &turned);
     slope = seep_window_slope_of(&turned, from_s, end_s);
     test_trend(&turned, from_s, end_s, outside);
-    outside->error_bytes = input->heap_error;
+    outside->error_bytes = input->sampled_error;
     if (told) {
         struct seep_balance_span span =
             seep_balance_span_of(&series->allocated, from_s, end_s);
@@ -189,7 +189,7 @@ void seep_balance_fill_outside(const struct seep_balance_series *series,
                         (end_s - from_s) / (span.to_s - span.from_s);
 
         outside->growth_bytes = fmin(outside->growth_bytes, growth);
-        outside->error_bytes = 0;
+        outside->error_bytes = input->beside_error;
     }
     outside->bytes_per_s = (struct seep_interval){
         -slope.per_s, -slope.per_s - slope.error, -slope.per_s + slope.error};

@@ -15,6 +15,7 @@
 #include "reader/sites_clock.h"
 #include "reader/snapshot.h"
 
+struct seep_names;
 struct seep_symboliser;
 
 struct seep_report_build {
@@ -25,11 +26,13 @@ struct seep_report_build {
     struct seep_sites sites;
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
+    struct seep_names *names;           /* while the report is made */
     const struct seep_report_options *options;
     /* What is live of the allocator's blocks, and of the other spaces that lie
      * in RSS, at the end of each bucket of the clock. */
     double heap_live[SEEP_BUCKET_COUNT];
     double beside_live[SEEP_BUCKET_COUNT];
+    double beside_variance; /* of it, by sampling: of Python's small blocks */
     struct seep_balance_outside outside;
 };
 

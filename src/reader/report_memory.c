@@ -9,6 +9,8 @@
 #include "reader/report_build.h"
 #include "reader/sites_series.h"
 
+#define ARENA_BLOCK_BYTES_MAX 512.0 /* pymalloc's SMALL_REQUEST_THRESHOLD */
+
 /* Least squares of a line through (x, y). */
 struct line {
     double count;
@@ -102,24 +104,37 @@ static void finish(struct space_sum *sum, const struct seep_clock *clock)
     sum->space.slope_bytes_per_s = slope_of(&line);
 }
 
-/*
- * What of the spaces lies in RSS. Not of python: its blocks lie in arenas,
- * which are counted as mapped.
- */
+/* What of the spaces lies in RSS. */
 static void keep_live(struct seep_report_build *build,
-                      const struct space_sum *sums)
+                      const struct space_sum *sums,
+                      const struct space_sum *arenas)
 {
     for (uint32_t i = 0; i < build->clock.count; i++) {
-        build->heap_live[i] = sums[SEEP_SPACE_HEAP].live[i];
-        build->beside_live[i] = sums[SEEP_SPACE_MAPPED].live[i] +
-                                sums[SEEP_SPACE_PINNED].live[i] +
-                                sums[SEEP_SPACE_MANAGED].live[i];
+        double large = sums[SEEP_SPACE_PYTHON].live[i] - arenas->live[i];
+
+        build->heap_live[i] = sums[SEEP_SPACE_HEAP].live[i] + large;
+        build->beside_live[i] =
+            sums[SEEP_SPACE_MAPPED].live[i] + sums[SEEP_SPACE_PINNED].live[i] +
+            sums[SEEP_SPACE_MANAGED].live[i] + arenas->live[i];
     }
+    build->beside_variance = arenas->variance;
+}
+
+/*
+ * Python's small blocks lie in mappings of its own, its large ones in the
+ * allocator's. What a site allocates is mostly the one or the other.
+ */
+static bool is_in_arenas(const struct seep_report_site *site)
+{
+    return site->space == SEEP_SPACE_PYTHON &&
+           (double)site->allocated_bytes <=
+               ARENA_BLOCK_BYTES_MAX * site->allocated_count;
 }
 
 int seep_report_add_spaces(struct seep_report_build *build)
 {
     struct space_sum sums[SEEP_SPACE_COUNT];
+    struct space_sum arenas; /* of python, what lies in its own mappings */
     struct seep_report_space *spaces =
         seep_store_take(&build->store, SEEP_SPACE_COUNT, sizeof(*spaces));
     size_t count = 0;
@@ -128,10 +143,14 @@ int seep_report_add_spaces(struct seep_report_build *build)
         return -ENOMEM;
     }
     memset(sums, 0, sizeof(sums));
+    memset(&arenas, 0, sizeof(arenas));
     for (size_t i = 0; i < build->sites.count; i++) {
         const struct seep_site_work *work = &build->sites.works[i];
 
         add_site(&sums[work->site.space], work, &build->clock);
+        if (is_in_arenas(&work->site)) {
+            add_site(&arenas, work, &build->clock);
+        }
     }
     for (unsigned i = 0; i < SEEP_SPACE_COUNT; i++) {
         if (sums[i].used) {
@@ -139,7 +158,7 @@ int seep_report_add_spaces(struct seep_report_build *build)
             spaces[count++] = sums[i].space;
         }
     }
-    keep_live(build, sums);
+    keep_live(build, sums, &arenas);
     build->report.spaces = spaces;
     build->report.space_count = count;
     return 0;

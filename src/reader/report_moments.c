@@ -277,19 +277,25 @@ static enum seep_allocator_kind kind_of(const char *path)
     return SEEP_ALLOCATOR_UNKNOWN;
 }
 
-/* What heap may seem to have grown by and has not: both ends are estimates,
+/* What blocks may seem to have grown by and have not: both ends are estimates,
  * and of what was never sampled up to 3 intervals may be there. */
-static double sampling_error(const struct seep_report_build *build)
+static double sampling_error(const struct seep_report_build *build,
+                             double variance)
 {
-    double variance = 0;
-
-    for (size_t i = 0; i < build->sites.count; i++) {
-        variance += build->sites.works[i].variance;
-    }
     return build->report.began_exact && build->report.sample_bytes <= 1
                ? 0
                : 1.96 * sqrt(2 * variance) +
                      3 * (double)build->report.sample_bytes;
+}
+
+static double variance_of(const struct seep_sites *sites)
+{
+    double variance = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        variance += sites->works[i].variance;
+    }
+    return variance;
 }
 
 int seep_report_add_memory(struct seep_report_build *build)
@@ -299,7 +305,10 @@ int seep_report_add_memory(struct seep_report_build *build)
     struct seep_balance_input input = {
         .points = points,
         .end_s = build->report.duration_s,
-        .heap_error = sampling_error(build),
+        .sampled_error = sampling_error(build, variance_of(&build->sites)),
+        .beside_error = build->beside_variance > 0
+                            ? sampling_error(build, build->beside_variance)
+                            : 0,
     };
     int error;
 

@@ -190,13 +190,17 @@ static void an_allocator_that_knows_its_pages_tells_which(void **state)
 static void sampling_makes_no_growth_where_the_allocator_tells(void **state)
 {
     (void)state;
-    input.heap_error = 50 * MIB;
+    input.sampled_error = 50 * MIB;
     RISE(anonymous, 1);
     fill();
     assert_true(outside.error_bytes == 50 * MIB);
     tell(1, 0);
     fill();
     assert_true(outside.error_bytes == 0);
+    /* What the allocator does not tell of, it cannot correct. */
+    input.beside_error = 3 * MIB;
+    fill();
+    assert_true(outside.error_bytes == 3 * MIB);
     assert_true(outside.growth_bytes < MIB);
 }
 
