@@ -72,6 +72,9 @@ static void fill_sites(struct fake_report *fake)
         .confidence = 0.99,
         .kept = {.since_s = 12, .share = 0.97},
         .where = "serve.py:31 handle",
+        .stack_count = 3,
+        .stack_live_bytes = 500ULL << 20,
+        .thread = "MainThread",
         .where_frame = 2,
         .frames = fake->frames,
         .frame_count = 3,
@@ -85,6 +88,8 @@ static void fill_sites(struct fake_report *fake)
         .live_bytes = 14ULL << 20,
         .live_count = 3,
         .where = FAKE_HOSTILE_FUNCTION,
+        .stack_count = 1,
+        .thread = "",
         .frames = &fake->frames[3],
         .frame_count = 1,
         .cut = SEEP_CUT_NO_RULE,
@@ -96,6 +101,8 @@ static void fill_sites(struct fake_report *fake)
         .live_bytes = 4ULL << 20,
         .live_count = 1,
         .where = "serve.py:8 load",
+        .stack_count = 1,
+        .thread = "",
         .where_frame = 2,
         .frames = fake->frames,
         .frame_count = 3,
@@ -119,6 +126,10 @@ static void fill_process(struct seep_report *report)
     report->start_realtime_ns = UINT64_C(1700000000123000000);
     report->duration_s = 842;
     report->sample_bytes = 512 << 10;
+    report->by = SEEP_BY_LINE;
+    report->python_state = SEEP_PYTHON_ON;
+    report->python_version = 0x030b02f0;
+    report->python_objects = SEEP_PYTHON_OBJECTS_ON;
     report->file_bytes = 16 << 20;
     report->units = 48112;
     report->verdict = (struct seep_report_verdict){

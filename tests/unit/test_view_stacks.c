@@ -133,6 +133,52 @@ static void a_stack_is_whole_where_that_is_asked_for(void **state)
     free(text);
 }
 
+static void
+a_row_of_several_stacks_shows_the_largest_and_its_thread(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    add_forward();
+    fake.sites[0].thread = "worker\033-1";
+    char *text = print(200, &options);
+    assert_has(text,
+               "  the largest of 3 stacks, 500 MiB live (--by stack shows "
+               "each)\n  thread worker\\x1b-1\n");
+    free(text);
+    fake.sites[0].stack_count = 1;
+    fake.sites[0].thread = "";
+    text = print(200, &options);
+    assert_null(strstr(text, "the largest of"));
+    assert_null(strstr(text, "  thread "));
+    free(text);
+}
+
+/* The row is named by what it stands for, and by the most of it. */
+static void a_row_of_a_module_or_a_thread_tells_its_largest_place(void **state)
+{
+    static const enum seep_grouping groupings[] = {SEEP_BY_MODULE,
+                                                   SEEP_BY_THREAD};
+
+    (void)state;
+    add_forward();
+    for (size_t i = 0; i < 2; i++) {
+        fake.report.by = groupings[i];
+        fake.sites[0].where = "loader";
+        char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+        assert_ptr_equal(
+            strstr(text, "loader: model.py:12 forward > THPVariable_zeros"),
+            text);
+        free(text);
+    }
+    fake.report.by = SEEP_BY_FUNCTION;
+    fake.sites[0].where = "model.py forward";
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    assert_ptr_equal(strstr(text, "model.py forward > THPVariable_zeros"),
+                     text);
+    free(text);
+}
+
 /* Nothing else tells of it. */
 static void a_native_stack_is_not_folded(void **state)
 {
@@ -206,7 +252,7 @@ static void the_line_goes_from_python_to_the_object_that_allocates(void **state)
 {
     (void)state;
     add_forward();
-    char *text = seep_view_sites_chain(&fake.sites[0]);
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "model.py:12 forward > THPVariable_zeros > "
                               "libc10 < libtorch_python < serve.handle < "
                               "serve.<module>");
@@ -228,7 +274,7 @@ static void the_line_tells_what_the_users_line_called(void **state)
     add_python("main", "/srv/serve.py", 80);
     fake.sites[0].where_frame = 7;
     fake.sites[0].where = "serve.py:31 handle";
-    char *text = seep_view_sites_chain(&fake.sites[0]);
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "serve.py:31 handle > json.loads > "
                               "decoder.JSONDecoder.decode > … > _json < main");
     free(text);
@@ -242,7 +288,7 @@ static void the_interpreters_own_memory_is_named_by_its_function(void **state)
     add_python("put", "cache.py", 88);
     fake.sites[0].where_frame = 2;
     fake.sites[0].where = "cache.py:88 put";
-    char *text = seep_view_sites_chain(&fake.sites[0]);
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "cache.py:88 put > PyDict_New > libpython3.12");
     free(text);
 }
@@ -256,7 +302,7 @@ static void names_of_python_that_are_odd_are_told(void **state)
     add_python("run", "__init__.py", 3);
     fake.sites[0].where_frame = 1;
     fake.sites[0].where = "<string>:1 <lambda>";
-    char *text = seep_view_sites_chain(&fake.sites[0]);
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "<string>:1 <lambda> > ? < _find_and_load < "
                               "__init__.run");
     free(text);
@@ -272,6 +318,10 @@ int main(void)
         cmocka_unit_test_setup(native_frames_between_python_frames_are_folded,
                                fill),
         cmocka_unit_test_setup(a_stack_is_whole_where_that_is_asked_for, fill),
+        cmocka_unit_test_setup(
+            a_row_of_several_stacks_shows_the_largest_and_its_thread, fill),
+        cmocka_unit_test_setup(
+            a_row_of_a_module_or_a_thread_tells_its_largest_place, fill),
         cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),
         cmocka_unit_test_setup(every_frame_is_in_one_piece, fill),
         cmocka_unit_test_setup(a_fold_names_the_objects_with_most_of_it, fill),

@@ -3,11 +3,13 @@
  * seep report: what grew, where, is it a leak, and now what.
  */
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gather.h"
 #include "knowledge.h"
+#include "nearest.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -23,8 +25,12 @@ static const char help[] =
     "  --json            one JSON document (schema seep-report/1)\n"
     "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
     "  --processes N     at most N processes in full; 0 all (3)\n"
+    "  --by WHAT         rows are lines (default), functions, modules, "
+    "stacks,\n"
+    "                    threads or labels: line, function, ...\n"
     "  --site ID         only this call site; a beginning of its id will do\n"
-    "  --stack           whole stacks\n"
+    "  --stack           stacks, native frames between Python's folded\n"
+    "  --whole-stack     stacks with every frame\n"
     "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
     "  --no-symbols      modules and offsets only\n"
     "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
@@ -50,8 +56,10 @@ enum {
     VERDICT,
     SITES,
     PROCESSES,
+    BY,
     SITE,
     STACK,
+    WHOLE_STACK,
     SHOW_SUPPRESSED,
     NO_SYMBOLS,
     DEBUGINFOD,
@@ -64,8 +72,10 @@ static const struct option options[] = {
     {"verdict", no_argument, NULL, VERDICT},
     {"sites", required_argument, NULL, SITES},
     {"processes", required_argument, NULL, PROCESSES},
+    {"by", required_argument, NULL, BY},
     {"site", required_argument, NULL, SITE},
     {"stack", no_argument, NULL, STACK},
+    {"whole-stack", no_argument, NULL, WHOLE_STACK},
     {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
     SEEP_KNOWLEDGE_OPTIONS,
     {"no-symbols", no_argument, NULL, NO_SYMBOLS},
@@ -88,6 +98,30 @@ static int parse_number(const char *text, size_t *ret_number)
     return 0;
 }
 
+static int parse_by(const char *text, enum seep_grouping *ret_by)
+{
+    static const char *const names[] = {
+#define GROUPING_NAME(symbol, name) name,
+        SEEP_GROUPINGS(GROUPING_NAME)
+#undef GROUPING_NAME
+    };
+    char reason[128];
+    const char *nearest;
+
+    if (seep_grouping_parse(text, ret_by) == 0) {
+        return 0;
+    }
+    nearest = seep_nearest(text, names, sizeof(names) / sizeof(names[0]));
+    if (nearest != NULL) {
+        snprintf(reason, sizeof(reason), "is no --by; did you mean %s?",
+                 nearest);
+    } else {
+        snprintf(reason, sizeof(reason),
+                 "is none of line, function, module, stack, thread, label");
+    }
+    return seep_say_usage("report", text, reason);
+}
+
 static int take_option(int option, struct arguments *arguments)
 {
     switch (option) {
@@ -102,11 +136,17 @@ static int take_option(int option, struct arguments *arguments)
         return parse_number(optarg, &arguments->site_limit);
     case PROCESSES:
         return parse_number(optarg, &arguments->text.process_limit);
+    case BY:
+        return parse_by(optarg, &arguments->report.by);
     case SITE:
         arguments->text.site_id = optarg;
         return 0;
     case STACK:
         arguments->text.stacks = true;
+        return 0;
+    case WHOLE_STACK:
+        arguments->text.stacks = true;
+        arguments->text.whole_stacks = true;
         return 0;
     case SHOW_SUPPRESSED:
         arguments->text.show_suppressed = true;
@@ -235,6 +275,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 int seep_cmd_report(int argc, char **argv)
 {
     struct arguments arguments = {.report.symbols = true,
+                                  .report.by = SEEP_BY_LINE,
                                   .text.process_limit =
                                       SEEP_TEXT_PROCESSES_DEFAULT,
                                   .knowledge.verb = "report"};

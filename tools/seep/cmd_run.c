@@ -81,6 +81,7 @@ static void print_reports(char *const *paths, size_t count,
                           const struct seep_knowledge *knowledge)
 {
     struct seep_report_options report = {
+        .by = SEEP_BY_LINE,
         .symbols = true,
         .site_limit = SEEP_TEXT_SITES_DEFAULT,
         .catalogue = knowledge->catalogue,

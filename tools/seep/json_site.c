@@ -161,6 +161,10 @@ static json_t *members_of(const struct seep_report_site *site)
     put_growth(object, site);
     put_known(object, site);
     seep_json_put(object, "where", seep_json_text(site->where));
+    seep_json_put(object, "stacks", seep_json_count(site->stack_count));
+    seep_json_put(object, "stack_live_bytes",
+                  seep_json_count(site->stack_live_bytes));
+    seep_json_put(object, "thread", seep_json_text_or_null(site->thread));
     seep_json_put(object, "stack_end", json_string(seep_words_cut(site->cut)));
     return object;
 }

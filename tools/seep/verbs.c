@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which verb was meant. The distance is Levenshtein's, in one row.
+ * Which verb was meant.
  */
 #include "verbs.h"
 
 #include <stddef.h>
-#include <string.h>
 
-#define WORD_MAX 31
+#include "nearest.h"
 
 static const char *const names[] = {
 #define VERB_NAME(name, summary) #name,
@@ -15,45 +14,7 @@ static const char *const names[] = {
 #undef VERB_NAME
 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t distance(const char *from, const char *to)
-{
-    size_t row[WORD_MAX + 1];
-    size_t columns = strlen(to);
-
-    for (size_t j = 0; j <= columns; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; from[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t change = diagonal + (from[i] != to[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = least(change, least(row[j], row[j + 1]) + 1);
-        }
-    }
-    return row[columns];
-}
-
 const char *seep_verbs_nearest(const char *word)
 {
-    const char *nearest = NULL;
-    size_t best = 3; /* two slips of the finger, not another word */
-
-    if (strlen(word) > WORD_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        size_t steps = distance(word, names[i]);
-        if (steps < best && steps < strlen(names[i])) {
-            best = steps;
-            nearest = names[i];
-        }
-    }
-    return nearest;
+    return seep_nearest(word, names, sizeof(names) / sizeof(names[0]));
 }

@@ -3,7 +3,6 @@
  * What to do next. Invariant: an experiment is advised,
  * never made; what is advised can be typed or is a sentence.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +17,6 @@
 #define LEAST_S 30.0 /* growth is not judged on less */
 #define LEAST_UNITS 100
 #define PID_BYTES 16
-
-__attribute__((format(printf, 2, 3))) static void
-add_advice(struct seep_verdict_words *words, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    seep_verdict_words_add(words->advice, SEEP_VERDICT_ADVICE_MAX,
-                           &words->advice_count, format, arguments);
-    va_end(arguments);
-}
 
 /* As a shell takes it for one word, whatever a stranger called his file. */
 static char *quote(const char *path)
@@ -56,17 +44,37 @@ static char *quote(const char *path)
     return text;
 }
 
+/* The id of another grouping would not be found. */
+static char *by_option(const struct seep_report *report)
+{
+    char *text;
+
+    if (report->by == SEEP_BY_LINE) {
+        return strdup("");
+    }
+    return asprintf(&text, " --by %s", seep_grouping_name(report->by)) < 0
+               ? NULL
+               : text;
+}
+
 static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_verdict_words *words)
 {
     char *path = quote(report->path);
+    char *by = by_option(report);
+    char *holder = seep_verdict_words_holder(site);
 
-    add_advice(words, "seep report --stack --site %.*s %s: look who holds it",
-               ID_COLUMNS, site->id, path == NULL ? "RECORDING" : path);
+    seep_verdict_words_advise(
+        words, "seep report --stack --site %.*s%s %s: look who holds %s",
+        ID_COLUMNS, site->id, by == NULL ? "" : by,
+        path == NULL ? "RECORDING" : path, holder == NULL ? "it" : holder);
+    free(holder);
+    free(by);
     free(path);
+    seep_verdict_words_add_python_advice(report, site, words);
     if (site->pattern != NULL) {
-        add_advice(words, "%s", site->pattern->remedy);
+        seep_verdict_words_advise(words, "%s", site->pattern->remedy);
     }
 }
 
@@ -80,11 +88,12 @@ static void advise_leak(const struct seep_report *report,
         advise_site(report, site, words);
     }
     if (cache != NULL) {
-        add_advice(words,
-                   "if it is a cache, run it until it is full, or name its "
-                   "bound with --known %.*s=SIZE; if it may grow, suppress "
-                   "it: --suppressions FILE, a line leak:FUNCTION",
-                   ID_COLUMNS, cache->id);
+        seep_verdict_words_advise(
+            words,
+            "if it is a cache, run it until it is full, or name its "
+            "bound with --known %.*s=SIZE; if it may grow, suppress "
+            "it: --suppressions FILE, a line leak:FUNCTION",
+            ID_COLUMNS, cache->id);
     }
 }
 
@@ -94,7 +103,8 @@ static void advise_suspect(const struct seep_report *report,
     char longer[SEEP_UNITS_TEXT_BYTES];
 
     seep_units_duration(report->duration_s * 2, longer);
-    add_advice(words, "run it longer, under steady load: %s or more", longer);
+    seep_verdict_words_advise(
+        words, "run it longer, under steady load: %s or more", longer);
     advise_leak(report, words);
 }
 
@@ -116,24 +126,26 @@ static void advise_unexplained(const struct seep_report *report,
     bool heap = false;
 
     fill_pid(report, pid);
-
+    seep_verdict_words_add_python_advice(report, NULL, words);
     for (size_t i = 0; i < memory->mapping_count; i++) {
         if (!memory->mappings[i].tracked) {
             heap = strcmp(memory->mappings[i].name, "[heap]") == 0;
             break;
         }
     }
-    add_advice(words,
-               "while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
-               "sys_enter_%s /pid == %s/ { @[ustack] = count(); }'",
-               heap ? "brk" : "mmap", pid);
+    seep_verdict_words_advise(
+        words,
+        "while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
+        "sys_enter_%s /pid == %s/ { @[ustack] = count(); }'",
+        heap ? "brk" : "mmap", pid);
     if (!memory->looked) {
-        add_advice(words, "start it with `seep run`, which looks at its "
-                          "mappings from outside and names those that grow");
+        seep_verdict_words_advise(
+            words, "start it with `seep run`, which looks at its "
+                   "mappings from outside and names those that grow");
     }
     if (!memory->allocator_told) {
-        add_advice(words,
-                   "seep run --allocator jemalloc -- COMMAND: jemalloc tells "
+        seep_verdict_words_advise(
+            words, "seep run --allocator jemalloc -- COMMAND: jemalloc tells "
                    "what it holds itself, and the rest becomes clear");
     }
 }
@@ -152,23 +164,28 @@ static void advise_retention(const struct seep_report *report,
 
     if (is_glibc(report)) {
         fill_pid(report, pid);
-        add_advice(words,
-                   "try it on a copy, never where it matters: gdb -p %s "
-                   "-batch -ex 'call (int)malloc_trim(0)' should give it back",
-                   pid);
-        add_advice(words, "MALLOC_ARENA_MAX=2 or MALLOC_TRIM_THRESHOLD_=131072 "
-                          "in its environment keeps glibc from holding it");
+        seep_verdict_words_advise(
+            words,
+            "try it on a copy, never where it matters: gdb -p %s "
+            "-batch -ex 'call (int)malloc_trim(0)' should give it back",
+            pid);
+        seep_verdict_words_advise(
+            words, "MALLOC_ARENA_MAX=2 or MALLOC_TRIM_THRESHOLD_=131072 "
+                   "in its environment keeps glibc from holding it");
     } else if (report->memory.allocator == SEEP_ALLOCATOR_JEMALLOC) {
-        add_advice(words, "MALLOC_CONF=background_thread:true,"
-                          "dirty_decay_ms:1000,muzzy_decay_ms:0 gives it back "
-                          "sooner");
+        seep_verdict_words_advise(
+            words, "MALLOC_CONF=background_thread:true,"
+                   "dirty_decay_ms:1000,muzzy_decay_ms:0 gives it back "
+                   "sooner");
     } else {
-        add_advice(words, "look how %s is told to give memory back sooner",
-                   seep_verdict_words_allocator(report->memory.allocator));
+        seep_verdict_words_advise(
+            words, "look how %s is told to give memory back sooner",
+            seep_verdict_words_allocator(report->memory.allocator));
     }
     if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
-        add_advice(words, "seep run --allocator jemalloc -- COMMAND, and "
-                          "compare its RSS");
+        seep_verdict_words_advise(
+            words, "seep run --allocator jemalloc -- COMMAND, and "
+                   "compare its RSS");
     }
 }
 
@@ -176,15 +193,18 @@ static void advise_fragmentation(const struct seep_report *report,
                                  struct seep_verdict_words *words)
 {
     if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
-        add_advice(words, "seep run --allocator jemalloc -- COMMAND, and "
-                          "compare its RSS");
+        seep_verdict_words_advise(
+            words, "seep run --allocator jemalloc -- COMMAND, and "
+                   "compare its RSS");
     }
     if (is_glibc(report)) {
-        add_advice(words, "MALLOC_ARENA_MAX=2 in its environment: fewer heaps "
-                          "for threads to leave pieces in");
+        seep_verdict_words_advise(
+            words, "MALLOC_ARENA_MAX=2 in its environment: fewer heaps "
+                   "for threads to leave pieces in");
     }
-    add_advice(words, "keep blocks that live long and blocks that live short "
-                      "apart: allocate what stays before the load begins");
+    seep_verdict_words_advise(
+        words, "keep blocks that live long and blocks that live short "
+               "apart: allocate what stays before the load begins");
 }
 
 static void advise_bounded(const struct seep_report *report,
@@ -197,13 +217,14 @@ static void advise_bounded(const struct seep_report *report,
         return;
     }
     seep_units_duration(report->duration_s * 2, longer);
-    add_advice(words, "run it until it is full: %s or more", longer);
+    seep_verdict_words_advise(words, "run it until it is full: %s or more",
+                              longer);
     if (site != NULL && site->known_bound_bytes == 0) {
-        add_advice(words, "name its bound: --known %.*s=SIZE", ID_COLUMNS,
-                   site->id);
+        seep_verdict_words_advise(words, "name its bound: --known %.*s=SIZE",
+                                  ID_COLUMNS, site->id);
     }
     if (site != NULL && site->pattern != NULL) {
-        add_advice(words, "%s", site->pattern->remedy);
+        seep_verdict_words_advise(words, "%s", site->pattern->remedy);
     }
 }
 
@@ -215,31 +236,36 @@ static void advise_insufficient(const struct seep_report *report,
     char enough[SEEP_UNITS_TEXT_BYTES];
 
     if (report->site_count == 0) {
-        add_advice(words, "nothing was sampled: run it longer, or with "
-                          "`seep run --exact`");
+        seep_verdict_words_advise(words,
+                                  "nothing was sampled: run it longer, or with "
+                                  "`seep run --exact`");
         return;
     }
     if (report->duration_s < LEAST_S) {
-        add_advice(words, "run it under steady load for 30 s at the least, "
-                          "better five times as long as the longest request, "
-                          "batch or session");
+        seep_verdict_words_advise(
+            words, "run it under steady load for 30 s at the least, "
+                   "better five times as long as the longest request, "
+                   "batch or session");
         return; /* how it is sampled matters only then */
     } else if (report->units > 0 && report->units < LEAST_UNITS) {
-        add_advice(words, "let it do 100 units of work at the least");
+        seep_verdict_words_advise(words,
+                                  "let it do 100 units of work at the least");
     } else {
         seep_units_duration(report->duration_s * 3, enough);
-        add_advice(words,
-                   "run it longer, under steady load, past its warm-up: "
-                   "%s or more",
-                   enough);
+        seep_verdict_words_advise(
+            words,
+            "run it longer, under steady load, past its warm-up: "
+            "%s or more",
+            enough);
     }
     if (report->sample_bytes > 1) {
         seep_units_bytes((double)report->sample_bytes, mean);
         seep_units_bytes((double)report->sample_bytes * 12, enough);
-        add_advice(words,
-                   "a smaller --sample, or --exact: sampled every %s a leak "
-                   "shows once it has lost some %s",
-                   mean, enough);
+        seep_verdict_words_advise(
+            words,
+            "a smaller --sample, or --exact: sampled every %s a leak "
+            "shows once it has lost some %s",
+            mean, enough);
     }
 }
 
@@ -261,8 +287,9 @@ void seep_verdict_words_add_advice(const struct seep_report *report,
     enum seep_verdict_class class = report->verdict.class;
 
     if (report->inert != SEEP_INERT_NONE) {
-        add_advice(words, "record it without that, or record its parts that "
-                          "do not");
+        seep_verdict_words_advise(
+            words, "record it without that, or record its parts that "
+                   "do not");
         return;
     }
     /* of another allocator than glibc's the catalogue knows more */
@@ -272,6 +299,6 @@ void seep_verdict_words_add_advice(const struct seep_report *report,
         advisers[class](report, words);
     }
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {
-        add_advice(words, "%s", pattern->remedy);
+        seep_verdict_words_advise(words, "%s", pattern->remedy);
     }
 }

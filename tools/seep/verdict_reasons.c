@@ -3,7 +3,6 @@
  * What was seen. Invariant: of a site that was seen to give old blocks back it
  * is never said that it may be a cache which fills.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +12,6 @@
 #include "verdict_words.h"
 
 #define ALL_OF_IT 0.995
-
-__attribute__((format(printf, 2, 3))) static void
-add_reason(struct seep_verdict_words *words, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    seep_verdict_words_add(words->reasons, SEEP_VERDICT_REASONS_MAX,
-                           &words->reason_count, format, arguments);
-    va_end(arguments);
-}
 
 /* "16 KiB a unit of work", or of time */
 static void put_kept_rate(FILE *file, const struct seep_report_site *site)
@@ -110,24 +98,28 @@ void seep_verdict_words_add_reasons(const struct seep_report *report,
     char *kept = cache == NULL ? NULL : seep_verdict_words_kept(report, cache);
 
     if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
-        add_reason(words, "%s", report->verdict.reason);
+        seep_verdict_words_reason(words, "%s", report->verdict.reason);
     }
     if (kept != NULL) {
-        add_reason(words, "%s", kept);
+        seep_verdict_words_reason(words, "%s", kept);
         free(kept);
     }
     if (cache != NULL) {
-        add_reason(words, "a cache that has not reached its bound yet looks "
-                          "the same");
+        seep_verdict_words_reason(
+            words, "a cache that has not reached its bound yet looks "
+                   "the same");
     } else if (site != NULL && site->kept.gave_back_old && site->has_growth) {
-        add_reason(words, "it was seen to give old blocks back, and grows all "
-                          "the same: no cache that fills");
+        seep_verdict_words_reason(
+            words, "it was seen to give old blocks back, and grows all "
+                   "the same: no cache that fills");
     }
+    seep_verdict_words_add_python_reason(report, site, words);
     if (site != NULL && site->pattern != NULL) {
-        add_reason(words, "known: %s. %s", site->pattern->name,
-                   site->pattern->cause);
+        seep_verdict_words_reason(words, "known: %s. %s", site->pattern->name,
+                                  site->pattern->cause);
     }
     if (pattern != NULL && (site == NULL || site->pattern != pattern)) {
-        add_reason(words, "known: %s. %s", pattern->name, pattern->cause);
+        seep_verdict_words_reason(words, "known: %s. %s", pattern->name,
+                                  pattern->cause);
     }
 }

@@ -67,7 +67,7 @@ static void put_place(FILE *file, const struct seep_report *report,
 {
     double share = report->verdict.first_share;
     char text[SEEP_UNITS_TEXT_BYTES];
-    char *where = site == NULL ? NULL : seep_words_where(site);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
 
     if (where != NULL && share >= ALL_OF_IT) {
         fprintf(file, ", all of it at %s", where);
@@ -273,7 +273,7 @@ static void put_filling(FILE *file, const struct seep_report *report,
 static void put_bounded(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_site *site = seep_verdict_words_site(report);
-    char *where = site == NULL ? NULL : seep_words_where(site);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
     char live[SEEP_UNITS_TEXT_BYTES];
     char bound[SEEP_UNITS_TEXT_BYTES];
 

@@ -5,6 +5,7 @@
  */
 #include "verdict_words.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,35 @@ const char *seep_verdict_words_allocator(enum seep_allocator_kind kind)
     }
 }
 
-void seep_verdict_words_add(char **texts, size_t most, size_t *count,
-                            const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static void
+add_text(char **texts, size_t most, size_t *count, const char *format,
+         va_list arguments)
 {
     if (*count < most && vasprintf(&texts[*count], format, arguments) >= 0) {
         ++*count;
     }
+}
+
+void seep_verdict_words_reason(struct seep_verdict_words *words,
+                               const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add_text(words->reasons, SEEP_VERDICT_REASONS_MAX, &words->reason_count,
+             format, arguments);
+    va_end(arguments);
+}
+
+void seep_verdict_words_advise(struct seep_verdict_words *words,
+                               const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add_text(words->advice, SEEP_VERDICT_ADVICE_MAX, &words->advice_count,
+             format, arguments);
+    va_end(arguments);
 }
 
 static bool counts(const struct seep_report_site *site)

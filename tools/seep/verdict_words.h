@@ -9,13 +9,12 @@
 #ifndef SEEP_TOOL_VERDICT_WORDS_H
 #define SEEP_TOOL_VERDICT_WORDS_H
 
-#include <stdarg.h>
 #include <stddef.h>
 
 #include "reader/report.h"
 
 #define SEEP_VERDICT_REASONS_MAX 6
-#define SEEP_VERDICT_ADVICE_MAX 3
+#define SEEP_VERDICT_ADVICE_MAX 4
 
 struct seep_verdict_words {
     char label[32]; /* "LEAK", "NOT RECORDED" */
@@ -50,10 +49,24 @@ seep_verdict_words_site(const struct seep_report *report);
 const struct seep_report_site *
 seep_verdict_words_cache(const struct seep_report *report);
 
-/** One more of @count texts, while there are fewer than @most. */
-void seep_verdict_words_add(char **texts, size_t most, size_t *count,
-                            const char *format, va_list arguments)
-    __attribute__((format(printf, 4, 0)));
+/** One more reason, or thing to do next. */
+__attribute__((format(printf, 2, 3))) void
+seep_verdict_words_reason(struct seep_verdict_words *words, const char *format,
+                          ...);
+__attribute__((format(printf, 2, 3))) void
+seep_verdict_words_advise(struct seep_verdict_words *words, const char *format,
+                          ...);
+
+/** "what serve.py:31 keeps", to be freed; NULL: its line is none of Python. */
+char *seep_verdict_words_holder(const struct seep_report_site *site);
+
+/** What Python's allocator and frames change. @site may be NULL. */
+void seep_verdict_words_add_python_reason(const struct seep_report *report,
+                                          const struct seep_report_site *site,
+                                          struct seep_verdict_words *words);
+void seep_verdict_words_add_python_advice(const struct seep_report *report,
+                                          const struct seep_report_site *site,
+                                          struct seep_verdict_words *words);
 
 /** "glibc", "jemalloc", ... or "the allocator". */
 const char *seep_verdict_words_allocator(enum seep_allocator_kind kind);

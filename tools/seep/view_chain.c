@@ -156,7 +156,23 @@ static void put_native(FILE *file, const struct seep_report_site *site)
     free_links(&outer);
 }
 
-char *seep_view_sites_chain(const struct seep_report_site *site)
+/* Of what is more than one place, the one that holds the most. */
+static void put_where(FILE *file, const struct seep_report *report,
+                      const struct seep_report_site *site)
+{
+    char *where = seep_words_where(report, site);
+
+    fputs(where == NULL ? "?" : where, file);
+    free(where);
+    if (report->by == SEEP_BY_MODULE || report->by == SEEP_BY_THREAD) {
+        char *user = seep_words_user_frame(site);
+        fprintf(file, ": %s", user == NULL ? "?" : user);
+        free(user);
+    }
+}
+
+char *seep_view_sites_chain(const struct seep_report *report,
+                            const struct seep_report_site *site)
 {
     char *text = NULL;
     size_t size;
@@ -165,9 +181,7 @@ char *seep_view_sites_chain(const struct seep_report_site *site)
     if (file == NULL) {
         return NULL;
     }
-    char *where = seep_words_where(site);
-    fputs(where == NULL ? "?" : where, file);
-    free(where);
+    put_where(file, report, site);
     if (site->where_frame < site->frame_count) {
         if (seep_fold_has_python(site)) {
             put_inner(file, site);

@@ -50,6 +50,24 @@ static void print_process(struct seep_page *page,
     }
 }
 
+/* A process without Python has nothing to say of it. */
+static void print_python(struct seep_page *page,
+                         const struct seep_report *report)
+{
+    char version[32];
+
+    if (report->python_version == 0 &&
+        report->python_state == SEEP_PYTHON_NONE) {
+        return;
+    }
+    seep_words_python_version(report->python_version, version, sizeof(version));
+    seep_page_paragraph(
+        page, SEEP_INK_STRONG, "python", INDENT, "%s; frames %s; objects %s",
+        report->python_version == 0 ? "of no known version" : version,
+        seep_python_state_words(report->python_state),
+        seep_python_objects_words(report->python_objects));
+}
+
 static void print_recorder(struct seep_page *page,
                            const struct seep_report *report)
 {
@@ -108,6 +126,8 @@ static void print_usage(struct seep_page *page,
               report->usage_series.capacity);
     add_usage(table, "modules", report->usage_modules.used,
               report->usage_modules.capacity);
+    add_usage(table, "names", report->usage_codes.used,
+              report->usage_codes.capacity);
     add_usage(table, "live blocks", report->usage_live.used,
               report->usage_live.capacity);
     seep_table_print(table, page, 2);
@@ -183,6 +203,7 @@ void seep_view_text_info(struct seep_page *page,
     seep_page_print(page, SEEP_INK_STRONG, "%s", report->path);
     seep_page_end_line(page);
     print_process(page, report);
+    print_python(page, report);
     print_recorder(page, report);
     seep_page_paragraph(
         page, SEEP_INK_STRONG, "events", INDENT,

@@ -79,6 +79,28 @@ static json_t *status_of(const struct seep_report *report)
     return object;
 }
 
+static json_t *python_of(const struct seep_report *report)
+{
+    json_t *object;
+    char version[32];
+
+    if (report->python_version == 0 &&
+        report->python_state == SEEP_PYTHON_NONE) {
+        return json_null();
+    }
+    object = json_object();
+    seep_words_python_version(report->python_version, version, sizeof(version));
+    seep_json_put(object, "version",
+                  report->python_version == 0 ? json_null()
+                                              : json_string(version));
+    seep_json_put(object, "state",
+                  json_string(seep_python_state_words(report->python_state)));
+    seep_json_put(
+        object, "objects",
+        json_string(seep_python_objects_words(report->python_objects)));
+    return object;
+}
+
 static json_t *process_of(const struct seep_report *report)
 {
     json_t *object = json_object();
@@ -113,6 +135,7 @@ static json_t *process_of(const struct seep_report *report)
                   seep_json_text_or_null(report->allocator));
     seep_json_put(object, "unwinder",
                   json_string(seep_words_unwinder(report->unwinder)));
+    seep_json_put(object, "python", python_of(report));
     seep_json_put(object, "seep_version", seep_json_text(report->version));
     seep_json_put(object, "recording", seep_json_text(report->path));
     return object;
@@ -193,6 +216,7 @@ static void print_report(struct seep_json_out *out,
     print_member(out, ",", "verdict",
                  seep_json_verdict(report, options->catalogue));
     print_member(out, ",", "memory", seep_json_memory(report));
+    print_member(out, ",", "by", json_string(seep_grouping_name(report->by)));
     print_sites(out, kept, report, options);
     print_member(out, ",", "site_total", seep_json_count(total));
     print_member(out, ",", "losses", losses_of(report));
@@ -275,6 +299,9 @@ static json_t *info_of(const struct seep_report *report)
     seep_json_put(
         tables, "modules",
         fill_of(report->usage_modules.used, report->usage_modules.capacity));
+    seep_json_put(
+        tables, "codes",
+        fill_of(report->usage_codes.used, report->usage_codes.capacity));
     seep_json_put(
         tables, "live",
         fill_of(report->usage_live.used, report->usage_live.capacity));

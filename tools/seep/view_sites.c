@@ -179,7 +179,7 @@ static void fill_row(struct seep_table *table, const int *at,
                      const struct seep_report *report,
                      const struct seep_report_site *site)
 {
-    char *where = seep_view_sites_chain(site);
+    char *where = seep_view_sites_chain(report, site);
 
     seep_table_row(table, site->class == SEEP_CLASS_LEAK ? SEEP_INK_STRONG
                                                          : SEEP_INK_PLAIN);

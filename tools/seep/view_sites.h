@@ -31,7 +31,8 @@ void seep_view_sites_table(struct seep_page *page,
 
 /** "serve.py:31 handle > json.loads > libpython3.11 < main", to be freed; NULL
  * without memory. */
-char *seep_view_sites_chain(const struct seep_report_site *site);
+char *seep_view_sites_chain(const struct seep_report *report,
+                            const struct seep_report_site *site);
 
 /** How many sites are not among the @shown rows, and why. */
 void seep_view_sites_left_out(struct seep_page *page,

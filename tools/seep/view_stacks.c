@@ -42,6 +42,25 @@ static void print_evidence(struct seep_page *page,
     }
 }
 
+/* Of a row of several stacks one is shown. */
+static void print_largest(struct seep_page *page,
+                          const struct seep_report_site *site)
+{
+    char live[SEEP_UNITS_TEXT_BYTES];
+
+    if (site->stack_count > 1) {
+        seep_page_paragraph(
+            page, SEEP_INK_PLAIN, "", 2,
+            "the largest of %zu stacks, %s live (--by stack shows each)",
+            site->stack_count,
+            seep_units_bytes((double)site->stack_live_bytes, live));
+    }
+    if (*site->thread != '\0') {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "thread %s",
+                            site->thread);
+    }
+}
+
 static void print_frame(struct seep_page *page,
                         const struct seep_report_site *site, size_t i)
 {
@@ -100,6 +119,7 @@ static void print_stack(struct seep_page *page,
                     seep_units_bytes((double)site->live_bytes, live),
                     seep_units_count(site->live_count, blocks));
     seep_page_end_line(page);
+    print_largest(page, site);
     print_evidence(page, report, site);
     print_frames(page, site, options);
     if (site->cut != SEEP_CUT_NONE) {

@@ -140,6 +140,25 @@ static void print_losses(struct seep_page *page,
     }
 }
 
+/* Objects that were not asked for are no news. */
+static void print_python(struct seep_page *page,
+                         const struct seep_report *report)
+{
+    bool frames = seep_words_is_without_python(report);
+    bool objects = report->python_version != 0 &&
+                   report->python_objects != SEEP_PYTHON_OBJECTS_ON &&
+                   report->python_objects != SEEP_PYTHON_OBJECTS_OFF;
+
+    if (frames || objects) {
+        seep_page_paragraph(
+            page, SEEP_INK_WARNING, "python", INDENT, "%s%s%s%s%s",
+            frames ? "frames " : "",
+            frames ? seep_python_state_words(report->python_state) : "",
+            frames && objects ? "; " : "", objects ? "objects " : "",
+            objects ? seep_python_objects_words(report->python_objects) : "");
+    }
+}
+
 static void print_own(struct seep_page *page, const struct seep_report *report)
 {
     char mode[128];
@@ -154,6 +173,7 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
         "%s; %s events lost; cost %s of the run", mode,
         seep_units_count((double)seep_words_lost_events(report), lost),
         seep_units_share(share, cost));
+    print_python(page, report);
     print_losses(page, report);
 }
 

@@ -136,6 +136,35 @@ char *seep_words_program(const struct seep_report *report)
     return length < 0 ? NULL : text;
 }
 
+void seep_words_python_version(uint32_t version, char *text, size_t size)
+{
+    static const struct {
+        unsigned level; /* as PY_VERSION_HEX has it */
+        const char *name;
+    } levels[] = {{0xa, "a"}, {0xb, "b"}, {0xc, "rc"}};
+    const char *level = NULL;
+    int length = snprintf(text, size, "%u.%u.%u", (unsigned)(version >> 24),
+                          (unsigned)(version >> 16 & 255),
+                          (unsigned)(version >> 8 & 255));
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        if (levels[i].level == (version >> 4 & 15)) {
+            level = levels[i].name;
+        }
+    }
+    if (level != NULL && length > 0 && (size_t)length < size) {
+        snprintf(text + length, size - (size_t)length, "%s%u", level,
+                 (unsigned)(version & 15));
+    }
+}
+
+bool seep_words_is_without_python(const struct seep_report *report)
+{
+    return report->python_state != SEEP_PYTHON_NONE &&
+           report->python_state != SEEP_PYTHON_ON &&
+           report->python_state != SEEP_PYTHON_PROBATION;
+}
+
 const char *seep_words_space(enum seep_space space)
 {
     static const char *const names[] = {

@@ -45,8 +45,22 @@ char *seep_words_frame_with_file(const struct seep_report_frame *frame);
 /** The object of a frame in a few characters: "libtorch_cpu", "_json". */
 char *seep_words_object(const struct seep_report_frame *frame);
 
-/** The user's frame of a site: "serve.py:31 handle", "parse in libfoo". */
-char *seep_words_where(const struct seep_report_site *site);
+/** What a site's row is named by: the user's frame, "serve.py:31 handle" or
+ * "parse in libfoo"; or the function, module or thread that it stands for. */
+char *seep_words_where(const struct seep_report *report,
+                       const struct seep_report_site *site);
+
+/** The user's frame of the site's stack, whatever its row is named by. */
+char *seep_words_user_frame(const struct seep_report_site *site);
+
+/** Is a row of @report more than one place in the code? */
+bool seep_words_is_broad(const struct seep_report *report);
+
+/** "3.11.2", "3.14.0rc1" of @version as PY_VERSION_HEX. */
+void seep_words_python_version(uint32_t version, char *text, size_t size);
+
+/** Are Python's frames missing although there is a Python? */
+bool seep_words_is_without_python(const struct seep_report *report);
 
 /** A frame in full: "function  file:line  (module+0x12)", and one of Python
  * "file:line function". */

@@ -11,6 +11,8 @@
 #include "reader/where.h"
 #include "words.h"
 
+#define USER_FRAME_BYTES 512
+
 /* The name without what its arguments add: "std::vector::push_back". */
 static char *short_function(const char *function)
 {
@@ -60,18 +62,10 @@ static bool is_named(const struct seep_report_frame *frame)
             strstr(frame->function, "+0x") == NULL);
 }
 
-char *seep_words_where(const struct seep_report_site *site)
+/* "parse in libfoo", "libfoo+0x12" */
+static char *native_text(const struct seep_report_frame *frame)
 {
-    const struct seep_report_frame *frame;
     char *text = NULL;
-
-    if (site->frame_count == 0 || site->where_frame >= site->frame_count) {
-        return strdup(*site->where == '\0' ? "(no stack)" : site->where);
-    }
-    frame = &site->frames[site->where_frame];
-    if (*frame->file != '\0' || *frame->module == '\0') {
-        return strdup(site->where);
-    }
     char *function = short_function(frame->function);
     char *module = short_module(frame->module);
     if (module != NULL && !is_named(frame)) {
@@ -86,6 +80,41 @@ char *seep_words_where(const struct seep_report_site *site)
     free(function);
     free(module);
     return text;
+}
+
+bool seep_words_is_broad(const struct seep_report *report)
+{
+    return report->by == SEEP_BY_FUNCTION || report->by == SEEP_BY_MODULE ||
+           report->by == SEEP_BY_THREAD;
+}
+
+char *seep_words_where(const struct seep_report *report,
+                       const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+
+    if (site->where_frame >= site->frame_count || seep_words_is_broad(report)) {
+        return strdup(*site->where == '\0' ? "(no stack)" : site->where);
+    }
+    frame = &site->frames[site->where_frame];
+    return *frame->file != '\0' || *frame->module == '\0' ? strdup(site->where)
+                                                          : native_text(frame);
+}
+
+char *seep_words_user_frame(const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+    char text[USER_FRAME_BYTES];
+
+    if (site->where_frame >= site->frame_count) {
+        return strdup("(no stack)");
+    }
+    frame = &site->frames[site->where_frame];
+    if (*frame->file == '\0' && *frame->module != '\0') {
+        return native_text(frame);
+    }
+    seep_where_format(frame, text, sizeof(text));
+    return strdup(text);
 }
 
 /* "json" of "/usr/lib/python3.11/json/__init__.py"; NULL: "<string>". */
