@@ -11,6 +11,7 @@
 #include "reader/open.h"
 #include "reader/process.h"
 #include "reader/report_build.h"
+#include "reader/report_names.h"
 #include "reader/symbolise.h"
 
 static bool is_dead(const struct seep_rec_header *header)
@@ -73,6 +74,9 @@ static int fill(struct seep_report_build *build, const char *path)
     seep_sites_judge(&build->sites, &build->clock);
     error = seep_report_add_counters(build);
     if (error == 0) {
+        error = seep_names_open(build);
+    }
+    if (error == 0) {
         error = seep_report_add_spaces(build);
     }
     /* Marks change what a verdict counts, so they come first. */
@@ -107,6 +111,7 @@ int seep_report_open(const char *path,
             seep_open_refuse_errno(ret_refusal, error);
         }
     }
+    seep_names_close(build);
     seep_sites_fini(&build->sites);
     seep_snapshot_fini(&build->snapshot);
     build->options = NULL;

@@ -138,10 +138,6 @@ struct seep_report_site {
     /* The user's frame: "file:line function"; of a module or a thread, its
      * name. */
     const char *where;
-    /* What that frame called, outermost first, down to who asked for memory:
-     * "json.loads", "libpython3.11". Empty if it asked itself. */
-    const char *const *via;
-    size_t via_count;
     size_t stack_count; /* that this row is made of, at least 1 */
     /* What follows is of one of them, the one that holds the most. */
     uint64_t stack_live_bytes;

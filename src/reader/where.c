@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reader/where_python.h"
+
 /* Beginnings of file names. */
 static const char *const module_names[] = {
     /* libc and the loader */
@@ -173,12 +175,23 @@ static bool is_plumbing_function(const char *function)
            is_any(name, exact_function_names, COUNT(exact_function_names));
 }
 
+/* A name without a file is one whose file was lost. */
+static enum seep_python_origin origin_of(const struct seep_report_frame *frame)
+{
+    if (!frame->python) {
+        return SEEP_PYTHON_NAMELESS;
+    }
+    return frame->file[0] == '\0' && frame->function[0] != '\0'
+               ? SEEP_PYTHON_TEXT
+               : seep_where_python_origin(frame->file);
+}
+
 bool seep_where_is_user(const struct seep_report_frame *frame)
 {
     const char *module = seep_where_base_name(frame->module);
 
     if (frame->python) {
-        return true;
+        return origin_of(frame) >= SEEP_PYTHON_PACKAGE;
     }
     if (module[0] == '\0' && frame->function[0] == '\0') {
         return false;
@@ -188,12 +201,57 @@ bool seep_where_is_user(const struct seep_report_frame *frame)
            !is_plumbing_function(frame->function);
 }
 
+/* The innermost Python frame of the best origin; @count if none has a name. */
+static size_t pick_python(const struct seep_report_frame *frames, size_t count,
+                          enum seep_python_origin least)
+{
+    enum seep_python_origin best = SEEP_PYTHON_NAMELESS;
+    size_t picked = count;
+
+    for (size_t i = 0; i < count; i++) {
+        enum seep_python_origin origin = origin_of(&frames[i]);
+
+        if (origin > best && origin >= least) {
+            best = origin;
+            picked = i;
+        }
+    }
+    return picked;
+}
+
+/* Innermost frame of an event loop or a pool; @count if there is none. */
+static size_t find_dispatcher(const struct seep_report_frame *frames,
+                              size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && !(frames[i].python &&
+                          seep_where_python_dispatches(frames[i].file))) {
+        i++;
+    }
+    return i;
+}
+
+/*
+ * Where a package's event loop runs a package's handler, the user's line that
+ * started the loop says nothing: then it is the package's own line.
+ */
+static size_t pick_python_line(const struct seep_report_frame *frames,
+                               size_t count)
+{
+    size_t inside = find_dispatcher(frames, count);
+    size_t picked = pick_python(frames, inside, SEEP_PYTHON_PACKAGE);
+
+    return picked < inside ? picked
+                           : pick_python(frames, count, SEEP_PYTHON_FROZEN);
+}
+
 size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (frames[i].python) {
-            return i;
-        }
+    size_t line = pick_python_line(frames, count);
+
+    if (line < count) {
+        return line;
     }
     for (size_t i = 0; i < count; i++) {
         if (seep_where_is_user(&frames[i])) {
@@ -208,6 +266,12 @@ size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
             return i;
         }
     }
+    /* of Python's whose names were lost nothing is known, not even a module */
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i].python) {
+            return i;
+        }
+    }
     return 0;
 }
 
@@ -217,13 +281,18 @@ int seep_where_format(const struct seep_report_frame *frame, char *text,
     const char *module = seep_where_base_name(frame->module);
 
     module = module[0] != '\0' ? module : "?";
+    if (frame->python) {
+        module = frame->file[0] != '\0' ? seep_where_base_name(frame->file)
+                                        : "Python";
+    }
     if (frame->file[0] != '\0' && frame->line != 0) {
         return snprintf(text, capacity, "%s:%u%s%s",
                         seep_where_base_name(frame->file), frame->line,
                         frame->function[0] != '\0' ? " " : "", frame->function);
     }
-    if (frame->function[0] != '\0') {
-        return snprintf(text, capacity, "%s %s", module, frame->function);
+    if (frame->function[0] != '\0' || frame->python) {
+        return snprintf(text, capacity, "%s %s", module,
+                        frame->function[0] != '\0' ? frame->function : "?");
     }
     return snprintf(text, capacity, "%s+0x%llx", module,
                     (unsigned long long)frame->offset);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Which frame of a stack belongs to the user: the first that is not of libc,
- * the C++ runtime, an allocator, the interpreter, CUDA or seep itself.
+ * Which frame of a stack belongs to the user: of Python's the innermost in a
+ * file of the user's own, else in a package, else in Python's library; without
+ * Python the first frame that is not of libc, the C++ runtime, an allocator,
+ * the interpreter, CUDA or seep itself.
  *
  * Pure functions of names; any thread.
  */

@@ -130,6 +130,30 @@ uint64_t builder_frame(uint32_t module, uint64_t offset)
     return (uint64_t)module << SEEP_FRAME_OFFSET_BITS | offset;
 }
 
+uint32_t builder_code(struct recording_builder *builder,
+                      enum seep_code_kind kind, const char *file,
+                      const char *name, uint32_t first_line)
+{
+    uint32_t index =
+        1 + atomic_fetch_add_explicit(&builder->view.header->code_count, 1,
+                                      memory_order_relaxed);
+    struct seep_rec_code *code = &builder->view.codes[index];
+
+    must(index < builder->view.code_capacity);
+    code->kind = kind;
+    code->file = file[0] != '\0' ? builder_string(builder, file) : 0;
+    code->name = builder_string(builder, name);
+    code->first_line = first_line;
+    atomic_store_explicit(&code->key, index, memory_order_relaxed);
+    atomic_store_explicit(&code->state, SEEP_PUBLISHED, memory_order_relaxed);
+    return index;
+}
+
+uint64_t builder_code_frame(uint32_t code, uint32_t line)
+{
+    return SEEP_FRAME_IS_CODE | (uint64_t)code << SEEP_FRAME_LINE_BITS | line;
+}
+
 uint32_t builder_stack(struct recording_builder *builder,
                        const uint64_t *frames, uint32_t count)
 {
@@ -294,9 +318,11 @@ static uint32_t sample_site(struct recording_builder *builder,
         builder_frame(modules[1], offset),
         builder_frame(modules[1], 0x2000),
         builder_frame(SEEP_MODULE_NONE, 0x7f0012345678),
+        builder_code_frame(1, 31),
+        builder_code_frame(2, 0),
     };
 
-    return builder_site(builder, builder_stack(builder, frames, 4), space);
+    return builder_site(builder, builder_stack(builder, frames, 6), space);
 }
 
 void builder_init_sample(struct recording_builder *builder)
@@ -308,6 +334,8 @@ void builder_init_sample(struct recording_builder *builder)
     builder_init(builder, SEEP_LAYOUT_LEAST_BYTES, true);
     modules[0] = builder_module(builder, "/usr/lib/libc.so.6", 0x11);
     modules[1] = builder_module(builder, "/usr/bin/worker", 0x22);
+    builder_code(builder, SEEP_CODE_PYTHON, "/srv/serve.py", "handle", 30);
+    builder_code(builder, SEEP_CODE_THREAD, "", "worker-3", 0);
     for (uint32_t i = 0; i < 3; i++) {
         sites[i] = sample_site(builder, modules, 0x3000 + i, SEEP_SPACE_HEAP);
     }

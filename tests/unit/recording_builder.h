@@ -47,6 +47,12 @@ seep_string builder_string(struct recording_builder *builder, const char *text);
 uint32_t builder_module(struct recording_builder *builder, const char *path,
                         uint8_t build_id);
 uint64_t builder_frame(uint32_t module, uint64_t offset);
+/** An entry of CODES that is new. @return its index */
+uint32_t builder_code(struct recording_builder *builder,
+                      enum seep_code_kind kind, const char *file,
+                      const char *name, uint32_t first_line);
+/** The frame of @line in code @code. */
+uint64_t builder_code_frame(uint32_t code, uint32_t line);
 uint32_t builder_stack(struct recording_builder *builder,
                        const uint64_t *frames, uint32_t count);
 uint32_t builder_site(struct recording_builder *builder, uint32_t stack,

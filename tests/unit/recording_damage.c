@@ -95,6 +95,15 @@ void recording_damage_field(struct recording_damage *damage, int field,
         {&v->series[0].last, 4},
         {&v->series[0].first_tick, 4},
         {&v->modules[0].path, 4},
+        {&v->codes[1].state, 4},
+        {&v->codes[1].kind, 4},
+        {&v->codes[1].file, 4},
+        {&v->codes[1].name, 4},
+        {&v->codes[2].kind, 4},
+        {&v->frames[4], 8},
+        {&v->frames[5], 8},
+        {&h->python_state, 4},
+        {&h->python_objects, 4},
         {&v->modules[0].build_id_bytes, 4},
         {&v->shards[0].live_first, 8},
         {&v->shards[0].flow_width_log2, 4},
@@ -123,7 +132,7 @@ static uint64_t read_site(const struct seep_report_site *site)
 {
     uint64_t sum =
         sum_of_text(site->id) + sum_of_text(site->class_reason) +
-        sum_of_text(site->where) +
+        sum_of_text(site->where) + sum_of_text(site->thread) +
         sum_of(site->series, site->point_count * sizeof(*site->series));
 
     if ((unsigned)site->space >= SEEP_SPACE_COUNT ||
@@ -154,6 +163,8 @@ static void read_report(const struct seep_report *report)
     for (size_t i = 0; i < report->site_count; i++) {
         sum += read_site(&report->sites[i]);
     }
+    sum += sum_of_text(seep_python_state_words(report->python_state)) +
+           sum_of_text(seep_python_objects_words(report->python_objects));
     for (size_t i = 0; i < report->counter_count; i++) {
         sum += sum_of_text(report->counters[i].name) +
                sum_of_text(report->counters[i].words);

@@ -12,7 +12,7 @@
 
 #include "recording_builder.h"
 
-#define RECORDING_DAMAGE_FIELDS 28
+#define RECORDING_DAMAGE_FIELDS 37
 
 struct recording_damage {
     struct recording_builder builder; /* damaged in place */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "reader/where.h"
+#include "reader/where_python.h"
 
 static struct seep_report_frame frame(const char *module, const char *function)
 {
@@ -97,6 +98,139 @@ static void without_a_user_what_asked_for_the_memory_is_picked(void **state)
     assert_int_equal(seep_where_pick(frames, 1), 0);
 }
 
+static void whose_a_file_of_python_is_stands_in_its_path(void **state)
+{
+    static const struct {
+        const char *file;
+        enum seep_python_origin origin;
+        const char *tail;
+        const char *module;
+    } files[] = {
+        {"/srv/app/serve.py", SEEP_PYTHON_USER, "serve.py", "serve.py"},
+        {"serve.py", SEEP_PYTHON_USER, "serve.py", "serve.py"},
+        {"/srv/app/core/__init__.py", SEEP_PYTHON_USER, "core/__init__.py",
+         "core"},
+        {"__main__.py", SEEP_PYTHON_USER, "__main__.py", "__main__.py"},
+        {"/srv/python3.11/serve.py", SEEP_PYTHON_USER, "serve.py", "serve.py"},
+        {"/srv/lib/python3.x/serve.py", SEEP_PYTHON_USER, "serve.py",
+         "serve.py"},
+        {"/usr/lib/python3.11/json/decoder.py", SEEP_PYTHON_LIBRARY,
+         "json/decoder.py", "json"},
+        {"lib/python3.13t/json/decoder.py", SEEP_PYTHON_LIBRARY,
+         "json/decoder.py", "json"},
+        {"/opt/lib/python311.zip/queue.py", SEEP_PYTHON_LIBRARY, "queue.py",
+         "queue.py"},
+        {"/usr/lib/python3/dist-packages/numpy/core/fromnumeric.py",
+         SEEP_PYTHON_PACKAGE, "numpy/core/fromnumeric.py", "numpy"},
+        {"/v/lib/python3.11/site-packages/torch/nn/modules/module.py",
+         SEEP_PYTHON_PACKAGE, "torch/nn/modules/module.py", "torch"},
+        {"/v/bin/gunicorn", SEEP_PYTHON_COMMAND, "gunicorn", "gunicorn"},
+        {"/v/bin/serve.py", SEEP_PYTHON_USER, "serve.py", "serve.py"},
+        {"<frozen importlib._bootstrap>", SEEP_PYTHON_FROZEN,
+         "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"},
+        {"<string>", SEEP_PYTHON_TEXT, "<string>", "<string>"},
+        {"", SEEP_PYTHON_NAMELESS, "", ""},
+        {"/", SEEP_PYTHON_USER, "", ""},
+        {"site-packages/", SEEP_PYTHON_PACKAGE, "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char module[64];
+
+        assert_int_equal(seep_where_python_origin(files[i].file),
+                         files[i].origin);
+        assert_string_equal(seep_where_python_tail(files[i].file),
+                            files[i].tail);
+        seep_where_python_module(files[i].file, module, sizeof(module));
+        assert_string_equal(module, files[i].module);
+    }
+}
+
+static struct seep_report_frame python(const char *file, const char *function)
+{
+    struct seep_report_frame f = frame("", function);
+
+    f.python = true;
+    f.file = file;
+    f.line = 31;
+    return f;
+}
+
+#define LIBRARY "/usr/lib/python3.11/"
+#define PACKAGES "/venv/lib/python3.11/site-packages/"
+
+static void the_users_own_line_wins(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        frame("/opt/libtorch_cpu.so", "at::empty"),
+        python(LIBRARY "json/decoder.py", "decode"),
+        python(PACKAGES "torch/nn/modules/module.py", "_call_impl"),
+        python("<string>", "__init__"),
+        python("/srv/model.py", "forward"),
+        python("/srv/serve.py", "handle"),
+        python("/venv/bin/gunicorn", "<module>"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 7), 4);
+    assert_int_equal(seep_where_pick(frames, 4), 3);
+    assert_int_equal(seep_where_pick(frames, 3), 2);
+    assert_int_equal(seep_where_pick(frames, 2), 1);
+    assert_int_equal(seep_where_pick(frames, 1), 0);
+}
+
+static void a_package_wins_over_the_command_that_started_it(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        python(PACKAGES "serving/app.py", "handle"),
+        python("/venv/bin/gunicorn", "<module>"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 2), 0);
+}
+
+/* serve.py:80 runs the loop: that it does is no news. */
+static void who_started_an_event_loop_did_not_call_its_handlers(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        python(LIBRARY "json/decoder.py", "decode"),
+        python(PACKAGES "starlette/routing.py", "app"),
+        python(LIBRARY "asyncio/events.py", "Handle._run"),
+        python(LIBRARY "asyncio/base_events.py", "run_forever"),
+        python("/srv/serve.py", "main"),
+    };
+    struct seep_report_frame own[] = {
+        python("/srv/events.py", "f"),
+        python("/srv/asyncio/events.py", "f"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 5), 1);
+    /* Nobody's code ran inside: then who started it is better than nothing. */
+    assert_int_equal(seep_where_pick(frames + 2, 3), 2);
+    assert_int_equal(seep_where_pick(own, 2), 0);
+}
+
+static void python_that_lost_its_names_is_not_the_answer(void **state)
+{
+    struct seep_report_frame frames[] = {
+        frame("/usr/lib/libpython3.11.so.1.0", "PyDict_New"),
+        python("", ""),
+        frame("/opt/worker", "handle"),
+        python("", "named"),
+    };
+    char text[64];
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 3), 2);
+    assert_int_equal(seep_where_pick(frames, 4), 3);
+    frames[1].line = 0;
+    seep_where_format(&frames[1], text, sizeof(text));
+    assert_string_equal(text, "Python ?");
+}
+
 static void as_much_as_is_known_is_said(void **state)
 {
     char text[64];
@@ -123,6 +257,11 @@ int main(void)
         cmocka_unit_test(what_uses_memory_is_the_user),
         cmocka_unit_test(the_first_of_the_user_is_picked),
         cmocka_unit_test(without_a_user_what_asked_for_the_memory_is_picked),
+        cmocka_unit_test(whose_a_file_of_python_is_stands_in_its_path),
+        cmocka_unit_test(the_users_own_line_wins),
+        cmocka_unit_test(a_package_wins_over_the_command_that_started_it),
+        cmocka_unit_test(who_started_an_event_loop_did_not_call_its_handlers),
+        cmocka_unit_test(python_that_lost_its_names_is_not_the_answer),
         cmocka_unit_test(as_much_as_is_known_is_said),
     };
 
