@@ -96,6 +96,20 @@ struct seep_eh_row {
     struct seep_eh_place places[SEEP_EH_PLACES]; /* by seep_eh_place_index() */
 };
 
+/** A return address without the bits that a processor has signed it with. */
+static inline uintptr_t seep_eh_code_address(uintptr_t word)
+{
+#if defined(__aarch64__)
+    register uintptr_t x30 __asm__("x30") = word;
+
+    /* xpaclri, which does nothing where nothing is signed. */
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+#else
+    return word;
+#endif
+}
+
 /** Where in a row a register stands; SEEP_EH_PLACES: it is not followed. */
 static inline size_t seep_eh_place_index(uint64_t number)
 {

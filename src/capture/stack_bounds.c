@@ -7,7 +7,9 @@
  */
 #include "capture/stack_bounds.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
@@ -18,6 +20,9 @@
 #define MAIN_STACK_MAX (UINT64_C(1) << 30)
 #define GUARD_GAP (UINT64_C(1) << 20)
 #define MAIN_STACK_SURE (UINT64_C(1) << 20)
+#define PAGE_BYTES 4096U
+/* A frame that is larger than that is taken for a step astray. */
+#define FRAME_PAGES_MAX 256U
 
 /* Fields of a line: "start-end perms ...\n". */
 enum { FIELD_START, FIELD_END, FIELD_ACCESS, FIELD_REST };
@@ -199,4 +204,56 @@ void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
     if (holds_thread(&parser)) {
         bounds->high = (uintptr_t)__builtin_thread_pointer();
     }
+}
+
+static _Atomic bool restricted;
+
+void seep_stack_bounds_restrict(void)
+{
+    atomic_store_explicit(&restricted, true, memory_order_relaxed);
+}
+
+/* The kernel reads a signal mask there before it finds that it knows no such
+ * operation. Where it is not allowed to, nothing is asked again. */
+static bool is_readable(uintptr_t page)
+{
+    long answer;
+
+    if (page == 0 || atomic_load_explicit(&restricted, memory_order_relaxed)) {
+        return false;
+    }
+    answer = seep_syscall4(SYS_rt_sigprocmask, -1, (long)page, 0, 8);
+    if (answer == -EPERM || answer == -ENOSYS) {
+        seep_stack_bounds_restrict();
+    }
+    return answer == -EINVAL;
+}
+
+SEEP_COLD bool seep_stack_bounds_widen(uintptr_t *high, uintptr_t address)
+{
+    uintptr_t end = seep_stack_bounds_page_end(address);
+    uintptr_t page = *high;
+
+    if (address % sizeof(uintptr_t) != 0 || end <= page ||
+        (end - page) / PAGE_BYTES > FRAME_PAGES_MAX) {
+        return false;
+    }
+    for (; page != end; page += PAGE_BYTES) {
+        if (!is_readable(page)) {
+            return false;
+        }
+        *high = page + PAGE_BYTES;
+    }
+    return true;
+}
+
+SEEP_COLD bool seep_stack_bounds_enter(uintptr_t *high, uintptr_t sp)
+{
+    uintptr_t end = seep_stack_bounds_page_end(sp);
+
+    if (!is_readable(end - PAGE_BYTES)) {
+        return false;
+    }
+    *high = end;
+    return true;
 }

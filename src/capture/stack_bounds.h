@@ -20,6 +20,30 @@
 void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
                             bool may_call);
 
+/**
+ * On a stack that is not the thread's own: go on to the page of @address.
+ *
+ * Each page from *@high on is proved readable first, by a system call that
+ * changes nothing; so such stacks cost one for each page that is left.
+ *
+ * @param high  where what may be read ends; moved, if it can be
+ * @return true if the word at @address may be read now
+ */
+bool seep_stack_bounds_widen(uintptr_t *high, uintptr_t address);
+
+/** As above, for the page of a stack pointer; *@high is set to its end. */
+bool seep_stack_bounds_enter(uintptr_t *high, uintptr_t sp);
+
+/** No system calls from now on: nothing can be proved. */
+void seep_stack_bounds_restrict(void);
+
+/** The end of the page that @address lies in. */
+static inline uintptr_t seep_stack_bounds_page_end(uintptr_t address)
+{
+    /* The smallest page there is: what it holds is readable or not as one. */
+    return (address | 4095U) + 1;
+}
+
 /** A parser of /proc/self/maps that is fed in pieces. */
 struct seep_maps_parser {
     uintptr_t wanted; /* address that is looked for */
