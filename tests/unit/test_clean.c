@@ -2,6 +2,7 @@
 /* tools/seep/clean and table: foreign strings and lines that fit. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,60 @@ static void a_mistyped_verb_has_a_nearest_one(void **state)
         "a word that is far longer than any verb can ever become"));
 }
 
+/* The mark is as wide as it is printed. */
+static void a_terminal_of_ascii_gets_ascii(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("LC_ALL", "C", 1), 0);
+    seep_clean_follow_locale();
+    assert_terminal("+40 ±0.6 … ü日", "+40 +-0.6 ... \\u{00fc}\\u{65e5}");
+    char *text = print_table(20, "a_long_name");
+    assert_string_equal(text, "   live  space  w...\n"
+                              "      7  heap   a...\n"
+                              " 12,345\n");
+    free(text);
+}
+
+static void what_the_locale_says_is_followed(void **state)
+{
+    static const struct {
+        const char *all;
+        const char *lang;
+        bool ascii;
+    } cases[] = {
+        {NULL, NULL, false},       {"", "", false},
+        {"C.UTF-8", "C", false},   {"POSIX", "en_US.UTF-8", true},
+        {"", "de_DE.utf8", false}, {NULL, "de_DE.ISO-8859-1", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unsetenv("LC_ALL");
+        unsetenv("LC_CTYPE");
+        unsetenv("LANG");
+        if (cases[i].all != NULL) {
+            assert_int_equal(setenv("LC_ALL", cases[i].all, 1), 0);
+        }
+        if (cases[i].lang != NULL) {
+            assert_int_equal(setenv("LANG", cases[i].lang, 1), 0);
+        }
+        seep_clean_follow_locale();
+        assert_string_equal(seep_clean_ellipsis(),
+                            cases[i].ascii ? "..." : "…");
+    }
+}
+
+/* The others are of a terminal of UTF-8. */
+static int leave(void **state)
+{
+    (void)state;
+    unsetenv("LC_ALL");
+    unsetenv("LC_CTYPE");
+    unsetenv("LANG");
+    seep_clean_follow_locale();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +212,8 @@ int main(void)
         cmocka_unit_test(numbers_stand_right_and_no_line_ends_in_blanks),
         cmocka_unit_test(a_line_is_cut_to_the_page),
         cmocka_unit_test(a_hostile_cell_is_cleaned),
+        cmocka_unit_test_teardown(a_terminal_of_ascii_gets_ascii, leave),
+        cmocka_unit_test_teardown(what_the_locale_says_is_followed, leave),
         cmocka_unit_test(a_mistyped_verb_has_a_nearest_one),
     };
 

@@ -15,12 +15,42 @@
 
 #define LONGEST_ESCAPE 16
 
+static bool ascii_only; /* set once, before anything is printed */
+
 void seep_clean_init(void)
 {
     /* Only characters: numbers stay those of the C locale. */
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
         setlocale(LC_CTYPE, "");
     }
+}
+
+static bool is_set(const char *value)
+{
+    return value != NULL && *value != '\0';
+}
+
+void seep_clean_follow_locale(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *value = NULL;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        value = is_set(value) ? value : getenv(names[i]);
+    }
+    ascii_only = is_set(value) && strcasestr(value, "utf-8") == NULL &&
+                 strcasestr(value, "utf8") == NULL;
+}
+
+const char *seep_clean_ellipsis(void)
+{
+    return ascii_only ? "..." : "…";
+}
+
+/* Our own marks have a form in ASCII; other text is shown by its code. */
+static const char *ascii_of(uint32_t code)
+{
+    return code == 0x2026 ? "..." : code == 0xb1 ? "+-" : NULL;
 }
 
 /* Length of the valid sequence at @text, or 0; RFC 3629: no overlong form, no
@@ -88,7 +118,11 @@ char *seep_clean_for_terminal(const char *text)
         size_t length = decode(in, &code);
         if (length == 0 || (length == 1 && columns_of(code) < 0)) {
             out += sprintf(out, "\\x%02x", *in++);
-        } else if (columns_of(code) < 0 || misleads(code)) {
+        } else if (ascii_only && ascii_of(code) != NULL) {
+            out = stpcpy(out, ascii_of(code));
+            in += length;
+        } else if (columns_of(code) < 0 || misleads(code) ||
+                   (ascii_only && code >= 0x80)) {
             out += sprintf(out, "\\u{%04x}", (unsigned)code);
             in += length;
         } else {

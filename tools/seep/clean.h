@@ -33,4 +33,14 @@ size_t seep_clean_fit(const char *text, size_t columns);
 /** Let wcwidth() know Unicode whatever the user's locale. Call once. */
 void seep_clean_init(void);
 
+/**
+ * Send ASCII only, if LC_ALL, LC_CTYPE or LANG, the first that is set, says
+ * that the terminal is none of UTF-8: "..." for "…", "+-" for "±". Where none
+ * is set, as in most containers, it is taken for one.
+ */
+void seep_clean_follow_locale(void);
+
+/** What stands where a text was cut: "…" or "...". */
+const char *seep_clean_ellipsis(void);
+
 #endif

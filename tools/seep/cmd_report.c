@@ -113,8 +113,8 @@ static int parse_by(const char *text, enum seep_grouping *ret_by)
     }
     nearest = seep_nearest(text, names, sizeof(names) / sizeof(names[0]));
     if (nearest != NULL) {
-        snprintf(reason, sizeof(reason), "is no --by; did you mean %s?",
-                 nearest);
+        snprintf(reason, sizeof(reason),
+                 "is nothing to report by; did you mean %s?", nearest);
     } else {
         snprintf(reason, sizeof(reason),
                  "is none of line, function, module, stack, thread, label");

@@ -63,6 +63,7 @@ static char program[] = "seep";
 int main(int argc, char **argv)
 {
     seep_clean_init();
+    seep_clean_follow_locale();
     if (argc < 2) {
         print_help(stderr);
         return SEEP_EXIT_USAGE;

@@ -156,11 +156,12 @@ static size_t print_cut(struct seep_page *page, enum seep_ink ink,
         seep_page_print(page, ink, "%s", text);
         return width;
     }
-    if (room == 0) {
-        return 0;
-    }
-    size_t fit = seep_clean_fit(text, room - 1);
-    seep_page_print(page, ink, "%.*s…", (int)fit, text);
+    const char *mark = seep_clean_ellipsis();
+    size_t mark_columns = seep_clean_columns(mark);
+    mark_columns = mark_columns < room ? mark_columns : room;
+    size_t fit = seep_clean_fit(text, room - mark_columns);
+    seep_page_print(page, ink, "%.*s%.*s", (int)fit, text,
+                    (int)seep_clean_fit(mark, mark_columns), mark);
     return room;
 }
 

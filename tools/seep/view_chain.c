@@ -14,7 +14,7 @@
 #include "view_sites.h"
 #include "words.h"
 
-#define INNER 3
+#define INNER 3 /* links, of a stack without Python */
 #define OUTER 6
 #define LINKS_MAX 256U /* more than a stack has frames that are not inlined */
 
@@ -82,6 +82,7 @@ static size_t run_begin(const struct seep_report_site *site, size_t end)
     return end;
 }
 
+/* The first thing that it called, and the last. */
 static void put_inner(FILE *file, const struct seep_report_site *site)
 {
     struct links links = {.count = 0};
@@ -98,9 +99,9 @@ static void put_inner(FILE *file, const struct seep_report_site *site)
         }
     }
     for (size_t i = 0; i < links.count; i++) {
-        if (links.count <= INNER || i + 1 < INNER || i + 1 == links.count) {
+        if (i == 0 || i + 1 == links.count) {
             fprintf(file, " > %s", links.names[i]);
-        } else if (i + 1 == INNER) {
+        } else if (i == 1) {
             fputs(" > …", file);
         }
     }
