@@ -161,6 +161,9 @@ enum seep_inert_reason {
       "events charged to no call site because the site table was full")       \
     X(STACKS_FULL, "stacks_full", LOSS,                                       \
       "call sites without frames because the stack depot was full")           \
+    X(STACKS_SHORT, "stacks_short", LOSS,                                     \
+      "call sites told apart by their inner frames only: the table was "      \
+      "filling up")                                                           \
     X(SERIES_FULL, "series_full", LOSS,                                       \
       "call sites without a time series because the pool was full")           \
     X(MODULES_FULL, "modules_full", LOSS,                                     \

@@ -52,4 +52,22 @@ static inline bool seep_claim_key(_Atomic uint64_t *first, size_t stride,
     return false;
 }
 
+/** Is @key there? */
+static inline bool seep_claim_has(const _Atomic uint64_t *first, size_t stride,
+                                  uint32_t mask, uint64_t key)
+{
+    for (uint32_t step = 0; step < SEEP_CLAIM_PROBE_LIMIT; step++) {
+        uint32_t index = ((uint32_t)key + step) & mask;
+        const _Atomic uint64_t *word =
+            (const _Atomic uint64_t *)(const void *)((const char *)first +
+                                                     index * stride);
+        uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+        if (index != 0 && (seen == 0 || seen == key)) {
+            return seen == key;
+        }
+    }
+    return false;
+}
+
 #endif

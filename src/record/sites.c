@@ -102,6 +102,74 @@ static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
     return index;
 }
 
+static bool is_code(uint64_t frame)
+{
+    return (frame & SEEP_FRAME_IS_CODE) != 0;
+}
+
+static bool is_thread(const struct seep_view *view, uint64_t frame)
+{
+    uint64_t code = (frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
+
+    return is_code(frame) && code < view->code_capacity &&
+           view->codes[code].kind == SEEP_CODE_THREAD;
+}
+
+static bool is_known(const struct seep_view *view, const uint64_t *frames,
+                     uint32_t count, enum seep_cut cut)
+{
+    return seep_claim_has(&view->stacks[0].key, sizeof(view->stacks[0]),
+                          view->stack_capacity - 1,
+                          seep_hash_words(cut, frames, count));
+}
+
+/* Where a stack of @count frames may end: behind its @codes_most-th frame of
+ * Python's; one without any, behind @natives_most. */
+static uint32_t short_end(const uint64_t *frames, uint32_t count,
+                          uint32_t codes_most, uint32_t natives_most)
+{
+    uint32_t codes = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_code(frames[i]) && ++codes == codes_most) {
+            return i + 1;
+        }
+    }
+    return codes == 0 && count > natives_most ? natives_most : count;
+}
+
+/*
+ * What is kept of a stack that is met for the first time while the table of
+ * sites fills up: a program that has more stacks than there is room for must
+ * not fill it before it begins to leak. It loses its outer frames, in which
+ * stacks differ most and which say least; a thread keeps its name.
+ *
+ * @return the frames that are left of @count
+ */
+static uint32_t shorten(const struct seep_view *view, uint64_t *frames,
+                        uint32_t count, enum seep_cut cut)
+{
+    uint32_t used =
+        atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
+    bool tight = used > view->site_capacity / 4 * 3;
+    uint32_t named = count > 0 && is_thread(view, frames[count - 1]) ? 1 : 0;
+    uint32_t end;
+
+    if (seep_likely(used <= view->site_capacity / 2) ||
+        is_known(view, frames, count, cut)) {
+        return count;
+    }
+    end = short_end(frames, count - named, tight ? 2 : 8, tight ? 8 : 24);
+    if (end == count - named) {
+        return count;
+    }
+    seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
+    if (named != 0) {
+        frames[end++] = frames[count - 1];
+    }
+    return end;
+}
+
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
                                  enum seep_space space,
                                  const struct seep_sites_stack *stack,
@@ -111,12 +179,16 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     uint64_t *frames = stack->addresses;
     uint64_t stack_key = 0;
     uint32_t count = (uint32_t)stack->count;
+    uint32_t kept;
     uint32_t index;
 
     for (uint32_t i = 0; i < count; i++) {
         frames[i] = frame_of(view, frames[i]);
     }
-    index = intern_stack(view, frames, count, stack->cut, &stack_key);
+    kept = shorten(view, frames, count, stack->cut);
+    index =
+        intern_stack(view, frames, kept,
+                     kept < count ? SEEP_CUT_DEPTH : stack->cut, &stack_key);
     return intern_site(view, space, index, stack_key);
 }
 

@@ -43,6 +43,12 @@ static uint64_t frame_of(const struct seep_view *unused, uint64_t address)
     return address + 1;
 }
 
+static uint64_t same_frame(const struct seep_view *unused, uint64_t word)
+{
+    (void)unused;
+    return word;
+}
+
 static uint32_t intern(enum seep_space space, uint64_t first, uint64_t second,
                        uint64_t epoch)
 {
@@ -123,6 +129,81 @@ static void a_full_depot_costs_frames_and_not_sites(void **state)
         0);
 }
 
+/* A stack of native frames below Python's lines. */
+static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
+                              bool named, uint32_t thread)
+{
+    uint64_t words[SEEP_STACK_FRAMES_MAX];
+    struct seep_sites_stack stack = {.addresses = words};
+
+    for (uint32_t i = 0; i < natives; i++) {
+        words[stack.count++] = first;
+    }
+    for (uint32_t i = 0; i < codes; i++) {
+        words[stack.count++] = SEEP_FRAME_IS_CODE | (first + i);
+    }
+    if (named) {
+        words[stack.count++] = SEEP_FRAME_IS_CODE | (uint64_t)thread
+                                                        << SEEP_FRAME_LINE_BITS;
+    }
+    return seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+}
+
+static uint32_t frames_of(uint32_t site)
+{
+    return atomic_load_explicit(
+        &view.stacks[view.sites[site].stack].frame_count, memory_order_relaxed);
+}
+
+static void fill_to(uint32_t sites)
+{
+    atomic_store_explicit(&view.header->site_count, sites,
+                          memory_order_relaxed);
+}
+
+/* Half full, and three quarters: what is left is inside, and a few lines. */
+static void a_table_that_fills_up_takes_stacks_in_short_form(void **state)
+{
+    uint32_t whole = intern_python(100, 10, 20, false, 0);
+
+    (void)state;
+    assert_int_equal(frames_of(whole), 30);
+    fill_to(view.site_capacity / 2 + 1);
+    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 18);
+    assert_int_equal(frames_of(intern_python(300, 30, 0, false, 0)), 24);
+    assert_int_equal(frames_of(intern_python(400, 20, 0, false, 0)), 20);
+    fill_to(view.site_capacity / 4 * 3 + 1);
+    assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 12);
+    assert_int_equal(frames_of(intern_python(600, 30, 0, false, 0)), 8);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 4);
+}
+
+static void a_stack_that_was_whole_stays_whole(void **state)
+{
+    uint32_t whole = intern_python(100, 10, 20, false, 0);
+
+    (void)state;
+    fill_to(view.site_capacity / 2 + 1);
+    seep_sites_forget();
+    assert_int_equal(intern_python(100, 10, 20, false, 0), whole);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
+static void a_short_stack_keeps_its_threads_name(void **state)
+{
+    uint32_t site;
+    const struct seep_rec_stack *stack;
+
+    (void)state;
+    view.codes[5].kind = SEEP_CODE_THREAD;
+    fill_to(view.site_capacity / 2 + 1);
+    site = intern_python(100, 30, 0, true, 5);
+    assert_int_equal(frames_of(site), 25);
+    stack = &view.stacks[view.sites[site].stack];
+    assert_true(view.frames[stack->first_frame + 24] ==
+                (SEEP_FRAME_IS_CODE | UINT64_C(5) << SEEP_FRAME_LINE_BITS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +212,9 @@ int main(void)
         TEST(a_site_has_its_frames),
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
+        TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(a_stack_that_was_whole_stays_whole),
+        TEST(a_short_stack_keeps_its_threads_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
