@@ -14,7 +14,8 @@ import tempfile
 import pytest
 
 from conftest import SEEP, environment
-from command_line import (LIMIT_S, allocate, document, recordings, run, seep)
+from command_line import (LIMIT_S, PYTHON, allocate, document, recordings, run,
+                          seep)
 
 
 # refusals
@@ -129,7 +130,13 @@ def test_info_tells_of_a_recording(recording):
     assert parsed["recordings"][0]["tables"]["sites"]["used"] > 0
 
 
-# the verdict, and what the user knows beforehand
+# Python
+
+def write(path, text):
+    """A file for an option."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
 
 def sites(*words, **variables):
     """Call sites of `seep report --json`."""
@@ -137,6 +144,86 @@ def sites(*words, **variables):
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["processes"][0]["sites"]
 
+
+KEEP = '''\
+def keep(kept):
+    kept.append(bytearray(1 << 20))
+
+
+def outer():
+    kept = []
+    for _ in range(64):
+        keep(kept)
+    return kept
+
+
+held = outer()
+'''
+
+
+@pytest.fixture(name="kept", scope="module")
+def kept_fixture(tmp_path_factory):
+    """A recording of a Python program that holds 64 MiB at one line."""
+    folder = tmp_path_factory.mktemp("kept")
+    program = write(folder / "keep.py", KEEP)
+    done = run(folder, PYTHON, program)
+    assert done.returncode == 0, done.stderr
+    return recordings(folder)[0]
+
+
+def kept_site(found):
+    """The row that holds the 64 MiB."""
+    return max(found, key=lambda site: site["live_bytes"])
+
+
+def test_a_row_is_named_by_its_python_line(kept):
+    site = kept_site(sites(kept))
+    assert site["where"] == "keep.py:2 keep"
+    python = [f for f in site["frames"] if f["kind"] == "python"]
+    assert [(pathlib.Path(f["file"]).name, f["line"], f["function"])
+            for f in python] == [("keep.py", 2, "keep"),
+                                 ("keep.py", 8, "outer"),
+                                 ("keep.py", 12, "<module>")]
+    assert "native" in {frame["kind"] for frame in site["frames"]}
+    text = seep("report", kept, COLUMNS="200").stdout.decode()
+    assert re.search(r" keep\.py:2 keep > \S+ < outer < <module>\n", text)
+
+
+def test_the_interpreters_frames_are_folded_unless_asked_for(kept):
+    site = kept_site(sites(kept))
+    words = ("--site", site["id"], kept)
+    text = seep("report", "--stack", *words).stdout.decode()
+    assert re.search(r"\n    \S*/keep\.py:12 <module>\n"
+                     r"    … \d+ frames in \S+.* …\n", text)
+    whole = seep("report", "--whole-stack", *words).stdout.decode()
+    assert "…" not in whole[whole.index("\nsite "):]
+    assert whole.count("\n    ") >= len(site["frames"]) - 1
+
+
+@pytest.mark.parametrize("by", ["line", "function", "module", "stack",
+                                "thread", "label"])
+def test_rows_are_what_was_asked_for(kept, by):
+    done = seep("report", "--json", "--by", by, kept)
+    assert done.returncode == 0, done.stderr
+    process = json.loads(done.stdout)["processes"][0]
+    assert process["by"] == by
+    assert kept_site(process["sites"])["live_bytes"] >= 60 << 20
+    assert seep("report", "--by", by, kept).returncode == 0
+
+
+def test_what_became_of_python_is_told(kept, tmp_path):
+    told = document(kept)["processes"][0]["process"]["python"]
+    assert re.fullmatch(r"3\.\d+\.\d+\S*", told["version"])
+    assert told["state"].startswith("on") and told["objects"] == "recorded"
+    text = seep("info", kept).stdout.decode()
+    assert f"\npython     {told['version']}; frames {told['state']}; " \
+        f"objects {told['objects']}\n" in text
+    run(tmp_path, *allocate(), options=["--python", "frames"])
+    told = document(tmp_path)["processes"][0]["process"]["python"]
+    assert told["objects"].startswith("not recorded: SEEP_PYTHON=objects")
+
+
+# the verdict, and what the user knows beforehand
 
 def test_the_verdict_alone_is_one_line_a_process(recording, tmp_path):
     copy = shutil.copy(recording, tmp_path / "copy.seep")
@@ -180,12 +267,6 @@ def test_the_text_has_its_parts_in_their_order(recording):
              "\n RSS ", "\nnext ", "\nseep  "]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
-
-
-def write(path, text):
-    """A file for an option."""
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_suppressions_are_told_counted_and_left_out(recording, tmp_path):
