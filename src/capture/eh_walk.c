@@ -11,33 +11,14 @@
 
 #include "base/compiler.h"
 #include "capture/eh_cache.h"
+#include "capture/eh_memory.h"
 #include "capture/eh_rule.h"
+#include "capture/eh_share.h"
+#include "capture/eh_step.h"
 
 #define PAGE_BYTES 4096U
 
-/* Frames of others are read here, which AddressSanitizer takes for an error. */
-#define READS_THE_STACK \
-    __attribute__((no_sanitize("address", "thread", "undefined")))
-
-struct walk {
-    uintptr_t pc; /* as it is recorded and looked up */
-    uintptr_t sp;
-    uintptr_t high;
-    uintptr_t rbp;
-    uintptr_t rbx;
-    bool rbp_lost;
-    bool rbx_lost;
-    uint64_t generation;
-    bool cached;
-    const struct seep_stack_bounds *bounds;
-};
-
-static bool is_own(const struct walk *walk, uintptr_t sp)
-{
-    return sp >= walk->bounds->low && sp < walk->bounds->high;
-}
-
-static SEEP_NOINLINE uint64_t compile(const struct walk *walk)
+static SEEP_NOINLINE uint64_t compile(const struct seep_walk *walk)
 {
     uint64_t rule = seep_rule_compile(walk->pc);
 
@@ -49,194 +30,243 @@ static SEEP_NOINLINE uint64_t compile(const struct walk *walk)
     return rule;
 }
 
-static inline READS_THE_STACK enum seep_cut
-read_word(const struct walk *walk, uintptr_t address, uintptr_t *ret_word)
+/* The trampoline that a handler returns to is never called: its address as it
+ * is. */
+static inline void mark_signal(struct seep_walk *walk, uint64_t rule)
 {
-    if (seep_unlikely(address < walk->sp)) {
-        return SEEP_CUT_ORDER;
+    if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_SIGNAL)) {
+        walk->pcs[walk->count - 1]++;
+        walk->through_signal = true;
     }
-    if (seep_unlikely(address > walk->high - sizeof(uintptr_t) ||
-                      address % sizeof(uintptr_t) != 0)) {
-        return SEEP_CUT_BOUNDS;
-    }
-    *ret_word = *(const uintptr_t *)address;
-    return SEEP_CUT_NONE;
 }
 
-/* The caller's value of rbp or rbx; what cannot be read is lost, which ends
- * the stack only if a rule needs it. */
-static inline uintptr_t restore(const struct walk *walk, uint64_t rule,
-                                unsigned int shift, uintptr_t cfa,
-                                uintptr_t now, bool *lost)
+/* Without a memory: each rule from the table of all threads. */
+static enum seep_cut walk_plainly(struct seep_walk *walk)
 {
-    uintptr_t base = cfa;
-    uintptr_t word = 0;
+    enum seep_cut cut = SEEP_CUT_NONE;
 
-    switch (seep_rule_place(rule, shift)) {
-    case SEEP_RULE_SAME:
-        return now;
-    case SEEP_RULE_AT_CFA:
-        *lost = false;
-        break;
-    case SEEP_RULE_AT_RBP:
-        *lost = walk->rbp_lost;
-        base = walk->rbp;
-        break;
-    default:
-        *lost = true;
-        break;
+    while (cut == SEEP_CUT_NONE && walk->pc != UINTPTR_MAX) {
+        uint64_t rule = 0;
+
+        if (walk->count == walk->capacity) {
+            return SEEP_CUT_DEPTH;
+        }
+        if (seep_likely(walk->cached)) {
+            rule = seep_cache_get(walk->pc, walk->generation);
+        }
+        if (seep_unlikely(rule == 0)) {
+            rule = compile(walk);
+        }
+        if (walk->sps != NULL) {
+            walk->sps[walk->count] = walk->sp;
+        }
+        walk->pcs[walk->count++] = walk->pc;
+        if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_END)) {
+            return SEEP_CUT_NONE;
+        }
+        mark_signal(walk, rule);
+        cut = seep_walk_step(walk, rule);
     }
-    base += (uintptr_t)seep_rule_place_offset(rule, shift);
-    if (!*lost && read_word(walk, base, &word) != SEEP_CUT_NONE) {
-        *lost = true;
-    }
-    return word;
+    return cut;
 }
 
-static inline enum seep_cut find_cfa(const struct walk *walk, uint64_t rule,
-                                     uintptr_t *ret_cfa)
+/* The rest of a step to which no short cut leads. */
+static SEEP_READS_THE_STACK SEEP_NOINLINE enum seep_cut
+step_oddly(struct seep_walk *walk, uint64_t rule)
 {
-    uintptr_t offset = (uintptr_t)seep_rule_offset(rule);
+    struct seep_memory *memory = walk->memory;
+    size_t frame = walk->count - 1;
+    uintptr_t sp = walk->sp;
+    uintptr_t high = walk->high;
+    enum seep_cut cut;
 
-    switch (seep_rule_kind(rule)) {
-    case SEEP_RULE_RSP:
-        *ret_cfa = walk->sp + offset;
+    memory->ended = seep_rule_kind(rule) == SEEP_RULE_END;
+    if (memory->ended) {
         return SEEP_CUT_NONE;
-    case SEEP_RULE_RBP:
-        *ret_cfa = walk->rbp + offset;
-        return walk->rbp_lost ? SEEP_CUT_REGISTER : SEEP_CUT_NONE;
-    case SEEP_RULE_RBX:
-        *ret_cfa = walk->rbx + offset;
-        return walk->rbx_lost ? SEEP_CUT_REGISTER : SEEP_CUT_NONE;
-    case SEEP_RULE_LOADED_RBP:
-        if (walk->rbp_lost) {
-            return SEEP_CUT_REGISTER;
-        }
-        return read_word(walk, walk->rbp + offset, ret_cfa);
-    case SEEP_RULE_CUT:
-        return seep_rule_cut(rule);
-    default:
-        return SEEP_CUT_MALFORMED;
     }
-}
-
-/* Through the frame of a signal, perhaps back from its stack to our own. */
-static SEEP_NOINLINE enum seep_cut step_signal(struct walk *walk)
-{
-    uintptr_t sp = 0;
-    uintptr_t pc = 0;
-    enum seep_cut cut = read_word(walk, walk->sp + SEEP_SIGNAL_RSP, &sp);
-
-    if (cut == SEEP_CUT_NONE) {
-        cut = read_word(walk, walk->sp + SEEP_SIGNAL_RIP, &pc);
+    for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
+        memory->before[i] = seep_share_settle(walk, i, frame);
     }
-    if (cut != SEEP_CUT_NONE ||
-        read_word(walk, walk->sp + SEEP_SIGNAL_RBP, &walk->rbp) !=
-            SEEP_CUT_NONE ||
-        read_word(walk, walk->sp + SEEP_SIGNAL_RBX, &walk->rbx) !=
-            SEEP_CUT_NONE) {
-        return cut != SEEP_CUT_NONE ? cut : SEEP_CUT_BOUNDS;
+    mark_signal(walk, rule);
+    cut = seep_walk_step(walk, rule);
+    if (cut != SEEP_CUT_NONE) {
+        return cut;
     }
-    if (is_own(walk, sp)) {
-        if (is_own(walk, walk->sp) && sp <= walk->sp) {
-            return SEEP_CUT_ORDER;
-        }
-        walk->high = walk->bounds->high;
-    } else if (sp <= walk->sp || sp >= walk->high) {
-        return SEEP_CUT_BOUNDS;
+    walk->known[SEEP_WALK_RBP] = walk->count;
+    walk->known[SEEP_WALK_RBX] = walk->count;
+    /* Only what lies right above its return address can be verified. */
+    if (walk->sp <= sp || walk->sp > walk->high ||
+        *(const uintptr_t *)(walk->sp - sizeof(uintptr_t)) != walk->pc + 1) {
+        seep_walk_bar(walk);
     }
-    walk->rbp_lost = false;
-    walk->rbx_lost = false;
-    walk->sp = sp;
-    walk->pc = pc; /* the interrupted instruction, no call: not pc - 1 */
+    if (high != walk->high) {
+        seep_share_begin(walk);
+    }
     return SEEP_CUT_NONE;
 }
 
-/* To the caller of a frame with a CFA. */
-static inline enum seep_cut step_call(struct walk *walk, uint64_t rule)
+/* The CFA by rbp, which a frame before this one has saved, or none. */
+static SEEP_READS_THE_STACK inline enum seep_cut
+cfa_by_rbp(struct seep_walk *walk, const struct seep_hot *hot, uintptr_t sp,
+           uintptr_t *ret_cfa)
 {
-    uintptr_t cfa = 0;
-    uintptr_t back = 0;
-    uintptr_t rbp;
-    uintptr_t rbx;
-    bool rbp_lost = walk->rbp_lost;
-    bool rbx_lost = walk->rbx_lost;
-    enum seep_cut cut = find_cfa(walk, rule, &cfa);
+    size_t frame = walk->count - 1;
+    uintptr_t at = seep_share_settle(walk, SEEP_WALK_RBP, frame);
+    uintptr_t value;
+    uintptr_t cfa;
 
-    if (seep_unlikely(cut != SEEP_CUT_NONE)) {
-        return cut;
+    if (seep_likely(at % sizeof(uintptr_t) == 0)) {
+        value = *(const uintptr_t *)at;
+    } else if (at == SEEP_WALK_KEPT) {
+        at = 0;
+        value = walk->kept[SEEP_WALK_RBP];
+    } else {
+        return SEEP_CUT_REGISTER;
     }
-    /* That this word lies in the frame says that the CFA ascends. */
-    cut = read_word(walk, cfa - sizeof(uintptr_t), &back);
-    if (seep_unlikely(cut != SEEP_CUT_NONE)) {
-        return cut;
+    seep_memory_note(walk, at | SEEP_WALK_RBP, value);
+    cfa = value + (uintptr_t)(intptr_t)hot->offset;
+    *ret_cfa = cfa;
+    return seep_unlikely(cfa - sizeof(uintptr_t) < sp) ? SEEP_CUT_ORDER
+                                                       : SEEP_CUT_NONE;
+}
+
+static SEEP_READS_THE_STACK enum seep_cut walk_on(struct seep_walk *walk)
+{
+    struct seep_memory *memory = walk->memory;
+    struct seep_share *share = &memory->share;
+    struct seep_hot *hot = &memory->start;
+    uintptr_t back = walk->pc + 1;
+    uintptr_t sp = walk->sp;
+
+    while (back != 0) {
+        struct seep_hot *next;
+        uintptr_t cfa = sp;
+        enum seep_cut cut;
+
+        if (seep_unlikely(walk->count == walk->capacity)) {
+            return SEEP_CUT_DEPTH;
+        }
+        while (seep_unlikely(sp > *share->old)) {
+            share->old++;
+        }
+        if (seep_unlikely(sp == *share->old)) {
+            walk->pc = back - 1;
+            walk->sp = sp;
+            if (seep_share_join(walk)) {
+                back = walk->pc + 1;
+                sp = walk->sp;
+                continue;
+            }
+        }
+        /* The rule of the caller that this code had last, which needs not wait
+         * for the return address. */
+        next = (struct seep_hot *)((char *)memory->hot + hot->next);
+        if (seep_unlikely(next->back != back)) {
+            next = seep_memory_rule(walk, back);
+            if (next != &memory->spare) {
+                hot->next = (uint16_t)((char *)next - (char *)memory->hot);
+            }
+        }
+        hot = next;
+        walk->pcs[walk->count] = back - 1;
+        walk->sps[walk->count] = sp;
+        memory->trail[walk->count] = hot->words[1];
+        walk->count++;
+        if (seep_unlikely(hot->kind == SEEP_HOT_ODD)) {
+            walk->pc = back - 1;
+            walk->sp = sp;
+            cut = step_oddly(walk, hot->rule);
+            if (cut != SEEP_CUT_NONE || memory->ended) {
+                return cut;
+            }
+            back = walk->pc + 1;
+            sp = walk->sp;
+            continue;
+        }
+        if (hot->kind == SEEP_HOT_RBP) {
+            cut = cfa_by_rbp(walk, hot, sp, &cfa);
+            if (seep_unlikely(cut != SEEP_CUT_NONE)) {
+                return cut;
+            }
+        } else {
+            cfa = sp + (uintptr_t)(intptr_t)hot->offset;
+        }
+        if (seep_unlikely(cfa > walk->high || cfa % sizeof(uintptr_t) != 0)) {
+            return SEEP_CUT_BOUNDS;
+        }
+        back = *(const uintptr_t *)(cfa - sizeof(uintptr_t));
+        sp = cfa;
     }
-    rbp = restore(walk, rule, SEEP_RULE_RBP_SHIFT, cfa, walk->rbp, &rbp_lost);
-    rbx = restore(walk, rule, SEEP_RULE_RBX_SHIFT, cfa, walk->rbx, &rbx_lost);
-    walk->rbp = rbp;
-    walk->rbx = rbx;
-    walk->rbp_lost = rbp_lost;
-    walk->rbx_lost = rbx_lost;
-    walk->sp = cfa;
-    walk->pc = back - 1;
     return SEEP_CUT_NONE;
 }
 
-static void begin(struct walk *walk, const struct seep_capture_start *start,
-                  const struct seep_stack_bounds *bounds)
+static void begin(struct seep_walk *walk,
+                  const struct seep_capture_start *start,
+                  const struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                  size_t capacity)
 {
     walk->pc = start->pc - 1;
     walk->sp = start->sp;
-    walk->rbp = start->fp;
-    walk->rbx = 0;
-    walk->rbp_lost = false;
-    walk->rbx_lost = true;
+    walk->at[SEEP_WALK_RBP] = SEEP_WALK_KEPT;
+    walk->at[SEEP_WALK_RBX] = SEEP_WALK_LOST;
+    walk->kept[SEEP_WALK_RBP] = start->fp;
     walk->bounds = bounds;
-    walk->cached = seep_cache_open(&walk->generation);
-    walk->high = is_own(walk, walk->sp) ? bounds->high
-                                        : (walk->sp | (PAGE_BYTES - 1)) + 1;
+    walk->pcs = pcs;
+    walk->sps = start->sps;
+    walk->count = 0;
+    walk->capacity = capacity;
+    walk->through_signal = false;
+    walk->high = seep_walk_is_own(walk, walk->sp)
+                     ? bounds->high
+                     : (walk->sp | (PAGE_BYTES - 1)) + 1;
+}
+
+static size_t end(const struct seep_walk *walk, enum seep_cut cut,
+                  struct seep_capture_end *ret_end)
+{
+    ret_end->cut = cut;
+    ret_end->through_signal = walk->through_signal;
+    return walk->count;
+}
+
+static SEEP_NOINLINE size_t
+without_memory(const struct seep_capture_start *start,
+               const struct seep_stack_bounds *bounds, uintptr_t *pcs,
+               size_t capacity, struct seep_capture_end *ret_end)
+{
+    struct seep_walk walk = {.memory = NULL};
+
+    begin(&walk, start, bounds, pcs, capacity);
+    walk.cached = seep_cache_open(&walk.generation);
+    return end(&walk, walk_plainly(&walk), ret_end);
 }
 
 size_t seep_eh_walk(const struct seep_capture_start *start,
-                    const struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                    size_t capacity, struct seep_capture_end *ret_end)
+                    const struct seep_stack_bounds *bounds,
+                    struct seep_memory *memory, uintptr_t *pcs, size_t capacity,
+                    struct seep_capture_end *ret_end)
 {
-    struct walk walk;
-    enum seep_cut cut = SEEP_CUT_NONE;
-    bool through_signal = false;
-    size_t count = 0;
+    struct seep_walk *walk = &memory->walk;
+    enum seep_cut cut;
 
-    begin(&walk, start, bounds);
-    while (cut == SEEP_CUT_NONE && walk.pc != UINTPTR_MAX) {
-        uint64_t rule = 0;
-
-        if (count == capacity) {
-            cut = SEEP_CUT_DEPTH;
-            break;
-        }
-        if (seep_likely(walk.cached)) {
-            rule = seep_cache_get(walk.pc, walk.generation);
-        }
-        if (seep_unlikely(rule == 0)) {
-            rule = compile(&walk);
-        }
-        if (start->sps != NULL) {
-            start->sps[count] = walk.sp;
-        }
-        pcs[count++] = walk.pc;
-        if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_END)) {
-            break;
-        }
-        if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_SIGNAL)) {
-            /* The trampoline is never called: its address as it is. */
-            pcs[count - 1] = walk.pc + 1;
-            through_signal = true;
-            cut = step_signal(&walk);
-        } else {
-            cut = step_call(&walk, rule);
-        }
+    if (seep_unlikely(memory == NULL || !seep_cache_open(&walk->generation))) {
+        return without_memory(start, bounds, pcs, capacity, ret_end);
     }
-    ret_end->cut = cut;
-    ret_end->through_signal = through_signal;
-    return count;
+    begin(walk, start, bounds, pcs, capacity);
+    walk->memory = memory;
+    walk->known[SEEP_WALK_RBP] = 0;
+    walk->known[SEEP_WALK_RBX] = 0;
+    walk->barrier = 0;
+    if (start->sps == NULL) {
+        walk->sps = memory->sps;
+    }
+    if (seep_unlikely(memory->generation != walk->generation + 1)) {
+        seep_memory_renew(memory, walk->generation);
+    }
+    memory->note_count = 0;
+    memory->ended = false;
+    seep_share_begin(walk);
+    cut = walk_on(walk);
+    seep_share_keep(walk);
+    return end(walk, cut, ret_end);
 }

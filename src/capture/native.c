@@ -10,8 +10,11 @@
 #include <stdatomic.h>
 
 #include "base/compiler.h"
+#include "base/thread.h"
 #include "capture/eh_cache.h"
+#include "capture/eh_memory.h"
 #include "capture/eh_walk.h"
+#include "capture/eh_whole.h"
 #include "capture/libunwind_walk.h"
 #include "capture/object_map.h"
 #include "capture/stack_bounds.h"
@@ -30,9 +33,7 @@ int seep_native_init(enum seep_unwinder unwinder)
             chosen = BACKEND_LIBUNWIND;
         }
     } else {
-#if defined(__x86_64__)
         chosen = BACKEND_EH_FRAME;
-#endif
     }
     /* Release: pairs with the acquire in seep_native_capture(). */
     atomic_store_explicit(&backend, chosen, memory_order_release);
@@ -46,6 +47,30 @@ static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
         start->sps[0] = start->sp;
     }
     return 1;
+}
+
+static size_t walk(const struct seep_capture_start *start,
+                   struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                   size_t capacity, struct seep_capture_end *ret_end)
+{
+    bool may_call = !atomic_load_explicit(&restricted, memory_order_relaxed);
+    struct seep_memory *memory;
+    size_t count;
+
+    if (seep_unlikely(bounds->high == 0)) {
+        seep_stack_bounds_find(bounds, start->sp, may_call);
+    }
+    memory =
+        seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
+    count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
+    if (seep_likely(memory != NULL)) {
+        seep_memory_give_back(memory);
+    }
+    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
+        count =
+            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
+    }
+    return count;
 }
 
 size_t seep_native_capture(const struct seep_capture_start *start,
@@ -65,12 +90,7 @@ size_t seep_native_capture(const struct seep_capture_start *start,
         return 0;
     }
     if (seep_likely(chosen == BACKEND_EH_FRAME)) {
-        if (seep_unlikely(bounds->high == 0)) {
-            seep_stack_bounds_find(
-                bounds, start->sp,
-                !atomic_load_explicit(&restricted, memory_order_relaxed));
-        }
-        return seep_eh_walk(start, bounds, pcs, capacity, ret_end);
+        return walk(start, bounds, pcs, capacity, ret_end);
     }
     count = chosen == BACKEND_LIBUNWIND
                 ? seep_libunwind_walk(start, pcs, capacity, ret_end)
@@ -87,4 +107,5 @@ void seep_native_after_fork(void)
 void seep_native_restrict(void)
 {
     atomic_store_explicit(&restricted, true, memory_order_relaxed);
+    seep_stack_bounds_restrict();
 }

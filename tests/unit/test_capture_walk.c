@@ -58,7 +58,7 @@ static void walk_made_up(uintptr_t *sp, uintptr_t fp)
     stack.start.pc = code_with_frame_pointer();
     stack.start.sp = (uintptr_t)sp;
     stack.start.fp = fp;
-    stack.count = seep_eh_walk(&stack.start, &stack.bounds, stack.pcs,
+    stack.count = seep_eh_walk(&stack.start, &stack.bounds, NULL, stack.pcs,
                                SEEP_STACK_FRAMES_MAX, &stack.end);
 }
 
@@ -159,8 +159,8 @@ static void a_deep_stack_is_cut_at_the_capacity(void **state)
     walk_made_up(&stack.words[4], (uintptr_t)&stack.words[10]);
     assert_int_equal(stack.end.cut, SEEP_CUT_DEPTH);
     assert_int_equal(stack.count, SEEP_STACK_FRAMES_MAX);
-    stack.count =
-        seep_eh_walk(&stack.start, &stack.bounds, stack.pcs, 7, &stack.end);
+    stack.count = seep_eh_walk(&stack.start, &stack.bounds, NULL, stack.pcs, 7,
+                               &stack.end);
     assert_int_equal(stack.end.cut, SEEP_CUT_DEPTH);
     assert_int_equal(stack.count, 7);
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The table of memories, and the rules in them.
+ *
+ * Invariant: only the thread whose address is the owner touches the rest of a
+ * memory, and only in the outermost of its walks under way.
+ */
+#include "capture/eh_memory.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/syscall.h"
+#include "capture/eh_cache.h"
+#include "capture/eh_rule.h"
+
+#define MEMORIES 128U
+#define PROBES 4U
+
+/* In the frame, at an odd address. */
+#define PLACE_LOST ((int16_t)-7)
+
+_Static_assert(SEEP_HOT_SETS *SEEP_HOT_WAYS * sizeof(struct seep_hot) <=
+                   UINT16_MAX,
+               "seep_hot.next counts bytes");
+
+static struct seep_memory memories[MEMORIES];
+
+static SEEP_COLD struct seep_memory *claim(uintptr_t thread, uint32_t index)
+{
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct seep_memory *memory = &memories[(index + i) % MEMORIES];
+        uintptr_t owner =
+            atomic_load_explicit(&memory->owner, memory_order_relaxed);
+
+        if (owner == thread ||
+            (owner == 0 && atomic_compare_exchange_strong_explicit(
+                               &memory->owner, &owner, thread,
+                               memory_order_relaxed, memory_order_relaxed))) {
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+/* Whoever asks is in a handler that came in the middle of a walk; or that walk
+ * was left by a jump: then its frame is gone, and its writing half done. */
+static SEEP_COLD bool is_abandoned(struct seep_memory *memory, uintptr_t busy,
+                                   uintptr_t sp,
+                                   const struct seep_stack_bounds *bounds,
+                                   bool may_call)
+{
+    stack_t now = {.ss_flags = SS_ONSTACK};
+
+    if (busy > sp || busy < bounds->low || sp >= bounds->high || !may_call) {
+        return false;
+    }
+    seep_syscall2(SYS_sigaltstack, 0, (long)&now);
+    if ((now.ss_flags & SS_ONSTACK) != 0) {
+        return false;
+    }
+    seep_memory_renew(memory, 0);
+    return true;
+}
+
+struct seep_memory *seep_memory_take(uintptr_t thread, uintptr_t sp,
+                                     const struct seep_stack_bounds *bounds,
+                                     bool may_call)
+{
+    uint32_t index = (uint32_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    struct seep_memory *memory = &memories[index % MEMORIES];
+    uintptr_t busy;
+
+    if (seep_unlikely(atomic_load_explicit(&memory->owner,
+                                           memory_order_relaxed) != thread)) {
+        memory = claim(thread, index);
+        if (memory == NULL) {
+            return NULL;
+        }
+    }
+    busy = atomic_load_explicit(&memory->busy, memory_order_relaxed);
+    if (seep_unlikely(busy != 0) &&
+        !is_abandoned(memory, busy, sp, bounds, may_call)) {
+        return NULL;
+    }
+    atomic_store_explicit(&memory->busy, sp, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory;
+}
+
+void seep_memory_give_back(struct seep_memory *memory)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&memory->busy, 0, memory_order_relaxed);
+}
+
+SEEP_COLD void seep_memory_renew(struct seep_memory *memory,
+                                 uint64_t generation)
+{
+    memset(memory->hot, 0, sizeof(memory->hot));
+    memory->spare.back = 0;
+    memory->last.first = SEEP_STACK_FRAMES_MAX;
+    memory->last.sps[SEEP_STACK_FRAMES_MAX] = UINTPTR_MAX;
+    /* Generations begin at 0, as BSS does. */
+    memory->generation = generation + 1;
+}
+
+static int16_t place_of(uint64_t rule, unsigned int shift, intptr_t lowest)
+{
+    intptr_t offset = seep_rule_place_offset(rule, shift);
+
+    if (seep_rule_place(rule, shift) == SEEP_RULE_SAME) {
+        return 0;
+    }
+    if (seep_rule_place(rule, shift) != SEEP_RULE_AT_CFA || offset < lowest ||
+        offset > -(intptr_t)sizeof(uintptr_t)) {
+        return PLACE_LOST;
+    }
+    return (int16_t)offset;
+}
+
+static bool is_simple(uint64_t rule)
+{
+    enum seep_rule_kind kind = seep_rule_kind(rule);
+
+    return (kind == SEEP_RULE_RBP ||
+            (kind == SEEP_RULE_RSP &&
+             seep_rule_offset(rule) >= (intptr_t)sizeof(uintptr_t))) &&
+           seep_rule_place(rule, SEEP_RULE_RBP_SHIFT) != SEEP_RULE_AT_RBP &&
+           seep_rule_place(rule, SEEP_RULE_RBX_SHIFT) != SEEP_RULE_AT_RBP;
+}
+
+static void take_apart(struct seep_hot *hot, uint64_t rule)
+{
+    intptr_t lowest = INT16_MIN;
+
+    hot->kind = SEEP_HOT_ODD;
+    hot->rule = rule;
+    if (!is_simple(rule)) {
+        return;
+    }
+    hot->kind = SEEP_HOT_RBP;
+    if (seep_rule_kind(rule) == SEEP_RULE_RSP) {
+        hot->kind = SEEP_HOT_RSP;
+        lowest = -seep_rule_offset(rule);
+    }
+    hot->offset = (int32_t)seep_rule_offset(rule);
+    hot->places[SEEP_WALK_RBP] = place_of(rule, SEEP_RULE_RBP_SHIFT, lowest);
+    hot->places[SEEP_WALK_RBX] = place_of(rule, SEEP_RULE_RBX_SHIFT, lowest);
+}
+
+/* The rule of @back by the table of all threads. */
+static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
+                                           uintptr_t back, struct seep_hot *set)
+{
+    struct seep_memory *memory = walk->memory;
+    uint64_t rule = seep_cache_get(back - 1, walk->generation);
+    struct seep_hot *hot = &set[memory->victim++ % SEEP_HOT_WAYS];
+
+    if (rule == 0) {
+        rule = seep_rule_compile(back - 1);
+        /* Of code that no object holds nothing is kept: a dlopen, which bumps
+         * no epoch, may put an object there. */
+        if (rule == seep_rule_of_cut(SEEP_CUT_NO_OBJECT)) {
+            take_apart(&memory->spare, rule);
+            return &memory->spare;
+        }
+        seep_cache_put(back - 1, walk->generation, rule);
+    }
+    for (uint32_t i = 0; i < SEEP_HOT_WAYS; i++) {
+        hot = set[i].back == 0 ? &set[i] : hot;
+    }
+    take_apart(hot, rule);
+    hot->back = back;
+    hot->next = 0;
+    return hot;
+}
+
+struct seep_hot *seep_memory_rule(struct seep_walk *walk, uintptr_t back)
+{
+    uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
+    struct seep_hot *set =
+        &walk->memory->hot[(hash >> 58) % SEEP_HOT_SETS * SEEP_HOT_WAYS];
+
+    for (uint32_t i = 0; i < SEEP_HOT_WAYS; i++) {
+        if (set[i].back == back) {
+            return &set[i];
+        }
+    }
+    return fill(walk, back, set);
+}
