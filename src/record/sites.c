@@ -11,11 +11,14 @@
 #define CACHE_SLOTS 65536U
 #define CACHE_INDEX_BITS 20U
 #define CACHE_INDEX_MASK ((UINT64_C(1) << CACHE_INDEX_BITS) - 1)
+/* In place of an index: there was no room, nor will there be. The last site of
+ * the largest table is never cached. */
+#define CACHE_REFUSED CACHE_INDEX_MASK
 
 /*
  * Raw addresses -> site. One word an entry, so that it is never read half
  * written: 44 bits of the hash above the site's index; with the 16 that chose
- * the entry 60 bits must agree. 0 is empty: site 0 is never cached.
+ * the entry 60 bits must agree. 0 is empty.
  */
 static _Atomic uint64_t cache[CACHE_SLOTS];
 
@@ -123,19 +126,47 @@ static bool is_known(const struct seep_view *view, const uint64_t *frames,
                           seep_hash_words(cut, frames, count));
 }
 
-/* Where a stack of @count frames may end: behind its @codes_most-th frame of
- * Python's; one without any, behind @natives_most. */
-static uint32_t short_end(const uint64_t *frames, uint32_t count,
-                          uint32_t codes_most, uint32_t natives_most)
-{
-    uint32_t codes = 0;
+/* What a short stack keeps, by how full the table of sites is. */
+struct short_form {
+    uint32_t eighths; /* of the table, above which it is used */
+    uint32_t codes;   /* lines of Python, the innermost */
+    uint32_t natives; /* other frames, the innermost */
+};
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_code(frames[i]) && ++codes == codes_most) {
-            return i + 1;
+static const struct short_form short_forms[] = {
+    {7, 1, 3},
+    {6, 2, 8},
+    {4, 8, 24},
+};
+
+static const struct short_form *find_form(const struct seep_view *view)
+{
+    uint32_t used =
+        atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
+
+    for (size_t i = 0; i < sizeof(short_forms) / sizeof(short_forms[0]); i++) {
+        if (used > view->site_capacity / 8 * short_forms[i].eighths) {
+            return &short_forms[i];
         }
     }
-    return codes == 0 && count > natives_most ? natives_most : count;
+    return NULL;
+}
+
+/* @return how many of the @count frames are left, in place */
+static uint32_t keep(const struct short_form *form, uint64_t *frames,
+                     uint32_t count)
+{
+    uint32_t codes = 0;
+    uint32_t natives = 0;
+
+    for (uint32_t i = 0; i < count && codes < form->codes; i++) {
+        if (is_code(frames[i])) {
+            frames[natives + codes++] = frames[i];
+        } else if (natives < form->natives) {
+            frames[codes + natives++] = frames[i];
+        }
+    }
+    return codes + natives;
 }
 
 /*
@@ -144,30 +175,30 @@ static uint32_t short_end(const uint64_t *frames, uint32_t count,
  * not fill it before it begins to leak. It loses its outer frames, in which
  * stacks differ most and which say least; a thread keeps its name.
  *
- * @return the frames that are left of @count
+ * @return how many of the @count frames are left, in place
  */
 static uint32_t shorten(const struct seep_view *view, uint64_t *frames,
                         uint32_t count, enum seep_cut cut)
 {
-    uint32_t used =
-        atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
-    bool tight = used > view->site_capacity / 4 * 3;
-    uint32_t named = count > 0 && is_thread(view, frames[count - 1]) ? 1 : 0;
-    uint32_t end;
+    const struct short_form *form = find_form(view);
+    bool named;
+    uint64_t name;
+    uint32_t kept;
 
-    if (seep_likely(used <= view->site_capacity / 2) ||
+    if (seep_likely(form == NULL) || count == 0 ||
         is_known(view, frames, count, cut)) {
         return count;
     }
-    end = short_end(frames, count - named, tight ? 2 : 8, tight ? 8 : 24);
-    if (end == count - named) {
-        return count;
+    name = frames[count - 1];
+    named = is_thread(view, name);
+    kept = keep(form, frames, count - named);
+    if (named) {
+        frames[kept++] = name;
     }
-    seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
-    if (named != 0) {
-        frames[end++] = frames[count - 1];
+    if (kept < count) {
+        seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
     }
-    return end;
+    return kept;
 }
 
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
@@ -230,11 +261,17 @@ uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
     tag = hash & ~CACHE_INDEX_MASK;
     seen = atomic_load_explicit(entry, memory_order_relaxed);
     if (seep_likely((seen & ~CACHE_INDEX_MASK) == tag && seen != 0)) {
-        return (uint32_t)(seen & CACHE_INDEX_MASK);
+        site = (uint32_t)(seen & CACHE_INDEX_MASK);
+        if (seep_unlikely(site == CACHE_REFUSED)) {
+            seep_view_count(view, SEEP_COUNT_SITES_FULL, 1);
+            site = 0;
+        }
+        return site;
     }
     site = intern(view, space, stack, frame_of);
-    if (site != 0) {
-        atomic_store_explicit(entry, tag | site, memory_order_relaxed);
+    if (site != CACHE_REFUSED) {
+        atomic_store_explicit(entry, tag | (site != 0 ? site : CACHE_REFUSED),
+                              memory_order_relaxed);
     }
     return site;
 }
