@@ -11,6 +11,7 @@
 #include "reader/open.h"
 #include "reader/process.h"
 #include "reader/report_build.h"
+#include "reader/report_group.h"
 #include "reader/report_names.h"
 #include "reader/symbolise.h"
 
@@ -51,6 +52,19 @@ static uint64_t end_tick_of(const struct seep_report_build *build)
     return end < SEEP_SITES_TICK_MAX ? end : SEEP_SITES_TICK_MAX;
 }
 
+static int add_rows(struct seep_report_build *build)
+{
+    struct seep_site_key *keys = NULL;
+    int error = seep_group_keys(build, &keys);
+
+    if (error == 0) {
+        error = seep_sites_init(&build->snapshot, &build->clock, keys,
+                                &build->sites);
+        free(keys);
+    }
+    return error;
+}
+
 static int fill(struct seep_report_build *build, const char *path)
 {
     struct seep_report *report = &build->report;
@@ -67,15 +81,15 @@ static int fill(struct seep_report_build *build, const char *path)
     seep_clock_init(&build->clock, &build->snapshot.view, end_tick_of(build));
     report->duration_s = seep_sites_seconds((double)build->clock.end_tick);
     report->units_per_s = seep_clock_units_per_s(&build->clock);
-    error = seep_sites_init(&build->snapshot, &build->clock, &build->sites);
+    error = seep_names_open(build);
+    if (error == 0) {
+        error = add_rows(build);
+    }
     if (error != 0) {
         return error;
     }
     seep_sites_judge(&build->sites, &build->clock);
     error = seep_report_add_counters(build);
-    if (error == 0) {
-        error = seep_names_open(build);
-    }
     if (error == 0) {
         error = seep_report_add_spaces(build);
     }

@@ -178,6 +178,7 @@ int seep_report_add_process(struct seep_report_build *build)
     report->unwinder = header->unwinder == SEEP_UNWINDER_LIBUNWIND
                            ? SEEP_UNWINDER_LIBUNWIND
                            : SEEP_UNWINDER_EH_FRAME;
+    report->by = build->options != NULL ? build->options->by : SEEP_BY_STACK;
     report->python_state =
         (enum seep_python_state)seep_snapshot_load(header->python_state);
     report->python_version = seep_snapshot_load(header->python_version);

@@ -45,12 +45,13 @@ struct space_sum {
 };
 
 /* The live bytes of one site at the end of each bucket of the run's grid. */
-static void add_series(struct space_sum *sum, const struct seep_site_work *work,
+static void add_series(struct space_sum *sum, const struct seep_sites *sites,
+                       const struct seep_site_work *work,
                        const struct seep_clock *clock)
 {
     struct seep_series_table table;
 
-    seep_series_read(work->series, work->first_tick, clock->end_tick, &table);
+    seep_sites_read_series(sites, work, clock->end_tick, &table);
     for (uint32_t i = 0; i < clock->count; i++) {
         /* A damaged width can be wider than the grid. */
         uint64_t at =
@@ -73,7 +74,8 @@ static void add_constant(struct space_sum *sum,
     }
 }
 
-static void add_site(struct space_sum *sum, const struct seep_site_work *work,
+static void add_site(struct space_sum *sum, const struct seep_sites *sites,
+                     const struct seep_site_work *work,
                      const struct seep_clock *clock)
 {
     sum->used = true;
@@ -82,8 +84,8 @@ static void add_site(struct space_sum *sum, const struct seep_site_work *work,
     sum->space.allocated_bytes += work->site.allocated_bytes;
     sum->space.freed_bytes += work->site.freed_bytes;
     sum->variance += work->variance;
-    if (work->series != NULL) {
-        add_series(sum, work, clock);
+    if (seep_sites_has_series(work)) {
+        add_series(sum, sites, work, clock);
     } else {
         add_constant(sum, work, clock);
     }
@@ -147,9 +149,9 @@ int seep_report_add_spaces(struct seep_report_build *build)
     for (size_t i = 0; i < build->sites.count; i++) {
         const struct seep_site_work *work = &build->sites.works[i];
 
-        add_site(&sums[work->site.space], work, &build->clock);
+        add_site(&sums[work->site.space], &build->sites, work, &build->clock);
         if (is_in_arenas(&work->site)) {
-            add_site(&arenas, work, &build->clock);
+            add_site(&arenas, &build->sites, work, &build->clock);
         }
     }
     for (unsigned i = 0; i < SEEP_SPACE_COUNT; i++) {

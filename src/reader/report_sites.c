@@ -81,10 +81,10 @@ static int add_points(struct seep_report_build *build,
     uint64_t end_tick = build->clock.end_tick;
     size_t count = 0;
 
-    if (work->series == NULL) {
+    if (!seep_sites_has_series(work)) {
         return 0;
     }
-    seep_series_read(work->series, work->first_tick, end_tick, &table);
+    seep_sites_read_series(&build->sites, work, end_tick, &table);
     for (uint32_t i = table.first; i < table.count; i++) {
         count += is_point(&table, i);
     }
@@ -161,9 +161,6 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         sites[i] = build->sites.works[i].site;
-        sites[i].thread = "";
-        sites[i].stack_count = 1;
-        sites[i].stack_live_bytes = sites[i].live_bytes;
         error = add_points(build, &build->sites.works[i], &sites[i]);
         if (error != 0) {
             return error;

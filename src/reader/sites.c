@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From the tables of a snapshot to one entry a call site; see sites.h.
+ * From the tables of a snapshot to one entry a row; see sites.h.
  *
- * Invariant: linear in the size of the tables. The survivors of all sites lie
- * in one array, grouped by counting, never searched.
+ * Invariant: linear in the size of the tables, and what all rows hold together
+ * is what all sites hold, whatever a row is.
  */
 #include "reader/sites.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/weight.h"
-#include "reader/sites_evidence.h"
+#include "base/hash.h"
+#include "reader/sites_survivors.h"
 
 bool seep_sites_space_holds(enum seep_space space)
 {
@@ -26,7 +26,7 @@ double seep_sites_seconds(double ticks)
     return ticks * (double)(UINT64_C(1) << SEEP_TICK_LOG2_NS) / 1e9;
 }
 
-static bool is_used(struct seep_rec_site *site, uint32_t index)
+bool seep_sites_is_used(struct seep_rec_site *site, uint32_t index)
 {
     return (index == 0 || seep_snapshot_load(site->state) == SEEP_PUBLISHED) &&
            site->space < SEEP_SPACE_COUNT &&
@@ -44,7 +44,7 @@ uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot)
     for (uint32_t i = 0; i < view->site_capacity; i++) {
         uint32_t tick = seep_snapshot_load(view->sites[i].last_tick);
 
-        if (is_used(&view->sites[i], i) && tick > last) {
+        if (seep_sites_is_used(&view->sites[i], i) && tick > last) {
             last = tick;
         }
     }
@@ -58,186 +58,218 @@ uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot)
     return last;
 }
 
-static void fill_totals(struct seep_site_work *work, struct seep_rec_site *from)
-{
-    struct seep_report_site *site = &work->site;
+/* A table of the rows by their keys, half full at most: numbers in works + 1.
+ */
+struct rows {
+    uint32_t *slots;
+    size_t mask;
+};
 
-    site->space = (enum seep_space)from->space;
-    site->allocated_bytes = seep_snapshot_load(from->allocated_bytes);
-    site->freed_bytes = seep_snapshot_load(from->freed_bytes);
-    if (site->allocated_bytes > site->freed_bytes) {
-        site->live_bytes = site->allocated_bytes - site->freed_bytes;
+static int make_rows(size_t count, struct rows *ret_rows)
+{
+    size_t slots = 16;
+
+    while (slots < 2 * count) {
+        slots *= 2;
     }
-    site->allocated_count =
-        (double)seep_snapshot_load(from->allocated_count_q16) /
-        (double)SEEP_COUNT_ONE;
-    site->freed_count = (double)seep_snapshot_load(from->freed_count_q16) /
-                        (double)SEEP_COUNT_ONE;
-    site->live_count = fmax(0, site->allocated_count - site->freed_count);
-    site->peak_bytes = seep_snapshot_load(from->peak_bytes);
-    site->largest_bytes = seep_snapshot_load(from->largest_bytes);
-    work->event_count = seep_snapshot_load(from->event_count);
-    work->first_tick = seep_snapshot_load(from->first_tick);
-    site->first_s = seep_sites_seconds(work->first_tick);
-    site->last_s = seep_sites_seconds(seep_snapshot_load(from->last_tick));
+    ret_rows->mask = slots - 1;
+    ret_rows->slots = calloc(slots, sizeof(*ret_rows->slots));
+    return ret_rows->slots != NULL ? 0 : -ENOMEM;
 }
 
-/* @ret_work_of: index in SITES -> index in works + 1 */
+/* The row of @key; a new one where there is none yet. */
+static struct seep_site_work *row_of(struct seep_sites *sites,
+                                     const uint64_t *row_keys,
+                                     struct rows *rows, uint64_t key)
+{
+    size_t at = seep_hash_mix(key) & rows->mask;
+
+    while (rows->slots[at] != 0 && row_keys[rows->slots[at] - 1] != key) {
+        at = (at + 1) & rows->mask;
+    }
+    if (rows->slots[at] == 0) {
+        rows->slots[at] = (uint32_t)++sites->count;
+    }
+    return &sites->works[rows->slots[at] - 1];
+}
+
+static double blocks_of(uint64_t count_q16)
+{
+    return (double)count_q16 / (double)SEEP_COUNT_ONE;
+}
+
+static void add_ticks(struct seep_site_work *work, uint32_t first_tick,
+                      double last_s)
+{
+    if (work->member_count == 0 || first_tick < work->first_tick) {
+        work->first_tick = first_tick;
+    }
+    if (last_s > work->site.last_s) {
+        work->site.last_s = last_s;
+    }
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of several sites it is not known when each was at its peak: the least that
+ * the peak of all can have been. */
+static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
+                       uint32_t index)
+{
+    struct seep_report_site *site = &work->site;
+    uint64_t allocated = seep_snapshot_load(from->allocated_bytes);
+    uint64_t freed = seep_snapshot_load(from->freed_bytes);
+    uint64_t live = allocated > freed ? allocated - freed : 0;
+
+    if (work->member_count == 0 || live > site->stack_live_bytes) {
+        work->index = index;
+        site->stack_live_bytes = live;
+    }
+    site->space = (enum seep_space)from->space;
+    site->allocated_bytes += allocated;
+    site->freed_bytes += freed;
+    site->allocated_count +=
+        blocks_of(seep_snapshot_load(from->allocated_count_q16));
+    site->freed_count += blocks_of(seep_snapshot_load(from->freed_count_q16));
+    site->peak_bytes =
+        larger(site->peak_bytes, seep_snapshot_load(from->peak_bytes));
+    site->largest_bytes =
+        larger(site->largest_bytes, seep_snapshot_load(from->largest_bytes));
+    work->event_count += seep_snapshot_load(from->event_count);
+    add_ticks(work, seep_snapshot_load(from->first_tick),
+              seep_sites_seconds(seep_snapshot_load(from->last_tick)));
+}
+
+static void add_member(const struct seep_snapshot *snapshot,
+                       struct seep_site_work *work, uint32_t index,
+                       struct seep_site_member *ret_member)
+{
+    const struct seep_view *view = &snapshot->view;
+    struct seep_rec_site *site = &view->sites[index];
+    uint32_t series = seep_snapshot_load(site->series);
+
+    ret_member->index = index;
+    ret_member->first_tick = seep_snapshot_load(site->first_tick);
+    ret_member->series = series > 0 && series <= view->series_capacity
+                             ? &view->series[series - 1]
+                             : NULL;
+    if (work->series == NULL) {
+        work->series = ret_member->series;
+    }
+    if (ret_member->series == NULL) {
+        work->loose_born +=
+            blocks_of(seep_snapshot_load(site->allocated_count_q16));
+        work->loose_freed +=
+            blocks_of(seep_snapshot_load(site->freed_count_q16));
+    }
+    work->site.torn |= snapshot->torn[index] != 0;
+    add_totals(work, site, index);
+    work->member_count++;
+}
+
+static void finish_totals(struct seep_sites *sites)
+{
+    for (size_t i = 0; i < sites->count; i++) {
+        struct seep_site_work *work = &sites->works[i];
+        struct seep_report_site *site = &work->site;
+
+        if (site->allocated_bytes > site->freed_bytes) {
+            site->live_bytes = site->allocated_bytes - site->freed_bytes;
+        }
+        site->live_count = fmax(0, site->allocated_count - site->freed_count);
+        site->peak_bytes = work->member_count > 1
+                               ? larger(site->peak_bytes, site->live_bytes)
+                               : site->peak_bytes;
+        site->stack_count = work->member_count;
+        site->first_s = seep_sites_seconds(work->first_tick);
+        if (seep_sites_space_holds(site->space)) {
+            sites->live_bytes += site->live_bytes;
+        }
+    }
+}
+
+/* Each used site to its row. @ret_work_of: index in SITES -> row + 1 */
+static void list_rows(const struct seep_snapshot *snapshot,
+                      const struct seep_site_key *keys, struct rows *rows,
+                      uint64_t *row_keys, struct seep_sites *sites,
+                      uint32_t *ret_work_of)
+{
+    const struct seep_view *view = &snapshot->view;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            uint64_t key = keys != NULL ? keys[i].row : i;
+            size_t before = sites->count;
+            struct seep_site_work *work = row_of(sites, row_keys, rows, key);
+
+            if (sites->count > before) {
+                row_keys[before] = key;
+                work->id = keys != NULL ? keys[i].id : i;
+            }
+            ret_work_of[i] = (uint32_t)(work - sites->works) + 1;
+            work->member_count++;
+        }
+    }
+}
+
+/* Members in the order of their rows. */
+static void list_members(const struct seep_snapshot *snapshot,
+                         struct seep_sites *sites, const uint32_t *work_of)
+{
+    const struct seep_view *view = &snapshot->view;
+    size_t first = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        sites->works[i].member_first = first;
+        first += sites->works[i].member_count;
+        sites->works[i].member_count = 0;
+    }
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (work_of[i] != 0) {
+            struct seep_site_work *work = &sites->works[work_of[i] - 1];
+            size_t at = work->member_first + work->member_count;
+
+            add_member(snapshot, work, i, &sites->members[at]);
+        }
+    }
+    finish_totals(sites);
+}
+
 static int list_sites(const struct seep_snapshot *snapshot,
+                      const struct seep_site_key *keys,
                       struct seep_sites *sites, uint32_t *ret_work_of)
 {
     const struct seep_view *view = &snapshot->view;
+    uint64_t *row_keys;
+    struct rows rows;
     size_t count = 0;
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
-        count += is_used(&view->sites[i], i);
+        count += seep_sites_is_used(&view->sites[i], i);
     }
+    if (make_rows(count, &rows) != 0) {
+        return -ENOMEM;
+    }
+    row_keys = calloc(count + 1, sizeof(*row_keys));
     sites->works = calloc(count + 1, sizeof(*sites->works));
-    if (sites->works == NULL) {
-        return -ENOMEM;
+    sites->members = calloc(count + 1, sizeof(*sites->members));
+    if (row_keys != NULL && sites->works != NULL && sites->members != NULL) {
+        list_rows(snapshot, keys, &rows, row_keys, sites, ret_work_of);
+        list_members(snapshot, sites, ret_work_of);
+    } else {
+        count = SIZE_MAX;
     }
-    for (uint32_t i = 0; i < view->site_capacity; i++) {
-        struct seep_site_work *work = &sites->works[sites->count];
-        uint32_t series = seep_snapshot_load(view->sites[i].series);
-
-        if (!is_used(&view->sites[i], i)) {
-            continue;
-        }
-        sites->count++;
-        ret_work_of[i] = (uint32_t)sites->count;
-        work->index = i;
-        work->site.torn = snapshot->torn[i] != 0;
-        if (series > 0 && series <= view->series_capacity) {
-            work->series = &view->series[series - 1];
-        }
-        fill_totals(work, &view->sites[i]);
-        if (seep_sites_space_holds(work->site.space)) {
-            sites->live_bytes += work->site.live_bytes;
-        }
-    }
-    return 0;
-}
-
-/* What counts of an entry of the live table. */
-struct entry {
-    uint32_t work; /* index in works */
-    uint32_t tick;
-    uint64_t size_level;
-};
-
-/* The entries that belong to a site, in one array: the table is large, mostly
- * empty, and read once. @return their number, or SIZE_MAX without memory */
-static size_t list_entries(const struct seep_snapshot *snapshot,
-                           struct seep_sites *sites,
-                           const uint32_t *work_of_site,
-                           struct entry **ret_entries)
-{
-    const struct seep_view *view = &snapshot->view;
-    struct entry *entries;
-    size_t count = 0;
-
-    for (uint32_t i = 0; i < view->live_capacity; i++) {
-        count += seep_snapshot_load(view->live[i].address) != 0;
-    }
-    entries = malloc((count + 1) * sizeof(*entries));
-    if (entries == NULL) {
-        return SIZE_MAX;
-    }
-    count = 0;
-    for (uint32_t i = 0; i < view->live_capacity; i++) {
-        struct seep_rec_live *live = &view->live[i];
-        uint32_t site = seep_snapshot_load(live->site);
-
-        if (seep_snapshot_load(live->address) == 0 ||
-            site >= view->site_capacity || work_of_site[site] == 0) {
-            continue;
-        }
-        entries[count].work = work_of_site[site] - 1;
-        entries[count].tick = seep_snapshot_load(live->birth_tick);
-        entries[count].size_level = seep_snapshot_load(live->size_level);
-        sites->works[entries[count].work].survivor_count++;
-        count++;
-    }
-    *ret_entries = entries;
-    return count;
-}
-
-static void add_survivor(struct seep_site_work *work, const struct entry *entry,
-                         const struct seep_clock *clock, uint64_t old_ticks,
-                         struct seep_survivor *ret_survivor)
-{
-    uint64_t size = entry->size_level & SEEP_SIZE_MASK;
-    unsigned level = (unsigned)(entry->size_level >> SEEP_SIZE_BITS) & 63;
-    struct seep_weight weight = seep_weight_of(size, level);
-    double tick = entry->tick;
-    double bytes = (double)weight.bytes;
-    double end = clock->end_tick > 0 ? (double)clock->end_tick : 1;
-    int window =
-        (int)fmin(tick * SEEP_GROWTH_WINDOWS / end, SEEP_GROWTH_WINDOWS - 1);
-
-    ret_survivor->birth = seep_clock_at(clock, tick);
-    ret_survivor->weight = bytes;
-    ret_survivor->variance =
-        level == 0 ? 0
-                   : bytes * bytes * (1 - seep_weight_probability(size, level));
-    work->variance += ret_survivor->variance;
-    work->site.window_bytes[window] += bytes;
-    work->old_count += entry->tick + old_ticks <= clock->end_tick;
-}
-
-/* Counting sort by site, then one site after the other. */
-static int group_entries(struct seep_sites *sites,
-                         const struct seep_clock *clock,
-                         const struct entry *entries, size_t count)
-{
-    struct entry *sorted = malloc((count + 1) * sizeof(*sorted));
-    size_t *next = malloc((sites->count + 1) * sizeof(*next));
-    uint64_t old_ticks = seep_evidence_old_ticks(clock);
-    size_t first = 0;
-
-    sites->survivors = malloc((count + 1) * sizeof(*sites->survivors));
-    if (sorted == NULL || next == NULL || sites->survivors == NULL) {
-        free(sorted);
-        free(next);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < sites->count; i++) {
-        sites->works[i].survivor_first = first;
-        next[i] = first;
-        first += sites->works[i].survivor_count;
-    }
-    for (size_t i = 0; i < count; i++) {
-        sorted[next[entries[i].work]++] = entries[i];
-    }
-    for (size_t i = 0; i < count; i++) {
-        add_survivor(&sites->works[sorted[i].work], &sorted[i], clock,
-                     old_ticks, &sites->survivors[i]);
-    }
-    free(sorted);
-    free(next);
-    return 0;
-}
-
-static int group_survivors(const struct seep_snapshot *snapshot,
-                           const struct seep_clock *clock,
-                           struct seep_sites *sites,
-                           const uint32_t *work_of_site)
-{
-    struct entry *entries = NULL;
-    size_t count = list_entries(snapshot, sites, work_of_site, &entries);
-    int error;
-
-    if (count == SIZE_MAX) {
-        return -ENOMEM;
-    }
-    error = group_entries(sites, clock, entries, count);
-    sites->survivor_count = count;
-    free(entries);
-    return error;
+    free(row_keys);
+    free(rows.slots);
+    return count != SIZE_MAX ? 0 : -ENOMEM;
 }
 
 int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_clock *clock,
+                    const struct seep_site_key *keys,
                     struct seep_sites *ret_sites)
 {
     uint32_t *work_of_site =
@@ -246,10 +278,10 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
     int error = -ENOMEM;
 
     if (work_of_site != NULL) {
-        error = list_sites(snapshot, &sites, work_of_site);
+        error = list_sites(snapshot, keys, &sites, work_of_site);
     }
     if (error == 0) {
-        error = group_survivors(snapshot, clock, &sites, work_of_site);
+        error = seep_sites_add_survivors(snapshot, clock, work_of_site, &sites);
     }
     free(work_of_site);
     if (error != 0) {
@@ -267,8 +299,12 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
 void seep_sites_fini(struct seep_sites *sites)
 {
     free(sites->works);
+    free(sites->members);
+    free(sites->loose);
     free(sites->survivors);
     sites->works = NULL;
+    sites->members = NULL;
+    sites->loose = NULL;
     sites->survivors = NULL;
     sites->count = 0;
 }

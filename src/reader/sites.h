@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The call sites of a snapshot: totals, survivors, and a judgement of each.
+ * The call sites of a snapshot in rows of one or several: totals, survivors,
+ * and a judgement of each row.
  *
  * Errors: 0 or -ENOMEM. Threads: one at a time.
  */
@@ -14,14 +15,43 @@
 #include "reader/growth.h"
 #include "reader/report.h"
 #include "reader/sites_clock.h"
+#include "reader/sites_series.h"
 #include "reader/snapshot.h"
 
-/** One site at work; .site is what the report will show of it. */
+/** Which row a site of the recording belongs to. */
+struct seep_site_key {
+    uint64_t row; /* sites with one are one row */
+    uint64_t id;  /* that the row is shown with */
+};
+
+/** A site of the recording in its row. */
+struct seep_site_member {
+    uint32_t index; /* in SITES */
+    uint32_t first_tick;
+    struct seep_rec_series *series; /* NULL: none was kept */
+};
+
+/** A live block of a site without series, in a row of several sites. */
+struct seep_site_loose {
+    uint32_t birth_tick;
+    uint64_t bytes; /* that it stands for */
+    uint64_t count_q16;
+};
+
+/** One row at work; .site is what the report will show of it. */
 struct seep_site_work {
     struct seep_report_site site;
-    uint32_t index;                 /* in SITES */
-    struct seep_rec_series *series; /* NULL: none was kept */
-    size_t survivor_first;          /* in the survivors of all sites */
+    uint64_t id;
+    uint32_t index;                 /* in SITES, of the one that holds most */
+    struct seep_rec_series *series; /* the first there is; NULL: none */
+    size_t member_first;            /* in the members of all rows */
+    size_t member_count;            /* 0 is as 1: .series is all there is */
+    size_t loose_first;
+    size_t loose_count;
+    double loose_bytes;    /* they hold */
+    double loose_born;     /* allocated by sites without series, and freed: */
+    double loose_freed;    /* when is not known */
+    size_t survivor_first; /* in the survivors of all sites */
     size_t survivor_count;
     size_t old_count;     /* of them, that are old */
     uint64_t event_count; /* that were seen */
@@ -33,7 +63,9 @@ struct seep_site_work {
 struct seep_sites {
     struct seep_site_work *works;
     size_t count;
-    struct seep_survivor *survivors; /* grouped by site */
+    struct seep_site_member *members; /* grouped by row */
+    struct seep_site_loose *loose;    /* ditto */
+    struct seep_survivor *survivors;  /* ditto */
     size_t survivor_count;
     uint64_t live_bytes; /* of all sites in spaces that hold memory */
 };
@@ -41,16 +73,39 @@ struct seep_sites {
 /** Spaces whose blocks are memory of their own. */
 bool seep_sites_space_holds(enum seep_space space);
 
+/** Did anything happen at entry @index of SITES? */
+bool seep_sites_is_used(struct seep_rec_site *site, uint32_t index);
+
 /** The last tick that anything in the recording tells of. */
 uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot);
 
 double seep_sites_seconds(double ticks);
 
-/** @param ret_sites  give it to seep_sites_fini() */
+/**
+ * @param keys       the row of each used site, by its index in SITES; NULL:
+ *                   each is a row of its own
+ * @param ret_sites  give it to seep_sites_fini()
+ */
 int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_clock *clock,
+                    const struct seep_site_key *keys,
                     struct seep_sites *ret_sites);
 void seep_sites_fini(struct seep_sites *sites);
+
+/** sites_merge.c: was anything kept of when things happened? */
+bool seep_sites_has_series(const struct seep_site_work *work);
+
+/**
+ * The series of a row, which has one, up to @end_tick: the sum of its sites'.
+ * The lowest bytes of a bucket are the sum of theirs: not above those of the
+ * row, and the same where only one of them gives back in that bucket. What of a
+ * site without series is live is in it from its birth on; what died of it is
+ * not in it.
+ */
+void seep_sites_read_series(const struct seep_sites *sites,
+                            const struct seep_site_work *work,
+                            uint64_t end_tick,
+                            struct seep_series_table *ret_table);
 
 /** sites_judge.c: class, interval and confidence of each, and their order. */
 void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock);

@@ -114,8 +114,7 @@ void seep_evidence_gather(const struct seep_sites *sites,
                           const struct seep_clock *clock,
                           struct seep_evidence *ret_evidence)
 {
-    seep_series_read(work->series, work->first_tick, clock->end_tick,
-                     &ret_evidence->table);
+    seep_sites_read_series(sites, work, clock->end_tick, &ret_evidence->table);
     fill_series(ret_evidence, work, clock);
     ret_evidence->input = (struct seep_growth_input){
         .survivors = sites->survivors + work->survivor_first,

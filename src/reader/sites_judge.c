@@ -20,6 +20,8 @@
 #define RISING_FACTOR 1.1
 #define RISING_TENTHS 2
 #define RISING_ZS_MAX 5.0
+#define LOOSE_SHARE 0.5  /* of what lives, that must have been seen to live */
+#define LOOSE_FREED 0.02 /* so little given back changes nothing */
 #define FLOOR_BYTES (1024.0 * 1024.0)
 #define FLOOR_SHARE 0.002 /* of the live bytes of the process */
 
@@ -43,11 +45,33 @@ static void cap(struct seep_growth *growth, const char *reason)
     growth->reason = reason;
 }
 
+/* The peak of several sites together is at least what was live at any time. */
+static void raise_peak(struct seep_site_work *work,
+                       const struct seep_series_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (table->buckets[i].live_bytes > work->site.peak_bytes) {
+            work->site.peak_bytes = table->buckets[i].live_bytes;
+        }
+    }
+}
+
+/* Deaths that no series tells of may be those of old blocks. */
+static void restrain_loose(struct seep_site_work *work)
+{
+    if (work->growth.class == SEEP_CLASS_LEAK &&
+        work->loose_bytes > LOOSE_SHARE * (double)work->site.live_bytes &&
+        work->loose_freed > LOOSE_FREED * work->loose_born) {
+        cap(&work->growth, "most of it is at stacks of which no time series "
+                           "was kept");
+    }
+}
+
 static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
                        const struct seep_clock *clock,
                        struct seep_evidence *evidence)
 {
-    if (work->series == NULL) {
+    if (!seep_sites_has_series(work)) {
         work->growth = (struct seep_growth){
             .class = SEEP_CLASS_INSUFFICIENT,
             .p = 1,
@@ -60,6 +84,10 @@ static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
     seep_growth_analyse(&evidence->input, &work->growth);
     seep_evidence_weigh(evidence, work);
     seep_evidence_tell(evidence, clock, work);
+    if (work->member_count > 1) {
+        raise_peak(work, &evidence->table);
+        restrain_loose(work);
+    }
 }
 
 static int compare_p(const void *a, const void *b)

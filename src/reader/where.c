@@ -175,6 +175,14 @@ static bool is_plumbing_function(const char *function)
            is_any(name, exact_function_names, COUNT(exact_function_names));
 }
 
+bool seep_where_is_plumbing(const char *module)
+{
+    const char *name = seep_where_base_name(module);
+
+    return begins_with_any(name, module_names, COUNT(module_names)) ||
+           is_any(name, exact_module_names, COUNT(exact_module_names));
+}
+
 /* A name without a file is one whose file was lost. */
 static enum seep_python_origin origin_of(const struct seep_report_frame *frame)
 {
@@ -196,8 +204,7 @@ bool seep_where_is_user(const struct seep_report_frame *frame)
     if (module[0] == '\0' && frame->function[0] == '\0') {
         return false;
     }
-    return !begins_with_any(module, module_names, COUNT(module_names)) &&
-           !is_any(module, exact_module_names, COUNT(exact_module_names)) &&
+    return !seep_where_is_plumbing(module) &&
            !is_plumbing_function(frame->function);
 }
 

@@ -18,6 +18,9 @@
 /** The part of @path behind its last slash. */
 const char *seep_where_base_name(const char *path);
 
+/** Is all of the object at @module between a program and its memory? */
+bool seep_where_is_plumbing(const char *module);
+
 bool seep_where_is_user(const struct seep_report_frame *frame);
 
 /** Index of the user's frame; 0 when there is none. */

@@ -180,7 +180,7 @@ static void measure_recording(uint32_t wanted)
     start = now_ms();
     seep_clock_init(&clock, &snapshot.view, RUN_TICKS);
     if (snapshot.torn == NULL ||
-        seep_sites_init(&snapshot, &clock, &sites) != 0) {
+        seep_sites_init(&snapshot, &clock, NULL, &sites) != 0) {
         abort();
     }
     grouped = now_ms();

@@ -175,7 +175,11 @@ static void read_report(const struct seep_report *report)
 void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
                            bool sealed)
 {
-    const struct seep_report_options options = {.symbols = false};
+    static unsigned reads;
+    const struct seep_report_options options = {
+        .symbols = false,
+        .by = (enum seep_grouping)(reads++ % SEEP_GROUPING_COUNT),
+    };
     struct seep_refusal refusal = {.error = 0};
     struct seep_report *report = NULL;
     size_t written = size_bytes < damage->builder.size_bytes

@@ -144,7 +144,7 @@ static void evidence_is_blocks_that_were_seen(void **state)
         0);
     close(fd);
     seep_clock_init(&clock, &snapshot.view, JUDGE_TICKS(JUDGE_RUN_S));
-    assert_int_equal(seep_sites_init(&snapshot, &clock, &sites), 0);
+    assert_int_equal(seep_sites_init(&snapshot, &clock, NULL, &sites), 0);
     seep_evidence_gather(&sites, &sites.works[0], &clock, &evidence);
 
     assert_true(sites.works[0].site.allocated_count > 600);

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * See report_group.h. Invariant: what is suppressed or bounded by a rule is
+ * never in one row with what is not, however rows are made, so that a rule
+ * says the same of a stack in every grouping.
+ */
+#include "reader/report_group.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "reader/report_build.h"
+#include "reader/report_names.h"
+#include "reader/suppress.h"
+#include "reader/where.h"
+#include "reader/where_python.h"
+
+#define THREAD_BYTES 256U
+
+/* What a row is made by, in its id. A stack's has none. */
+enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD };
+
+struct grouping {
+    struct seep_report_build *build;
+    enum seep_grouping by;
+    struct seep_names_stack stack;    /* of the site at hand */
+    struct seep_report_frame *frames; /* SEEP_NAMES_FRAMES_MAX */
+    size_t frame_count;               /* 0: not all have been named yet */
+};
+
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+    return seep_hash_add(hash, seep_hash_bytes(text, strlen(text)));
+}
+
+static uint64_t add_python(uint64_t hash, const struct seep_report_frame *frame)
+{
+    hash = add_text(hash, seep_where_python_tail(frame->file));
+    return add_text(hash, frame->function);
+}
+
+/* What a JIT made lies elsewhere in each run, so only its name can count. */
+static uint64_t add_word(uint64_t hash, struct seep_report_build *build,
+                         uint64_t word)
+{
+    struct seep_report_frame frame;
+
+    if ((word & SEEP_FRAME_IS_CODE) != 0) {
+        seep_names_frames(build, word, &frame, 1);
+        return seep_hash_add(add_python(hash, &frame), frame.line);
+    }
+    if (*seep_names_module(build->names, word) == '\0') {
+        seep_names_frames(build, word, &frame, 1);
+        return add_text(hash, frame.function);
+    }
+    hash = add_text(
+        hash, seep_where_base_name(seep_names_module(build->names, word)));
+    return seep_hash_add(hash, word & SEEP_FRAME_OFFSET_MASK);
+}
+
+/* Threads are numbered as they come ("Thread-12"), and do the same work under
+ * another number in the next run: each run of digits is one *. */
+static void name_thread(const char *name, char text[THREAD_BYTES])
+{
+    size_t length = 0;
+
+    while (*name != '\0' && length + 1 < THREAD_BYTES) {
+        size_t digits = strspn(name, "0123456789");
+
+        text[length++] = digits > 0 ? '*' : *name;
+        name += digits > 0 ? digits : 1;
+    }
+    text[length] = '\0';
+}
+
+static uint64_t add_stack(uint64_t hash, struct grouping *grouping)
+{
+    const struct seep_names_stack *stack = &grouping->stack;
+    char thread[THREAD_BYTES];
+
+    for (uint32_t i = 0; i < stack->count; i++) {
+        hash = add_word(hash, grouping->build, stack->words[i]);
+    }
+    if (stack->thread[0] != '\0') {
+        name_thread(stack->thread, thread);
+        hash = add_text(hash, thread);
+    }
+    return hash;
+}
+
+static void name_all(struct grouping *grouping)
+{
+    const struct seep_names_stack *stack = &grouping->stack;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < stack->count && count < SEEP_NAMES_FRAMES_MAX;
+         i++) {
+        count += seep_names_frames(grouping->build, stack->words[i],
+                                   grouping->frames + count,
+                                   SEEP_NAMES_FRAMES_MAX - count);
+    }
+    grouping->frame_count = count;
+}
+
+/* The user's line, if it is one of Python. */
+static bool pick_python(struct grouping *grouping,
+                        struct seep_report_frame *ret_frame)
+{
+    const struct seep_names_stack *stack = &grouping->stack;
+    size_t count = 0;
+    size_t picked;
+
+    for (uint32_t i = 0; i < stack->count; i++) {
+        if ((stack->words[i] & SEEP_FRAME_IS_CODE) != 0) {
+            count += seep_names_frames(grouping->build, stack->words[i],
+                                       &grouping->frames[count], 1);
+        }
+    }
+    if (count == 0) {
+        return false;
+    }
+    picked = seep_where_pick(grouping->frames, count);
+    *ret_frame = grouping->frames[picked];
+    return ret_frame->file[0] != '\0' || ret_frame->function[0] != '\0';
+}
+
+/*
+ * The frame that seep_where_pick() finds among all. Names are dear: they are
+ * asked for from the innermost on, and only until the user's is found.
+ */
+static void pick(struct grouping *grouping, struct seep_report_frame *ret_frame)
+{
+    const struct seep_names_stack *stack = &grouping->stack;
+
+    if (pick_python(grouping, ret_frame)) {
+        return;
+    }
+    for (uint32_t i = 0; i < stack->count; i++) {
+        uint64_t word = stack->words[i];
+        size_t count;
+
+        if ((word & SEEP_FRAME_IS_CODE) != 0 ||
+            seep_where_is_plumbing(
+                seep_names_module(grouping->build->names, word))) {
+            continue;
+        }
+        count = seep_names_frames(grouping->build, word, grouping->frames,
+                                  SEEP_NAMES_FRAMES_MAX);
+        for (size_t j = 0; j < count; j++) {
+            if (seep_where_is_user(&grouping->frames[j])) {
+                *ret_frame = grouping->frames[j];
+                return;
+            }
+        }
+    }
+    name_all(grouping);
+    *ret_frame =
+        grouping
+            ->frames[seep_where_pick(grouping->frames, grouping->frame_count)];
+}
+
+/* "name+0x40": the nearest name in a stripped file. */
+static bool is_nearest(const char *function)
+{
+    return strstr(function, "+0x") != NULL;
+}
+
+static uint64_t add_line(uint64_t hash, const struct seep_report_frame *frame,
+                         struct grouping *grouping)
+{
+    if (!frame->python && (frame->file[0] == '\0' || frame->line == 0)) {
+        return add_stack(hash, grouping);
+    }
+    hash = seep_hash_add(hash, BY_LINE);
+    if (frame->python) {
+        hash = add_python(hash, frame);
+    } else {
+        hash = add_text(hash, seep_where_base_name(frame->file));
+        hash = add_text(hash, frame->function);
+    }
+    return seep_hash_add(hash, frame->line);
+}
+
+static uint64_t add_function(uint64_t hash,
+                             const struct seep_report_frame *frame)
+{
+    hash = seep_hash_add(hash, BY_FUNCTION);
+    if (frame->python) {
+        return add_python(hash, frame);
+    }
+    hash = add_text(hash, seep_where_base_name(frame->module));
+    return frame->function[0] == '\0' || is_nearest(frame->function)
+               ? seep_hash_add(hash, frame->offset)
+               : add_text(hash, frame->function);
+}
+
+static int module_name(const struct seep_report_frame *frame, char *text,
+                       size_t capacity)
+{
+    const char *module = seep_where_base_name(frame->module);
+
+    if (frame->python) {
+        return seep_where_python_module(frame->file, text, capacity);
+    }
+    return snprintf(text, capacity, "%s",
+                    module[0] != '\0' ? module : "code of no module");
+}
+
+static uint64_t add_module(uint64_t hash, const struct seep_report_frame *frame)
+{
+    char name[THREAD_BYTES];
+
+    module_name(frame, name, sizeof(name));
+    return add_text(seep_hash_add(hash, BY_MODULE), name);
+}
+
+static bool is_main(const char *function)
+{
+    return strcmp(function, "main") == 0 || strcmp(function, "_start") == 0 ||
+           strcmp(function, "<module>") == 0;
+}
+
+/* What runs in the thread: the outermost of the user's frames. */
+static const struct seep_report_frame *
+outermost(const struct seep_report_frame *frames, size_t count)
+{
+    const struct seep_report_frame *found = NULL;
+
+    for (size_t i = count; i-- > 0;) {
+        if (frames[i].python &&
+            seep_where_python_origin(frames[i].file) >= SEEP_PYTHON_COMMAND) {
+            return &frames[i];
+        }
+        if (found == NULL && seep_where_is_user(&frames[i])) {
+            found = &frames[i];
+        }
+    }
+    return found;
+}
+
+/* A thread by its own name, else by what runs in it. */
+static int thread_name(const char *name, const struct seep_report_frame *frames,
+                       size_t count, char *text, size_t capacity)
+{
+    const struct seep_report_frame *frame = outermost(frames, count);
+    char module[THREAD_BYTES];
+
+    if (name[0] != '\0') {
+        name_thread(name, module);
+        return snprintf(text, capacity, "%s", module);
+    }
+    if (frame == NULL) {
+        return snprintf(text, capacity, "a thread without a name");
+    }
+    if (is_main(frame->function)) {
+        return snprintf(text, capacity, "main");
+    }
+    if (frame->function[0] != '\0' && !is_nearest(frame->function)) {
+        return snprintf(text, capacity, "thread of %s", frame->function);
+    }
+    module_name(frame, module, sizeof(module));
+    return snprintf(text, capacity, "thread of %s", module);
+}
+
+static uint64_t add_thread(uint64_t hash, struct grouping *grouping)
+{
+    char name[THREAD_BYTES];
+
+    name_all(grouping);
+    thread_name(grouping->stack.thread, grouping->frames, grouping->frame_count,
+                name, sizeof(name));
+    return add_text(seep_hash_add(hash, BY_THREAD), name);
+}
+
+static uint64_t id_of(struct grouping *grouping, uint64_t hash)
+{
+    struct seep_report_frame frame;
+
+    if (grouping->stack.count == 0) {
+        return hash;
+    }
+    if (grouping->by == SEEP_BY_STACK) {
+        return add_stack(hash, grouping);
+    }
+    if (grouping->by == SEEP_BY_THREAD) {
+        return add_thread(hash, grouping);
+    }
+    pick(grouping, &frame);
+    switch (grouping->by) {
+    case SEEP_BY_FUNCTION:
+        return add_function(hash, &frame);
+    case SEEP_BY_MODULE:
+        return add_module(hash, &frame);
+    default:
+        return add_line(hash, &frame, grouping);
+    }
+}
+
+/* What rules say of a stack by its frames; ids and lines are asked later. */
+static uint64_t add_rules(uint64_t hash, struct grouping *grouping)
+{
+    const struct seep_report_options *options = grouping->build->options;
+    struct seep_report_site site = {.id = ""};
+    const char *rule;
+
+    if (options == NULL ||
+        (options->suppressions == NULL && options->known == NULL)) {
+        return hash;
+    }
+    if (grouping->frame_count == 0) {
+        name_all(grouping);
+    }
+    site.frames = grouping->frames;
+    site.frame_count = grouping->frame_count;
+    rule = seep_suppressions_find(options->suppressions, &site);
+    hash = rule != NULL ? add_text(hash, rule) : hash;
+    return seep_hash_add(hash, seep_known_find(options->known, &site));
+}
+
+int seep_group_keys(struct seep_report_build *build,
+                    struct seep_site_key **ret_keys)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    struct grouping grouping = {.build = build, .by = build->report.by};
+    struct seep_site_key *keys =
+        calloc((size_t)view->site_capacity + 1, sizeof(*keys));
+
+    grouping.frames = calloc(SEEP_NAMES_FRAMES_MAX, sizeof(*grouping.frames));
+    if (keys == NULL || grouping.frames == NULL) {
+        free(keys);
+        free(grouping.frames);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        uint64_t hash = seep_hash_add(SEEP_HASH_SEED, view->sites[i].space);
+
+        if (!seep_sites_is_used(&view->sites[i], i)) {
+            continue;
+        }
+        grouping.frame_count = 0;
+        seep_names_stack(build, i, &grouping.stack);
+        keys[i].id = id_of(&grouping, hash);
+        /* No call site at all is not one whose frames are missing. */
+        keys[i].row = add_rules(keys[i].id + (i == 0), &grouping);
+    }
+    free(grouping.frames);
+    *ret_keys = keys;
+    return 0;
+}
+
+static int function_name(const struct seep_report_frame *frame, char *text,
+                         size_t capacity)
+{
+    struct seep_report_frame lineless = *frame;
+
+    lineless.line = 0;
+    return seep_where_format(&lineless, text, capacity);
+}
+
+int seep_group_name(enum seep_grouping by, const struct seep_report_site *site,
+                    char *text, size_t capacity)
+{
+    const struct seep_report_frame *frame = &site->frames[site->where_frame];
+
+    switch (by) {
+    case SEEP_BY_FUNCTION:
+        return function_name(frame, text, capacity);
+    case SEEP_BY_MODULE:
+        return module_name(frame, text, capacity);
+    case SEEP_BY_THREAD:
+        return thread_name(site->thread, site->frames, site->frame_count, text,
+                           capacity);
+    default:
+        return seep_where_format(frame, text, capacity);
+    }
+}
