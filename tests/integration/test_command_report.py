@@ -186,7 +186,7 @@ def test_a_row_is_named_by_its_python_line(kept):
                                  ("keep.py", 12, "<module>")]
     assert "native" in {frame["kind"] for frame in site["frames"]}
     text = seep("report", kept, COLUMNS="200").stdout.decode()
-    assert re.search(r" keep\.py:2 keep > \S+ < outer < <module>\n", text)
+    assert re.search(r" keep\.py:2 keep( > \S+)+ < outer < <module>\n", text)
 
 
 def test_the_interpreters_frames_are_folded_unless_asked_for(kept):
