@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "record/claim.h"
 
-#define CACHE_SLOTS 65536U
+#define CACHE_SLOTS 262144U
 #define CACHE_INDEX_BITS 20U
 #define CACHE_INDEX_MASK ((UINT64_C(1) << CACHE_INDEX_BITS) - 1)
 /* In place of an index: there was no room, nor will there be. The last site of
@@ -17,13 +17,17 @@
 
 /*
  * Raw addresses -> site. One word an entry, so that it is never read half
- * written: 44 bits of the hash above the site's index; with the 16 that chose
- * the entry 60 bits must agree. 0 is empty.
+ * written: 44 bits of the hash above the site's index; with the 18 that chose
+ * the entry 62 bits must agree. 0 is empty.
  */
 static _Atomic uint64_t cache[CACHE_SLOTS];
+static _Atomic bool cache_is_used;
 
 void seep_sites_forget(void)
 {
+    if (!atomic_load_explicit(&cache_is_used, memory_order_relaxed)) {
+        return;
+    }
     for (uint32_t i = 0; i < CACHE_SLOTS; i++) {
         if (atomic_load_explicit(&cache[i], memory_order_relaxed) != 0) {
             atomic_store_explicit(&cache[i], 0, memory_order_relaxed);
@@ -137,6 +141,7 @@ static const struct short_form short_forms[] = {
     {7, 1, 3},
     {6, 2, 8},
     {4, 8, 24},
+    {2, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
 };
 
 static const struct short_form *find_form(const struct seep_view *view)
@@ -152,6 +157,30 @@ static const struct short_form *find_form(const struct seep_view *view)
     return NULL;
 }
 
+/* Native recursion between two frames of Python, as deep as data is nested:
+ * what lies between a frame and its return goes. @return the frames left */
+static uint32_t erase_loops(uint64_t *frames, uint32_t count)
+{
+    uint32_t left = 0;
+    uint32_t run = 0; /* where the native frames at hand begin */
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = run;
+
+        if (is_code(frames[i])) {
+            frames[left++] = frames[i];
+            run = left;
+            continue;
+        }
+        while (at < left && frames[at] != frames[i]) {
+            at++;
+        }
+        frames[at] = frames[i];
+        left = at + 1;
+    }
+    return left;
+}
+
 /* @return how many of the @count frames are left, in place */
 static uint32_t keep(const struct short_form *form, uint64_t *frames,
                      uint32_t count)
@@ -159,6 +188,7 @@ static uint32_t keep(const struct short_form *form, uint64_t *frames,
     uint32_t codes = 0;
     uint32_t natives = 0;
 
+    count = erase_loops(frames, count);
     for (uint32_t i = 0; i < count && codes < form->codes; i++) {
         if (is_code(frames[i])) {
             frames[natives + codes++] = frames[i];
@@ -269,6 +299,10 @@ uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
         return site;
     }
     site = intern(view, space, stack, frame_of);
+    if (seep_unlikely(
+            !atomic_load_explicit(&cache_is_used, memory_order_relaxed))) {
+        atomic_store_explicit(&cache_is_used, true, memory_order_relaxed);
+    }
     if (site != CACHE_REFUSED) {
         atomic_store_explicit(entry, tag | (site != 0 ? site : CACHE_REFUSED),
                               memory_order_relaxed);

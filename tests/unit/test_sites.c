@@ -141,7 +141,7 @@ static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
     struct seep_sites_stack stack = {.addresses = words};
 
     for (uint32_t i = 0; i < natives; i++) {
-        words[stack.count++] = first;
+        words[stack.count++] = first + i;
     }
     for (uint32_t i = 0; i < codes; i++) {
         words[stack.count++] = SEEP_FRAME_IS_CODE | (first + i);
@@ -185,6 +185,26 @@ static void a_table_that_fills_up_takes_stacks_in_short_form(void **state)
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 5);
 }
 
+/* A quarter full: only how deep native code recurses is no longer told. */
+static void native_recursion_is_folded_between_lines_of_python(void **state)
+{
+    uint64_t code = SEEP_FRAME_IS_CODE | 1 << 24;
+    uint64_t words[] = {1, 2, 3, 2, 4, 2, 5, code, 2, 5, 2, 6, code};
+    const uint64_t left[] = {1, 2, 5, code, 2, 6, code};
+    struct seep_sites_stack stack = {.addresses = words, .count = 13};
+    uint32_t site;
+    uint64_t first;
+
+    (void)state;
+    fill_to(view.site_capacity / 4 + 1);
+    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    assert_int_equal(frames_of(site), 7);
+    first = view.stacks[view.sites[site].stack].first_frame;
+    for (size_t i = 0; i < 7; i++) {
+        assert_true(view.frames[first + i] == left[i]);
+    }
+}
+
 static void a_stack_that_was_whole_stays_whole(void **state)
 {
     uint32_t whole = intern_python(100, 10, 20, false, 0);
@@ -220,6 +240,7 @@ int main(void)
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(native_recursion_is_folded_between_lines_of_python),
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
     };
