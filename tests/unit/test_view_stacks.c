@@ -270,9 +270,10 @@ static void the_line_tells_what_the_users_line_called(void **state)
     add_python("JSONDecoder.decode", "/usr/lib/python3.11/json/decoder.py",
                337);
     add_python("loads", "/usr/lib/python3.11/json/__init__.py", 346);
+    add_native("_PyFunction_Vectorcall", PYTHON, 3);
     add_python("handle", "/srv/serve.py", 31);
     add_python("main", "/srv/serve.py", 80);
-    fake.sites[0].where_frame = 7;
+    fake.sites[0].where_frame = 10;
     fake.sites[0].where = "serve.py:31 handle";
     char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "serve.py:31 handle > json.loads > … > "
@@ -300,11 +301,12 @@ static void names_of_python_that_are_odd_are_told(void **state)
     add_python("<lambda>", "<string>", 1);
     add_python("_find_and_load", "<frozen importlib._bootstrap>", 1027);
     add_python("run", "__init__.py", 3);
+    add_python("decorate.<locals>.<lambda>", "lib/other.py", 3);
     fake.sites[0].where_frame = 1;
     fake.sites[0].where = "<string>:1 <lambda>";
     char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "<string>:1 <lambda> > ? < _find_and_load < "
-                              "__init__.run");
+                              "__init__.run < other.<lambda>");
     free(text);
     text = print(80,
                  &(struct seep_text_options){.site_limit = 10, .stacks = true});

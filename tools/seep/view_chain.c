@@ -55,13 +55,17 @@ static char *python_name(const struct seep_report_frame *frame,
                : seep_words_frame_with_file(frame);
 }
 
-/* The native frames [@first, @end): who was called, and whose memory it is. */
+/* The native frames [@first, @end): who was called, and whose memory it is.
+ * Between Python's frames the interpreter's own are no news. */
 static void add_run(struct links *links, const struct seep_report_site *site,
                     size_t first, size_t end)
 {
     const struct seep_report_frame *run = &site->frames[first];
     size_t speaker = seep_fold_speaker(run, end - first);
 
+    if (first > 0 && !seep_where_is_user(&run[speaker])) {
+        return;
+    }
     add_link(links, seep_words_frame(&run[speaker]));
     for (size_t i = 0; first == 0 && i < speaker; i++) {
         if (seep_where_is_user(&run[i])) {

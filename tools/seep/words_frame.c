@@ -117,6 +117,19 @@ char *seep_words_user_frame(const struct seep_report_site *site)
     return strdup(text);
 }
 
+/* "wrapper" of "decorate.<locals>.wrapper": what is inside of what is in full
+ * elsewhere. */
+static const char *short_python(const char *function)
+{
+    static const char locals[] = ".<locals>.";
+    const char *at;
+
+    while ((at = strstr(function, locals)) != NULL) {
+        function = at + sizeof(locals) - 1;
+    }
+    return *function == '\0' ? "?" : function;
+}
+
 /* "json" of "/usr/lib/python3.11/json/__init__.py"; NULL: "<string>". */
 static char *short_file(const char *path)
 {
@@ -143,7 +156,7 @@ char *seep_words_frame_with_file(const struct seep_report_frame *frame)
         free(file);
         return seep_words_frame(frame);
     }
-    int length = asprintf(&text, "%s.%s", file, frame->function);
+    int length = asprintf(&text, "%s.%s", file, short_python(frame->function));
     free(file);
     return length < 0 ? NULL : text;
 }
@@ -159,7 +172,7 @@ char *seep_words_frame(const struct seep_report_frame *frame)
     char *text;
 
     if (frame->python) { /* "<module>" is all name */
-        return strdup(*frame->function == '\0' ? "?" : frame->function);
+        return strdup(short_python(frame->function));
     }
     if (is_named(frame)) {
         return short_function(frame->function);
