@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * See report_labels.h. Invariant: labels are hostile text of any length; rows
+ * point into it, and at most LABELS_MAX of a process count.
+ */
+#include "reader/report_labels.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/sites.h"
+
+#define LABELS_MAX 64U /* of one process */
+
+struct text {
+    const char *at;
+    size_t length;
+};
+
+struct rows {
+    struct seep_label_row *rows;
+    size_t count;
+    size_t capacity;
+};
+
+static int compare_text(struct text a, struct text b)
+{
+    size_t length = a.length < b.length ? a.length : b.length;
+    int order = length > 0 ? memcmp(a.at, b.at, length) : 0;
+
+    return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+static struct text key_of(const struct seep_label_row *row)
+{
+    return (struct text){row->key, row->key_length};
+}
+
+static struct text value_of(const struct seep_label_row *row)
+{
+    return (struct text){row->value, row->value_length};
+}
+
+static struct seep_label_row *find(struct rows *rows, struct text key,
+                                   struct text value)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (compare_text(key_of(&rows->rows[i]), key) == 0 &&
+            compare_text(value_of(&rows->rows[i]), value) == 0) {
+            return &rows->rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* The row of a label; a new one where there is none. NULL: no memory. */
+static struct seep_label_row *row_of(struct rows *rows, struct text key,
+                                     struct text value)
+{
+    struct seep_label_row *row = find(rows, key, value);
+
+    if (row != NULL) {
+        return row;
+    }
+    if (rows->count == rows->capacity) {
+        size_t capacity = 2 * rows->capacity + 16;
+        struct seep_label_row *grown =
+            realloc(rows->rows, capacity * sizeof(*grown));
+
+        if (grown == NULL) {
+            return NULL;
+        }
+        rows->rows = grown;
+        rows->capacity = capacity;
+    }
+    row = &rows->rows[rows->count++];
+    *row = (struct seep_label_row){
+        .key = key.at,
+        .key_length = key.length,
+        .value = value.at,
+        .value_length = value.length,
+        .class = SEEP_VERDICT_STEADY, /* the best */
+    };
+    return row;
+}
+
+static double growth_of(const struct seep_report *report)
+{
+    return report->verdict.has_growth
+               ? report->verdict.growth_bytes_per_s.estimate
+               : 0;
+}
+
+/* Processes err independently: the squares of the halves add up, and meanwhile
+ * the sum of them stands in .high. */
+static void add_growth(struct seep_label_row *row,
+                       const struct seep_report *report)
+{
+    const struct seep_interval *rate = &report->verdict.growth_bytes_per_s;
+    double half = (rate->high - rate->low) / 2;
+
+    if (report->verdict.has_growth) {
+        row->has_growth = true;
+        row->growth_bytes_per_s.estimate += rate->estimate;
+        row->growth_bytes_per_s.high += half * half;
+    }
+}
+
+static void add_report(struct seep_label_row *row,
+                       const struct seep_report *report)
+{
+    row->process_count++;
+    row->leak_count += report->verdict.class == SEEP_VERDICT_LEAK;
+    if (report->verdict.class < row->class) {
+        row->class = report->verdict.class;
+    }
+    for (size_t i = 0; i < report->space_count; i++) {
+        if (seep_sites_space_holds(report->spaces[i].space)) {
+            row->live_bytes += report->spaces[i].live_bytes;
+        }
+    }
+    if (row->first == NULL || growth_of(report) > growth_of(row->first)) {
+        row->first = report;
+    }
+    add_growth(row, report);
+}
+
+/* Of a label that is there twice in @labels only the first counts. */
+static bool is_again(const char *labels, const char *label, size_t length)
+{
+    for (const char *at = labels; at < label;) {
+        size_t before = strcspn(at, ",");
+
+        if (before == length && memcmp(at, label, length) == 0) {
+            return true;
+        }
+        at += before + 1;
+    }
+    return false;
+}
+
+static int add_label(struct rows *rows, const struct seep_report *report,
+                     const char *label, size_t length)
+{
+    const char *equals = memchr(label, '=', length);
+    struct text key = {label, length};
+    struct text value = {label + length, 0};
+    struct seep_label_row *row;
+
+    if (equals != NULL) {
+        key.length = (size_t)(equals - label);
+        value.at = equals + 1;
+        value.length = length - key.length - 1;
+    }
+    row = row_of(rows, key, value);
+    if (row == NULL) {
+        return -ENOMEM;
+    }
+    add_report(row, report);
+    return 0;
+}
+
+static int add_labels(struct rows *rows, const struct seep_report *report)
+{
+    const char *labels = report->labels != NULL ? report->labels : "";
+    const char *at = labels;
+    size_t count = 0;
+    int error = 0;
+
+    while (error == 0 && *at != '\0' && count < LABELS_MAX) {
+        size_t length = strcspn(at, ",");
+
+        if (length > 0 && *at != '=' && !is_again(labels, at, length)) {
+            error = add_label(rows, report, at, length);
+            count++;
+        }
+        at += length + (at[length] == ',');
+    }
+    return count == 0 && error == 0 ? add_label(rows, report, "", 0) : error;
+}
+
+static void finish(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        struct seep_interval *rate = &rows->rows[i].growth_bytes_per_s;
+        double half = sqrt(rate->high);
+
+        rate->low = rate->estimate - half;
+        rate->high = rate->estimate + half;
+    }
+}
+
+/* Processes without labels come last. */
+static int compare_rows(const void *a, const void *b)
+{
+    const struct seep_label_row *left = a;
+    const struct seep_label_row *right = b;
+    int order = compare_text(key_of(left), key_of(right));
+
+    if ((left->key_length == 0) != (right->key_length == 0)) {
+        return left->key_length == 0 ? 1 : -1;
+    }
+    if (order != 0) {
+        return order;
+    }
+    if (left->growth_bytes_per_s.estimate !=
+        right->growth_bytes_per_s.estimate) {
+        return left->growth_bytes_per_s.estimate >
+                       right->growth_bytes_per_s.estimate
+                   ? -1
+                   : 1;
+    }
+    return compare_text(value_of(left), value_of(right));
+}
+
+int seep_labels_group(const struct seep_report *const *reports, size_t count,
+                      struct seep_label_row **ret_rows, size_t *ret_count)
+{
+    struct rows rows = {.rows = NULL};
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        error = add_labels(&rows, reports[i]);
+    }
+    if (error != 0) {
+        free(rows.rows);
+        return error;
+    }
+    finish(&rows);
+    if (rows.count > 0) {
+        qsort(rows.rows, rows.count, sizeof(*rows.rows), compare_rows);
+    }
+    *ret_rows = rows.rows;
+    *ret_count = rows.count;
+    return 0;
+}
