@@ -157,8 +157,8 @@ uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame)
 }
 
 /* In two steps, so that the stack of the first is free in the second. */
-static SEEP_NOINLINE enum seep_cut find(uintptr_t pc,
-                                        struct seep_eh_entry *ret_entry)
+SEEP_COLD SEEP_NOINLINE enum seep_cut
+seep_rule_entry(uintptr_t pc, struct seep_eh_entry *ret_entry)
 {
     struct seep_elf_image image;
     struct seep_eh_section section;
@@ -184,20 +184,13 @@ SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
                                       bool *ret_signal_frame)
 {
     struct seep_eh_entry entry;
-    enum seep_cut cut = find(pc, &entry);
+    enum seep_cut cut = seep_rule_entry(pc, &entry);
 
     if (cut == SEEP_CUT_NONE) {
         cut = seep_eh_run(&entry, pc, ret_row);
         *ret_signal_frame = entry.signal_frame;
     }
     return cut;
-}
-
-SEEP_COLD bool seep_rule_begins_at(uintptr_t pc)
-{
-    struct seep_eh_entry entry;
-
-    return find(pc, &entry) == SEEP_CUT_NONE && entry.pc_low == pc;
 }
 
 SEEP_COLD uint64_t seep_rule_compile(uintptr_t pc)

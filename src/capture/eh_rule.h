@@ -111,8 +111,8 @@ uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame);
 enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
                             bool *ret_signal_frame);
 
-/** Is there a function that begins at @pc exactly, by the sections? */
-bool seep_rule_begins_at(uintptr_t pc);
+/** The entry of @pc in the sections of its object. @return as above */
+enum seep_cut seep_rule_entry(uintptr_t pc, struct seep_eh_entry *ret_entry);
 
 /** The rule of @pc from the sections of its object; never SEEP_RULE_NONE. */
 uint64_t seep_rule_compile(uintptr_t pc);

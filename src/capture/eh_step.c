@@ -8,17 +8,26 @@
  */
 #include "capture/eh_step.h"
 
+#include "capture/eh_chain.h"
 #include "capture/eh_memory.h"
 #include "capture/eh_rule.h"
+#include "capture/stack_bounds.h"
+
+SEEP_COLD bool seep_walk_widen(struct seep_walk *walk, uintptr_t address)
+{
+    return !seep_walk_is_own(walk, walk->sp) &&
+           seep_stack_bounds_widen(&walk->high, address);
+}
 
 static inline SEEP_READS_THE_STACK enum seep_cut
-read_word(const struct seep_walk *walk, uintptr_t address, uintptr_t *ret_word)
+read_word(struct seep_walk *walk, uintptr_t address, uintptr_t *ret_word)
 {
     if (seep_unlikely(address < walk->sp)) {
         return SEEP_CUT_ORDER;
     }
-    if (seep_unlikely(address > walk->high - sizeof(uintptr_t) ||
-                      address % sizeof(uintptr_t) != 0)) {
+    if (seep_unlikely(address % sizeof(uintptr_t) != 0) ||
+        (seep_unlikely(address > walk->high - sizeof(uintptr_t)) &&
+         !seep_walk_widen(walk, address))) {
         return SEEP_CUT_BOUNDS;
     }
     *ret_word = *(const uintptr_t *)address;
@@ -167,7 +176,7 @@ static SEEP_NOINLINE enum seep_cut step_signal(struct seep_walk *walk)
             return SEEP_CUT_ORDER;
         }
         high = walk->bounds->high;
-    } else if (sp <= walk->sp || sp >= walk->high) {
+    } else if (!seep_stack_bounds_enter(&high, sp)) {
         return SEEP_CUT_BOUNDS;
     }
     walk->kept[SEEP_WALK_RBP] = rbp;
@@ -177,6 +186,30 @@ static SEEP_NOINLINE enum seep_cut step_signal(struct seep_walk *walk)
     walk->high = high;
     walk->sp = sp;
     walk->pc = pc; /* the interrupted instruction, no call: not pc - 1 */
+    walk->interrupted = walk->count;
+    seep_walk_bar(walk);
+    return SEEP_CUT_NONE;
+}
+
+/* To the caller of code without a rule. What that rests on is not noted, so
+ * it is looked at anew each time. */
+static SEEP_NOINLINE enum seep_cut step_record(struct seep_walk *walk,
+                                               enum seep_cut cut)
+{
+    struct seep_chain chain = {
+        .pc = walk->pc, .sp = walk->sp, .high = walk->high};
+    uintptr_t back = 0;
+
+    if (walk->interrupted == walk->count - 1 ||
+        seep_walk_register(walk, SEEP_WALK_RBP, &chain.fp) != SEEP_CUT_NONE ||
+        !seep_chain_is_sound(&chain) ||
+        read_word(walk, chain.fp + sizeof(uintptr_t), &back) != SEEP_CUT_NONE) {
+        return cut;
+    }
+    walk->sp = chain.fp + 2 * sizeof(uintptr_t);
+    walk->at[SEEP_WALK_RBP] = chain.fp;
+    walk->at[SEEP_WALK_RBX] = chain.fp + sizeof(uintptr_t) + SEEP_WALK_LOST;
+    walk->pc = back - 1;
     seep_walk_bar(walk);
     return SEEP_CUT_NONE;
 }
@@ -185,6 +218,10 @@ enum seep_cut seep_walk_step(struct seep_walk *walk, uint64_t rule)
 {
     if (seep_unlikely(seep_rule_kind(rule) == SEEP_RULE_SIGNAL)) {
         return step_signal(walk);
+    }
+    if (seep_unlikely(rule == seep_rule_of_cut(SEEP_CUT_NO_OBJECT) ||
+                      rule == seep_rule_of_cut(SEEP_CUT_NO_RULE))) {
+        return step_record(walk, seep_rule_cut(rule));
     }
     return step_call(walk, rule);
 }

@@ -46,10 +46,12 @@ struct seep_walk {
     const struct seep_stack_bounds *bounds;
     struct seep_memory *memory; /* of this thread; NULL: goes without */
     uintptr_t *pcs;
-    uintptr_t *sps; /* NULL: not wanted, and no memory */
-    size_t count;   /* frames so far, with the one that is stepped from */
+    uintptr_t *sps;      /* NULL: not wanted, and no memory */
+    uintptr_t *told_sps; /* with a memory: what the caller wants of them */
+    size_t count;        /* frames so far, with the one that is stepped from */
     size_t capacity;
-    size_t barrier; /* the frames before this one cannot be shared */
+    size_t barrier;     /* the frames before this one cannot be shared */
+    size_t interrupted; /* frame that a signal came to; SIZE_MAX: none */
     uint64_t generation;
     bool cached;
     bool through_signal;
@@ -60,6 +62,14 @@ static inline bool seep_walk_is_own(const struct seep_walk *walk, uintptr_t sp)
 {
     return sp >= walk->bounds->low && sp < walk->bounds->high;
 }
+
+/**
+ * May the word at @address be read after all, which is not below `high`?
+ *
+ * Of the thread's own stack it may not; of another, where no bounds are known,
+ * pages are proved readable one by one, and `high` is moved.
+ */
+bool seep_walk_widen(struct seep_walk *walk, uintptr_t address);
 
 /** Read the word at @address, which must lie in [sp, high). */
 enum seep_cut seep_walk_word(struct seep_walk *walk, uintptr_t address,

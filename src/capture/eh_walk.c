@@ -5,9 +5,11 @@
  * Invariant: each frame lies above the one before it, and every word that is
  * read between that frame's stack pointer and `high`. On a stack that is not
  * the thread's own (coroutine, alternate signal stack) `high` is the end of
- * the page that the stack pointer is in.
+ * the last page that was proved readable.
  */
 #include "capture/eh_walk.h"
+
+#include <string.h>
 
 #include "base/compiler.h"
 #include "capture/eh_cache.h"
@@ -15,8 +17,7 @@
 #include "capture/eh_rule.h"
 #include "capture/eh_share.h"
 #include "capture/eh_step.h"
-
-#define PAGE_BYTES 4096U
+#include "capture/stack_bounds.h"
 
 static SEEP_NOINLINE uint64_t compile(const struct seep_walk *walk)
 {
@@ -80,10 +81,6 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
     uintptr_t high = walk->high;
     enum seep_cut cut;
 
-    memory->ended = seep_rule_kind(rule) == SEEP_RULE_END;
-    if (memory->ended) {
-        return SEEP_CUT_NONE;
-    }
     for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
         memory->before[i] = seep_share_settle(walk, i, frame);
     }
@@ -105,98 +102,146 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
     return SEEP_CUT_NONE;
 }
 
-/* The CFA by rbp, which a frame before this one has saved, or none. */
-static SEEP_READS_THE_STACK inline enum seep_cut
-cfa_by_rbp(struct seep_walk *walk, const struct seep_hot *hot, uintptr_t sp,
-           uintptr_t *ret_cfa)
+/* Where a walk stands, in registers. */
+struct stand {
+    uintptr_t back; /* pc + 1 */
+    uintptr_t sp;
+    uintptr_t old;  /* where the last stack may be joined next */
+    uintptr_t high; /* 0: no short cuts */
+    size_t count;
+    const uintptr_t *rbp; /* where it was saved just now; NULL: not so */
+};
+
+static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
 {
-    size_t frame = walk->count - 1;
-    uintptr_t at = seep_share_settle(walk, SEEP_WALK_RBP, frame);
-    uintptr_t value;
+    walk->pc = stand->back - 1;
+    walk->sp = stand->sp;
+    walk->count = stand->count;
+}
+
+static inline void take_up(const struct seep_walk *walk, struct stand *stand)
+{
+    stand->back = walk->pc + 1;
+    stand->sp = walk->sp;
+    stand->count = walk->count;
+    stand->old = *walk->memory->share.old;
+    stand->high = walk->sp % sizeof(uintptr_t) == 0 ? walk->high : 0;
+    stand->rbp = NULL;
+}
+
+/* Is the frame that the walk has come to one of the last stack? Then go on at
+ * its end. */
+static inline bool meet(struct seep_walk *walk, struct stand *stand)
+{
+    const uintptr_t **old = &walk->memory->share.old;
+
+    while (**old < stand->sp) {
+        ++*old;
+    }
+    stand->old = **old;
+    if (stand->old != stand->sp) {
+        return false;
+    }
+    lay_down(walk, stand);
+    if (seep_share_join(walk)) {
+        take_up(walk, stand);
+        return true;
+    }
+    stand->old = **old;
+    return false;
+}
+
+/* The rule of the caller that the code of @hot had last, which need not wait
+ * for the return address; or another, if that says so. */
+static inline struct seep_hot *next_rule(struct seep_walk *walk,
+                                         struct seep_hot *hot, uintptr_t back)
+{
+    struct seep_memory *memory = walk->memory;
+    struct seep_hot *next =
+        (struct seep_hot *)((char *)memory->hot + hot->next);
+
+    if (seep_unlikely(next->back != back)) {
+        next = seep_memory_rule(walk, back);
+        if (next != &memory->spare) {
+            hot->next = (uint16_t)((char *)next - (char *)memory->hot);
+        }
+    }
+    return next;
+}
+
+/* To the caller, by what is said in registers. */
+static inline SEEP_READS_THE_STACK bool
+step(struct stand *stand, const struct seep_hot *hot, bool *framed)
+{
     uintptr_t cfa;
 
-    if (seep_likely(at % sizeof(uintptr_t) == 0)) {
-        value = *(const uintptr_t *)at;
-    } else if (at == SEEP_WALK_KEPT) {
-        at = 0;
-        value = walk->kept[SEEP_WALK_RBP];
+    if (seep_likely(hot->kind == SEEP_HOT_RSP)) {
+        cfa = stand->sp + (uintptr_t)hot->offset;
+        stand->rbp = NULL;
     } else {
-        return SEEP_CUT_REGISTER;
+        uintptr_t value;
+
+        if (hot->kind != SEEP_HOT_FRAMED || stand->rbp == NULL) {
+            return false;
+        }
+        value = *stand->rbp;
+        cfa = value + SEEP_FRAMED_BYTES;
+        if (seep_unlikely(value < stand->sp || value % sizeof(uintptr_t) != 0 ||
+                          cfa < value)) {
+            return false;
+        }
+        stand->rbp = (const uintptr_t *)value;
+        *framed = true;
     }
-    seep_memory_note(walk, at | SEEP_WALK_RBP, value);
-    cfa = value + (uintptr_t)(intptr_t)hot->offset;
-    *ret_cfa = cfa;
-    return seep_unlikely(cfa - sizeof(uintptr_t) < sp) ? SEEP_CUT_ORDER
-                                                       : SEEP_CUT_NONE;
+    if (seep_unlikely(cfa > stand->high)) {
+        return false;
+    }
+    stand->back = ((const uintptr_t *)cfa)[-1];
+    stand->sp = cfa;
+    return true;
 }
 
 static SEEP_READS_THE_STACK enum seep_cut walk_on(struct seep_walk *walk)
 {
     struct seep_memory *memory = walk->memory;
-    struct seep_share *share = &memory->share;
+    struct seep_frames *now = memory->now;
     struct seep_hot *hot = &memory->start;
-    uintptr_t back = walk->pc + 1;
-    uintptr_t sp = walk->sp;
+    uintptr_t *pcs = walk->pcs;
+    size_t capacity = walk->capacity;
+    struct stand stand;
 
-    while (back != 0) {
-        struct seep_hot *next;
-        uintptr_t cfa = sp;
-        enum seep_cut cut;
-
-        if (seep_unlikely(walk->count == walk->capacity)) {
-            return SEEP_CUT_DEPTH;
-        }
-        while (seep_unlikely(sp > *share->old)) {
-            share->old++;
-        }
-        if (seep_unlikely(sp == *share->old)) {
-            walk->pc = back - 1;
-            walk->sp = sp;
-            if (seep_share_join(walk)) {
-                back = walk->pc + 1;
-                sp = walk->sp;
-                continue;
-            }
-        }
-        /* The rule of the caller that this code had last, which needs not wait
-         * for the return address. */
-        next = (struct seep_hot *)((char *)memory->hot + hot->next);
-        if (seep_unlikely(next->back != back)) {
-            next = seep_memory_rule(walk, back);
-            if (next != &memory->spare) {
-                hot->next = (uint16_t)((char *)next - (char *)memory->hot);
-            }
-        }
-        hot = next;
-        walk->pcs[walk->count] = back - 1;
-        walk->sps[walk->count] = sp;
-        memory->trail[walk->count] = hot->words[1];
-        walk->count++;
-        if (seep_unlikely(hot->kind == SEEP_HOT_ODD)) {
-            walk->pc = back - 1;
-            walk->sp = sp;
-            cut = step_oddly(walk, hot->rule);
-            if (cut != SEEP_CUT_NONE || memory->ended) {
-                return cut;
-            }
-            back = walk->pc + 1;
-            sp = walk->sp;
+    take_up(walk, &stand);
+    stand.rbp = &walk->kept[SEEP_WALK_RBP];
+    while (stand.back != 0) {
+        if (seep_unlikely(stand.sp >= stand.old) && meet(walk, &stand)) {
+            hot = &memory->resumed;
             continue;
         }
-        if (hot->kind == SEEP_HOT_RBP) {
-            cut = cfa_by_rbp(walk, hot, sp, &cfa);
-            if (seep_unlikely(cut != SEEP_CUT_NONE)) {
+        if (seep_unlikely(stand.count == capacity)) {
+            lay_down(walk, &stand);
+            return SEEP_CUT_DEPTH;
+        }
+        hot = next_rule(walk, hot, stand.back);
+        pcs[stand.count] = stand.back - 1;
+        now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
+        now->places[SEEP_FRAMES_BEFORE + stand.count] = hot->places;
+        stand.count++;
+        if (seep_unlikely(!step(&stand, hot, &now->framed))) {
+            enum seep_cut cut;
+
+            lay_down(walk, &stand);
+            memory->ended = seep_rule_kind(hot->rule) == SEEP_RULE_END;
+            if (memory->ended) {
+                return SEEP_CUT_NONE;
+            }
+            cut = step_oddly(walk, hot->rule);
+            if (cut != SEEP_CUT_NONE) {
                 return cut;
             }
-        } else {
-            cfa = sp + (uintptr_t)(intptr_t)hot->offset;
+            take_up(walk, &stand);
         }
-        if (seep_unlikely(cfa > walk->high || cfa % sizeof(uintptr_t) != 0)) {
-            return SEEP_CUT_BOUNDS;
-        }
-        back = *(const uintptr_t *)(cfa - sizeof(uintptr_t));
-        sp = cfa;
     }
+    lay_down(walk, &stand);
     return SEEP_CUT_NONE;
 }
 
@@ -216,9 +261,10 @@ static void begin(struct seep_walk *walk,
     walk->count = 0;
     walk->capacity = capacity;
     walk->through_signal = false;
+    walk->interrupted = SIZE_MAX;
     walk->high = seep_walk_is_own(walk, walk->sp)
                      ? bounds->high
-                     : (walk->sp | (PAGE_BYTES - 1)) + 1;
+                     : seep_stack_bounds_page_end(walk->sp);
 }
 
 static size_t end(const struct seep_walk *walk, enum seep_cut cut,
@@ -227,6 +273,23 @@ static size_t end(const struct seep_walk *walk, enum seep_cut cut,
     ret_end->cut = cut;
     ret_end->through_signal = walk->through_signal;
     return walk->count;
+}
+
+/* Those of the frames that the walk found by itself. */
+static void tell_sps(const struct seep_walk *walk, uintptr_t *sps)
+{
+    const struct seep_share *share = &walk->memory->share;
+    size_t to = walk->count;
+
+    if (share->at != SEEP_FRAMES) {
+        to = share->count + walk->memory->last->end - share->at -
+             !walk->memory->last->ended;
+        for (size_t i = to; i < walk->count; i++) {
+            sps[i] = walk->sps[i];
+        }
+        to = share->count;
+    }
+    memcpy(sps, walk->sps, to * sizeof(uintptr_t));
 }
 
 static SEEP_NOINLINE size_t
@@ -257,16 +320,19 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
     walk->known[SEEP_WALK_RBP] = 0;
     walk->known[SEEP_WALK_RBX] = 0;
     walk->barrier = 0;
-    if (start->sps == NULL) {
-        walk->sps = memory->sps;
-    }
     if (seep_unlikely(memory->generation != walk->generation + 1)) {
         seep_memory_renew(memory, walk->generation);
     }
-    memory->note_count = 0;
+    walk->told_sps = start->sps;
+    walk->sps = &memory->now->sps[SEEP_FRAMES_BEFORE];
+    memory->now->note_count = 0;
+    memory->now->framed = false;
     memory->ended = false;
     seep_share_begin(walk);
     cut = walk_on(walk);
+    if (start->sps != NULL) {
+        tell_sps(walk, start->sps);
+    }
     seep_share_keep(walk);
     return end(walk, cut, ret_end);
 }

@@ -70,6 +70,22 @@ bool seep_elf_segment(const struct seep_elf_image *image, uintptr_t address,
     return false;
 }
 
+bool seep_elf_is_code(const struct seep_elf_image *image, uintptr_t address)
+{
+    for (size_t i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *header = &image->headers[i];
+        uintptr_t low;
+        uintptr_t high;
+
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0 &&
+            loaded_range(image, header, &low, &high) && address >= low &&
+            address < high) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Walk one note segment. @return the build-id in it, or NULL */
 static const uint8_t *search_notes(uintptr_t low, uintptr_t high,
                                    size_t alignment, size_t *ret_bytes)

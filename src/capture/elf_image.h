@@ -32,6 +32,9 @@ void seep_elf_headers(struct seep_elf_image *image);
 bool seep_elf_segment(const struct seep_elf_image *image, uintptr_t address,
                       uintptr_t *ret_low, uintptr_t *ret_high);
 
+/** Does @address lie in a segment that may be executed? */
+bool seep_elf_is_code(const struct seep_elf_image *image, uintptr_t address);
+
 /** The GNU build-id in the notes. @return its bytes, or NULL */
 const uint8_t *seep_elf_build_id(const struct seep_elf_image *image,
                                  size_t *ret_bytes);

@@ -12,8 +12,18 @@
 
 #include "capture/elf_image.h"
 
-/** The object of @address, its program headers included. */
+/** The object of @address, its program headers included. The caller knows that
+ * it stays: the address is one of the calling thread's code. */
 bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image);
+
+/**
+ * As above, and nothing of the object itself is read: of any address, also one
+ * whose object may go at this very moment.
+ *
+ * @param ret_image  has no program headers, but of the program itself
+ */
+bool seep_object_map_locate(uintptr_t address,
+                            struct seep_elf_image *ret_image);
 
 /**
  * From now on seep_objects_iterate() answers this thread with the one object

@@ -89,8 +89,10 @@ void seep_object_map_use_snapshot(void)
     seep_snapshot_init();
 }
 
-bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image)
+bool seep_object_map_locate(uintptr_t address, struct seep_elf_image *ret_image)
 {
+    ret_image->headers = NULL;
+    ret_image->header_count = 0;
     if (seep_likely(real_find != NULL)) {
         struct found_object found;
 
@@ -111,7 +113,16 @@ bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image)
         ret_image->end = program.end;
         ret_image->headers = program.headers;
         ret_image->header_count = program.header_count;
-    } else {
+    }
+    return true;
+}
+
+bool seep_object_map_find(uintptr_t address, struct seep_elf_image *ret_image)
+{
+    if (!seep_object_map_locate(address, ret_image)) {
+        return false;
+    }
+    if (ret_image->headers == NULL) {
         seep_elf_headers(ret_image);
     }
     return true;
