@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * preload/python_objects: what its wrappers give, what they tell, and the mark
+ * of a thread that is inside of them. Python's allocators and the recorder are
+ * made up here.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "preload/options.h"
+#include "preload/python_objects.h"
+#include "preload/track.h"
+
+#define MEM 1
+#define OBJ 2
+
+struct seep_options seep_options;
+
+/* What was told, by one letter an event. */
+static char told[64];
+static size_t told_count;
+static const void *last_block;
+static size_t last_size;
+
+static void tell(char what, const void *block, size_t size_bytes)
+{
+    assert_true(told_count + 1 < sizeof(told));
+    told[told_count++] = what;
+    told[told_count] = '\0';
+    last_block = block;
+    last_size = size_bytes;
+}
+
+void seep_track_object_allocated(const struct seep_capture_start *start,
+                                 const void *block, size_t size_bytes)
+{
+    assert_true(start->pc != 0 && start->sp > (uintptr_t)&start);
+    tell('A', block, size_bytes);
+}
+
+/* As in preload/track.c: inside of Python's allocator nothing is told. */
+void seep_track_freed(const void *block)
+{
+    if (!seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0))) {
+        tell('F', block, 0);
+    }
+}
+
+struct seep_track_out seep_track_realloc_out(const void *block)
+{
+    struct seep_track_out out = {true, 7};
+
+    if (seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0))) {
+        out.recorded = false;
+    } else {
+        tell('O', block, 0);
+    }
+    return out;
+}
+
+void seep_track_realloc_failed(const void *block, struct seep_track_out out)
+{
+    assert_int_equal(out.tick, 7);
+    tell('R', block, 0);
+}
+
+/* Python's allocators: of this test. */
+enum beneath { PLAIN, FAILS, NESTS, JUMPS, FREES };
+static enum beneath beneath;
+static struct seep_python_allocator set[3];
+static int tag;
+static int marks_seen;
+static jmp_buf out_of_it;
+static char block_of[256];
+
+static bool is_marked(void)
+{
+    return seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0));
+}
+
+static SEEP_NOINLINE void *give(void *context, size_t size)
+{
+    assert_ptr_equal(context, &tag);
+    assert_true(is_marked());
+    /* Malloc beneath passes by itself. */
+    assert_true(seep_track_passes(block_of, size));
+    marks_seen++;
+    if (beneath == JUMPS) {
+        longjmp(out_of_it, 1);
+    }
+    if (beneath == NESTS) {
+        beneath = PLAIN;
+        assert_ptr_equal(set[MEM].malloc(set[MEM].context, size), block_of);
+        assert_true(is_marked());
+    }
+    errno = beneath == FAILS ? ENOMEM : errno;
+    return beneath == FAILS ? NULL : block_of;
+}
+
+static void *real_malloc(void *context, size_t size)
+{
+    return give(context, size);
+}
+
+static void *real_calloc(void *context, size_t count, size_t size)
+{
+    return give(context, count * size);
+}
+
+static void *real_realloc(void *context, void *block, size_t size)
+{
+    (void)block;
+    return give(context, size);
+}
+
+static void real_free(void *context, void *block)
+{
+    assert_ptr_equal(context, &tag);
+    assert_ptr_equal(block, block_of);
+    if (beneath == FREES && !seep_track_ignores(block)) {
+        seep_track_freed(block); /* as the hook of free does */
+    }
+}
+
+static void get_allocator(int domain, struct seep_python_allocator *it)
+{
+    *it = set[domain];
+}
+
+static void set_allocator(int domain, struct seep_python_allocator *it)
+{
+    set[domain] = *it;
+}
+
+static int wrap(void **state)
+{
+    (void)state;
+    for (int domain = MEM; domain <= OBJ; domain++) {
+        set[domain] = (struct seep_python_allocator){
+            &tag, real_malloc, real_calloc, real_realloc, real_free};
+    }
+    seep_python_objects_wrap(get_allocator, set_allocator);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    beneath = PLAIN;
+    told_count = 0;
+    told[0] = '\0';
+    marks_seen = 0;
+    seep_thread.countdown_bytes = 1 << 20;
+    seep_thread.sample_log2 = 19;
+    seep_filter_fill(false);
+    return 0;
+}
+
+static void *obj_malloc(size_t size)
+{
+    return set[OBJ].malloc(set[OBJ].context, size);
+}
+
+static void a_block_counts_down_and_is_not_told(void **state)
+{
+    (void)state;
+    assert_ptr_equal(obj_malloc(100), block_of);
+    assert_ptr_equal(set[MEM].calloc(set[MEM].context, 10, 30), block_of);
+    assert_ptr_equal(set[MEM].realloc(set[MEM].context, block_of, 50),
+                     block_of);
+    set[OBJ].free(set[OBJ].context, block_of);
+    assert_int_equal(seep_thread.countdown_bytes, (1 << 20) - 450);
+    assert_string_equal(told, "");
+    assert_int_equal(marks_seen, 3);
+    assert_false(is_marked());
+}
+
+static void
+the_block_that_ends_the_countdown_is_told_with_its_size(void **state)
+{
+    (void)state;
+    seep_thread.countdown_bytes = 100;
+    obj_malloc(100);
+    assert_string_equal(told, "A");
+    assert_ptr_equal(last_block, block_of);
+    assert_int_equal(last_size, 100);
+    set[MEM].calloc(set[MEM].context, 3, 40);
+    assert_int_equal(last_size, 120);
+    assert_string_equal(told, "AA");
+}
+
+static void what_is_resized_is_told_out_and_in(void **state)
+{
+    (void)state;
+    seep_filter_fill(true);
+    seep_thread.countdown_bytes = 0;
+    set[OBJ].realloc(set[OBJ].context, block_of, 60);
+    assert_string_equal(told, "OA");
+    assert_int_equal(last_size, 60);
+}
+
+static void what_could_not_be_resized_is_put_back(void **state)
+{
+    (void)state;
+    seep_filter_fill(true);
+    beneath = FAILS;
+    errno = 0;
+    assert_null(set[OBJ].realloc(set[OBJ].context, block_of, 60));
+    assert_int_equal(errno, ENOMEM);
+    assert_string_equal(told, "OR");
+    assert_int_equal(seep_thread.countdown_bytes, 1 << 20);
+}
+
+static void a_failure_counts_nothing(void **state)
+{
+    (void)state;
+    seep_thread.countdown_bytes = 0;
+    beneath = FAILS;
+    assert_null(obj_malloc(10));
+    assert_null(set[MEM].calloc(set[MEM].context, 1, 10));
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    assert_string_equal(told, "");
+}
+
+static void a_free_is_told_once_though_there_is_one_beneath(void **state)
+{
+    (void)state;
+    beneath = FREES;
+    seep_filter_fill(true);
+    set[OBJ].free(set[OBJ].context, block_of);
+    assert_string_equal(told, "F");
+    assert_int_equal(seep_thread.countdown_bytes, 1 << 20);
+}
+
+static void a_call_inside_of_a_call_is_not_told(void **state)
+{
+    (void)state;
+    beneath = NESTS;
+    seep_thread.countdown_bytes = 0;
+    obj_malloc(10);
+    assert_string_equal(told, "A");
+    assert_int_equal(marks_seen, 2);
+    assert_int_equal(seep_thread.countdown_bytes, -10);
+}
+
+/* At the same depth each time, as a loop does. */
+static SEEP_NOINLINE void jump_out(void)
+{
+    beneath = JUMPS;
+    if (setjmp(out_of_it) == 0) {
+        obj_malloc(10);
+        fail();
+    }
+}
+
+static void after_a_jump_out_of_it_the_thread_is_sampled_again(void **state)
+{
+    (void)state;
+    jump_out();
+    assert_true(seep_thread.countdown_bytes > SEEP_SAMPLER_NEVER);
+    jump_out();
+    beneath = PLAIN;
+    assert_int_equal(marks_seen, 2);
+    obj_malloc(10);
+    assert_string_equal(told, "A"); /* as the first block of a thread */
+    assert_int_equal(seep_thread.sample_log2, 0);
+}
+
+static void after_a_jump_a_free_is_told_again(void **state)
+{
+    (void)state;
+    seep_filter_fill(true);
+    jump_out();
+    seep_track_freed(block_of);
+    assert_string_equal(told, "F");
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+}
+
+static void a_fork_inside_leaves_no_mark_in_the_child(void **state)
+{
+    (void)state;
+    jump_out();
+    seep_python_objects_after_fork();
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;
+    seep_python_objects_after_fork();
+    assert_int_equal(seep_thread.countdown_bytes, SEEP_SAMPLER_NEVER);
+}
+
+static void a_thread_that_is_not_recorded_stays_so(void **state)
+{
+    (void)state;
+    seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;
+    for (int i = 0; i < 100; i++) {
+        obj_malloc(1000);
+    }
+    assert_int_equal(seep_thread.countdown_bytes, SEEP_SAMPLER_NEVER - 100000);
+    assert_string_equal(told, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_block_counts_down_and_is_not_told, begin),
+        cmocka_unit_test_setup(
+            the_block_that_ends_the_countdown_is_told_with_its_size, begin),
+        cmocka_unit_test_setup(what_is_resized_is_told_out_and_in, begin),
+        cmocka_unit_test_setup(what_could_not_be_resized_is_put_back, begin),
+        cmocka_unit_test_setup(a_failure_counts_nothing, begin),
+        cmocka_unit_test_setup(a_free_is_told_once_though_there_is_one_beneath,
+                               begin),
+        cmocka_unit_test_setup(a_call_inside_of_a_call_is_not_told, begin),
+        cmocka_unit_test_setup(
+            after_a_jump_out_of_it_the_thread_is_sampled_again, begin),
+        cmocka_unit_test_setup(after_a_jump_a_free_is_told_again, begin),
+        cmocka_unit_test_setup(a_fork_inside_leaves_no_mark_in_the_child,
+                               begin),
+        cmocka_unit_test_setup(a_thread_that_is_not_recorded_stays_so, begin),
+    };
+
+    return cmocka_run_group_tests(tests, wrap, NULL);
+}
