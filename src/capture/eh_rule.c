@@ -180,12 +180,29 @@ seep_rule_entry(uintptr_t pc, struct seep_eh_entry *ret_entry)
     return seep_eh_find(&section, pc, ret_entry);
 }
 
+/* No call returns to where a function begins, with none before it: such an
+ * address was put there for the first function of a coroutine to return to. */
+static SEEP_COLD bool is_first_frame(uintptr_t pc)
+{
+    struct seep_eh_entry entry;
+
+    return seep_rule_entry(pc + 1, &entry) == SEEP_CUT_NONE &&
+           entry.pc_low == pc + 1;
+}
+
 SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
                                       bool *ret_signal_frame)
 {
     struct seep_eh_entry entry;
     enum seep_cut cut = seep_rule_entry(pc, &entry);
 
+    if (cut == SEEP_CUT_NO_RULE && is_first_frame(pc)) {
+        *ret_row = (struct seep_eh_row){0};
+        ret_row->places[seep_eh_place_index(SEEP_EH_RETURN)].kind =
+            SEEP_EH_UNDEFINED;
+        *ret_signal_frame = false;
+        return SEEP_CUT_NONE;
+    }
     if (cut == SEEP_CUT_NONE) {
         cut = seep_eh_run(&entry, pc, ret_row);
         *ret_signal_frame = entry.signal_frame;
