@@ -4,7 +4,10 @@
 A preloaded library captures at each malloc with both and counts in a file.
 Every frame up to the walker's cut must be equal, and the share of cut stacks
 is bounded, program by program, near what was measured.
+
+SEEP_TEST_PYTHONS adds interpreters; SEEP_TEST_LONG=1 grows larger trees.
 """
+import functools
 import json
 import os
 import pathlib
@@ -30,6 +33,7 @@ CUTS = ["none", "depth", "no object", "no rule", "expression", "register",
 FRAMES_MAX = 128
 EXAMPLE_WORDS = 3 + 2 * FRAMES_MAX
 TIMEOUT_S = 240
+LONG = os.environ.get("SEEP_TEST_LONG", "") not in ("", "0")
 
 pytestmark = pytest.mark.skipif(not ORACLE.exists(),
                                 reason="built without libunwind")
@@ -55,13 +59,13 @@ class Counts:
         self.frames += words[4]
         for name, count in zip(CUTS, words[5:]):
             self.cuts[name] += count
-        for i in range(min(words[21], 8)):
-            at = 22 + i * EXAMPLE_WORDS
+        for i in reversed(range(8)):
+            at = 23 + i * EXAMPLE_WORDS
             ours, theirs, cut = words[at:at + 3]
-            self.examples.append(
-                (CUTS[cut], [hex(pc) for pc in words[at + 3:at + 3 + ours]],
-                 [hex(pc) for pc in words[at + 3 + FRAMES_MAX:
-                                          at + 3 + FRAMES_MAX + theirs]]))
+            if ours != 0:
+                self.examples.append(
+                    (CUTS[cut], [hex(pc) for pc in words[at + 3:][:ours]],
+                     [hex(pc) for pc in words[at + 3 + FRAMES_MAX:][:theirs]]))
 
     @property
     def cut_share(self):
@@ -77,12 +81,12 @@ class Counts:
                 f"{self.differing} differ, cut {self.cut_share:.3%} {cuts}")
 
 
-def oracle_environment(folder, every):
+def oracle_environment(folder, every, **more):
     variables = {k: v for k, v in os.environ.items()
                  if not k.startswith("SEEP_")}
     variables.update(LD_PRELOAD=str(ORACLE), SEEP_ORACLE_EVERY=str(every),
                      SEEP_ORACLE_OUT=f"{folder}/counts",
-                     OPENBLAS_NUM_THREADS="2")
+                     OPENBLAS_NUM_THREADS="2", OMP_NUM_THREADS="2", **more)
     return variables
 
 
@@ -96,13 +100,13 @@ def judge(folder, name, at_least, cut_at_most):
     return counts
 
 
-def compare(argv, at_least, cut_at_most, every=1, cwd=None):
+def compare(argv, at_least, cut_at_most, every=1, cwd=None, **more):
     """Run a program to its end under the oracle, unchanged in its result."""
     with tempfile.TemporaryDirectory(prefix="seep-oracle-") as folder:
         plain = subprocess.run(argv, cwd=cwd, capture_output=True,
                                timeout=TIMEOUT_S, check=False)
         seen = subprocess.run(argv, cwd=cwd, capture_output=True,
-                              env=oracle_environment(folder, every),
+                              env=oracle_environment(folder, every, **more),
                               timeout=TIMEOUT_S, check=False)
         assert (seen.returncode, seen.stdout) == (plain.returncode,
                                                   plain.stdout), seen.stderr
@@ -111,7 +115,7 @@ def compare(argv, at_least, cut_at_most, every=1, cwd=None):
 
 
 @pytest.mark.parametrize("build", ["capture_shapes_o3", "capture_shapes_o1",
-                                   "capture_shapes_fp",
+                                   "capture_shapes_fp", "capture_shapes_cf",
                                    "capture_shapes_hole"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_compiled_shapes(shape, build):
@@ -124,8 +128,51 @@ def test_compiled_shapes(shape, build):
     compare([str(program), shape], 1, bound.get(shape, 0))
 
 
-def test_numpy_with_openblas_threads():
-    code = """
+def built(name):
+    """Path of a program that needs a C++ compiler to be there."""
+    program = PROGRAMS / name
+    if not program.exists():
+        pytest.skip("not built")
+    return str(program)
+
+
+@pytest.mark.parametrize("build", ["o3", "o1"])
+@pytest.mark.parametrize("part", ["tree", "threads", "forks"])
+def test_stacks_that_change_at_random(part, build):
+    """What consecutive captures share may be anything from all to nothing."""
+    nodes = 300000 if LONG else 20000
+    compare([built(f"capture_tree_{build}"), str(nodes), part], nodes, 0)
+
+
+@pytest.mark.parametrize("build", ["o3", "o1"])
+def test_coroutines_of_the_language(build):
+    compare([built(f"capture_resume_{build}")], 10000, 0)
+
+
+# What no compiler wrote: (stacks at least, share of cut ones at most)
+FORMS = {"rsp": (100, 0), "rbx": (100, 0), "r12": (100, 0),
+         "loaded": (100, 0), "frame_pointer": (100, 1), "bare": (100, 1),
+         "contexts": (3000, 1), "alternate": (2000, 1)}
+
+
+@pytest.mark.parametrize("build", ["o3", "o1"])
+@pytest.mark.parametrize("form", FORMS)
+def test_code_that_no_compiler_wrote(form, build):
+    compare([built(f"capture_forms_{build}"), form], *FORMS[form])
+
+
+@pytest.mark.parametrize("build", ["o3", "o1"])
+@pytest.mark.parametrize("what, at_least, cut_at_most", [
+    ("step_code", 10000, 0.008), ("step_exception", 60000, 0.007),
+    ("step_jump", 1900, 0.014)])
+def test_code_that_is_stopped_behind_each_instruction(what, at_least,
+                                                      cut_at_most, build):
+    """No instruction has a rule that is not followed to the same end."""
+    compare([built(f"capture_forms_{build}"), what], at_least, cut_at_most,
+            SEEP_ORACLE_ANYWHERE="1")
+
+
+OPENBLAS = """
 import numpy
 matrix = numpy.random.RandomState(1).rand(400, 400)
 for _ in range(3):
@@ -134,28 +181,128 @@ for _ in range(3):
     numpy.linalg.svd(matrix[:100, :100])
 print(round(product.trace()))
 """
+
+TORCH = """
+import torch
+torch.manual_seed(1)
+torch.set_num_threads(2)
+model = torch.nn.Sequential(torch.nn.Linear(300, 400), torch.nn.ReLU(),
+                            torch.nn.LayerNorm(400), torch.nn.Linear(400, 5))
+words = torch.rand(64, 300)
+for _ in range(8):
+    loss = model(words).square().mean()
+    loss.backward()
+    try:
+        model(words[:, :7])
+    except RuntimeError:
+        pass
+script = torch.jit.trace(torch.nn.Linear(9, 9), torch.rand(2, 9))
+print(loss.item() > 0, torch.linalg.svd(torch.rand(90, 90))[1].shape,
+      script(torch.rand(3, 9)).shape)
+"""
+
+GREENLETS = """
+import greenlet, json
+def deep(depth, level):
+    if depth:
+        return [depth] + deep(depth - 1, level)
+    json.dumps({str(i): [i] * 9 for i in range(40)})
+    greenlet.getcurrent().parent.switch(level)
+    return sorted((json.loads("[1, 2, {}]") for _ in range(5)), key=repr)
+def run(level):
+    for i in range(4):
+        deep(level * 5 + i, level)
+    if level % 3 == 0:
+        raise ValueError(level)
+seen = 0
+waiting = [greenlet.greenlet(run) for _ in range(9)]
+while waiting:
+    for level, one in enumerate(list(waiting)):
+        try:
+            deep_from = one.switch(level)
+        except ValueError:
+            seen += 1
+        if one.dead:
+            waiting.remove(one)
+print(seen)
+"""
+
+
+def debian_python(module):
+    """The interpreter that the distribution's modules belong to."""
     python = "/usr/bin/python3"
-    probe = subprocess.run([python, "-c", "import numpy"], check=False,
-                           capture_output=True)
-    if probe.returncode != 0:
-        pytest.skip("numpy is not installed")
-    compare([python, "-c", code], 1000, 0.001)
+    if not os.path.exists(python) or subprocess.run(
+            [python, "-c", f"import {module}"], check=False,
+            capture_output=True).returncode != 0:
+        pytest.skip(f"{module} is not installed")
+    return python
 
 
-def test_python_with_deep_recursion_and_exceptions():
-    code = """
-import json, re, sys
+@pytest.mark.parametrize("module, code, at_least, every", [
+    ("numpy", OPENBLAS, 10000, 1),
+    ("torch", TORCH, 1000000 if LONG else 100000, 1 if LONG else 10),
+    ("greenlet", GREENLETS, 2000, 1)], ids=["numpy", "torch", "greenlet"])
+def test_libraries_of_python(module, code, at_least, every):
+    compare([debian_python(module), "-c", code], at_least, 0.001, every)
+
+
+# Of OpenBLAS some is written by hand, with no rules at all.
+@pytest.mark.parametrize("module, code, at_least, cut_at_most", [
+    ("numpy", OPENBLAS, 50, 0.1), ("torch", TORCH, 500, 0.02),
+    ("greenlet", GREENLETS, 10, 0.1)], ids=["numpy", "torch", "greenlet"])
+def test_libraries_of_python_at_any_instruction(module, code, at_least,
+                                                cut_at_most):
+    compare([debian_python(module), "-c", code], at_least, cut_at_most,
+            every=0, SEEP_ORACLE_TICK_US="1000", SEEP_ORACLE_ANYWHERE="1")
+
+
+@functools.lru_cache(None)
+def interpreters():
+    """Each CPython of this machine, built with frame pointers or without."""
+    places = [*os.environ.get("SEEP_TEST_PYTHONS", "").split(":"),
+              "/usr/bin/python3"]
+    for root in os.environ.get("PYENV_ROOT"), pathlib.Path.home() / ".pyenv":
+        if root:
+            places += sorted(pathlib.Path(root).glob(
+                "versions/3.*/bin/python3"))
+    return sorted({os.path.realpath(place) for place in filter(None, places)
+                   if os.access(place, os.X_OK)})
+
+
+INTERPRETER = """
+import ctypes, json, re, sys, threading
 sys.setrecursionlimit(5000)
 def deep(n):
     return [n] + deep(n - 1) if n else []
-print(len(deep(900)), len(json.dumps([{"a": i} for i in range(3000)])))
-for i in range(300):
+print(len(deep(300)), len(json.dumps([{"a": i} for i in range(3000)])))
+def failing(i):
     try:
         int("x" * (i + 1))
     except ValueError as error:
-        re.compile(f"a{i}b*").match(str(error))
+        re.compile("a%db*" % i).match(str(error))
+for i in range(300):
+    failing(i)
+compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
+    lambda left, right: len(json.dumps([1] * 40)) * 0)
+ctypes.CDLL(None).qsort(ctypes.create_string_buffer(64), 16, 4, compare)
+class Late:
+    def __del__(self):
+        json.loads("[1, 2]")
+def body():
+    for i in range(50):
+        failing(i)
+        Late()
+threads = [threading.Thread(target=body) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
 """
-    compare(["/usr/bin/python3", "-c", code], 1000, 0.001)
+
+
+@pytest.mark.parametrize("path", interpreters())
+def test_interpreters(path):
+    compare([path, "-c", INTERPRETER], 1500, 0.001, PYTHONMALLOC="malloc",
+            every=3)
+    compare([path, "-c", INTERPRETER], 1000, 0.001)
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])

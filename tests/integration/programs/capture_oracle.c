@@ -1,30 +1,49 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A library to preload: at every malloc it captures the stack with both
- * backends and compares them frame by frame.
+ * backends and compares them frame by frame, in pc and stack pointer. With
+ * SEEP_ORACLE_TICK_US also wherever a timer's signal finds the program; then,
+ * and where a program captures behind each instruction, SEEP_ORACLE_ANYWHERE
+ * keeps libunwind right.
  *
  * Counts lie in a file, mapped shared, so that they survive any kind of end.
- * Invariant: the program behaves as without it, if slower.
+ * Invariant: the program behaves as without it, if slower; and the walker has
+ * of each thread what it has under the recorder, so that what consecutive
+ * captures share is compared at each of them.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/thread.h"
 #include "capture/eh_walk.h"
 #include "capture/libunwind_walk.h"
 #include "capture/native.h"
 #include "capture/objects.h"
 
-#define EXAMPLES_MAX 8U
+#define EXAMPLES_MAX 4U
+#define TRAP_FLAG 0x100U
+
+struct example {
+    uint64_t ours_count;
+    uint64_t theirs_count;
+    uint64_t cut;
+    uint64_t ours[SEEP_STACK_FRAMES_MAX];
+    uint64_t theirs[SEEP_STACK_FRAMES_MAX];
+};
 
 /* What the test reads: 64-bit words, in this order. */
 struct results {
@@ -33,21 +52,16 @@ struct results {
     _Atomic uint64_t shorter; /* the same up to the walker's cut */
     _Atomic uint64_t differing;
     _Atomic uint64_t frames;
-    _Atomic uint64_t cuts[16]; /* of the walker, by enum seep_cut */
-    _Atomic uint64_t example_count;
-    struct {
-        uint64_t ours_count;
-        uint64_t theirs_count;
-        uint64_t cut;
-        uint64_t ours[SEEP_STACK_FRAMES_MAX];
-        uint64_t theirs[SEEP_STACK_FRAMES_MAX];
-    } examples[EXAMPLES_MAX];
+    _Atomic uint64_t cuts[16];          /* of the walker, by enum seep_cut */
+    _Atomic uint64_t example_counts[2]; /* of stacks cut, and differing */
+    struct example
+        examples[2 * EXAMPLES_MAX]; /* the first half of stacks cut */
 };
 
 static __thread bool inside;
 static __thread struct seep_stack_bounds bounds;
 static struct results *results;
-static uint64_t every = 1;
+static uint64_t every = 1; /* of the mallocs; 0: none */
 static _Atomic uint64_t calls;
 static void *(*real_malloc)(size_t);
 static int (*real_iterate)(int (*)(struct dl_phdr_info *, size_t, void *),
@@ -55,6 +69,9 @@ static int (*real_iterate)(int (*)(struct dl_phdr_info *, size_t, void *),
 static int (*real_dlclose)(void *);
 
 extern void *__libc_malloc(size_t size);
+
+/* For a program to call where it cannot allocate. */
+SEEP_EXPORT void capture_oracle_here(void);
 
 static void resolve(const char *name, void *ret_function)
 {
@@ -85,6 +102,52 @@ static void open_results(void)
     }
 }
 
+/* In the only thread of a child. */
+static void after_fork(void)
+{
+    seep_thread.id = 0;
+    seep_native_after_fork();
+}
+
+/* libunwind's cache takes an address that a signal interrupted for a return
+ * address that it has seen, and the other way round. */
+static void leave_out_the_cache(void)
+{
+    void *handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    void *found = dlsym(handle, "_ULx86_64_set_caching_policy");
+    void **space = dlsym(handle, "_ULx86_64_local_addr_space");
+    int (*set_policy)(void *, int);
+
+    memcpy(&set_policy, &found, sizeof(found));
+    if (set_policy != NULL && space != NULL) {
+        set_policy(*space, 0);
+    }
+}
+
+static void on_tick(int number)
+{
+    int saved = errno;
+
+    (void)number;
+    capture_oracle_here();
+    errno = saved;
+}
+
+static void start_ticks(const char *text)
+{
+    long interval_ns = text != NULL ? atol(text) * 1000 : 0;
+    struct itimerspec often = {{0, interval_ns}, {0, interval_ns}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGPROF};
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    timer_t timer;
+
+    if (interval_ns > 0 && sigaction(SIGPROF, &action, NULL) == 0 &&
+        timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
+        timer_settime(timer, 0, &often, NULL);
+    }
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *text = getenv("SEEP_ORACLE_EVERY");
@@ -98,6 +161,11 @@ __attribute__((constructor)) static void begin(void)
     if (seep_libunwind_init() == 0 &&
         seep_native_init(SEEP_UNWINDER_EH_FRAME) == 0) {
         open_results();
+        pthread_atfork(NULL, NULL, after_fork);
+        if (getenv("SEEP_ORACLE_ANYWHERE") != NULL) {
+            leave_out_the_cache();
+        }
+        start_ticks(getenv("SEEP_ORACLE_TICK_US"));
     }
     inside = false;
 }
@@ -107,54 +175,110 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
     atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-static void keep_example(const uintptr_t *ours, size_t ours_count,
-                         const uintptr_t *theirs, size_t theirs_count,
-                         enum seep_cut cut)
+struct walked {
+    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    uintptr_t sps[SEEP_STACK_FRAMES_MAX];
+    size_t count;
+    struct seep_capture_end end;
+};
+
+static void keep_example(const struct walked *ours, const struct walked *theirs,
+                         bool differs)
 {
-    uint64_t index = atomic_fetch_add_explicit(&results->example_count, 1,
-                                               memory_order_relaxed);
+    uint64_t index = atomic_fetch_add_explicit(
+        &results->example_counts[differs], 1, memory_order_relaxed);
+    struct example *example =
+        &results->examples[index + (differs ? EXAMPLES_MAX : 0)];
 
     if (index < EXAMPLES_MAX) {
-        results->examples[index].ours_count = ours_count;
-        results->examples[index].theirs_count = theirs_count;
-        results->examples[index].cut = cut;
-        memcpy(results->examples[index].ours, ours, ours_count * sizeof(*ours));
-        memcpy(results->examples[index].theirs, theirs,
-               theirs_count * sizeof(*theirs));
+        example->cut = ours->end.cut;
+        example->ours_count = ours->count;
+        example->theirs_count = theirs->count;
+        memcpy(example->ours, ours->pcs, sizeof(ours->pcs));
+        memcpy(example->theirs, theirs->pcs, sizeof(theirs->pcs));
     }
 }
 
-static SEEP_NOINLINE void compare(const struct seep_capture_start *start)
+/* Frames that are the same, from the innermost on. */
+static size_t count_same(const struct walked *ours, const struct walked *theirs)
 {
-    uintptr_t ours[SEEP_STACK_FRAMES_MAX];
-    uintptr_t theirs[SEEP_STACK_FRAMES_MAX];
-    struct seep_capture_end end;
-    struct seep_capture_end other;
-    size_t ours_count =
-        seep_native_capture(start, &bounds, ours, SEEP_STACK_FRAMES_MAX, &end);
-    size_t theirs_count =
-        seep_libunwind_walk(start, theirs, SEEP_STACK_FRAMES_MAX, &other);
     size_t same = 0;
-    enum seep_cut cut = end.cut;
 
-    while (same < ours_count && same < theirs_count &&
-           ours[same] == theirs[same]) {
+    while (same < ours->count && same < theirs->count &&
+           ours->pcs[same] == theirs->pcs[same] &&
+           ours->sps[same] == theirs->sps[same]) {
         same++;
     }
+    return same;
+}
+
+static void judge(const struct walked *ours, const struct walked *theirs)
+{
+    size_t same = count_same(ours, theirs);
+    enum seep_cut cut = ours->end.cut;
+
     add(&results->compared, 1);
-    add(&results->frames, ours_count);
+    add(&results->frames, ours->count);
     add(&results->cuts[cut], 1);
-    if (same == ours_count && same == theirs_count) {
+    if (same == ours->count && same == theirs->count &&
+        ours->end.through_signal == theirs->end.through_signal) {
         add(&results->equal, 1);
-    } else if (same == ours_count && cut != SEEP_CUT_NONE) {
+    } else if (same == ours->count && cut != SEEP_CUT_NONE) {
         add(&results->shorter, 1);
     } else {
         add(&results->differing, 1);
-        keep_example(ours, ours_count, theirs, theirs_count, cut);
+        keep_example(ours, theirs, true);
+        return;
     }
-    if (same == ours_count && cut != SEEP_CUT_NONE && cut != SEEP_CUT_DEPTH) {
-        keep_example(ours, ours_count, theirs, theirs_count, cut);
+    if (cut != SEEP_CUT_NONE && cut != SEEP_CUT_DEPTH) {
+        keep_example(ours, theirs, false);
     }
+}
+
+static SEEP_NOINLINE void compare(struct seep_capture_start start)
+{
+    struct walked ours;
+    struct walked theirs;
+
+    if (seep_thread.id == 0) {
+        seep_thread.id = (uint32_t)syscall(SYS_gettid);
+    }
+    start.sps = ours.sps;
+    ours.count = seep_native_capture(&start, &bounds, ours.pcs,
+                                     SEEP_STACK_FRAMES_MAX, &ours.end);
+    start.sps = theirs.sps;
+    theirs.count = seep_libunwind_walk(&start, theirs.pcs,
+                                       SEEP_STACK_FRAMES_MAX, &theirs.end);
+    judge(&ours, &theirs);
+}
+
+/* A program that steps through its instructions asks at each of them itself:
+ * a step in libunwind, which blocks signals, would be its end. */
+static bool is_stepped(void)
+{
+    return (__builtin_ia32_readeflags_u64() & TRAP_FLAG) != 0;
+}
+
+static void take(const struct seep_capture_start *start)
+{
+    int saved = errno;
+
+    if (inside || results == NULL || is_stepped()) {
+        return;
+    }
+    inside = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    compare(*start);
+    atomic_signal_fence(memory_order_seq_cst);
+    inside = false;
+    errno = saved;
+}
+
+SEEP_EXPORT void capture_oracle_here(void)
+{
+    struct seep_capture_start start = SEEP_CAPTURE_START();
+
+    take(&start);
 }
 
 SEEP_EXPORT void *malloc(size_t size)
@@ -162,17 +286,10 @@ SEEP_EXPORT void *malloc(size_t size)
     struct seep_capture_start start = SEEP_CAPTURE_START();
     void *block = real_malloc != NULL ? real_malloc(size) : __libc_malloc(size);
 
-    if (!inside && results != NULL) {
-        int saved = errno;
-
-        inside = true;
-        if (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) %
-                every ==
+    if (every != 0 &&
+        atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % every ==
             0) {
-            compare(&start);
-        }
-        inside = false;
-        errno = saved;
+        take(&start);
     }
     return block;
 }
