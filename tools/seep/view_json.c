@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "clean.h"
+#include "json_labels.h"
 #include "json_out.h"
 #include "json_parts.h"
 #include "json_site.h"
@@ -262,6 +263,7 @@ int seep_view_json_reports(FILE *file, const struct seep_report *const *reports,
     print_member(&out, "", "schema", json_string("seep-report/1"));
     print_member(&out, ",", "summary",
                  summary_of(reports, count, refused_count));
+    print_member(&out, ",", "labels", seep_json_labels(reports, count));
     seep_json_out_raw(&out, ",\n\"processes\": [");
     for (size_t i = 0; i < count; i++) {
         seep_json_out_raw(&out, i == 0 ? "\n" : ",\n");

@@ -14,6 +14,7 @@
 #include "units.h"
 #include "verdict_words.h"
 #include "view_balance.h"
+#include "view_labels.h"
 #include "view_sites.h"
 #include "words.h"
 
@@ -40,7 +41,7 @@ static void print_head(struct seep_page *page, const struct seep_report *report)
     free(command);
 }
 
-static enum seep_ink verdict_ink(enum seep_verdict_class class)
+enum seep_ink seep_view_verdict_ink(enum seep_verdict_class class)
 {
     switch (class) {
     case SEEP_VERDICT_LEAK:
@@ -59,7 +60,7 @@ static enum seep_ink answer_ink(const struct seep_report *report)
 {
     return report->inert != SEEP_INERT_NONE
                ? SEEP_INK_WARNING
-               : verdict_ink(report->verdict.class);
+               : seep_view_verdict_ink(report->verdict.class);
 }
 
 /* Sentences of their own, though each was made as a part of one. */
@@ -308,6 +309,13 @@ void seep_view_text_reports(struct seep_page *page,
 
     if (count > 1) {
         print_summary(page, reports, count);
+    }
+    if (count > 0 && reports[0]->by == SEEP_BY_LABEL) {
+        seep_page_end_line(page);
+        seep_view_labels(page, reports, count);
+        if (count == 1) {
+            seep_page_end_line(page);
+        }
     }
     for (size_t i = 0; i < full; i++) {
         if (count > 1) {

@@ -25,6 +25,9 @@ struct seep_text_options {
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
+/** How loud a verdict is. */
+enum seep_ink seep_view_verdict_ink(enum seep_verdict_class class);
+
 /** One process. */
 void seep_view_text_report(struct seep_page *page,
                            const struct seep_report *report,
