@@ -184,6 +184,32 @@ static void a_python_without_lines_is_told_how_to_have_them(void **state)
     assert_false(is_advised(FRAMES_ADVICE));
 }
 
+/* With the objects the lines come too. */
+static void arenas_of_a_python_turned_off_ask_for_its_objects(void **state)
+{
+    (void)state;
+    fake.report.python_version = 0;
+    fake.report.python_state = SEEP_PYTHON_NONE;
+    fake.report.python_objects = SEEP_PYTHON_OBJECTS_OFF;
+    fake.sites[0].space = SEEP_SPACE_MAPPED;
+    fake.sites[0].frame_count = 1;
+    fake.sites[0].where_frame = 0;
+    assert_true(is_advised(OBJECTS_ADVICE));
+    assert_false(is_advised(FRAMES_ADVICE));
+}
+
+/* One or two of a hundred thousand say nothing of the rest. */
+static void a_cost_that_few_events_tell_is_not_told(void **state)
+{
+    (void)state;
+    fake.counters[SEEP_COUNT_EVENTS].value = 100000;
+    fake.counters[SEEP_COUNT_TIMED_EVENTS].value = 15;
+    assert_true(is_said(print_report(), "; cost ? of the run"));
+    assert_true(is_said(print_info(), "\ncost       ?, ? of the run"));
+    fake.counters[SEEP_COUNT_TIMED_EVENTS].value = 16;
+    assert_true(is_said(print_report(), "; cost 0.3 % of the run"));
+}
+
 /* An arena is charged to who happened to need one. */
 static void arenas_that_grow_ask_for_the_objects_in_them(void **state)
 {
@@ -196,8 +222,10 @@ static void arenas_that_grow_ask_for_the_objects_in_them(void **state)
     fake.report.python_objects = SEEP_PYTHON_OBJECTS_REPLACED;
     assert_false(is_advised(OBJECTS_ADVICE));
     assert_true(is_reason(ARENA_REASON));
+    assert_false(is_advised("look who holds what serve.py:31 keeps"));
     fake.report.python_objects = SEEP_PYTHON_OBJECTS_ON;
     assert_false(is_reason(ARENA_REASON));
+    assert_true(is_advised("look who holds what serve.py:31 keeps"));
     fake.report.python_objects = SEEP_PYTHON_OBJECTS_OFF;
     fake.frames[0].module = "/usr/lib/libfoo.so";
     assert_false(is_advised(OBJECTS_ADVICE));
@@ -212,6 +240,8 @@ static void growth_that_no_hook_saw_asks_for_pythons_objects(void **state)
     assert_true(is_advised(OBJECTS_ADVICE));
     fake.report.python_version = 0;
     assert_false(is_advised(OBJECTS_ADVICE));
+    fake.report.python_state = SEEP_PYTHON_NONE;
+    assert_true(is_advised(OBJECTS_ADVICE));
 }
 
 static json_t *parse(void)
@@ -277,6 +307,9 @@ int main(void)
                                fill),
         cmocka_unit_test_setup(arenas_that_grow_ask_for_the_objects_in_them,
                                fill),
+        cmocka_unit_test_setup(
+            arenas_of_a_python_turned_off_ask_for_its_objects, fill),
+        cmocka_unit_test_setup(a_cost_that_few_events_tell_is_not_told, fill),
         cmocka_unit_test_setup(growth_that_no_hook_saw_asks_for_pythons_objects,
                                fill),
         cmocka_unit_test_setup(machines_are_told_of_python_and_of_what_a_row_is,

@@ -63,8 +63,9 @@ static void advise_site(const struct seep_report *report,
 {
     char *path = quote(report->path);
     char *by = by_option(report);
-    char *holder = seep_verdict_words_holder(site);
+    char *holder = seep_verdict_words_holder(report, site);
 
+    seep_verdict_words_add_python_advice(report, site, words);
     seep_verdict_words_advise(
         words, "seep report --stack --site %.*s%s %s: look who holds %s",
         ID_COLUMNS, site->id, by == NULL ? "" : by,
@@ -72,7 +73,6 @@ static void advise_site(const struct seep_report *report,
     free(holder);
     free(by);
     free(path);
-    seep_verdict_words_add_python_advice(report, site, words);
     if (site->pattern != NULL) {
         seep_verdict_words_advise(words, "%s", site->pattern->remedy);
     }

@@ -22,17 +22,6 @@ static bool is_interpreter(const char *path)
            strncmp(name, "libpython", 9) == 0;
 }
 
-/* Who holds an arena is not who asked for it. */
-static bool may_be_arena(const struct seep_report *report,
-                         const struct seep_report_site *site)
-{
-    return site != NULL && site->space == SEEP_SPACE_MAPPED &&
-           report->python_version != 0 &&
-           report->python_objects != SEEP_PYTHON_OBJECTS_ON &&
-           site->frame_count > 0 && !site->frames[0].python &&
-           is_interpreter(site->frames[0].module);
-}
-
 /* It is told by hand that no frames are wanted: then no version is known. */
 static bool is_turned_off(const struct seep_report *report)
 {
@@ -40,7 +29,23 @@ static bool is_turned_off(const struct seep_report *report)
            is_interpreter(report->executable);
 }
 
-char *seep_verdict_words_holder(const struct seep_report_site *site)
+static bool has_python(const struct seep_report *report)
+{
+    return report->python_version != 0 || is_turned_off(report);
+}
+
+/* Who holds what lies in an arena is not who needed the arena. */
+static bool may_be_arena(const struct seep_report *report,
+                         const struct seep_report_site *site)
+{
+    return site->space == SEEP_SPACE_MAPPED && has_python(report) &&
+           report->python_objects != SEEP_PYTHON_OBJECTS_ON &&
+           site->frame_count > 0 && !site->frames[0].python &&
+           is_interpreter(site->frames[0].module);
+}
+
+char *seep_verdict_words_holder(const struct seep_report *report,
+                                const struct seep_report_site *site)
 {
     const struct seep_report_frame *frame;
     char *text;
@@ -49,7 +54,7 @@ char *seep_verdict_words_holder(const struct seep_report_site *site)
         return NULL;
     }
     frame = &site->frames[site->where_frame];
-    if (!frame->python || frame->line == 0) {
+    if (!frame->python || frame->line == 0 || may_be_arena(report, site)) {
         return NULL;
     }
     return asprintf(&text, "what %s:%u keeps",
@@ -62,7 +67,7 @@ void seep_verdict_words_add_python_reason(const struct seep_report *report,
                                           const struct seep_report_site *site,
                                           struct seep_verdict_words *words)
 {
-    if (may_be_arena(report, site)) {
+    if (site != NULL && may_be_arena(report, site)) {
         seep_verdict_words_reason(
             words, "it is a mapping of Python's allocator: the line is who "
                    "needed the next one, which need not be who keeps objects "
@@ -74,16 +79,17 @@ void seep_verdict_words_add_python_advice(const struct seep_report *report,
                                           const struct seep_report_site *site,
                                           struct seep_verdict_words *words)
 {
-    bool unexplained = site == NULL &&
-                       report->verdict.class == SEEP_VERDICT_UNEXPLAINED &&
-                       report->python_version != 0;
+    bool hidden = site == NULL
+                      ? report->verdict.class == SEEP_VERDICT_UNEXPLAINED &&
+                            has_python(report)
+                      : may_be_arena(report, site);
 
-    if ((unexplained || may_be_arena(report, site)) &&
-        report->python_objects == SEEP_PYTHON_OBJECTS_OFF) {
+    if (hidden && report->python_objects == SEEP_PYTHON_OBJECTS_OFF) {
         seep_verdict_words_advise(
             words, "seep run --python objects -- COMMAND, or "
                    "SEEP_PYTHON=objects: Python's own objects by the lines "
                    "that made them");
+        return; /* with its lines */
     }
     if (site == NULL || seep_fold_has_python(site)) {
         return;

@@ -57,8 +57,10 @@ __attribute__((format(printf, 2, 3))) void
 seep_verdict_words_advise(struct seep_verdict_words *words, const char *format,
                           ...);
 
-/** "what serve.py:31 keeps", to be freed; NULL: its line is none of Python. */
-char *seep_verdict_words_holder(const struct seep_report_site *site);
+/** "what serve.py:31 keeps", to be freed; NULL: it is no line of Python, or
+ * none that keeps it. */
+char *seep_verdict_words_holder(const struct seep_report *report,
+                                const struct seep_report_site *site);
 
 /** What Python's allocator and frames change. @site may be NULL. */
 void seep_verdict_words_add_python_reason(const struct seep_report *report,

@@ -87,10 +87,11 @@ static void print_recorder(struct seep_page *page,
     seep_page_paragraph(
         page, SEEP_INK_STRONG, "cost", INDENT,
         "%s, %s of the run; %s of its own",
-        seep_units_duration(report->cost_s, cost),
-        seep_units_share(
-            report->duration_s > 0 ? report->cost_s / report->duration_s : NAN,
-            share),
+        seep_units_duration(seep_words_cost_s(report), cost),
+        seep_units_share(report->duration_s > 0
+                             ? seep_words_cost_s(report) / report->duration_s
+                             : NAN,
+                         share),
         seep_units_bytes((double)report->file_bytes, size));
 }
 

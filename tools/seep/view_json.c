@@ -160,7 +160,7 @@ static json_t *cost_of(const struct seep_report *report)
 {
     json_t *object = counters_of(report, SEEP_KIND_COST);
 
-    seep_json_put(object, "seep_s", seep_json_real(report->cost_s));
+    seep_json_put(object, "seep_s", seep_json_real(seep_words_cost_s(report)));
     seep_json_put(object, "own_bytes", seep_json_count(report->file_bytes));
     seep_json_put(object, "pending_events",
                   seep_json_count(report->pending_events));

@@ -165,8 +165,9 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     char mode[128];
     char lost[SEEP_UNITS_TEXT_BYTES];
     char cost[SEEP_UNITS_TEXT_BYTES];
-    double share =
-        report->duration_s > 0 ? report->cost_s / report->duration_s : NAN;
+    double share = report->duration_s > 0
+                       ? seep_words_cost_s(report) / report->duration_s
+                       : NAN;
 
     seep_words_mode(report, mode, sizeof(mode));
     seep_page_paragraph(

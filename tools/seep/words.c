@@ -5,6 +5,7 @@
  */
 #include "words.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <sys/wait.h>
 
 #include "units.h"
+
+#define LEAST_MEASURED 16 /* events, for what they cost on average */
 
 #define LOOKUP(names, value)                                               \
     ((size_t)(value) < sizeof(names) / sizeof((names)[0]) ? (names)[value] \
@@ -212,6 +215,16 @@ uint64_t seep_words_counter(const struct seep_report *report, unsigned counter)
 {
     return counter < report->counter_count ? report->counters[counter].value
                                            : 0;
+}
+
+double seep_words_cost_s(const struct seep_report *report)
+{
+    uint64_t measured = seep_words_counter(report, SEEP_COUNT_TIMED_EVENTS);
+
+    return measured < LEAST_MEASURED &&
+                   seep_words_counter(report, SEEP_COUNT_EVENTS) > 0
+               ? NAN
+               : report->cost_s;
 }
 
 uint64_t seep_words_lost_events(const struct seep_report *report)

@@ -74,6 +74,9 @@ const char *seep_words_inert(enum seep_inert_reason reason);
 /** Value of a counter by its number, 0 if the report has none such. */
 uint64_t seep_words_counter(const struct seep_report *report, unsigned counter);
 
+/** Seconds spent in seep; NAN if too few events were measured to tell. */
+double seep_words_cost_s(const struct seep_report *report);
+
 /** Sum of the counters of events that are missing from the figures. */
 uint64_t seep_words_lost_events(const struct seep_report *report);
 
