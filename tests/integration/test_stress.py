@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""All that is hard at once, under the preload: nothing ends, nothing hangs.
+
+The full length (SEEP_TEST_LONG=1) is a million captures of each kind, against
+100,000 pairs of dlopen and dlclose.
+"""
+import json
+import pathlib
+import shutil
+import sys
+
+import pytest
+
+from conftest import LONG, PROGRAMS, dump, execute, program, sums_by_site
+
+TIMEOUT_S = 1200 if LONG else 120
+SIZE = {"SEEP_SIZE": 16 << 20}
+
+
+def copied_libraries(folder):
+    """Of two shapes in turn, so that one comes to lie where another was."""
+    libraries = folder / "libraries"
+    libraries.mkdir()
+    for i, name in enumerate(["first", "second", "first", "second"]):
+        shutil.copy(PROGRAMS / f"lib{name}.so", libraries / f"{i}.so")
+    return libraries
+
+
+def parent_of(run):
+    """Every recording opens; the document of the one that is no child's."""
+    documents = [dump(path) for path in run.recordings]
+    parent, = [d for d in documents if not d["is_fork"]]
+    return parent, len(documents) - 1
+
+
+@pytest.mark.parametrize("sample", [1, 4096], ids=["exact", "4KiB"])
+@pytest.mark.parametrize("unwinder", ["eh_frame", "libunwind"])
+def test_native_code_does_all_at_once(folder, sample, unwinder):
+    if not (PROGRAMS / "stress").exists():
+        pytest.skip("no C++ compiler")
+    allocations = 1500000 if LONG else 150000
+    pairs = 100000 if LONG else 1500
+    children = 60 if LONG else 10
+    if unwinder == "libunwind":
+        # It blocks signals and takes locks: not what the promises are about.
+        allocations, pairs, children = 20000, 300, 3
+    out = folder / "out.json"
+    run = execute([program("stress"), allocations, pairs, children,
+                   copied_libraries(folder), out], folder, sample=sample,
+                  timeout=TIMEOUT_S, SEEP_UNWINDER=unwinder, **SIZE)
+    assert (run.status, run.stdout) == (0, b"wrong 0\n")
+    did = json.loads(out.read_text(encoding="ascii"))
+    document, forks = parent_of(run)
+    print(did, document["losses"], document["counters"])
+    assert forks <= children
+    if sample != 1 or unwinder != "eh_frame":
+        return
+    assert forks == children and did["same"] > 0 and did["jumps"] > 0
+    names = ["site_stress", "site_of_first_library", "site_of_second_library"]
+    sites = sums_by_site(document["sites"],
+                         [{"name": name, "space": "heap"} for name in names])
+    lost = sum(document["losses"].values())
+    # What was interrupted by a jump may be counted by one side only.
+    assert abs(sites[names[0]]["allocated_count"]
+               - did["allocations"]) <= lost + 2 * did["jumps"]
+    # Of one address's code each stack names the library that was there then.
+    for name in names[1:]:
+        assert (3 * did["pairs"] - lost <= sites[name]["allocated_count"]
+                <= 3 * did["pairs"])
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-s"]))
