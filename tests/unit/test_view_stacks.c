@@ -294,6 +294,37 @@ static void the_interpreters_own_memory_is_named_by_its_function(void **state)
     free(text);
 }
 
+/* Six lines of it for every module would hide which modules they are. */
+static void an_import_is_folded_into_what_it_runs(void **state)
+{
+    static const char importer[] = "<frozen importlib._bootstrap>";
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    add_native("Dict::Load()", "/usr/lib/libdict.so", 1);
+    add_python("<module>", "/usr/lib/torch/__init__.py", 218);
+    add_native("_PyFunction_Vectorcall", PYTHON, 2);
+    add_python("_load_unlocked", importer, 690);
+    add_python("_find_and_load", importer, 1178);
+    add_native("_PyFunction_Vectorcall", PYTHON, 2);
+    add_python("<module>", "/srv/app.py", 1);
+    fake.sites[0].where_frame = 8;
+    fake.sites[0].where = "app.py:1 <module>";
+    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    assert_string_equal(text, "app.py:1 <module> > torch.<module> > … > "
+                              "libdict");
+    free(text);
+    text = print(80, &options);
+    assert_has(text, "/__init__.py:218 <module>\n"
+                     "    … 6 frames in python3.11, importlib …\n"
+                     "  > /srv/app.py:1 <module>\n");
+    free(text);
+    fake.sites[0].where_frame = 5; /* it is asked for by name */
+    text = print(80, &options);
+    assert_has(text, "  > <frozen importlib._bootstrap>:1178 _find_and_load\n");
+    free(text);
+}
+
 static void names_of_python_that_are_odd_are_told(void **state)
 {
     (void)state;
@@ -305,8 +336,8 @@ static void names_of_python_that_are_odd_are_told(void **state)
     fake.sites[0].where_frame = 1;
     fake.sites[0].where = "<string>:1 <lambda>";
     char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
-    assert_string_equal(text, "<string>:1 <lambda> > ? < _find_and_load < "
-                              "__init__.run < other.<lambda>");
+    assert_string_equal(text, "<string>:1 <lambda> > ? < __init__.run < "
+                              "other.<lambda>");
     free(text);
     text = print(80,
                  &(struct seep_text_options){.site_limit = 10, .stacks = true});
@@ -334,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup(the_line_tells_what_the_users_line_called, fill),
         cmocka_unit_test_setup(
             the_interpreters_own_memory_is_named_by_its_function, fill),
+        cmocka_unit_test_setup(an_import_is_folded_into_what_it_runs, fill),
         cmocka_unit_test_setup(names_of_python_that_are_odd_are_told, fill),
     };
 

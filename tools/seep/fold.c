@@ -28,6 +28,14 @@ bool seep_fold_has_python(const struct seep_report_site *site)
     return false;
 }
 
+bool seep_fold_is_machinery(const struct seep_report_frame *frame)
+{
+    static const char importer[] = "<frozen importlib";
+
+    return frame->python &&
+           strncmp(frame->file, importer, sizeof(importer) - 1) == 0;
+}
+
 /* Frames in front of the first of Python: how Python came to allocate. */
 static size_t inner_count(const struct seep_report_site *site)
 {
@@ -59,8 +67,8 @@ static bool is_kept(const struct seep_report_site *site, size_t i, size_t inner,
 {
     const struct seep_report_frame *frame = &site->frames[i];
 
-    return frame->python || i == site->where_frame ||
-           (i < inner && i < INNER_KEPT) ||
+    return (frame->python && !seep_fold_is_machinery(frame)) ||
+           i == site->where_frame || (i < inner && i < INNER_KEPT) ||
            (i < inner && i >= entries && seep_where_is_user(frame));
 }
 
@@ -96,6 +104,9 @@ struct tally {
 
 static const char *object_of(const struct seep_report_frame *frame)
 {
+    if (frame->python) {
+        return "importlib";
+    }
     return *frame->module == '\0' ? "no object"
                                   : seep_where_base_name(frame->module);
 }

@@ -20,8 +20,9 @@ struct seep_fold_piece {
 
 /**
  * The pieces of @site's stack, in order, each frame in one of them. Python
- * frames, the user's frame, and what stands next to the allocation are pieces
- * of their own; a stack without Python frames is told whole.
+ * frames but those of an import, the user's frame, and what stands next to the
+ * allocation are pieces of their own; a stack without Python frames is told
+ * whole.
  *
  * @param pieces  room for site->frame_count
  * @return their number
@@ -32,6 +33,9 @@ size_t seep_fold(const struct seep_report_site *site,
 /** "14 frames in libtorch_cpu.so, libc10.so and 2 more", to be freed; NULL
  * without memory. */
 char *seep_fold_words(const struct seep_report_frame *frames, size_t count);
+
+/** Is a Python frame the interpreter's own, of its import statement? */
+bool seep_fold_is_machinery(const struct seep_report_frame *frame);
 
 /** Index of the frame that speaks for native @frames, innermost first: the
  * last that is no plumbing, else the first of all. */

@@ -46,13 +46,19 @@ static void free_links(struct links *links)
     }
 }
 
-/* "json.loads", where the user's own file has no need of it. */
-static char *python_name(const struct seep_report_frame *frame,
-                         const struct seep_report_frame *user)
+/* "json.loads", where the user's own file has no need of it. An import is no
+ * news: what it runs is. */
+static void add_python(struct links *links, const struct seep_report_site *site,
+                       size_t i)
 {
-    return user->python && strcmp(frame->file, user->file) == 0
-               ? seep_words_frame(frame)
-               : seep_words_frame_with_file(frame);
+    const struct seep_report_frame *frame = &site->frames[i];
+    const struct seep_report_frame *user = &site->frames[site->where_frame];
+    bool same = user->python && strcmp(frame->file, user->file) == 0;
+
+    if (!seep_fold_is_machinery(frame)) {
+        add_link(links, same ? seep_words_frame(frame)
+                             : seep_words_frame_with_file(frame));
+    }
 }
 
 /* The native frames [@first, @end): who was called, and whose memory it is.
@@ -98,8 +104,7 @@ static void put_inner(FILE *file, const struct seep_report_site *site)
             add_run(&links, site, begin, i);
         } else {
             begin = i - 1;
-            add_link(&links, python_name(&site->frames[begin],
-                                         &site->frames[site->where_frame]));
+            add_python(&links, site, begin);
         }
     }
     for (size_t i = 0; i < links.count; i++) {
@@ -127,7 +132,7 @@ static void put_outer(FILE *file, const struct seep_report_site *site)
             if (speaker < i && seep_where_is_user(&site->frames[speaker])) {
                 add_link(&links, seep_words_object(&site->frames[speaker]));
             }
-            add_link(&links, python_name(&site->frames[i], user));
+            add_python(&links, site, i);
             first = i + 1;
         }
     }

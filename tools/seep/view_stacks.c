@@ -36,7 +36,7 @@ static void print_evidence(struct seep_page *page,
     }
     if (site->pattern != NULL) {
         seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
-                            "known: %s: %s; %s (%s)", site->pattern->name,
+                            "known: %s. %s %s (%s)", site->pattern->name,
                             site->pattern->cause, site->pattern->remedy,
                             site->pattern->source);
     }
