@@ -108,7 +108,8 @@ struct seep_report_kept {
 };
 
 struct seep_report_site {
-    char id[20]; /* stable over runs of the same program */
+    char id[20];      /* stable over runs of the same program */
+    char line_id[20]; /* by stack: of the row that it is in by line; else "" */
     enum seep_space space;
     enum seep_class class;
     const char *class_reason;

@@ -56,6 +56,10 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
     site->frame_count = naming->frame_count;
     snprintf(site->id, sizeof(site->id), "%016llx",
              (unsigned long long)work->id);
+    if (work->line_id != 0) {
+        snprintf(site->line_id, sizeof(site->line_id), "%016llx",
+                 (unsigned long long)work->line_id);
+    }
     if (naming->frame_count == 0) {
         site->where = work->index != 0 ? "a call site without frames"
                                        : "no call site: the tables were full";

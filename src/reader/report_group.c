@@ -25,7 +25,6 @@ enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD };
 
 struct grouping {
     struct seep_report_build *build;
-    enum seep_grouping by;
     struct seep_names_stack stack;    /* of the site at hand */
     struct seep_report_frame *frames; /* SEEP_NAMES_FRAMES_MAX */
     size_t frame_count;               /* 0: not all have been named yet */
@@ -275,21 +274,22 @@ static uint64_t add_thread(uint64_t hash, struct grouping *grouping)
     return add_text(seep_hash_add(hash, BY_THREAD), name);
 }
 
-static uint64_t id_of(struct grouping *grouping, uint64_t hash)
+static uint64_t id_of(struct grouping *grouping, enum seep_grouping by,
+                      uint64_t hash)
 {
     struct seep_report_frame frame;
 
     if (grouping->stack.count == 0) {
         return hash;
     }
-    if (grouping->by == SEEP_BY_STACK) {
+    if (by == SEEP_BY_STACK) {
         return add_stack(hash, grouping);
     }
-    if (grouping->by == SEEP_BY_THREAD) {
+    if (by == SEEP_BY_THREAD) {
         return add_thread(hash, grouping);
     }
     pick(grouping, &frame);
-    switch (grouping->by) {
+    switch (by) {
     case SEEP_BY_FUNCTION:
         return add_function(hash, &frame);
     case SEEP_BY_MODULE:
@@ -324,7 +324,8 @@ int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys)
 {
     const struct seep_view *view = &build->snapshot.view;
-    struct grouping grouping = {.build = build, .by = build->report.by};
+    enum seep_grouping by = build->report.by;
+    struct grouping grouping = {.build = build};
     struct seep_site_key *keys =
         calloc((size_t)view->site_capacity + 1, sizeof(*keys));
 
@@ -342,7 +343,10 @@ int seep_group_keys(struct seep_report_build *build,
         }
         grouping.frame_count = 0;
         seep_names_stack(build, i, &grouping.stack);
-        keys[i].id = id_of(&grouping, hash);
+        keys[i].id = id_of(&grouping, by, hash);
+        if (by == SEEP_BY_STACK) {
+            keys[i].line_id = id_of(&grouping, SEEP_BY_LINE, hash);
+        }
         /* No call site at all is not one whose frames are missing. */
         keys[i].row = add_rules(keys[i].id + (i == 0), &grouping);
     }

@@ -208,6 +208,7 @@ static void list_rows(const struct seep_snapshot *snapshot,
             if (sites->count > before) {
                 row_keys[before] = key;
                 work->id = keys != NULL ? keys[i].id : i;
+                work->line_id = keys != NULL ? keys[i].line_id : 0;
             }
             ret_work_of[i] = (uint32_t)(work - sites->works) + 1;
             work->member_count++;

@@ -20,8 +20,9 @@
 
 /** Which row a site of the recording belongs to. */
 struct seep_site_key {
-    uint64_t row; /* sites with one are one row */
-    uint64_t id;  /* that the row is shown with */
+    uint64_t row;     /* sites with one are one row */
+    uint64_t id;      /* that the row is shown with */
+    uint64_t line_id; /* 0: the same, or none */
 };
 
 /** A site of the recording in its row. */
@@ -42,6 +43,7 @@ struct seep_site_loose {
 struct seep_site_work {
     struct seep_report_site site;
     uint64_t id;
+    uint64_t line_id;
     uint32_t index;                 /* in SITES, of the one that holds most */
     struct seep_rec_series *series; /* the first there is; NULL: none */
     size_t member_first;            /* in the members of all rows */

@@ -105,16 +105,20 @@ static void died_now(struct group_run *run, uint64_t address, double second)
 /* A leak among blocks that die young and some that die old. */
 static void play(struct group_run *run)
 {
-    uint64_t old[64] = {0};
+    uint64_t old[13] = {0};
     uint32_t next = 0;
+    uint32_t step = 0;
 
     for (double second = 0; second < JUDGE_RUN_S - 1; second += 0.25) {
         born_now(run, 40000, second);
         died_now(run, born_now(run, 9000, second + 0.1), second + 0.12);
-        if (old[next % 64] != 0) {
-            died_now(run, old[next % 64], second + 0.15);
+        if (step++ % 8 != 0) {
+            continue;
         }
-        old[next % 64] = born_now(run, 500 + next, second + 0.2);
+        if (old[next % 13] != 0) { /* at 26 s of 100 */
+            died_now(run, old[next % 13], second + 0.15);
+        }
+        old[next % 13] = born_now(run, 500 + next, second + 0.2);
         next++;
     }
     judge_work(run->f);
@@ -184,14 +188,40 @@ static void a_row_of_many_stacks_is_judged_as_if_it_were_one(void **state)
     a = find(report_by(one, SEEP_BY_STACK), "serve.py:31 handle");
     b = find(report_by(many, SEEP_BY_LINE), "serve.py:31 handle");
     judge_assert_class(a, "leak");
+    assert_true(a->kept.died_share > 0);
     assert_same(a, b);
     assert_int_equal(a->stack_count, 1);
+    assert_string_not_equal(a->id, a->line_id);
+    assert_string_equal(a->line_id, b->id);
+    assert_string_equal(b->line_id, "");
     assert_int_equal(b->stack_count, 7);
     assert_int_equal(many->report->verdict.class, one->report->verdict.class);
     assert_interval(many->report->verdict.growth_bytes_per_s,
                     one->report->verdict.growth_bytes_per_s);
     assert_string_equal(many->report->verdict.first_id, b->id);
     judge_tear_down((void **)&many);
+}
+
+/* A list that grows, from wherever it is appended to. */
+static void one_block_that_grows_through_many_stacks_is_a_leak(void **state)
+{
+    struct judge_run *f = *state;
+    struct group_run run;
+    const struct seep_report_site *site;
+    uint64_t block = 0;
+
+    begin(&run, f, 13);
+    for (uint32_t i = 0; i < 26; i++) {
+        if (block != 0) {
+            died_now(&run, block, 3.8 * i);
+        }
+        block = born_now(&run, 200000 * (i + UINT64_C(1)), 3.8 * i);
+    }
+    judge_work(f);
+    site = find(report_by(f, SEEP_BY_LINE), "serve.py:31 handle");
+    judge_assert_class(site, "leak");
+    assert_true(site->live_count == 1);
+    assert_non_null(strstr(site->class_reason, "reallocated ever larger"));
 }
 
 /* What all rows hold together is the same, however they are made. */
@@ -500,6 +530,7 @@ static void take_series(struct group_run *run)
 static void stacks_without_series_count_by_what_lives_of_them(void **state)
 {
     struct judge_run *f = *state;
+    double count = 0;
     struct group_run run;
     const struct seep_report_site *site;
 
@@ -515,6 +546,10 @@ static void stacks_without_series_count_by_what_lives_of_them(void **state)
     judge_assert_class(site, "leak");
     assert_int_equal(site->series[site->point_count - 1].live_bytes,
                      site->live_bytes);
+    for (size_t i = 0; i < site->point_count; i++) {
+        count += site->series[i].born_count;
+    }
+    assert_true(count == site->live_count);
 }
 
 /* What died of them may have been old: then it is no leak for sure. */
@@ -566,6 +601,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EXACT(a_row_of_many_stacks_is_judged_as_if_it_were_one),
+        EXACT(one_block_that_grows_through_many_stacks_is_a_leak),
         EXACT(spaces_do_not_know_of_rows),
         EXACT(a_leak_that_is_split_over_many_stacks_is_found_by_its_line),
         SAMPLED(the_sampling_error_of_a_row_is_that_of_its_stacks_together),
