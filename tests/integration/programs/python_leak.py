@@ -4,9 +4,8 @@
     python_leak.py GROUP[,GROUP ...] SECONDS SEED
 
 runs what python_leak_GROUP.py plants and prints, as JSON, for each planted
-line where it is and how many bytes a second it kept over the life of the
-process, as Python itself says (sys.getsizeof). A planted line ends in the
-comment "leak: NAME".
+line where it is and how many bytes a second it kept while it served, as Python
+itself says (sys.getsizeof). A planted line ends in the comment "leak: NAME".
 
 Invariant: what is kept depends on the arguments only, and is kept to the end
 of the process; a tick that is late is made up for.
@@ -21,20 +20,23 @@ import time
 
 TICKS_PER_SECOND = 50
 STEPS_PER_TICK = 5
-CLOCK_HZ = os.sysconf("SC_CLK_TCK")
 
 
 class Planted:
     """A line that keeps something at every step.
 
     step(number) runs the line; bytes_kept() tells what it has kept so far.
+    Of each thing, lent_bytes came from a list that Python keeps of freed
+    objects of a kind: allocated by whoever had it before, most likely serve().
     """
 
-    def __init__(self, name, step, kept=None, source=None, bytes_kept=None):
+    def __init__(self, name, step, kept=None, source=None, bytes_kept=None,
+                 lent_bytes=0):
         self.name = name
         self.step = step
         self.where = place_of(name, source or step.__globals__["__file__"])
         self.bytes_kept = bytes_kept or (lambda: bytes_of_all(kept))
+        self.bytes_lent = lambda: lent_bytes and lent_bytes * len(kept)
 
 
 def place_of(name, path):
@@ -77,13 +79,6 @@ def bytes_of_all(kept):
     return sys.getsizeof(kept) + each * len(kept)
 
 
-def age_s():
-    """Of this process, since it was made."""
-    with open("/proc/self/stat", encoding="ascii") as file:
-        start = int(file.read().rpartition(")")[2].split()[19]) / CLOCK_HZ
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - start
-
-
 class Record:
     """What a service makes for each request."""
 
@@ -111,6 +106,7 @@ class Load:
         self.planted = list(planted)
         self.steps = [*(each.step for each in self.planted), *steps]
         self.ends = [end_tick] if end_tick else []
+        self.served_s = 0
 
     def add(self, other):
         """Do that, too."""
@@ -138,17 +134,19 @@ class Load:
             self.tick(draw)
         time.sleep(max(0, start + ticks / TICKS_PER_SECOND
                        - time.monotonic()))
+        self.served_s = time.monotonic() - start
 
     def tell(self):
         """What was planted, and what became of it."""
         gc.disable()
-        kept = {each.name: (each.where, each.bytes_kept())
-                for each in self.planted}
-        age = age_s()
+        kept = [(each, each.bytes_kept(), each.bytes_lent())
+                for each in self.planted]
         print(json.dumps({
-            "pid": os.getpid(), "seconds": age,
-            "lines": {name: {"where": where, "bytes_per_s": size / age}
-                      for name, (where, size) in kept.items()}}), flush=True)
+            "pid": os.getpid(),
+            "lent_bytes_per_s": sum(lent for _, _, lent in kept) / self.served_s,
+            "lines": {each.name: {"where": each.where,
+                                  "bytes_per_s": (size - lent) / self.served_s}
+                      for each, size, lent in kept}}), flush=True)
 
 
 def main(groups, seconds, seed):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Leaks by the kind of code that they are in; see python_leak.py.
 
-Nothing kept here is of a kind that Python keeps free lists of, but the heads
-of dicts: what comes from such a list was allocated at another line.
+Nothing kept here is of a kind that Python keeps lists of freed ones of, but
+the heads of dicts, and of lists those that a comprehension makes.
 """
 import importlib
 import sys
@@ -30,7 +30,7 @@ def plant_dicts():
 
     def handle(n):
         kept.append({key: n * 3 for key in KEYS})  # leak: dict
-    return Planted("dict", handle, kept)
+    return Planted("dict", handle, kept, lent_bytes=sys.getsizeof({}))
 
 
 def plant_comprehension():
@@ -38,7 +38,7 @@ def plant_comprehension():
 
     def handle(n):
         kept.append([("%012d" % n) * 4 for n in range(n, n + 8)])  # leak: comprehension
-    return Planted("comprehension", handle, kept)
+    return Planted("comprehension", handle, kept, lent_bytes=sys.getsizeof([]))
 
 
 def plant_lambda():

@@ -3,13 +3,17 @@
 import ctypes
 import ctypes.util
 import sqlite3
+import sys
+import weakref
 
 import numpy
 
-from python_leak import Load, Planted
+from python_leak import Load, Planted, deep_bytes
 
 SQLITE = ctypes.CDLL(ctypes.util.find_library("sqlite3"))
 SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
+STATEMENT = bytes(31)  # as large as the object that each cursor has
+LISTS_OF_CURSORS = 2  # ours and the connection's
 
 
 class Sqlite:
@@ -44,7 +48,15 @@ def plant_cursors():
 
     def handle(n):
         kept.append(database.execute("select ? union all select 2", (n,)))  # leak: cursors
-    return Sqlite("cursors", handle).planted
+    sqlite = Sqlite("cursors", handle)
+
+    def bytes_kept():
+        own = (kept[0], kept[0].description, weakref.ref(kept[0]), STATEMENT)
+        each = sum(deep_bytes(thing, set()) for thing in own)
+        return (sqlite.bytes + each * len(kept)
+                + LISTS_OF_CURSORS * sys.getsizeof(kept))
+    sqlite.planted.bytes_kept = bytes_kept
+    return sqlite.planted
 
 
 def plant_arrays():
