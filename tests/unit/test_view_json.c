@@ -160,6 +160,7 @@ static const char *const memory_members[][2] = {
 };
 static const char *const site_members[][2] = {
     {"id", "s"},
+    {"line_id", "s?"},
     {"space", "s"},
     {"class", "s"},
     {"reason", "s?"},

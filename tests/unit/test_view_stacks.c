@@ -143,14 +143,29 @@ a_row_of_several_stacks_shows_the_largest_and_its_thread(void **state)
     fake.sites[0].thread = "worker\033-1";
     char *text = print(200, &options);
     assert_has(text,
-               "  the largest of 3 stacks, 500 MiB live (--by stack shows "
-               "each)\n  thread worker\\x1b-1\n");
+               "  the largest of 3 stacks, 500 MiB live (--by stack lists "
+               "them)\n  thread worker\\x1b-1\n");
     free(text);
     fake.sites[0].stack_count = 1;
     fake.sites[0].thread = "";
     text = print(200, &options);
     assert_null(strstr(text, "the largest of"));
     assert_null(strstr(text, "  thread "));
+    free(text);
+}
+
+static void the_stacks_of_a_line_are_asked_for_by_its_id(void **state)
+{
+    struct seep_text_options options = {
+        .site_limit = 10, .stacks = true, .site_id = "feedbeef"};
+
+    (void)state;
+    add_forward();
+    fake.report.by = SEEP_BY_STACK;
+    strcpy(fake.sites[0].line_id, "feedbeef00112233");
+    char *text = print(200, &options);
+    assert_has(text, "\nsite 3f9a0011  leak");
+    assert_null(strstr(text, "\nsite 77aa0011"));
     free(text);
 }
 
@@ -353,6 +368,8 @@ int main(void)
         cmocka_unit_test_setup(a_stack_is_whole_where_that_is_asked_for, fill),
         cmocka_unit_test_setup(
             a_row_of_several_stacks_shows_the_largest_and_its_thread, fill),
+        cmocka_unit_test_setup(the_stacks_of_a_line_are_asked_for_by_its_id,
+                               fill),
         cmocka_unit_test_setup(
             a_row_of_a_module_or_a_thread_tells_its_largest_place, fill),
         cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),

@@ -153,6 +153,7 @@ static json_t *members_of(const struct seep_report_site *site)
     json_t *object = json_object();
 
     seep_json_put(object, "id", seep_json_text(site->id));
+    seep_json_put(object, "line_id", seep_json_text_or_null(site->line_id));
     seep_json_put(object, "space", json_string(seep_words_space(site->space)));
     seep_json_put(object, "class", json_string(seep_class_name(site->class)));
     seep_json_put(object, "reason", seep_json_text_or_null(site->class_reason));

@@ -55,7 +55,10 @@ enum seep_ink seep_view_sites_ink(enum seep_class class)
 bool seep_view_sites_wanted(const struct seep_report_site *site,
                             const char *site_id)
 {
-    return site_id == NULL || strncmp(site->id, site_id, strlen(site_id)) == 0;
+    size_t length = site_id == NULL ? 0 : strlen(site_id);
+
+    return length == 0 || strncmp(site->id, site_id, length) == 0 ||
+           strncmp(site->line_id, site_id, length) == 0;
 }
 
 /* A site that is asked for by its id is shown whatever it is. */

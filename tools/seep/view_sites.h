@@ -44,7 +44,8 @@ void seep_view_sites_stacks(struct seep_page *page,
                             const struct seep_report *report,
                             const struct seep_text_options *options);
 
-/** Is @site one that the options ask for, apart from their number? */
+/** Is @site one that the options ask for, apart from their number? A stack is
+ * asked for by the id of its line, too. */
 bool seep_view_sites_wanted(const struct seep_report_site *site,
                             const char *site_id);
 

@@ -51,7 +51,7 @@ static void print_largest(struct seep_page *page,
     if (site->stack_count > 1) {
         seep_page_paragraph(
             page, SEEP_INK_PLAIN, "", 2,
-            "the largest of %zu stacks, %s live (--by stack shows each)",
+            "the largest of %zu stacks, %s live (--by stack lists them)",
             site->stack_count,
             seep_units_bytes((double)site->stack_live_bytes, live));
     }
