@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "reader/report_build.h"
-#include "reader/report_group.h"
+#include "reader/report_group_name.h"
 #include "reader/report_names.h"
 #include "reader/where.h"
 
@@ -66,7 +66,7 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
         return 0;
     }
     site->where_frame = seep_where_pick(frames, naming->frame_count);
-    seep_group_name(naming->build->report.by, site, where, sizeof(where));
+    seep_name_row(naming->build->report.by, site, where, sizeof(where));
     site->where = seep_store_text(store, where);
     return site->where != NULL ? 0 : -ENOMEM;
 }

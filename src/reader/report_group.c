@@ -13,12 +13,11 @@
 
 #include "base/hash.h"
 #include "reader/report_build.h"
+#include "reader/report_group_name.h"
 #include "reader/report_names.h"
 #include "reader/suppress.h"
 #include "reader/where.h"
 #include "reader/where_python.h"
-
-#define THREAD_BYTES 256U
 
 /* What a row is made by, in its id. A stack's has none. */
 enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD };
@@ -60,31 +59,16 @@ static uint64_t add_word(uint64_t hash, struct seep_report_build *build,
     return seep_hash_add(hash, word & SEEP_FRAME_OFFSET_MASK);
 }
 
-/* Threads are numbered as they come ("Thread-12"), and do the same work under
- * another number in the next run: each run of digits is one *. */
-static void name_thread(const char *name, char text[THREAD_BYTES])
-{
-    size_t length = 0;
-
-    while (*name != '\0' && length + 1 < THREAD_BYTES) {
-        size_t digits = strspn(name, "0123456789");
-
-        text[length++] = digits > 0 ? '*' : *name;
-        name += digits > 0 ? digits : 1;
-    }
-    text[length] = '\0';
-}
-
 static uint64_t add_stack(uint64_t hash, struct grouping *grouping)
 {
     const struct seep_names_stack *stack = &grouping->stack;
-    char thread[THREAD_BYTES];
+    char thread[SEEP_NAME_BYTES];
 
     for (uint32_t i = 0; i < stack->count; i++) {
         hash = add_word(hash, grouping->build, stack->words[i]);
     }
     if (stack->thread[0] != '\0') {
-        name_thread(stack->thread, thread);
+        seep_name_without_numbers(stack->thread, thread);
         hash = add_text(hash, thread);
     }
     return hash;
@@ -161,12 +145,6 @@ static void pick(struct grouping *grouping, struct seep_report_frame *ret_frame)
             ->frames[seep_where_pick(grouping->frames, grouping->frame_count)];
 }
 
-/* "name+0x40": the nearest name in a stripped file. */
-static bool is_nearest(const char *function)
-{
-    return strstr(function, "+0x") != NULL;
-}
-
 static uint64_t add_line(uint64_t hash, const struct seep_report_frame *frame,
                          struct grouping *grouping)
 {
@@ -191,86 +169,26 @@ static uint64_t add_function(uint64_t hash,
         return add_python(hash, frame);
     }
     hash = add_text(hash, seep_where_base_name(frame->module));
-    return frame->function[0] == '\0' || is_nearest(frame->function)
+    return frame->function[0] == '\0' || seep_name_is_nearest(frame->function)
                ? seep_hash_add(hash, frame->offset)
                : add_text(hash, frame->function);
 }
 
-static int module_name(const struct seep_report_frame *frame, char *text,
-                       size_t capacity)
-{
-    const char *module = seep_where_base_name(frame->module);
-
-    if (frame->python) {
-        return seep_where_python_module(frame->file, text, capacity);
-    }
-    return snprintf(text, capacity, "%s",
-                    module[0] != '\0' ? module : "code of no module");
-}
-
 static uint64_t add_module(uint64_t hash, const struct seep_report_frame *frame)
 {
-    char name[THREAD_BYTES];
+    char name[SEEP_NAME_BYTES];
 
-    module_name(frame, name, sizeof(name));
+    seep_name_module(frame, name, sizeof(name));
     return add_text(seep_hash_add(hash, BY_MODULE), name);
-}
-
-static bool is_main(const char *function)
-{
-    return strcmp(function, "main") == 0 || strcmp(function, "_start") == 0 ||
-           strcmp(function, "<module>") == 0;
-}
-
-/* What runs in the thread: the outermost of the user's frames. */
-static const struct seep_report_frame *
-outermost(const struct seep_report_frame *frames, size_t count)
-{
-    const struct seep_report_frame *found = NULL;
-
-    for (size_t i = count; i-- > 0;) {
-        if (frames[i].python &&
-            seep_where_python_origin(frames[i].file) >= SEEP_PYTHON_COMMAND) {
-            return &frames[i];
-        }
-        if (found == NULL && seep_where_is_user(&frames[i])) {
-            found = &frames[i];
-        }
-    }
-    return found;
-}
-
-/* A thread by its own name, else by what runs in it. */
-static int thread_name(const char *name, const struct seep_report_frame *frames,
-                       size_t count, char *text, size_t capacity)
-{
-    const struct seep_report_frame *frame = outermost(frames, count);
-    char module[THREAD_BYTES];
-
-    if (name[0] != '\0') {
-        name_thread(name, module);
-        return snprintf(text, capacity, "%s", module);
-    }
-    if (frame == NULL) {
-        return snprintf(text, capacity, "a thread without a name");
-    }
-    if (is_main(frame->function)) {
-        return snprintf(text, capacity, "main");
-    }
-    if (frame->function[0] != '\0' && !is_nearest(frame->function)) {
-        return snprintf(text, capacity, "thread of %s", frame->function);
-    }
-    module_name(frame, module, sizeof(module));
-    return snprintf(text, capacity, "thread of %s", module);
 }
 
 static uint64_t add_thread(uint64_t hash, struct grouping *grouping)
 {
-    char name[THREAD_BYTES];
+    char name[SEEP_NAME_BYTES];
 
     name_all(grouping);
-    thread_name(grouping->stack.thread, grouping->frames, grouping->frame_count,
-                name, sizeof(name));
+    seep_name_thread(grouping->stack.thread, grouping->frames,
+                     grouping->frame_count, name, sizeof(name));
     return add_text(seep_hash_add(hash, BY_THREAD), name);
 }
 
@@ -353,31 +271,4 @@ int seep_group_keys(struct seep_report_build *build,
     free(grouping.frames);
     *ret_keys = keys;
     return 0;
-}
-
-static int function_name(const struct seep_report_frame *frame, char *text,
-                         size_t capacity)
-{
-    struct seep_report_frame lineless = *frame;
-
-    lineless.line = 0;
-    return seep_where_format(&lineless, text, capacity);
-}
-
-int seep_group_name(enum seep_grouping by, const struct seep_report_site *site,
-                    char *text, size_t capacity)
-{
-    const struct seep_report_frame *frame = &site->frames[site->where_frame];
-
-    switch (by) {
-    case SEEP_BY_FUNCTION:
-        return function_name(frame, text, capacity);
-    case SEEP_BY_MODULE:
-        return module_name(frame, text, capacity);
-    case SEEP_BY_THREAD:
-        return thread_name(site->thread, site->frames, site->frame_count, text,
-                           capacity);
-    default:
-        return seep_where_format(frame, text, capacity);
-    }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Which sites of a recording are one row of its report, and what that row is
- * called.
+ * Which sites of a recording are one row of its report.
  *
  * Invariant: a row's id depends on the space and on what its stacks have in
  * common: of a stack on module names and offsets, of Python on files, names
@@ -13,7 +12,6 @@
 #ifndef SEEP_READER_REPORT_GROUP_H
 #define SEEP_READER_REPORT_GROUP_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "reader/sites.h"
@@ -27,9 +25,5 @@ struct seep_report_build;
  */
 int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys);
-
-/** Name a row by its @site, which has its frames. @return as snprintf */
-int seep_group_name(enum seep_grouping by, const struct seep_report_site *site,
-                    char *text, size_t capacity);
 
 #endif

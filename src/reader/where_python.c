@@ -158,3 +158,11 @@ bool seep_where_python_dispatches(const char *file)
     }
     return false;
 }
+
+bool seep_where_python_runs_task(const char *file, const char *function)
+{
+    /* Its qualified name is known from 3.11 on. */
+    return strcmp(seep_where_python_tail(file), "asyncio/events.py") == 0 &&
+           (strcmp(function, "Handle._run") == 0 ||
+            strcmp(function, "_run") == 0);
+}

@@ -40,4 +40,7 @@ int seep_where_python_module(const char *file, char *text, size_t capacity);
  */
 bool seep_where_python_dispatches(const char *file);
 
+/** Is it where asyncio runs a step of a task, or a callback? */
+bool seep_where_python_runs_task(const char *file, const char *function);
+
 #endif
