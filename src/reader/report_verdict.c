@@ -86,6 +86,22 @@ static void add_growth_bounds(const struct seep_report *report,
     }
 }
 
+/* Of entry 0, which is no call site. */
+static double uncharged_growth(const struct seep_report_build *build)
+{
+    const struct seep_sites *sites = &build->sites;
+    double bytes_per_s = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct seep_report_site *site = &sites->works[i].site;
+
+        if (sites->works[i].index == 0 && site->has_growth) {
+            bytes_per_s = fmax(bytes_per_s, site->growth_bytes_per_s.high);
+        }
+    }
+    return bytes_per_s * build->report.duration_s;
+}
+
 void seep_report_add_verdict(struct seep_report_build *build)
 {
     struct seep_verdict_input input = {
@@ -94,6 +110,7 @@ void seep_report_add_verdict(struct seep_report_build *build)
         .live_bytes = build->sites.live_bytes,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
+        .uncharged_growth_bytes = uncharged_growth(build),
         .outside = build->outside,
     };
     struct seep_verdict_now now;

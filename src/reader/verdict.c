@@ -159,7 +159,12 @@ tell_quiet(const struct seep_verdict_input *input,
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
     double floor_bytes = verdict->floor_bytes;
 
-    if (counts->filling.count > 0) {
+    if (input->uncharged_growth_bytes >= floor_bytes) {
+        verdict->class = SEEP_VERDICT_INSUFFICIENT;
+        verdict->reason = "what has no call site grows: there was no room for "
+                          "its stacks";
+        now.basis = SEEP_FORECAST_UNTOLD;
+    } else if (counts->filling.count > 0) {
         tell(verdict, SEEP_VERDICT_BOUNDED, &counts->filling,
              SEEP_FORECAST_UNTOLD);
         verdict->filling = true;

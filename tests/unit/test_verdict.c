@@ -387,6 +387,24 @@ static void a_process_that_grows_at_no_call_site_is_not_steady(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
 }
 
+/* A table was full: a leak may be in what fills, and in what is steady. */
+static void
+what_has_no_call_site_must_not_grow_for_a_quiet_verdict(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_WARMING, 5000);
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    process.input.uncharged_growth_bytes = 2 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("no call site"));
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
+    process.input.uncharged_growth_bytes = .5 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    process.input.uncharged_growth_bytes = 2 * MIB;
+    add(SEEP_CLASS_LEAK, 5000);
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+}
+
 static void mostly_untold_is_no_verdict(void **state)
 {
     (void)state;
@@ -430,6 +448,7 @@ int main(void)
         WITH(a_cache_that_fills_is_bounded_and_filling),
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
+        WITH(what_has_no_call_site_must_not_grow_for_a_quiet_verdict),
         WITH(mostly_untold_is_no_verdict),
         WITH(a_process_that_grows_at_no_call_site_is_not_steady),
         WITH(a_site_that_hardly_slows_is_no_cache_yet),
