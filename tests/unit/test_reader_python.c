@@ -260,6 +260,32 @@ static void what_became_of_python_is_told(void **state)
                         "unknown");
 }
 
+static uint32_t site_in(struct fixture *f, uint64_t offset,
+                        enum seep_space space)
+{
+    uint64_t frame = builder_frame(f->libpython, offset);
+
+    return builder_site(&f->builder, builder_stack(&f->builder, &frame, 1),
+                        space);
+}
+
+/* Small ones in arenas, large ones in the allocator's heap. */
+static void pythons_objects_are_memory_of_the_process(void **state)
+{
+    struct fixture *f = *state;
+
+    builder_alloc(&f->builder, 0x1000, 100, site_in(f, 0, SEEP_SPACE_PYTHON),
+                  10);
+    builder_alloc(&f->builder, 0x2000, 900, site_in(f, 1, SEEP_SPACE_PYTHON),
+                  10);
+    builder_alloc(&f->builder, 0x3000, 2000, site_in(f, 2, SEEP_SPACE_HEAP),
+                  10);
+    builder_moment(&f->builder, 0, 100, 10000, 0);
+    builder_moment(&f->builder, 1, 200, 10000, 0);
+
+    assert_int_equal(report_of(f)->memory.tracked.last_bytes, 3000);
+}
+
 static void groupings_have_names(void **state)
 {
     enum seep_grouping by = SEEP_BY_STACK;
@@ -288,6 +314,7 @@ int main(void)
         PYTHON(a_string_outside_of_its_section_is_empty),
         cmocka_unit_test(an_id_outlives_folders_and_numbers_of_threads),
         PYTHON(what_became_of_python_is_told),
+        PYTHON(pythons_objects_are_memory_of_the_process),
         cmocka_unit_test(groupings_have_names),
     };
 

@@ -521,23 +521,6 @@ static void the_header_is_told_as_it_stands(void **state)
     assert_false(report->exact);
 }
 
-/* Small ones in arenas, large ones in the allocator's heap. */
-static void pythons_objects_are_memory_of_the_process(void **state)
-{
-    struct fixture *f = *state;
-
-    builder_alloc(&f->builder, 0x1000, 100, site_at(f, 0, SEEP_SPACE_PYTHON),
-                  10);
-    builder_alloc(&f->builder, 0x2000, 900, site_at(f, 1, SEEP_SPACE_PYTHON),
-                  10);
-    builder_alloc(&f->builder, 0x3000, 2000, site_at(f, 2, SEEP_SPACE_HEAP),
-                  10);
-    builder_moment(&f->builder, 0, 100, 10000, 0);
-    builder_moment(&f->builder, 1, 200, 10000, 0);
-
-    assert_int_equal(report_of(f)->memory.tracked.last_bytes, 3000);
-}
-
 static void a_recording_of_nothing_says_why(void **state)
 {
     struct fixture *f = *state;
@@ -594,7 +577,6 @@ int main(void)
         WITH(a_killed_worker_is_told_by_its_status),
         WITH(a_living_process_is_running_and_a_reused_pid_is_gone),
         WITH(the_header_is_told_as_it_stands),
-        WITH(pythons_objects_are_memory_of_the_process),
         WITH(a_recording_of_nothing_says_why),
         WITH(a_limit_leaves_the_first_sites),
     };
