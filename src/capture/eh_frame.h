@@ -70,11 +70,18 @@ enum seep_eh_place_kind {
     SEEP_EH_UNSUPPORTED, /* somewhere that cannot be expressed here */
 };
 
-/* Small, since rows are remembered on a hook's stack. */
+/* Small, since rows are remembered on a hook's stack. But aarch64 has the
+ * return address at the lower end of a frame, so at any distance. */
+#if defined(__aarch64__)
+typedef int32_t seep_eh_offset;
+#else
+typedef int16_t seep_eh_offset;
+#endif
+
 struct seep_eh_place {
     uint8_t kind;
     uint8_t base; /* a register: its DWARF number */
-    int16_t offset;
+    seep_eh_offset offset;
 };
 
 enum seep_eh_cfa_kind {

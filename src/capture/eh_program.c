@@ -65,13 +65,13 @@ static void set_place(struct machine *machine, uint64_t number,
     if (index == SEEP_EH_PLACES) {
         return;
     }
-    if (base != (uint8_t)base || offset != (int16_t)offset) {
+    if (base != (uint8_t)base || offset != (seep_eh_offset)offset) {
         kind = SEEP_EH_UNSUPPORTED;
     }
     machine->row.places[index] = (struct seep_eh_place){
         .kind = (uint8_t)kind,
         .base = (uint8_t)base,
-        .offset = (int16_t)offset,
+        .offset = (seep_eh_offset)offset,
     };
 }
 

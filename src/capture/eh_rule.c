@@ -7,33 +7,47 @@
  */
 #include "capture/eh_rule.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 #include "capture/object_map.h"
 
 #define OFFSET_UNITS_MAX (INT32_C(1) << 23)
 #define PLACE_UNITS_MAX 512
 
-static uint64_t pack_place(const struct seep_eh_place *place)
+static bool is_packable(int64_t offset)
 {
-    int32_t units = place->offset / 8;
-    uint64_t kind;
+    return offset % 8 == 0 && offset / 8 >= -PLACE_UNITS_MAX &&
+           offset / 8 < PLACE_UNITS_MAX;
+}
+
+static uint64_t pack_place(const struct seep_eh_row *row, uint64_t number)
+{
+    const struct seep_eh_place *place = seep_eh_place(row, number);
+    int64_t offset = place->offset;
+    uint64_t kind = SEEP_RULE_LOST;
 
     if (place->kind == SEEP_EH_SAME) {
         return SEEP_RULE_SAME;
     }
+#if defined(__aarch64__)
+    /* From the register of the CFA on, near which registers are saved. */
+    if (place->kind == SEEP_EH_AT_CFA) {
+        kind = SEEP_RULE_AT_BASE;
+        offset += row->cfa.offset;
+    }
+#else
     if (place->kind == SEEP_EH_AT_CFA) {
         kind = SEEP_RULE_AT_CFA;
     } else if (place->kind == SEEP_EH_AT_REGISTER &&
                place->base == SEEP_EH_FP) {
         kind = SEEP_RULE_AT_RBP;
-    } else {
+    }
+#endif
+    if (kind == SEEP_RULE_LOST || !is_packable(offset)) {
         return SEEP_RULE_LOST;
     }
-    if (place->offset % 8 != 0 || units < -PLACE_UNITS_MAX ||
-        units >= PLACE_UNITS_MAX) {
-        return SEEP_RULE_LOST;
-    }
-    return kind | ((uint64_t)units & 0x3ff) << 2;
+    return kind | ((uint64_t)(offset / 8) & 0x3ff) << 2;
 }
 
 #if defined(__aarch64__)
@@ -116,12 +130,11 @@ static bool pack_second(const struct seep_eh_row *row, uint64_t *ret_place)
     const struct seep_eh_place *back = seep_eh_place(row, SEEP_EH_RETURN);
 
 #if defined(__aarch64__)
-    *ret_place = pack_place(back) << SEEP_RULE_RETURN_SHIFT;
+    *ret_place = pack_place(row, SEEP_EH_RETURN) << SEEP_RULE_RETURN_SHIFT;
     return back->kind == SEEP_EH_SAME ||
-           (*ret_place >> SEEP_RULE_RETURN_SHIFT & 3) == SEEP_RULE_AT_CFA;
+           (*ret_place >> SEEP_RULE_RETURN_SHIFT & 3) == SEEP_RULE_AT_BASE;
 #else
-    *ret_place = pack_place(seep_eh_place(row, SEEP_EH_RBX))
-                 << SEEP_RULE_RBX_SHIFT;
+    *ret_place = pack_place(row, SEEP_EH_RBX) << SEEP_RULE_RBX_SHIFT;
     return back->kind == SEEP_EH_AT_CFA && back->offset == -8;
 #endif
 }
@@ -152,8 +165,7 @@ uint64_t seep_rule_pack(const struct seep_eh_row *row, bool signal_frame)
     if (seep_rule_kind(rule) == SEEP_RULE_CUT) {
         return rule;
     }
-    return rule | second |
-           pack_place(seep_eh_place(row, SEEP_EH_FP)) << SEEP_RULE_RBP_SHIFT;
+    return rule | second | pack_place(row, SEEP_EH_FP) << SEEP_RULE_RBP_SHIFT;
 }
 
 /* In two steps, so that the stack of the first is free in the second. */
@@ -190,6 +202,42 @@ static SEEP_COLD bool is_first_frame(uintptr_t pc)
            entry.pc_low == pc + 1;
 }
 
+#if defined(__aarch64__)
+/* The kernel's trampoline has no rule since Linux 5.8, because its row cannot
+ * tell the pc: it is known by its code, mov x8, 139; svc 0. */
+static SEEP_COLD bool is_trampoline(uintptr_t back)
+{
+    static const uint32_t code[] = {0xd2801168, 0xd4000001};
+    struct seep_elf_image image;
+
+    return back % sizeof(code[0]) == 0 && seep_object_map_find(back, &image) &&
+           seep_elf_is_code(&image, back) &&
+           seep_elf_is_code(&image, back + sizeof(code) - 1) &&
+           memcmp((const void *)back, code, sizeof(code)) == 0;
+}
+
+static enum seep_cut bare_row(uintptr_t pc, struct seep_eh_row *ret_row,
+                              bool *ret_signal_frame)
+{
+    if (!is_trampoline(pc + 1)) {
+        return SEEP_CUT_NO_RULE;
+    }
+    *ret_row = (struct seep_eh_row){
+        .cfa = {.kind = SEEP_EH_CFA_REGISTER, .base = SEEP_EH_FP}};
+    *ret_signal_frame = true;
+    return SEEP_CUT_NONE;
+}
+#else
+static enum seep_cut bare_row(uintptr_t pc, struct seep_eh_row *ret_row,
+                              bool *ret_signal_frame)
+{
+    (void)pc;
+    (void)ret_row;
+    (void)ret_signal_frame;
+    return SEEP_CUT_NO_RULE;
+}
+#endif
+
 SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
                                       bool *ret_signal_frame)
 {
@@ -207,7 +255,8 @@ SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
         cut = seep_eh_run(&entry, pc, ret_row);
         *ret_signal_frame = entry.signal_frame;
     }
-    return cut;
+    return cut == SEEP_CUT_NO_RULE ? bare_row(pc, ret_row, ret_signal_frame)
+                                   : cut;
 }
 
 SEEP_COLD uint64_t seep_rule_compile(uintptr_t pc)

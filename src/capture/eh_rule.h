@@ -32,8 +32,9 @@ enum seep_rule_kind {
 
 enum seep_rule_place {
     SEEP_RULE_SAME = 0,
-    SEEP_RULE_AT_CFA, /* at CFA + offset */
-    SEEP_RULE_AT_RBP, /* at this frame's rbp + offset */
+    SEEP_RULE_AT_CFA,                     /* at CFA + offset */
+    SEEP_RULE_AT_RBP,                     /* at this frame's rbp + offset */
+    SEEP_RULE_AT_BASE = SEEP_RULE_AT_RBP, /* aarch64: CFA's register + offset */
     SEEP_RULE_LOST,
 };
 
@@ -46,7 +47,7 @@ enum seep_rule_place {
 #if defined(__aarch64__)
 enum {
     SEEP_SIGNAL_FP = 544,
-    SEEP_SIGNAL_X30 = 552,
+    SEEP_SIGNAL_SECOND = 552, /* x30 */
     SEEP_SIGNAL_SP = 560,
     SEEP_SIGNAL_PC = 568,
 };
@@ -62,6 +63,8 @@ enum {
     SEEP_SIGNAL_RCX = 152,
     SEEP_SIGNAL_RSP = 160,
     SEEP_SIGNAL_RIP = 168,
+    SEEP_SIGNAL_FP = SEEP_SIGNAL_RBP,
+    SEEP_SIGNAL_SECOND = SEEP_SIGNAL_RBX,
     SEEP_SIGNAL_SP = SEEP_SIGNAL_RSP,
     SEEP_SIGNAL_PC = SEEP_SIGNAL_RIP,
 };

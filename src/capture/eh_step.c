@@ -102,6 +102,7 @@ static enum seep_cut find_cfa(struct seep_walk *walk, uint64_t rule,
 static uintptr_t restore(struct seep_walk *walk, uint64_t rule,
                          unsigned int shift, uintptr_t cfa, uintptr_t now)
 {
+    uintptr_t lost = cfa - sizeof(uintptr_t) + SEEP_WALK_LOST;
     uintptr_t at = cfa;
 
     switch (seep_rule_place(rule, shift)) {
@@ -109,20 +110,53 @@ static uintptr_t restore(struct seep_walk *walk, uint64_t rule,
         return now;
     case SEEP_RULE_AT_CFA:
         break;
+#if defined(__aarch64__)
+    case SEEP_RULE_AT_BASE:
+        at -= (uintptr_t)seep_rule_offset(rule);
+        break;
+#else
     case SEEP_RULE_AT_RBP:
-        if (seep_walk_register(walk, SEEP_WALK_RBP, &at) == SEEP_CUT_NONE) {
-            break;
+        if (seep_walk_register(walk, SEEP_WALK_RBP, &at) != SEEP_CUT_NONE) {
+            return lost;
         }
-        /* fall through */
+        break;
+#endif
     default:
-        return cfa - sizeof(uintptr_t) + SEEP_WALK_LOST;
+        return lost;
     }
     at += (uintptr_t)seep_rule_place_offset(rule, shift);
     if (at < walk->sp || at > cfa - sizeof(uintptr_t) ||
         at % sizeof(uintptr_t) != 0) {
-        return cfa - sizeof(uintptr_t) + SEEP_WALK_LOST;
+        return lost;
     }
     return at;
+}
+
+/* The return address of a frame. */
+static enum seep_cut find_back(struct seep_walk *walk, uint64_t rule,
+                               uintptr_t cfa, uintptr_t *ret_back)
+{
+    intptr_t offset = -(intptr_t)sizeof(uintptr_t);
+
+#if defined(__aarch64__)
+    enum seep_rule_place place = seep_rule_place(rule, SEEP_RULE_RETURN_SHIFT);
+
+    offset = seep_rule_place_offset(rule, SEEP_RULE_RETURN_SHIFT) -
+             seep_rule_offset(rule);
+    /* Only code that a signal has interrupted has it in the register still. */
+    if (place == SEEP_RULE_SAME) {
+        return cfa >= walk->sp && cfa <= walk->high
+                   ? seep_walk_register(walk, SEEP_WALK_X30, ret_back)
+                   : SEEP_CUT_ORDER;
+    }
+    if (place != SEEP_RULE_AT_BASE || offset > -(intptr_t)sizeof(uintptr_t)) {
+        return SEEP_CUT_EXPRESSION;
+    }
+#else
+    (void)rule;
+#endif
+    /* That this word lies in the frame says that the CFA ascends. */
+    return read_word(walk, cfa + (uintptr_t)offset, ret_back);
 }
 
 /* To the caller of a frame with a CFA. */
@@ -133,21 +167,23 @@ static enum seep_cut step_call(struct seep_walk *walk, uint64_t rule)
     uintptr_t rbp;
     enum seep_cut cut = find_cfa(walk, rule, &cfa);
 
-    if (seep_unlikely(cut != SEEP_CUT_NONE)) {
-        return cut;
+    if (cut == SEEP_CUT_NONE) {
+        cut = find_back(walk, rule, cfa, &back);
     }
-    /* That this word lies in the frame says that the CFA ascends. */
-    cut = read_word(walk, cfa - sizeof(uintptr_t), &back);
     if (seep_unlikely(cut != SEEP_CUT_NONE)) {
         return cut;
     }
     rbp =
         restore(walk, rule, SEEP_RULE_RBP_SHIFT, cfa, walk->at[SEEP_WALK_RBP]);
+#if defined(__aarch64__)
+    walk->at[SEEP_WALK_X30] = cfa - sizeof(uintptr_t) + SEEP_WALK_LOST;
+#else
     walk->at[SEEP_WALK_RBX] =
         restore(walk, rule, SEEP_RULE_RBX_SHIFT, cfa, walk->at[SEEP_WALK_RBX]);
+#endif
     walk->at[SEEP_WALK_RBP] = rbp;
     walk->sp = cfa;
-    walk->pc = back - 1;
+    walk->pc = seep_eh_code_address(back) - 1;
     return SEEP_CUT_NONE;
 }
 
@@ -159,15 +195,15 @@ static SEEP_NOINLINE enum seep_cut step_signal(struct seep_walk *walk)
     uintptr_t high = walk->high;
     uintptr_t rbp = 0;
     uintptr_t rbx = 0;
-    enum seep_cut cut = seep_walk_word(walk, walk->sp + SEEP_SIGNAL_RSP, &sp);
+    enum seep_cut cut = seep_walk_word(walk, walk->sp + SEEP_SIGNAL_SP, &sp);
 
     if (cut == SEEP_CUT_NONE) {
-        cut = seep_walk_word(walk, walk->sp + SEEP_SIGNAL_RIP, &pc);
+        cut = seep_walk_word(walk, walk->sp + SEEP_SIGNAL_PC, &pc);
     }
     if (cut != SEEP_CUT_NONE ||
-        seep_walk_word(walk, walk->sp + SEEP_SIGNAL_RBP, &rbp) !=
+        seep_walk_word(walk, walk->sp + SEEP_SIGNAL_FP, &rbp) !=
             SEEP_CUT_NONE ||
-        seep_walk_word(walk, walk->sp + SEEP_SIGNAL_RBX, &rbx) !=
+        seep_walk_word(walk, walk->sp + SEEP_SIGNAL_SECOND, &rbx) !=
             SEEP_CUT_NONE) {
         return cut != SEEP_CUT_NONE ? cut : SEEP_CUT_BOUNDS;
     }
@@ -200,6 +236,10 @@ static SEEP_NOINLINE enum seep_cut step_record(struct seep_walk *walk,
         .pc = walk->pc, .sp = walk->sp, .high = walk->high};
     uintptr_t back = 0;
 
+#if defined(__aarch64__)
+    /* There the record does not tell how far its frame goes. */
+    return cut;
+#endif
     if (walk->interrupted == walk->count - 1 ||
         seep_walk_register(walk, SEEP_WALK_RBP, &chain.fp) != SEEP_CUT_NONE ||
         !seep_chain_is_sound(&chain) ||

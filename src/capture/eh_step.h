@@ -24,7 +24,12 @@
     __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /** The registers that are followed. */
-enum seep_walk_register { SEEP_WALK_RBP, SEEP_WALK_RBX, SEEP_WALK_REGISTERS };
+enum seep_walk_register {
+    SEEP_WALK_RBP,
+    SEEP_WALK_RBX,
+    SEEP_WALK_X30 = SEEP_WALK_RBX, /* on aarch64, where RBP is x29 */
+    SEEP_WALK_REGISTERS
+};
 
 /* Instead of an address: in seep_walk.kept; lost (as all odd addresses). */
 #define SEEP_WALK_KEPT 2U

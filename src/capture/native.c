@@ -54,14 +54,16 @@ static size_t walk(const struct seep_capture_start *start,
                    size_t capacity, struct seep_capture_end *ret_end)
 {
     bool may_call = !atomic_load_explicit(&restricted, memory_order_relaxed);
-    struct seep_memory *memory;
+    struct seep_memory *memory = NULL;
     size_t count;
 
     if (seep_unlikely(bounds->high == 0)) {
         seep_stack_bounds_find(bounds, start->sp, may_call);
     }
+#if defined(__x86_64__)
     memory =
         seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
+#endif
     count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
     if (seep_likely(memory != NULL)) {
         seep_memory_give_back(memory);

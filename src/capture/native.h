@@ -2,7 +2,7 @@
 /**
  * Native stacks of the calling thread, from inside a hook.
  *
- * One interface, two backends: the .eh_frame walker (default, x86-64) and
+ * One interface, two backends: the .eh_frame walker (default) and
  * libunwind (dlopened on demand). What the chosen one cannot walk ends the
  * stack early, with the reason.
  *
@@ -30,15 +30,24 @@ struct seep_capture_start {
     uintptr_t *sps;
 };
 
+/* The stack pointer before the call of the function that asks. A frame record
+ * lies at its frame's upper end on x86-64, anywhere in it on aarch64. */
+#if defined(__aarch64__)
+#define SEEP_CAPTURE_CFA() ((uintptr_t)__builtin_dwarf_cfa())
+#else
+#define SEEP_CAPTURE_CFA() \
+    ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *))
+#endif
+
 /**
  * The start as seen by the function that this is written in: it must be the
  * exported hook itself. Asking for its frame address gives it a frame pointer.
  */
-#define SEEP_CAPTURE_START()                                              \
-    ((struct seep_capture_start){                                         \
-        .pc = (uintptr_t)__builtin_extract_return_addr(                   \
-            __builtin_return_address(0)),                                 \
-        .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *), \
+#define SEEP_CAPTURE_START()                            \
+    ((struct seep_capture_start){                       \
+        .pc = (uintptr_t)__builtin_extract_return_addr( \
+            __builtin_return_address(0)),               \
+        .sp = SEEP_CAPTURE_CFA(),                       \
         .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 /** The bounds of a thread's own stack; part of its TLS, all 0 at first. */
