@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Sums by space, over all sites: what is live in each, and was at each time.
+ *
+ * Invariant: the memory of the process does not depend on what a row is, so
+ * these are the sites of the recording, not the rows.
  */
 #include <errno.h>
 #include <math.h>
@@ -45,13 +48,12 @@ struct space_sum {
 };
 
 /* The live bytes of one site at the end of each bucket of the run's grid. */
-static void add_series(struct space_sum *sum, const struct seep_sites *sites,
-                       const struct seep_site_work *work,
+static void add_series(struct space_sum *sum, const struct seep_site_work *work,
                        const struct seep_clock *clock)
 {
     struct seep_series_table table;
 
-    seep_sites_read_series(sites, work, clock->end_tick, &table);
+    seep_series_read(work->series, work->first_tick, clock->end_tick, &table);
     for (uint32_t i = 0; i < clock->count; i++) {
         /* A damaged width can be wider than the grid. */
         uint64_t at =
@@ -74,8 +76,7 @@ static void add_constant(struct space_sum *sum,
     }
 }
 
-static void add_site(struct space_sum *sum, const struct seep_sites *sites,
-                     const struct seep_site_work *work,
+static void add_site(struct space_sum *sum, const struct seep_site_work *work,
                      const struct seep_clock *clock)
 {
     sum->used = true;
@@ -84,8 +85,8 @@ static void add_site(struct space_sum *sum, const struct seep_sites *sites,
     sum->space.allocated_bytes += work->site.allocated_bytes;
     sum->space.freed_bytes += work->site.freed_bytes;
     sum->variance += work->variance;
-    if (seep_sites_has_series(work)) {
-        add_series(sum, sites, work, clock);
+    if (work->series != NULL) {
+        add_series(sum, work, clock);
     } else {
         add_constant(sum, work, clock);
     }
@@ -133,25 +134,23 @@ static bool is_in_arenas(const struct seep_report_site *site)
                ARENA_BLOCK_BYTES_MAX * site->allocated_count;
 }
 
-int seep_report_add_spaces(struct seep_report_build *build)
+/* @return how many spaces were used */
+static size_t sum_spaces(struct seep_report_build *build,
+                         const struct seep_sites *sites,
+                         struct seep_report_space *spaces)
 {
     struct space_sum sums[SEEP_SPACE_COUNT];
     struct space_sum arenas; /* of python, what lies in its own mappings */
-    struct seep_report_space *spaces =
-        seep_store_take(&build->store, SEEP_SPACE_COUNT, sizeof(*spaces));
     size_t count = 0;
 
-    if (spaces == NULL) {
-        return -ENOMEM;
-    }
     memset(sums, 0, sizeof(sums));
     memset(&arenas, 0, sizeof(arenas));
-    for (size_t i = 0; i < build->sites.count; i++) {
-        const struct seep_site_work *work = &build->sites.works[i];
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct seep_site_work *work = &sites->works[i];
 
-        add_site(&sums[work->site.space], &build->sites, work, &build->clock);
+        add_site(&sums[work->site.space], work, &build->clock);
         if (is_in_arenas(&work->site)) {
-            add_site(&arenas, &build->sites, work, &build->clock);
+            add_site(&arenas, work, &build->clock);
         }
     }
     for (unsigned i = 0; i < SEEP_SPACE_COUNT; i++) {
@@ -161,7 +160,24 @@ int seep_report_add_spaces(struct seep_report_build *build)
         }
     }
     keep_live(build, sums, &arenas);
-    build->report.spaces = spaces;
-    build->report.space_count = count;
-    return 0;
+    return count;
+}
+
+int seep_report_add_spaces(struct seep_report_build *build)
+{
+    struct seep_report_space *spaces =
+        seep_store_take(&build->store, SEEP_SPACE_COUNT, sizeof(*spaces));
+    struct seep_sites sites;
+    int error;
+
+    if (spaces == NULL) {
+        return -ENOMEM;
+    }
+    error = seep_sites_init(&build->snapshot, &build->clock, NULL, &sites);
+    if (error == 0) {
+        build->report.spaces = spaces;
+        build->report.space_count = sum_spaces(build, &sites, spaces);
+        seep_sites_fini(&sites);
+    }
+    return error;
 }

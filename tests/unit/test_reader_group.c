@@ -142,6 +142,42 @@ static void one_block_that_grows_through_many_stacks_is_a_leak(void **state)
     assert_non_null(strstr(site->class_reason, "reallocated ever larger"));
 }
 
+/* Small objects lie in Python's own mappings, large ones in malloc's heap:
+ * which is which is asked of each site, not of the mean of a row. */
+static void the_balance_does_not_know_of_rows(void **state)
+{
+    struct judge_run *f = *state;
+    struct seep_rec_header *header = f->builder.view.header;
+    struct group_run run;
+    struct seep_report_memory memory;
+
+    header->allocator = builder_string(&f->builder, "/lib/libc.so.6");
+    builder_seal(&f->builder);
+    group_begin(&run, f, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        run.sites[i] =
+            builder_site(&f->builder, group_stack(f, run.code, 31, 10 + i),
+                         SEEP_SPACE_PYTHON);
+    }
+    for (uint32_t i = 0; i < 100; i++) {
+        judge_born(f, run.sites[0], 100, i);
+        judge_born(f, run.sites[1], 5000, i);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        struct seep_rec_moment *moment = &f->builder.view.timeline[i];
+
+        builder_moment(&f->builder, i, JUDGE_TICKS(10 * i + 9), 10000000, 0);
+        atomic_store_explicit(&moment->allocator_allocated_bytes, 1000000,
+                              memory_order_relaxed);
+        atomic_store_explicit(&moment->allocator_resident_bytes, 2000000,
+                              memory_order_relaxed);
+    }
+    memory = group_report(f, SEEP_BY_STACK)->memory;
+    group_report(f, SEEP_BY_LINE);
+    assert_true(memory.valid && memory.allocator_told);
+    assert_memory_equal(&memory, &f->report->memory, sizeof(memory));
+}
+
 /* What all rows hold together is the same, however they are made. */
 static void spaces_do_not_know_of_rows(void **state)
 {
@@ -312,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EXACT(a_row_of_many_stacks_is_judged_as_if_it_were_one),
         EXACT(one_block_that_grows_through_many_stacks_is_a_leak),
+        EXACT(the_balance_does_not_know_of_rows),
         EXACT(spaces_do_not_know_of_rows),
         EXACT(a_leak_that_is_split_over_many_stacks_is_found_by_its_line),
         SAMPLED(the_sampling_error_of_a_row_is_that_of_its_stacks_together),
