@@ -114,7 +114,7 @@ static void native_frames_between_python_frames_are_folded(void **state)
                "  > /srv/app/model.py:12 forward\n"
                "    … 4 frames in python3.11, libtorch_python.so …\n"
                "    /srv/app/serve.py:31 handle\n"
-               "    _PyEval_Vector  (python3.11+0x1234)\n"
+               "    … 1 frame in python3.11 …\n"
                "    /srv/app/serve.py:80 <module>\n"
                "    … 6 frames in python3.11, libc.so.6 …\n\n");
     free(text);

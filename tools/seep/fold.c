@@ -14,7 +14,6 @@
 
 #define INNER_KEPT 3   /* next to the allocation */
 #define ENTRIES_KEPT 2 /* what Python called, of no interpreter */
-#define LEAST_FOLDED 2 /* one frame takes no more room than its fold */
 #define NAMES_TOLD 2
 #define NAMES_MAX 16
 
@@ -87,10 +86,10 @@ size_t seep_fold(const struct seep_report_site *site,
                !is_kept(site, end, inner, entries)) {
             end++;
         }
-        if (end - i < LEAST_FOLDED) {
-            end = i + 1;
-        }
-        pieces[count++] = (struct seep_fold_piece){i, end - i};
+        bool lone = end == i + 1 && seep_where_is_user(&site->frames[i]);
+        bool folded = end > i && !lone; /* whose fold would take its room */
+        end = folded ? end : i + 1;
+        pieces[count++] = (struct seep_fold_piece){i, end - i, folded};
     }
     return count;
 }

@@ -16,6 +16,7 @@
 struct seep_fold_piece {
     size_t first; /* index of its first frame, innermost first */
     size_t count; /* 1 unless folded */
+    bool folded;
 };
 
 /**

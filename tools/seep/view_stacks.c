@@ -96,7 +96,7 @@ static void print_frames(struct seep_page *page,
     size_t count = pieces == NULL ? site->frame_count : seep_fold(site, pieces);
 
     for (size_t i = 0; i < count; i++) {
-        if (pieces != NULL && pieces[i].count > 1) {
+        if (pieces != NULL && pieces[i].folded) {
             print_fold(page, site, &pieces[i]);
         } else {
             print_frame(page, site, pieces == NULL ? i : pieces[i].first);
