@@ -9,7 +9,7 @@
 #include "base/syscall.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
-#include "preload/python_objects.h"
+#include "preload/python_wrap.h"
 #include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/region.h"
@@ -73,7 +73,7 @@ static void leave_parent(void)
 {
     const struct seep_view *view = seep_recorder_view();
 
-    seep_python_objects_after_fork();
+    seep_python_wrap_after_fork();
     if (seep_thread.hook_frame != 0 && view != NULL &&
         !seep_identity_is_ours() && !seep_life_is_restricted()) {
         uint64_t size_bytes = view->header->file_bytes;

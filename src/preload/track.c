@@ -7,7 +7,7 @@
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "preload/options.h"
-#include "preload/python_objects.h"
+#include "preload/python_wrap.h"
 #include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/sampler.h"
@@ -153,7 +153,7 @@ static bool release(uintptr_t frame, const void *block,
      * and what was allocated in between must not lose its free. */
     if (block == NULL || seep_life_state() == SEEP_LIFE_OFF ||
         seep_life_state() == SEEP_LIFE_DONE ||
-        seep_python_objects_is_inside(frame)) {
+        seep_python_wrap_is_inside(frame)) {
         return false;
     }
     thread = seep_guard_enter(frame);

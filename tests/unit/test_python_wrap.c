@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * preload/python_objects: what its wrappers give, what they tell, and the mark
+ * preload/python_wrap: what the wrappers give, what they tell, and the mark
  * of a thread that is inside of them. Python's allocators and the recorder are
  * made up here.
  */
@@ -14,14 +14,11 @@
 
 #include <cmocka.h>
 
-#include "preload/options.h"
-#include "preload/python_objects.h"
+#include "preload/python_wrap.h"
 #include "preload/track.h"
 
 #define MEM 1
 #define OBJ 2
-
-struct seep_options seep_options;
 
 /* What was told, by one letter an event. */
 static char told[64];
@@ -48,7 +45,7 @@ void seep_track_object_allocated(const struct seep_capture_start *start,
 /* As in preload/track.c: inside of Python's allocator nothing is told. */
 void seep_track_freed(const void *block)
 {
-    if (!seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0))) {
+    if (!seep_python_wrap_is_inside((uintptr_t)__builtin_frame_address(0))) {
         tell('F', block, 0);
     }
 }
@@ -57,7 +54,7 @@ struct seep_track_out seep_track_realloc_out(const void *block)
 {
     struct seep_track_out out = {true, 7};
 
-    if (seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0))) {
+    if (seep_python_wrap_is_inside((uintptr_t)__builtin_frame_address(0))) {
         out.recorded = false;
     } else {
         tell('O', block, 0);
@@ -72,7 +69,7 @@ void seep_track_realloc_failed(const void *block, struct seep_track_out out)
 }
 
 /* Python's allocators: of this test. */
-enum beneath { PLAIN, FAILS, NESTS, JUMPS, FREES };
+enum beneath { PLAIN, FAILS, NESTS, JUMPS, FREES, QUIET };
 static enum beneath beneath;
 static struct seep_python_allocator set[3];
 static int tag;
@@ -82,12 +79,16 @@ static char block_of[256];
 
 static bool is_marked(void)
 {
-    return seep_python_objects_is_inside((uintptr_t)__builtin_frame_address(0));
+    return seep_python_wrap_is_inside((uintptr_t)__builtin_frame_address(0));
 }
 
 static SEEP_NOINLINE void *give(void *context, size_t size)
 {
     assert_ptr_equal(context, &tag);
+    if (beneath == QUIET) {
+        marks_seen += is_marked();
+        return block_of;
+    }
     assert_true(is_marked());
     /* Malloc beneath passes by itself. */
     assert_true(seep_track_passes(block_of, size));
@@ -146,7 +147,7 @@ static int wrap(void **state)
         set[domain] = (struct seep_python_allocator){
             &tag, real_malloc, real_calloc, real_realloc, real_free};
     }
-    seep_python_objects_wrap(get_allocator, set_allocator);
+    seep_python_wrap(get_allocator, set_allocator);
     return 0;
 }
 
@@ -160,6 +161,7 @@ static int begin(void **state)
     seep_thread.countdown_bytes = 1 << 20;
     seep_thread.sample_log2 = 19;
     seep_filter_fill(false);
+    seep_python_wrap_doubt(); /* what was proven counts from the next call */
     return 0;
 }
 
@@ -250,12 +252,60 @@ static void a_call_inside_of_a_call_is_not_told(void **state)
     assert_int_equal(seep_thread.countdown_bytes, -10);
 }
 
+static void a_small_block_that_needs_no_malloc_is_not_marked(void **state)
+{
+    (void)state;
+    beneath = QUIET;
+    obj_malloc(64);
+    assert_int_equal(marks_seen, 1);
+    obj_malloc(64);
+    obj_malloc(1);
+    set[OBJ].calloc(set[OBJ].context, 8, 8);
+    assert_int_equal(marks_seen, 1);
+    obj_malloc(65); /* not seen before */
+    assert_int_equal(marks_seen, 2);
+    set[OBJ].calloc(set[OBJ].context, SIZE_MAX / 2, 4);
+    assert_int_equal(marks_seen, 3);
+    obj_malloc(513);
+    obj_malloc(513);
+    obj_malloc(0);
+    assert_int_equal(marks_seen, 6);
+    assert_string_equal(told, "");
+}
+
+static void a_small_block_is_told_when_it_is_time(void **state)
+{
+    (void)state;
+    beneath = QUIET;
+    obj_malloc(64);
+    seep_thread.countdown_bytes = 64;
+    obj_malloc(64);
+    assert_string_equal(told, "A");
+    assert_int_equal(last_size, 64);
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+}
+
+static void who_comes_after_a_doubt_is_noticed(void **state)
+{
+    (void)state;
+    beneath = QUIET;
+    obj_malloc(64);
+    assert_true(seep_python_wrap_is_used());
+    assert_true(seep_python_wrap_doubt());
+    assert_false(seep_python_wrap_is_used());
+    assert_false(seep_python_wrap_doubt());
+    obj_malloc(1); /* the small ones as well */
+    assert_true(seep_python_wrap_doubt());
+    assert_true(seep_python_wrap_is(&set[OBJ]));
+    assert_false(seep_python_wrap_is(&set[MEM]));
+}
+
 /* At the same depth each time, as a loop does. */
 static SEEP_NOINLINE void jump_out(void)
 {
     beneath = JUMPS;
     if (setjmp(out_of_it) == 0) {
-        obj_malloc(10);
+        obj_malloc(1000);
         fail();
     }
 }
@@ -287,10 +337,10 @@ static void a_fork_inside_leaves_no_mark_in_the_child(void **state)
 {
     (void)state;
     jump_out();
-    seep_python_objects_after_fork();
+    seep_python_wrap_after_fork();
     assert_int_equal(seep_thread.countdown_bytes, 0);
     seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;
-    seep_python_objects_after_fork();
+    seep_python_wrap_after_fork();
     assert_int_equal(seep_thread.countdown_bytes, SEEP_SAMPLER_NEVER);
 }
 
@@ -317,6 +367,10 @@ int main(void)
         cmocka_unit_test_setup(a_free_is_told_once_though_there_is_one_beneath,
                                begin),
         cmocka_unit_test_setup(a_call_inside_of_a_call_is_not_told, begin),
+        cmocka_unit_test_setup(a_small_block_that_needs_no_malloc_is_not_marked,
+                               begin),
+        cmocka_unit_test_setup(a_small_block_is_told_when_it_is_time, begin),
+        cmocka_unit_test_setup(who_comes_after_a_doubt_is_noticed, begin),
         cmocka_unit_test_setup(
             after_a_jump_out_of_it_the_thread_is_sampled_again, begin),
         cmocka_unit_test_setup(after_a_jump_a_free_is_told_again, begin),
