@@ -207,6 +207,35 @@ static void a_native_stack_is_not_folded(void **state)
     free(text);
 }
 
+/* One of them can be longer than all else of a stack. */
+static void a_wide_name_of_cplusplus_loses_its_arguments(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+
+    (void)state;
+    add_native("at::empty(c10::optional<c10::Layout>, c10::optional<bool>, "
+               "c10::optional<c10::MemoryFormat>)",
+               TORCH, 1);
+    add_native("std::map<void*, std::pair<void*, int>, std::less<void*> >::at("
+               "void* const&)+0x301",
+               TORCH, 1);
+    add_native("operator new(unsigned long)", TORCH, 1);
+    add_python("handle", "/srv/serve.py", 31);
+    fake.sites[0].where_frame = 3;
+    char *text = print(80, &options);
+    assert_has(text, "    at::empty  (libtorch_cpu.so+0x1234)\n"
+                     "    std::map::at+0x301  (libtorch_cpu.so+0x1234)\n"
+                     "    operator new(unsigned long)  (libtorch_cpu.so");
+    free(text);
+    text = print(200, &options);
+    assert_has(text, "c10::optional<c10::MemoryFormat>)  (lib");
+    free(text);
+    options.whole_stacks = true;
+    text = print(80, &options);
+    assert_has(text, "c10::optional<c10::MemoryFormat>)  (lib");
+    free(text);
+}
+
 static void every_frame_is_in_one_piece(void **state)
 {
     struct seep_fold_piece pieces[64];
@@ -373,6 +402,8 @@ int main(void)
         cmocka_unit_test_setup(
             a_row_of_a_module_or_a_thread_tells_its_largest_place, fill),
         cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),
+        cmocka_unit_test_setup(a_wide_name_of_cplusplus_loses_its_arguments,
+                               fill),
         cmocka_unit_test_setup(every_frame_is_in_one_piece, fill),
         cmocka_unit_test_setup(a_fold_names_the_objects_with_most_of_it, fill),
         cmocka_unit_test_setup(a_fold_of_many_objects_is_counted_to_its_limit,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clean.h"
 #include "fold.h"
 #include "reader/catalogue.h"
 #include "units.h"
@@ -14,6 +15,7 @@
 #include "words.h"
 
 #define ID_COLUMNS 8
+#define INDENT 4 /* of frames */
 
 /* What is known of it beside its frames. */
 static void print_evidence(struct seep_page *page,
@@ -61,10 +63,25 @@ static void print_largest(struct seep_page *page,
     }
 }
 
-static void print_frame(struct seep_page *page,
-                        const struct seep_report_site *site, size_t i)
+/* A name of C++ that is wider than the page is told without its arguments. */
+static char *frame_text(const struct seep_page *page,
+                        const struct seep_report_frame *frame, bool whole)
 {
-    char *frame = seep_words_frame_long(&site->frames[i]);
+    char *text = seep_words_frame_long(frame, false);
+
+    if (text == NULL || whole ||
+        seep_clean_columns(text) + INDENT <= page->columns) {
+        return text;
+    }
+    free(text);
+    return seep_words_frame_long(frame, true);
+}
+
+static void print_frame(struct seep_page *page,
+                        const struct seep_report_site *site, size_t i,
+                        bool whole)
+{
+    char *frame = frame_text(page, &site->frames[i], whole);
     bool user = i == site->where_frame;
 
     seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN, "  %s %s",
@@ -99,7 +116,8 @@ static void print_frames(struct seep_page *page,
         if (pieces != NULL && pieces[i].folded) {
             print_fold(page, site, &pieces[i]);
         } else {
-            print_frame(page, site, pieces == NULL ? i : pieces[i].first);
+            print_frame(page, site, pieces == NULL ? i : pieces[i].first,
+                        options->whole_stacks);
         }
     }
     free(pieces);

@@ -63,8 +63,9 @@ void seep_words_python_version(uint32_t version, char *text, size_t size);
 bool seep_words_is_without_python(const struct seep_report *report);
 
 /** A frame in full: "function  file:line  (module+0x12)", and one of Python
- * "file:line function". */
-char *seep_words_frame_long(const struct seep_report_frame *frame);
+ * "file:line function".
+ * @param brief  without arguments and what templates take */
+char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief);
 
 const char *seep_words_space(enum seep_space space);
 const char *seep_words_unwinder(enum seep_unwinder unwinder);

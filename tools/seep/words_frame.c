@@ -195,22 +195,25 @@ static void put_python(FILE *file, const struct seep_report_frame *frame)
     fprintf(file, " %s", *frame->function == '\0' ? "?" : frame->function);
 }
 
-char *seep_words_frame_long(const struct seep_report_frame *frame)
+/* The function without its arguments, yet with how far behind it the frame
+ * is: the nearest name may be another function's. */
+static void put_function(FILE *file, const char *function, bool brief)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
+    const char *behind = strstr(function, "+0x");
+    char *name = brief ? short_function(function) : NULL;
 
-    if (file == NULL) {
-        return NULL;
+    fputs(name == NULL ? function : name, file);
+    if (name != NULL && behind != NULL && strstr(name, behind) == NULL) {
+        fputs(behind, file);
     }
-    if (frame->python) {
-        put_python(file, frame);
-        fclose(file);
-        return text;
-    }
+    free(name);
+}
+
+static void put_native(FILE *file, const struct seep_report_frame *frame,
+                       bool brief)
+{
     if (*frame->function != '\0') {
-        fputs(frame->function, file);
+        put_function(file, frame->function, brief);
     }
     if (*frame->file != '\0') {
         fprintf(file, "%s%s", *frame->function == '\0' ? "" : "  ",
@@ -228,6 +231,22 @@ char *seep_words_frame_long(const struct seep_report_frame *frame)
     } else {
         fprintf(file, "%s0x%llx", ftell(file) > 0 ? "  " : "",
                 (unsigned long long)frame->offset);
+    }
+}
+
+char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (frame->python) {
+        put_python(file, frame);
+    } else {
+        put_native(file, frame, brief);
     }
     fclose(file);
     return text;
