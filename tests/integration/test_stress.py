@@ -4,6 +4,7 @@
 The full length (SEEP_TEST_LONG=1) is a million captures of each kind, against
 100,000 pairs of dlopen and dlclose.
 """
+import ast
 import json
 import pathlib
 import shutil
@@ -11,10 +12,13 @@ import sys
 
 import pytest
 
-from conftest import LONG, PROGRAMS, dump, execute, program, sums_by_site
+from conftest import (LONG, PROGRAMS, dump, execute, program, report,
+                      sums_by_site)
+from test_python_frames import known
 
 TIMEOUT_S = 1200 if LONG else 120
 SIZE = {"SEEP_SIZE": 16 << 20}
+PYTHON_STRESS = pathlib.Path(__file__).parent / "programs/python_stress.py"
 
 
 def copied_libraries(folder):
@@ -67,6 +71,65 @@ def test_native_code_does_all_at_once(folder, sample, unwinder):
     for name in names[1:]:
         assert (3 * did["pairs"] - lost <= sites[name]["allocated_count"]
                 <= 3 * did["pairs"])
+
+
+def lines_of(path):
+    """{last name of a function: the lines that it may be in}"""
+    lines = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="ascii"))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines.setdefault(node.name, set()).update(
+                range(node.lineno, node.end_lineno + 1))
+    return lines
+
+
+def python_frames(process):
+    """Each Python frame of each site: (file, line, function)."""
+    return [(frame["file"], frame["line"], frame["function"])
+            for site in process["sites"] for frame in site["frames"]
+            if frame["kind"] == "python"]
+
+
+def are_of_this_program(frames):
+    """No frame is told that cannot be; how many are the program's own.
+
+    From 3.11 on the first instructions of some functions have no line."""
+    lines = lines_of(PYTHON_STRESS)
+    count = 0
+    for file, line, function in frames:
+        assert file and function, (file, line, function)
+        last = function.split(".")[-1]
+        if file.startswith("/dies/"):
+            number = int(file[len("/dies/"):-len(".py")])
+            assert number < 5 and (line or 0) <= 12, (file, line, function)
+            assert last in ("<module>", "f", "g", "<listcomp>", "<genexpr>") \
+                or function.startswith("C"), (file, line, function)
+            count += 1
+        elif file == str(PYTHON_STRESS) and last in lines:
+            assert line in lines[last] | {None}, (file, line, function)
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("sample, size, children", [
+    (1, 96 << 20, 3), (8192, 16 << 20, 40 if LONG else 6)],
+    ids=["exact", "8KiB"])
+@pytest.mark.parametrize("path", known())
+def test_python_does_all_at_once(folder, path, sample, size, children):
+    run = execute([path, "-S", "-E", "-W", "ignore", PYTHON_STRESS,
+                   30 if LONG else 1, children], folder, sample=sample,
+                  timeout=TIMEOUT_S, SEEP_SIZE=size, SEEP_PYTHON="objects")
+    assert run.seen == (0, b"[] {0}\n", b"")
+    processes = report(*run.recordings)["processes"]
+    assert len(processes) == children + 1
+    own = 0
+    for process in processes:
+        assert process["process"]["python"]["state"] == "on"
+        assert process["losses"].get("python_busy", 0) < 1000
+        own += are_of_this_program(python_frames(process))
+    print(path, sample, own, [(process["losses"], process["cost"]["events"])
+                              for process in processes[:1]])
+    assert own > 50
 
 
 if __name__ == "__main__":
