@@ -14,22 +14,24 @@
 #include "capture/eh_cache.h"
 #include "capture/eh_rule.h"
 
-#define MEMORIES 128U
 #define PROBES 4U
 
 /* In the frame, at an odd address. */
-#define PLACE_LOST ((int16_t)-7)
+#define PLACE_LOST UINT32_C(0xfff9)
 
 _Static_assert(SEEP_HOT_SETS *SEEP_HOT_WAYS * sizeof(struct seep_hot) <=
                    UINT16_MAX,
                "seep_hot.next counts bytes");
 
-static struct seep_memory memories[MEMORIES];
+struct seep_memory seep_memories[SEEP_MEMORIES];
 
-static SEEP_COLD struct seep_memory *claim(uintptr_t thread, uint32_t index)
+static struct seep_memory *claim(uintptr_t thread)
 {
+    uint32_t index = seep_memory_index(thread);
+
     for (uint32_t i = 0; i < PROBES; i++) {
-        struct seep_memory *memory = &memories[(index + i) % MEMORIES];
+        struct seep_memory *memory =
+            &seep_memories[(index + i) % SEEP_MEMORIES];
         uintptr_t owner =
             atomic_load_explicit(&memory->owner, memory_order_relaxed);
 
@@ -45,10 +47,9 @@ static SEEP_COLD struct seep_memory *claim(uintptr_t thread, uint32_t index)
 
 /* Whoever asks is in a handler that came in the middle of a walk; or that walk
  * was left by a jump: then its frame is gone, and its writing half done. */
-static SEEP_COLD bool is_abandoned(struct seep_memory *memory, uintptr_t busy,
-                                   uintptr_t sp,
-                                   const struct seep_stack_bounds *bounds,
-                                   bool may_call)
+static bool is_abandoned(struct seep_memory *memory, uintptr_t busy,
+                         uintptr_t sp, const struct seep_stack_bounds *bounds,
+                         bool may_call)
 {
     stack_t now = {.ss_flags = SS_ONSTACK};
 
@@ -63,35 +64,21 @@ static SEEP_COLD bool is_abandoned(struct seep_memory *memory, uintptr_t busy,
     return true;
 }
 
-struct seep_memory *seep_memory_take(uintptr_t thread, uintptr_t sp,
-                                     const struct seep_stack_bounds *bounds,
-                                     bool may_call)
+SEEP_COLD struct seep_memory *
+seep_memory_ask(uintptr_t thread, uintptr_t sp,
+                const struct seep_stack_bounds *bounds, bool may_call)
 {
-    uint32_t index = (uint32_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 40);
-    struct seep_memory *memory = &memories[index % MEMORIES];
+    struct seep_memory *memory = claim(thread);
     uintptr_t busy;
 
-    if (seep_unlikely(atomic_load_explicit(&memory->owner,
-                                           memory_order_relaxed) != thread)) {
-        memory = claim(thread, index);
-        if (memory == NULL) {
-            return NULL;
-        }
-    }
-    busy = atomic_load_explicit(&memory->busy, memory_order_relaxed);
-    if (seep_unlikely(busy != 0) &&
-        !is_abandoned(memory, busy, sp, bounds, may_call)) {
+    if (memory == NULL) {
         return NULL;
     }
-    atomic_store_explicit(&memory->busy, sp, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
+    busy = atomic_load_explicit(&memory->busy, memory_order_relaxed);
+    if (busy != 0 && !is_abandoned(memory, busy, sp, bounds, may_call)) {
+        return NULL;
+    }
     return memory;
-}
-
-void seep_memory_give_back(struct seep_memory *memory)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&memory->busy, 0, memory_order_relaxed);
 }
 
 SEEP_COLD void seep_memory_renew(struct seep_memory *memory,
@@ -99,13 +86,24 @@ SEEP_COLD void seep_memory_renew(struct seep_memory *memory,
 {
     memset(memory->hot, 0, sizeof(memory->hot));
     memory->spare.back = 0;
-    memory->last.first = SEEP_STACK_FRAMES_MAX;
-    memory->last.sps[SEEP_STACK_FRAMES_MAX] = UINTPTR_MAX;
+    memory->last = &memory->frames[0];
+    memory->now = &memory->frames[1];
+    seep_memory_forget(memory);
     /* Generations begin at 0, as BSS does. */
     memory->generation = generation + 1;
 }
 
-static int16_t place_of(uint64_t rule, unsigned int shift, intptr_t lowest)
+void seep_memory_forget(struct seep_memory *memory)
+{
+    struct seep_frames *last = memory->last;
+
+    last->first = 0;
+    last->end = 0;
+    last->sps[0] = UINTPTR_MAX;
+}
+
+/* The place of a register, at @lowest or above it; else it is lost. */
+static uint32_t place_of(uint64_t rule, unsigned int shift, intptr_t lowest)
 {
     intptr_t offset = seep_rule_place_offset(rule, shift);
 
@@ -116,37 +114,36 @@ static int16_t place_of(uint64_t rule, unsigned int shift, intptr_t lowest)
         offset > -(intptr_t)sizeof(uintptr_t)) {
         return PLACE_LOST;
     }
-    return (int16_t)offset;
-}
-
-static bool is_simple(uint64_t rule)
-{
-    enum seep_rule_kind kind = seep_rule_kind(rule);
-
-    return (kind == SEEP_RULE_RBP ||
-            (kind == SEEP_RULE_RSP &&
-             seep_rule_offset(rule) >= (intptr_t)sizeof(uintptr_t))) &&
-           seep_rule_place(rule, SEEP_RULE_RBP_SHIFT) != SEEP_RULE_AT_RBP &&
-           seep_rule_place(rule, SEEP_RULE_RBX_SHIFT) != SEEP_RULE_AT_RBP;
+    return (uint16_t)offset;
 }
 
 static void take_apart(struct seep_hot *hot, uint64_t rule)
 {
+    intptr_t offset = seep_rule_offset(rule);
+    enum seep_rule_kind kind = seep_rule_kind(rule);
     intptr_t lowest = INT16_MIN;
 
     hot->kind = SEEP_HOT_ODD;
     hot->rule = rule;
-    if (!is_simple(rule)) {
+    hot->offset = offset;
+    hot->places = 0;
+    if (seep_rule_place(rule, SEEP_RULE_RBP_SHIFT) == SEEP_RULE_AT_RBP ||
+        seep_rule_place(rule, SEEP_RULE_RBX_SHIFT) == SEEP_RULE_AT_RBP) {
         return;
     }
-    hot->kind = SEEP_HOT_RBP;
-    if (seep_rule_kind(rule) == SEEP_RULE_RSP) {
+    if (kind == SEEP_RULE_RSP && offset >= (intptr_t)sizeof(uintptr_t)) {
         hot->kind = SEEP_HOT_RSP;
-        lowest = -seep_rule_offset(rule);
+        lowest = -offset;
+    } else if (kind == SEEP_RULE_RBP && offset == SEEP_FRAMED_BYTES &&
+               place_of(rule, SEEP_RULE_RBP_SHIFT, lowest) ==
+                   (uint16_t)-SEEP_FRAMED_BYTES) {
+        hot->kind = SEEP_HOT_FRAMED;
+        hot->places = SEEP_PLACES_FRAMED;
+    } else {
+        return;
     }
-    hot->offset = (int32_t)seep_rule_offset(rule);
-    hot->places[SEEP_WALK_RBP] = place_of(rule, SEEP_RULE_RBP_SHIFT, lowest);
-    hot->places[SEEP_WALK_RBX] = place_of(rule, SEEP_RULE_RBX_SHIFT, lowest);
+    hot->places |= place_of(rule, SEEP_RULE_RBP_SHIFT, lowest) |
+                   place_of(rule, SEEP_RULE_RBX_SHIFT, lowest) << 16;
 }
 
 /* The rule of @back by the table of all threads. */
@@ -172,11 +169,12 @@ static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
     }
     take_apart(hot, rule);
     hot->back = back;
-    hot->next = 0;
+    hot->next[0] = 0;
+    hot->next[1] = 0;
     return hot;
 }
 
-struct seep_hot *seep_memory_rule(struct seep_walk *walk, uintptr_t back)
+static struct seep_hot *find(struct seep_walk *walk, uintptr_t back)
 {
     uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
     struct seep_hot *set =
@@ -188,4 +186,17 @@ struct seep_hot *seep_memory_rule(struct seep_walk *walk, uintptr_t back)
         }
     }
     return fill(walk, back, set);
+}
+
+struct seep_hot *seep_memory_rule(struct seep_walk *walk, struct seep_hot *from,
+                                  uintptr_t back)
+{
+    struct seep_memory *memory = walk->memory;
+    struct seep_hot *next = find(walk, back);
+
+    if (next != &memory->spare) {
+        from->next[1] = from->next[0];
+        from->next[0] = (uint16_t)((char *)next - (char *)memory->hot);
+    }
+    return next;
 }

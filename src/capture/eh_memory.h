@@ -22,26 +22,42 @@
 
 #include "capture/eh_step.h"
 
+#define SEEP_MEMORIES 128U
 #define SEEP_HOT_SETS 64U
 #define SEEP_HOT_WAYS 4U
-#define SEEP_NOTES 128U
+#define SEEP_NOTES 32U
 
-enum seep_hot_kind { SEEP_HOT_RSP, SEEP_HOT_RBP, SEEP_HOT_ODD };
+/* A stack is kept with room before it, for frames that come to be there. */
+#define SEEP_FRAMES_BEFORE 32U
+#define SEEP_FRAMES (SEEP_FRAMES_BEFORE + SEEP_STACK_FRAMES_MAX)
+
+enum seep_hot_kind {
+    SEEP_HOT_ODD,
+    SEEP_HOT_RSP,    /* CFA = rsp + offset */
+    SEEP_HOT_FRAMED, /* CFA = rbp + 16, and the caller's rbp lies at rbp */
+};
+
+/* Places: where a frame saved rbp (bits 0..15) and rbx (16..31), from the CFA
+ * on; 0: nowhere; odd: lost; with this bit, its rule is FRAMED. */
+#define SEEP_PLACES_FRAMED UINT32_C(2)
+#define SEEP_FRAMED_BYTES ((intptr_t)(2 * sizeof(uintptr_t)))
 
 /** A rule, taken apart. */
 struct seep_hot {
-    uintptr_t back; /* the return address that it is of; 0: none */
-    union {
-        struct {
-            int32_t offset;    /* CFA less rsp or rbp */
-            int16_t places[2]; /* from the CFA on; 0: not saved; odd: lost */
-        };
-        uint32_t words[2];
-        uint64_t rule; /* if the kind is ODD */
-    };
-    uint16_t next; /* where the caller lies that it had last, in bytes */
+    uintptr_t back;  /* the return address that it is of; 0: none */
+    intptr_t offset; /* CFA less rsp */
+    uint64_t rule;   /* the whole of it */
+    uint32_t places;
+    uint16_t next[2]; /* where the callers lie that it had, in bytes */
     uint8_t kind;
 };
+
+static inline intptr_t seep_place_of(uint32_t places,
+                                     enum seep_walk_register number)
+{
+    return (int16_t)(places >> (16 * (unsigned int)number)) &
+           ~(intptr_t)SEEP_PLACES_FRAMED;
+}
 
 /* A note: a word that a frame's rule read, beside its return address. Bits
  * 0..2 are the register that it was read for, bits 48.. the frame. */
@@ -54,22 +70,25 @@ struct seep_note {
     uintptr_t value;
 };
 
-/** The last stack, its outermost frame in the last place of the arrays. */
-struct seep_last {
-    size_t first; /* frame; SEEP_STACK_FRAMES_MAX: there is none */
-    size_t first_note;
+/** A stack: frames [first, end), innermost first. */
+struct seep_frames {
+    size_t first;
+    size_t end;
+    size_t note_count; /* > SEEP_NOTES: too many, not to be shared */
     uintptr_t high;
-    bool ended;                        /* its outermost frame has no caller */
-    uintptr_t at[SEEP_WALK_REGISTERS]; /* in the outermost frame */
-    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    uintptr_t sps[SEEP_STACK_FRAMES_MAX + 1]; /* closed by UINTPTR_MAX */
+    bool ended;  /* the last frame has no caller */
+    bool framed; /* a frame's rbp lies where the frame before has saved it */
+    uintptr_t at[SEEP_WALK_REGISTERS]; /* in the last frame */
+    uintptr_t pcs[SEEP_FRAMES];
+    uintptr_t sps[SEEP_FRAMES + 1]; /* closed by UINTPTR_MAX */
+    uint32_t places[SEEP_FRAMES];
     struct seep_note notes[SEEP_NOTES];
 };
 
 /** Where the walk joined the last stack. */
 struct seep_share {
     const uintptr_t *old; /* the next stack pointer that it may join at */
-    size_t at;            /* frame of the last stack; FRAMES_MAX: nowhere */
+    size_t at;            /* frame of the last stack; SEEP_FRAMES: nowhere */
     size_t count;         /* frames of the walk before it */
     uintptr_t registers[SEEP_WALK_REGISTERS]; /* where they lay there */
 };
@@ -78,21 +97,32 @@ struct seep_memory {
     _Atomic uintptr_t owner; /* 0: free */
     _Atomic uintptr_t busy;  /* frame of the walk that uses it; 0: none */
     uint64_t generation;
-    uint32_t victim; /* the way that is given up next */
-    size_t note_count;
-    struct seep_hot hot[SEEP_HOT_SETS * SEEP_HOT_WAYS];
-    struct seep_hot spare; /* for a rule that must not be kept */
-    struct seep_hot start; /* its `next` is where a walk began last */
-    struct seep_last last;
-    /* Of the walk under way. */
+    struct seep_frames *last; /* the stack of the walk before */
+    struct seep_frames *now;  /* of the one under way */
+    uint32_t victim;          /* the way that is given up next */
+    struct seep_hot spare;    /* for a rule that must not be kept */
+    struct seep_hot start;    /* its `next` is where a walk began last */
+    struct seep_hot resumed;  /* and where one went on behind the last stack */
     struct seep_walk walk;
     struct seep_share share;
     uintptr_t before[SEEP_WALK_REGISTERS]; /* `at` before the last odd step */
     bool ended;                            /* by a frame without a caller */
-    uint32_t trail[SEEP_STACK_FRAMES_MAX]; /* the places of its frames */
-    uintptr_t sps[SEEP_STACK_FRAMES_MAX];
-    struct seep_note notes[SEEP_NOTES];
+    struct seep_hot hot[SEEP_HOT_SETS * SEEP_HOT_WAYS];
+    struct seep_frames frames[2];
 };
+
+extern struct seep_memory seep_memories[SEEP_MEMORIES];
+
+static inline uint32_t seep_memory_index(uintptr_t thread)
+{
+    return (uint32_t)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
+           SEEP_MEMORIES;
+}
+
+/** As below, for a thread that has none yet, or has it in use. */
+struct seep_memory *seep_memory_ask(uintptr_t thread, uintptr_t sp,
+                                    const struct seep_stack_bounds *bounds,
+                                    bool may_call);
 
 /**
  * The calling thread's, for one walk that begins at @sp.
@@ -101,31 +131,68 @@ struct seep_memory {
  * @param may_call  system calls are welcome
  * @return NULL: go without
  */
-struct seep_memory *seep_memory_take(uintptr_t thread, uintptr_t sp,
-                                     const struct seep_stack_bounds *bounds,
-                                     bool may_call);
+static inline struct seep_memory *
+seep_memory_take(uintptr_t thread, uintptr_t sp,
+                 const struct seep_stack_bounds *bounds, bool may_call)
+{
+    struct seep_memory *memory = &seep_memories[seep_memory_index(thread)];
+
+    if (seep_unlikely(
+            atomic_load_explicit(&memory->owner, memory_order_relaxed) !=
+                thread ||
+            atomic_load_explicit(&memory->busy, memory_order_relaxed) != 0)) {
+        memory = seep_memory_ask(thread, sp, bounds, may_call);
+        if (memory == NULL) {
+            return NULL;
+        }
+    }
+    atomic_store_explicit(&memory->busy, sp, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return memory;
+}
 
 /** The walk is over. */
-void seep_memory_give_back(struct seep_memory *memory);
+static inline void seep_memory_give_back(struct seep_memory *memory)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&memory->busy, 0, memory_order_relaxed);
+}
 
 /** Forget all that is not of @generation. */
 void seep_memory_renew(struct seep_memory *memory, uint64_t generation);
 
-/** The rule of what returns to @back, compiled if need be. */
-struct seep_hot *seep_memory_rule(struct seep_walk *walk, uintptr_t back);
+/** Forget the last stack. */
+void seep_memory_forget(struct seep_memory *memory);
+
+/** The rule of what returns to @back, which called what @from is of. */
+struct seep_hot *seep_memory_rule(struct seep_walk *walk, struct seep_hot *from,
+                                  uintptr_t back);
+
+/** A rule that followed that of @from once. */
+static inline struct seep_hot *seep_memory_next(struct seep_memory *memory,
+                                                const struct seep_hot *from,
+                                                unsigned int which)
+{
+    return (struct seep_hot *)((char *)memory->hot + from->next[which]);
+}
 
 /** A word was read for the frame that @walk stands in. */
 static inline void seep_memory_note(struct seep_walk *walk, uint64_t slot,
                                     uintptr_t value)
 {
-    struct seep_memory *memory = walk->memory;
+    struct seep_frames *now;
+    uint64_t frame = SEEP_FRAMES_BEFORE + walk->count - 1;
 
-    if (memory != NULL && memory->note_count < SEEP_NOTES) {
-        memory->notes[memory->note_count++] = (struct seep_note){
-            slot | (uint64_t)(walk->count - 1) << SEEP_NOTE_FRAME_SHIFT, value};
-    } else if (memory != NULL) {
-        memory->note_count = SEEP_NOTES + 1; /* not to be shared */
+    if (walk->memory == NULL) {
+        return;
     }
+    now = walk->memory->now;
+    if (now->note_count < SEEP_NOTES) {
+        now->notes[now->note_count].slot = slot | frame
+                                                      << SEEP_NOTE_FRAME_SHIFT;
+        now->notes[now->note_count].value = value;
+    }
+    now->note_count += now->note_count <= SEEP_NOTES;
 }
 
 #endif

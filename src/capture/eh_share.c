@@ -2,32 +2,37 @@
 /*
  * Joining the last stack, and keeping the new one.
  *
- * Invariant: the last stack is whole at any time that another walk can see it,
- * and each of its notes is of one of its frames or of those before the first.
+ * Invariant: the last stack holds frames of one walk, or of several of which
+ * each joined the one before it; all that its rules read is in its frames (the
+ * return addresses, rbp where a frame is FRAMED and so is the one before it) or
+ * in its notes.
  */
 #include "capture/eh_share.h"
 
 #include <string.h>
 
-#define LAST (SEEP_STACK_FRAMES_MAX - 1)
-
 /* So many frames that a walk did not find in the last stack are walked again
  * at the next one, rather than all kept anew. */
 #define AGAIN_MOST 16U
 
-static int16_t place_in(uint32_t places, enum seep_walk_register number)
+static uintptr_t note_slot(const struct seep_note *note)
 {
-    return (int16_t)(places >> (16 * (unsigned int)number));
+    return note->slot & SEEP_NOTE_SLOT_MASK;
+}
+
+static size_t note_frame(const struct seep_note *note)
+{
+    return note->slot >> SEEP_NOTE_FRAME_SHIFT;
 }
 
 uintptr_t seep_share_settle(struct seep_walk *walk,
                             enum seep_walk_register number, size_t frame)
 {
-    const uint32_t *trail = walk->memory->trail;
+    const uint32_t *places = &walk->memory->now->places[SEEP_FRAMES_BEFORE];
     const uintptr_t *sps = walk->sps;
 
     for (size_t i = frame; i > walk->known[number]; i--) {
-        int16_t place = place_in(trail[i - 1], number);
+        intptr_t place = seep_place_of(places[i - 1], number);
 
         if (place != 0) {
             uintptr_t at = sps[i] + (uintptr_t)place;
@@ -44,88 +49,136 @@ uintptr_t seep_share_settle(struct seep_walk *walk,
 
 void seep_share_begin(struct seep_walk *walk)
 {
-    struct seep_share *share = &walk->memory->share;
-    const struct seep_last *last = &walk->memory->last;
-    size_t first =
-        last->high == walk->high ? last->first : SEEP_STACK_FRAMES_MAX;
+    const struct seep_frames *last = walk->memory->last;
+    size_t first = last->high == walk->high ? last->first : last->end;
 
-    share->at = SEEP_STACK_FRAMES_MAX;
-    share->old = &last->sps[first];
+    walk->memory->share.at = SEEP_FRAMES;
+    walk->memory->share.old = &last->sps[first];
 }
 
-/* @return the first frame from @at on that was not returned to as it was */
-static inline SEEP_READS_THE_STACK size_t
-compare_backs(const struct seep_last *last, size_t at)
+static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
 {
+    return *(const uintptr_t *)address;
+}
+
+/* @return the first frame behind @at that was not returned to as it was */
+static inline SEEP_READS_THE_STACK size_t
+compare_backs(const struct seep_frames *last, size_t at)
+{
+    const uintptr_t *sps = last->sps;
+    const uintptr_t *pcs = last->pcs;
+    size_t end = last->end;
     size_t i = at + 1;
 
-    while (i <= LAST &&
-           *(const uintptr_t *)(last->sps[i] - sizeof(uintptr_t)) ==
-               last->pcs[i] + 1) {
-        i++;
+#pragma GCC unroll 4
+    for (; i < end; i++) {
+        if (seep_unlikely(word_at(sps[i] - sizeof(uintptr_t)) != pcs[i] + 1)) {
+            break;
+        }
     }
     return i;
 }
 
-static SEEP_READS_THE_STACK bool is_noted(struct seep_walk *walk,
-                                          const struct seep_note *note)
+/* The rbp of frames that are FRAMED, as are those before them. */
+static SEEP_READS_THE_STACK bool compare_framed(const struct seep_frames *last,
+                                                size_t at)
 {
-    uintptr_t slot = note->slot & SEEP_NOTE_SLOT_MASK;
-    unsigned int number = note->slot & SEEP_MEMORY_WORD;
+    for (size_t i = at + 1; i + 1 < last->end; i++) {
+        uint32_t both = last->places[i] & last->places[i - 1];
 
-    /* Saved, or never touched, by a frame before the one that joins. */
-    if (number != SEEP_MEMORY_WORD && slot < walk->sp) {
-        slot = seep_share_settle(walk, number, walk->count);
-        if (slot == SEEP_WALK_KEPT) {
-            return walk->kept[number] == note->value;
-        }
-        if (slot % sizeof(uintptr_t) != 0) {
-            return false;
-        }
-    }
-    return *(const uintptr_t *)slot == note->value;
-}
-
-static inline bool compare_notes(struct seep_walk *walk, size_t at)
-{
-    const struct seep_last *last = &walk->memory->last;
-
-    for (size_t i = SEEP_NOTES;
-         i > last->first_note &&
-         last->notes[i - 1].slot >> SEEP_NOTE_FRAME_SHIFT >= at;
-         i--) {
-        if (!is_noted(walk, &last->notes[i - 1])) {
+        if ((both & SEEP_PLACES_FRAMED) != 0 &&
+            word_at(last->sps[i] - SEEP_FRAMED_BYTES) !=
+                last->sps[i + 1] - SEEP_FRAMED_BYTES) {
             return false;
         }
     }
     return true;
 }
 
-/* Frames of the last stack behind those of the walk, the last one not. */
-static inline void copy_frames(struct seep_walk *walk, size_t at, size_t count)
+/* Has a register that a frame before the one that joins has saved, or none,
+ * this value? */
+static SEEP_READS_THE_STACK bool
+has(struct seep_walk *walk, enum seep_walk_register number, uintptr_t value)
 {
-    const struct seep_last *last = &walk->memory->last;
+    uintptr_t at = seep_share_settle(walk, number, walk->count);
 
+    if (at == SEEP_WALK_KEPT) {
+        return walk->kept[number] == value;
+    }
+    return at % sizeof(uintptr_t) == 0 && word_at(at) == value;
+}
+
+static bool compare_notes(struct seep_walk *walk,
+                          const struct seep_frames *last, size_t at)
+{
+    for (size_t i = 0; i < last->note_count; i++) {
+        const struct seep_note *note = &last->notes[i];
+        unsigned int number = note->slot & SEEP_MEMORY_WORD;
+        bool is_before =
+            number != SEEP_MEMORY_WORD && note_slot(note) < walk->sp;
+
+        if (note_frame(note) >= at &&
+            !(is_before ? has(walk, number, note->value)
+                        : word_at(note_slot(note)) == note->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the frames from @at on had of those before them. */
+static inline bool compare_rest(struct seep_walk *walk,
+                                const struct seep_frames *last, size_t at)
+{
+    if ((last->places[at] & SEEP_PLACES_FRAMED) != 0 && at + 1 < last->end &&
+        !has(walk, SEEP_WALK_RBP, last->sps[at + 1] - SEEP_FRAMED_BYTES)) {
+        return false;
+    }
+    return (!last->framed || compare_framed(last, at)) &&
+           (last->note_count == 0 || compare_notes(walk, last, at));
+}
+
+/* Go on in the last frame, if that has a caller, or in that for which there
+ * is no room. */
+static inline void take_over(struct seep_walk *walk,
+                             const struct seep_frames *last, size_t at)
+{
+    size_t count = last->end - at - !last->ended;
+    bool all = count <= walk->capacity - walk->count;
+
+    if (!all) {
+        count = walk->capacity - walk->count;
+    }
     memcpy(&walk->pcs[walk->count], &last->pcs[at], count * sizeof(uintptr_t));
-    memcpy(&walk->sps[walk->count], &last->sps[at], count * sizeof(uintptr_t));
+    if (walk->told_sps != NULL) {
+        memcpy(&walk->told_sps[walk->count], &last->sps[at],
+               count * sizeof(uintptr_t));
+    }
+    walk->count += count;
+    if (all && last->ended) {
+        walk->memory->ended = true;
+        walk->pc = UINTPTR_MAX;
+        return;
+    }
+    walk->pc = last->pcs[at + count];
+    walk->sp = last->sps[at + count];
 }
 
 bool seep_share_join(struct seep_walk *walk)
 {
     struct seep_share *share = &walk->memory->share;
-    const struct seep_last *last = &walk->memory->last;
+    const struct seep_frames *last = walk->memory->last;
     size_t at = (size_t)(share->old - last->sps);
-    size_t differs;
-    size_t count = LAST - at;
+    size_t same;
 
     if (last->pcs[at] != walk->pc) {
         share->old++;
         return false;
     }
     walk->sps[walk->count] = walk->sp;
-    differs = compare_backs(last, at);
-    if (differs <= LAST || !compare_notes(walk, at)) {
-        share->old = &last->sps[differs <= LAST ? differs : at + 1];
+    same = compare_backs(last, at);
+    if (same < last->end || !compare_rest(walk, last, at)) {
+        share->old = &last->sps[same < last->end ? same : at + 1];
         return false;
     }
     for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
@@ -136,110 +189,111 @@ bool seep_share_join(struct seep_walk *walk)
     }
     share->at = at;
     share->count = walk->count;
-    share->old = &last->sps[SEEP_STACK_FRAMES_MAX];
-    if (count >= walk->capacity - walk->count) {
-        count = walk->capacity - walk->count;
-    }
-    copy_frames(walk, at, count);
-    walk->count += count;
-    walk->pc = last->pcs[at + count];
-    walk->sp = last->sps[at + count];
+    share->old = &last->sps[last->end];
+    take_over(walk, last, at);
     walk->known[SEEP_WALK_RBP] = walk->count;
     walk->known[SEEP_WALK_RBX] = walk->count;
     return true;
 }
 
-/* Notes of the walk in front of those of the last stack from @first on: those
- * of frames in [barrier, count), which come to lie at @to. */
-static bool keep_notes(struct seep_walk *walk, size_t first, size_t barrier,
-                       size_t count, size_t to)
+static void add_note(struct seep_frames *frames, uint64_t slot, size_t frame,
+                     uintptr_t value)
 {
-    struct seep_memory *memory = walk->memory;
-    size_t end = 0;
-    size_t begin = 0;
-
-    while (end < memory->note_count &&
-           memory->notes[end].slot >> SEEP_NOTE_FRAME_SHIFT < count) {
-        begin += memory->notes[end].slot >> SEEP_NOTE_FRAME_SHIFT < barrier;
-        end++;
+    if (frames->note_count < SEEP_NOTES) {
+        frames->notes[frames->note_count].slot =
+            slot | (uint64_t)frame << SEEP_NOTE_FRAME_SHIFT;
+        frames->notes[frames->note_count].value = value;
     }
-    if (end - begin > first) {
-        return false;
-    }
-    memory->last.first_note = first - (end - begin);
-    for (size_t i = begin; i < end; i++) {
-        struct seep_note *note =
-            &memory->last.notes[memory->last.first_note + i - begin];
-
-        *note = memory->notes[i];
-        note->slot += (uint64_t)(to - barrier) << SEEP_NOTE_FRAME_SHIFT;
-    }
-    return true;
+    frames->note_count += frames->note_count <= SEEP_NOTES;
 }
 
-static void keep_frames(struct seep_walk *walk, size_t barrier, size_t count,
-                        size_t to)
-{
-    struct seep_last *last = &walk->memory->last;
-    size_t bytes = (count - barrier) * sizeof(uintptr_t);
-
-    memcpy(&last->pcs[to], &walk->pcs[barrier], bytes);
-    memcpy(&last->sps[to], &walk->sps[barrier], bytes);
-    last->first = to;
-}
-
-/* Registers that frames of the last stack take from before @at lie where the
- * new frames before it have them. */
-static size_t renew_notes(struct seep_last *last,
-                          const struct seep_share *share)
+/* Notes of frames before @share's go; registers that frames behind it have of
+ * those before it lie where the new frames have them. */
+static void renew_notes(struct seep_frames *last,
+                        const struct seep_share *share)
 {
     uintptr_t sp = last->sps[share->at];
-    size_t i = SEEP_NOTES;
+    size_t count = 0;
 
-    for (; i > last->first_note; i--) {
-        struct seep_note *note = &last->notes[i - 1];
-        unsigned int number = note->slot & SEEP_MEMORY_WORD;
+    for (size_t i = 0; i < last->note_count; i++) {
+        struct seep_note note = last->notes[i];
+        unsigned int number = note.slot & SEEP_MEMORY_WORD;
 
-        if (note->slot >> SEEP_NOTE_FRAME_SHIFT < share->at) {
-            break;
+        if (note_frame(&note) < share->at) {
+            continue;
         }
-        if (number != SEEP_MEMORY_WORD &&
-            (note->slot & SEEP_NOTE_SLOT_MASK) < sp) {
-            note->slot &= ~SEEP_NOTE_SLOT_MASK;
-            note->slot |= share->registers[number] & SEEP_NOTE_SLOT_MASK;
+        if (number != SEEP_MEMORY_WORD && note_slot(&note) < sp) {
+            note.slot &= ~SEEP_NOTE_SLOT_MASK;
+            note.slot |= share->registers[number] & SEEP_NOTE_SLOT_MASK;
+        }
+        last->notes[count++] = note;
+    }
+    last->note_count = count;
+    for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
+        if (last->at[i] < sp) {
+            last->at[i] = share->registers[i];
         }
     }
-    for (unsigned int k = 0; k < SEEP_WALK_REGISTERS; k++) {
-        if (last->at[k] < sp) {
-            last->at[k] = share->registers[k];
+}
+
+/* Frames [begin, end) of the new stack, in front of @at of the last one. */
+static void put_before(struct seep_walk *walk, size_t begin, size_t end,
+                       size_t at)
+{
+    struct seep_frames *last = walk->memory->last;
+    const struct seep_frames *now = walk->memory->now;
+    size_t to = at - (end - begin);
+
+    for (size_t i = begin; i < end; i++) {
+        last->pcs[to + i - begin] = walk->pcs[i];
+        last->sps[to + i - begin] = now->sps[SEEP_FRAMES_BEFORE + i];
+        last->places[to + i - begin] = now->places[SEEP_FRAMES_BEFORE + i];
+    }
+    last->first = to;
+    last->framed |= now->framed;
+    for (size_t i = 0; i < now->note_count; i++) {
+        const struct seep_note *note = &now->notes[i];
+        size_t frame = note_frame(note) - SEEP_FRAMES_BEFORE;
+
+        if (frame >= begin && frame < end) {
+            add_note(last, note->slot & ~(UINT64_MAX << SEEP_NOTE_FRAME_SHIFT),
+                     to + frame - begin, note->value);
         }
     }
-    return i;
 }
 
 /* The frames before the one that was joined take the place of those that the
  * last stack had there. */
 static void keep_inner(struct seep_walk *walk, const struct seep_share *share)
 {
-    struct seep_last *last = &walk->memory->last;
-    size_t outside = share->count + SEEP_STACK_FRAMES_MAX - share->at;
-    size_t barrier =
-        walk->barrier < share->count ? walk->barrier : share->count;
-    size_t count = share->count - barrier;
+    struct seep_memory *memory = walk->memory;
+    struct seep_frames *last = memory->last;
+    size_t at = share->at;
+    size_t outside = share->count + last->end - at;
+    size_t begin = walk->barrier < share->count ? walk->barrier : share->count;
+    size_t count = share->count - begin;
 
-    if (walk->count != outside || count > share->at) {
-        /* Deeper or less deep than was kept. */
+    if (walk->count != outside || count > at) {
+        /* Less deep than what was kept, or deeper. */
         if (count > AGAIN_MOST || walk->count > outside + AGAIN_MOST) {
-            last->first = SEEP_STACK_FRAMES_MAX;
+            seep_memory_forget(memory);
         }
         return;
     }
-    if (!keep_notes(walk, renew_notes(last, share), barrier, share->count,
-                    share->at - count)) {
-        last->first = SEEP_STACK_FRAMES_MAX;
-        return;
+    if (last->note_count != 0 || !last->ended) {
+        renew_notes(last, share);
     }
-    keep_frames(walk, barrier, share->count, share->at - count);
+    put_before(walk, begin, share->count, at);
+    if (count != 0 && at + 1 < last->end &&
+        (last->places[at] & ~last->places[at - 1] & SEEP_PLACES_FRAMED) != 0) {
+        add_note(last,
+                 (share->registers[SEEP_WALK_RBP] & SEEP_NOTE_SLOT_MASK) |
+                     SEEP_WALK_RBP,
+                 at, last->sps[at + 1] - SEEP_FRAMED_BYTES);
+    }
+    if (last->note_count > SEEP_NOTES) {
+        seep_memory_forget(memory);
+    }
 }
 
 /* Where the registers lie in the outermost frame. */
@@ -248,34 +302,43 @@ static void keep_registers(struct seep_walk *walk)
     struct seep_memory *memory = walk->memory;
 
     for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
-        /* The step out of it was an odd one: as they were before it. */
-        memory->last.at[i] = walk->known[i] == walk->count
-                                 ? memory->before[i]
-                                 : seep_share_settle(walk, i, walk->count - 1);
+        if (memory->ended) {
+            memory->now->at[i] = SEEP_WALK_LOST; /* nobody asks */
+        } else if (walk->known[i] == walk->count) {
+            /* The step out of it was an odd one: as they were before it. */
+            memory->now->at[i] = memory->before[i];
+        } else {
+            memory->now->at[i] = seep_share_settle(walk, i, walk->count - 1);
+        }
     }
+}
+
+static void keep_all(struct seep_walk *walk)
+{
+    struct seep_memory *memory = walk->memory;
+    struct seep_frames *now = memory->now;
+
+    now->first = SEEP_FRAMES_BEFORE + walk->barrier;
+    now->end = SEEP_FRAMES_BEFORE + walk->count;
+    now->sps[now->end] = UINTPTR_MAX;
+    now->high = walk->high;
+    now->ended = memory->ended;
+    memcpy(&now->pcs[now->first], &walk->pcs[walk->barrier],
+           (walk->count - walk->barrier) * sizeof(uintptr_t));
+    keep_registers(walk);
+    memory->now = memory->last;
+    memory->last = now;
 }
 
 void seep_share_keep(struct seep_walk *walk)
 {
     struct seep_memory *memory = walk->memory;
-    struct seep_last *last = &memory->last;
-    size_t count = walk->count - walk->barrier;
-    size_t to = SEEP_STACK_FRAMES_MAX - count;
 
-    if (count == 0) {
-        return;
-    }
-    if (memory->note_count > SEEP_NOTES) {
-        last->first = SEEP_STACK_FRAMES_MAX;
-    } else if (memory->share.at < SEEP_STACK_FRAMES_MAX) {
+    if (memory->now->note_count > SEEP_NOTES) {
+        seep_memory_forget(memory);
+    } else if (memory->share.at != SEEP_FRAMES) {
         keep_inner(walk, &memory->share);
-    } else {
-        keep_notes(walk, SEEP_NOTES, walk->barrier, walk->count, to);
-        keep_frames(walk, walk->barrier, walk->count, to);
-        last->high = walk->high;
-        last->ended = memory->ended;
-        if (!memory->ended) {
-            keep_registers(walk);
-        }
+    } else if (walk->count > walk->barrier) {
+        keep_all(walk);
     }
 }

@@ -92,8 +92,9 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
     walk->known[SEEP_WALK_RBP] = walk->count;
     walk->known[SEEP_WALK_RBX] = walk->count;
     /* Only what lies right above its return address can be verified. */
-    if (walk->sp <= sp || walk->sp > walk->high ||
-        *(const uintptr_t *)(walk->sp - sizeof(uintptr_t)) != walk->pc + 1) {
+    if (walk->barrier != walk->count &&
+        (walk->sp <= sp || walk->sp > walk->high ||
+         *(const uintptr_t *)(walk->sp - sizeof(uintptr_t)) != walk->pc + 1)) {
         seep_walk_bar(walk);
     }
     if (high != walk->high) {
@@ -109,7 +110,7 @@ struct stand {
     uintptr_t old;  /* where the last stack may be joined next */
     uintptr_t high; /* 0: no short cuts */
     size_t count;
-    const uintptr_t *rbp; /* where it was saved just now; NULL: not so */
+    enum seep_hot_kind before; /* the rule of the frame before */
 };
 
 static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
@@ -126,7 +127,6 @@ static inline void take_up(const struct seep_walk *walk, struct stand *stand)
     stand->count = walk->count;
     stand->old = *walk->memory->share.old;
     stand->high = walk->sp % sizeof(uintptr_t) == 0 ? walk->high : 0;
-    stand->rbp = NULL;
 }
 
 /* Is the frame that the walk has come to one of the last stack? Then go on at
@@ -151,98 +151,114 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
     return false;
 }
 
-/* The rule of the caller that the code of @hot had last, which need not wait
- * for the return address; or another, if that says so. */
-static inline struct seep_hot *next_rule(struct seep_walk *walk,
-                                         struct seep_hot *hot, uintptr_t back)
-{
-    struct seep_memory *memory = walk->memory;
-    struct seep_hot *next =
-        (struct seep_hot *)((char *)memory->hot + hot->next);
-
-    if (seep_unlikely(next->back != back)) {
-        next = seep_memory_rule(walk, back);
-        if (next != &memory->spare) {
-            hot->next = (uint16_t)((char *)next - (char *)memory->hot);
-        }
-    }
-    return next;
-}
-
-/* To the caller, by what is said in registers. */
+/* To the caller of a frame that is FRAMED, as is the one before, or that is the
+ * first. */
 static inline SEEP_READS_THE_STACK bool
-step(struct stand *stand, const struct seep_hot *hot, bool *framed)
+step_framed(const struct seep_walk *walk, struct stand *stand)
 {
-    uintptr_t cfa;
+    uintptr_t rbp = walk->kept[SEEP_WALK_RBP];
 
-    if (seep_likely(hot->kind == SEEP_HOT_RSP)) {
-        cfa = stand->sp + (uintptr_t)hot->offset;
-        stand->rbp = NULL;
-    } else {
-        uintptr_t value;
-
-        if (hot->kind != SEEP_HOT_FRAMED || stand->rbp == NULL) {
-            return false;
-        }
-        value = *stand->rbp;
-        cfa = value + SEEP_FRAMED_BYTES;
-        if (seep_unlikely(value < stand->sp || value % sizeof(uintptr_t) != 0 ||
-                          cfa < value)) {
-            return false;
-        }
-        stand->rbp = (const uintptr_t *)value;
-        *framed = true;
-    }
-    if (seep_unlikely(cfa > stand->high)) {
+    if (seep_likely(stand->before == SEEP_HOT_FRAMED)) {
+        rbp = *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
+    } else if (stand->count != 1) {
         return false;
     }
-    stand->back = ((const uintptr_t *)cfa)[-1];
-    stand->sp = cfa;
+    if (seep_unlikely(rbp < stand->sp || rbp % sizeof(uintptr_t) != 0 ||
+                      rbp >= stand->high ||
+                      stand->high - rbp < SEEP_FRAMED_BYTES)) {
+        return false;
+    }
+    stand->back = *(const uintptr_t *)(rbp + sizeof(uintptr_t));
+    stand->sp = rbp + SEEP_FRAMED_BYTES;
+    walk->memory->now->framed = true;
     return true;
 }
 
-static SEEP_READS_THE_STACK enum seep_cut walk_on(struct seep_walk *walk)
+/* To the caller of a frame that is @hot's. */
+static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
+                                             struct stand *stand,
+                                             const struct seep_hot *hot)
+{
+    uintptr_t cfa = stand->sp + (uintptr_t)hot->offset;
+
+    if (seep_likely(hot->kind == SEEP_HOT_RSP)) {
+        if (seep_unlikely(cfa > stand->high)) {
+            return false;
+        }
+        stand->back = ((const uintptr_t *)cfa)[-1];
+        stand->sp = cfa;
+        return true;
+    }
+    return hot->kind == SEEP_HOT_FRAMED && step_framed(walk, stand);
+}
+
+/* The step that has no short cut. @return false: the walk is over */
+static SEEP_NOINLINE bool step_aside(struct seep_walk *walk,
+                                     const struct seep_hot *hot,
+                                     enum seep_cut *ret_cut)
+{
+    walk->memory->ended = seep_rule_kind(hot->rule) == SEEP_RULE_END;
+    if (!walk->memory->ended) {
+        *ret_cut = step_oddly(walk, hot->rule);
+    }
+    return !walk->memory->ended && *ret_cut == SEEP_CUT_NONE;
+}
+
+static enum seep_cut walk_on(struct seep_walk *walk)
 {
     struct seep_memory *memory = walk->memory;
     struct seep_frames *now = memory->now;
-    struct seep_hot *hot = &memory->start;
-    uintptr_t *pcs = walk->pcs;
+    struct seep_hot *from = &memory->start;
+    enum seep_cut cut = SEEP_CUT_NONE;
     size_t capacity = walk->capacity;
+    uintptr_t *pcs = walk->pcs;
     struct stand stand;
 
     take_up(walk, &stand);
-    stand.rbp = &walk->kept[SEEP_WALK_RBP];
-    while (stand.back != 0) {
+    stand.before = SEEP_HOT_ODD;
+    while (seep_likely(stand.back != 0)) {
+        struct seep_hot *hot;
+
         if (seep_unlikely(stand.sp >= stand.old) && meet(walk, &stand)) {
-            hot = &memory->resumed;
+            from = &memory->resumed;
+            stand.before = SEEP_HOT_ODD;
             continue;
         }
         if (seep_unlikely(stand.count == capacity)) {
-            lay_down(walk, &stand);
-            return SEEP_CUT_DEPTH;
+            cut = SEEP_CUT_DEPTH;
+            break;
         }
-        hot = next_rule(walk, hot, stand.back);
+        /* One of the callers that this code had before: its rule need not wait
+         * for the return address. */
+        hot = seep_memory_next(memory, from, 0);
+        if (seep_unlikely(hot->back != stand.back)) {
+            hot = seep_memory_next(memory, from, 1);
+            if (hot->back != stand.back) {
+                hot = seep_memory_rule(walk, from, stand.back);
+            }
+        }
         pcs[stand.count] = stand.back - 1;
         now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
         now->places[SEEP_FRAMES_BEFORE + stand.count] = hot->places;
         stand.count++;
-        if (seep_unlikely(!step(&stand, hot, &now->framed))) {
-            enum seep_cut cut;
-
+        if (seep_unlikely(!step(walk, &stand, hot))) {
             lay_down(walk, &stand);
-            memory->ended = seep_rule_kind(hot->rule) == SEEP_RULE_END;
-            if (memory->ended) {
-                return SEEP_CUT_NONE;
-            }
-            cut = step_oddly(walk, hot->rule);
-            if (cut != SEEP_CUT_NONE) {
+            if (!step_aside(walk, hot, &cut)) {
                 return cut;
             }
             take_up(walk, &stand);
+            /* It may be FRAMED and have lost rbp all the same. */
+            stand.before =
+                walk->at[SEEP_WALK_RBP] == stand.sp - SEEP_FRAMED_BYTES
+                    ? hot->kind
+                    : SEEP_HOT_ODD;
+        } else {
+            stand.before = hot->kind;
         }
+        from = hot;
     }
     lay_down(walk, &stand);
-    return SEEP_CUT_NONE;
+    return cut;
 }
 
 static void begin(struct seep_walk *walk,

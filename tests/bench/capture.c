@@ -1,81 +1,181 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a capture costs by depth, cached, and what libunwind needs for the same
- * stack in the same run. Prints a table; judges nothing.
+ * What a capture costs by depth, from warm caches, against unw_backtrace in
+ * the same run: where no frame is the last capture's, and where the outer nine
+ * tenths are. Prints a table; judges nothing.
+ *
+ * Invariant: all of a row is measured in turns, and of each the least is told:
+ * the others were disturbed.
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <ucontext.h>
+
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
 
 #include "base/compiler.h"
-#include "capture/libunwind_walk.h"
 #include "capture/native.h"
 #include "capture/objects.h"
+#include "capture_frames.h"
 
-#define ROUNDS 15U
+#define ROUNDS 60U
+#define CALLS 1000U
+#define STACK_BYTES (64U << 10)
 
-static struct seep_stack_bounds bounds;
-static uint64_t best_ns[2];
-static size_t frame_count;
+/* Two stacks in one piece, of which captures are told that it is the thread's:
+ * no frame of the one is in the other. */
+struct apart {
+    ucontext_t contexts[2];
+    struct seep_capture_start starts[2];
+    uint8_t stacks[2][STACK_BYTES] __attribute__((aligned(4096)));
+};
 
-/* libunwind looks the objects up by the name of the preload's hook. */
-SEEP_EXPORT int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t,
-                                                void *),
-                                void *data)
-{
-    return seep_objects_iterate(callback, data);
-}
+struct row {
+    descend_function *descend;
+    descend_function *aside;
+    int depth;
+    size_t frame_count;
+    double apart_ns;
+    double shared_ns;
+    double backtrace_ns;
+};
 
-static uint64_t now_ns(void)
+static struct apart apart;
+static ucontext_t here;
+static struct seep_stack_bounds own_bounds;
+static struct seep_stack_bounds apart_bounds;
+static struct row *row;
+static int parked;
+
+static double now_ns(void)
 {
     struct timespec time;
 
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_nsec;
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static size_t capture(const struct seep_capture_start *start, int backend)
+static void take_least(double *least, double begin, unsigned int calls)
 {
-    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    double spent = (now_ns() - begin) / calls;
+
+    if (*least == 0 || spent < *least) {
+        *least = spent;
+    }
+}
+
+static SEEP_NOINLINE size_t capture(const struct seep_capture_start *start,
+                                    struct seep_stack_bounds *bounds)
+{
+    static uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     struct seep_capture_end end;
 
-    if (backend == 0) {
-        return seep_native_capture(start, &bounds, pcs, SEEP_STACK_FRAMES_MAX,
-                                   &end);
-    }
-    return seep_libunwind_walk(start, pcs, SEEP_STACK_FRAMES_MAX, &end);
+    return seep_native_capture(start, bounds, pcs, SEEP_STACK_FRAMES_MAX, &end);
 }
 
-/* The least of many rounds: the others were disturbed. */
-static SEEP_NOINLINE void measure(void)
+/* At the end of each of the two stacks: where captures begin. */
+static SEEP_NOINLINE int park(void *argument)
+{
+    static void *frames[SEEP_STACK_FRAMES_MAX];
+
+    (void)argument;
+    apart.starts[parked] = SEEP_CAPTURE_START();
+    swapcontext(&apart.contexts[parked], &here);
+    for (;;) {
+        double begin = now_ns();
+
+        for (unsigned int i = 0; i < CALLS; i++) {
+            unw_backtrace(frames, SEEP_STACK_FRAMES_MAX);
+        }
+        take_least(&row->backtrace_ns, begin, CALLS);
+        swapcontext(&apart.contexts[parked], &here);
+    }
+    return 0;
+}
+
+static void run_parked(void)
+{
+    row->descend(row->depth - 2, park, NULL);
+}
+
+static void make_stacks(void)
+{
+    for (parked = 0; parked < 2; parked++) {
+        ucontext_t *context = &apart.contexts[parked];
+
+        getcontext(context);
+        context->uc_stack.ss_sp = apart.stacks[parked];
+        context->uc_stack.ss_size = STACK_BYTES;
+        makecontext(context, run_parked, 0);
+        swapcontext(&here, context);
+    }
+    parked = 0;
+    apart_bounds.low = (uintptr_t)apart.stacks;
+    apart_bounds.high = (uintptr_t)(apart.stacks + 2);
+}
+
+static void measure_apart(void)
+{
+    double begin = now_ns();
+
+    for (unsigned int i = 0; i < CALLS; i++) {
+        row->frame_count = capture(&apart.starts[i % 2], &apart_bounds);
+    }
+    take_least(&row->apart_ns, begin, CALLS);
+}
+
+static SEEP_NOINLINE int capture_inside(void *argument)
 {
     struct seep_capture_start start = SEEP_CAPTURE_START();
 
-    for (int backend = 0; backend < 2; backend++) {
-        unsigned int calls = backend == 0 ? 20000 : 500;
-
-        best_ns[backend] = UINT64_MAX;
-        for (unsigned int round = 0; round < ROUNDS; round++) {
-            uint64_t begin = now_ns();
-            uint64_t spent;
-
-            for (unsigned int i = 0; i < calls; i++) {
-                frame_count = capture(&start, backend);
-            }
-            spent = (now_ns() - begin) * 10 / calls;
-            best_ns[backend] =
-                spent < best_ns[backend] ? spent : best_ns[backend];
-        }
-    }
+    return (int)capture(&start, argument);
 }
 
-static SEEP_NOINLINE int descend(int depth)
+static SEEP_NOINLINE int capture_nothing(void *argument)
 {
-    if (depth <= 0) {
-        measure();
-        return 1;
+    return argument == NULL;
+}
+
+/* The inner tenth by two ways in turn. */
+static double alternate(bottom_function *bottom)
+{
+    int inner = row->depth / 10 + (row->depth % 10 >= 5);
+    double begin = now_ns();
+
+    for (unsigned int i = 0; i < CALLS; i += 2) {
+        row->descend(inner, bottom, &own_bounds);
+        row->aside(inner, bottom, &own_bounds);
     }
-    return descend(depth - 1) + 1;
+    return now_ns() - begin;
+}
+
+static SEEP_NOINLINE int measure_shared(void *argument)
+{
+    double with_ns = 0;
+    double without_ns = 0;
+
+    (void)argument;
+    for (unsigned int i = 0; i < ROUNDS; i++) {
+        take_least(&with_ns, now_ns() - alternate(capture_inside), CALLS);
+        take_least(&without_ns, now_ns() - alternate(capture_nothing), CALLS);
+        measure_apart();
+        swapcontext(&here, &apart.contexts[0]);
+    }
+    row->shared_ns = with_ns - without_ns;
+    return 0;
+}
+
+static void measure(struct row *next)
+{
+    int inner = next->depth / 10 + (next->depth % 10 >= 5);
+
+    row = next;
+    make_stacks();
+    /* Below are main, measure and three of libc's. */
+    row->descend(row->depth - inner - 6, measure_shared, NULL);
 }
 
 int main(void)
@@ -86,18 +186,23 @@ int main(void)
     if (seep_native_init(SEEP_UNWINDER_EH_FRAME) != 0) {
         return 77;
     }
-    printf("frames  walker ns  ns a frame  libunwind ns  ratio\n");
-    if (seep_libunwind_init() != 0) {
-        printf("libunwind is not to be had: no ratio\n");
-    }
-    for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
-        /* measure, main, __libc_start_call_main and two below it */
-        descend(depths[i] - 5);
-        printf("%6zu  %9.1f  %10.1f  %12.1f  %5.1f\n", frame_count,
-               (double)best_ns[0] / 10,
-               (double)best_ns[0] / 10 / (double)frame_count,
-               (double)best_ns[1] / 10,
-               (double)best_ns[1] / (double)best_ns[0]);
+    unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
+    printf("frames        nothing shared       outer 9/10 shared  "
+           "unw_backtrace\n"
+           "                 ns  a frame  ratio        ns  ratio            "
+           "ns\n");
+    for (size_t i = 0; i < 2 * sizeof(depths) / sizeof(depths[0]); i++) {
+        struct row next = {.descend = i % 2 ? descend_by_rbp : descend_by_rsp,
+                           .aside = i % 2 ? descend_aside_by_rbp
+                                          : descend_aside_by_rsp,
+                           .depth = depths[i / 2]};
+
+        measure(&next);
+        printf("%4zu %s  %9.1f %8.2f %6.1f %9.1f %6.1f %13.1f\n",
+               next.frame_count, i % 2 ? "rbp" : "rsp", next.apart_ns,
+               next.apart_ns / (double)next.frame_count,
+               next.backtrace_ns / next.apart_ns, next.shared_ns,
+               next.backtrace_ns / next.shared_ns, next.backtrace_ns);
     }
     return 0;
 }
