@@ -207,6 +207,25 @@ static void a_native_stack_is_not_folded(void **state)
     free(text);
 }
 
+static void rows_are_called_what_they_are(void **state)
+{
+    struct seep_text_options options = {.site_limit = 1};
+
+    (void)state;
+    add_forward();
+    fake.report.by = SEEP_BY_MODULE;
+    fake.report.verdict.growing_count = 2;
+    char *text = print(200, &options);
+    assert_has(text, "the rest at 1 other module.");
+    assert_has(text, " and 1 more module (--sites 0 shows all)\n");
+    free(text);
+    fake.report.site_total = 9;
+    fake.report.by = SEEP_BY_THREAD;
+    text = print(200, &options);
+    assert_has(text, " and 8 more threads (");
+    free(text);
+}
+
 /* One of them can be longer than all else of a stack. */
 static void a_wide_name_of_cplusplus_loses_its_arguments(void **state)
 {
@@ -402,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(
             a_row_of_a_module_or_a_thread_tells_its_largest_place, fill),
         cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),
+        cmocka_unit_test_setup(rows_are_called_what_they_are, fill),
         cmocka_unit_test_setup(a_wide_name_of_cplusplus_loses_its_arguments,
                                fill),
         cmocka_unit_test_setup(every_frame_is_in_one_piece, fill),

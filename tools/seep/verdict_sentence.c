@@ -79,8 +79,9 @@ static void put_place(FILE *file, const struct seep_report *report,
     if (report->verdict.growing_count > 1 && share < ALL_OF_IT) {
         size_t others = report->verdict.growing_count - 1;
 
-        fprintf(file, ", the rest at %s other call site%s",
-                seep_units_count((double)others, text), others == 1 ? "" : "s");
+        fprintf(file, ", the rest at %s other %s",
+                seep_units_count((double)others, text),
+                seep_words_rows(report, others));
     }
     free(where);
 }
@@ -106,10 +107,9 @@ static void put_live(FILE *file, const struct seep_report *report)
     char live[SEEP_UNITS_TEXT_BYTES];
     char sites[SEEP_UNITS_TEXT_BYTES];
 
-    fprintf(file, "%s live at %s call site%s",
-            seep_units_bytes(live_of(report), live),
+    fprintf(file, "%s live at %s %s", seep_units_bytes(live_of(report), live),
             seep_units_count((double)site_total(report), sites),
-            site_total(report) == 1 ? "" : "s");
+            seep_words_rows(report, site_total(report)));
 }
 
 /* What does not count is said, or "nothing grows" would be a lie. */
@@ -121,9 +121,8 @@ static void put_suppressed(FILE *file, const struct seep_report *report,
     if (verdict->suppressed_count > 0 && verdict->suppressed_bytes_per_s > 0) {
         fputs(lead, file);
         put_rate(file, verdict->suppressed_bytes_per_s);
-        fprintf(file, " at %zu suppressed call site%s",
-                verdict->suppressed_count,
-                verdict->suppressed_count == 1 ? "" : "s");
+        fprintf(file, " at %zu suppressed %s", verdict->suppressed_count,
+                seep_words_rows(report, verdict->suppressed_count));
     }
 }
 
@@ -252,8 +251,8 @@ static void put_filling(FILE *file, const struct seep_report *report,
                 seep_units_bytes((double)site->known_bound_bytes, bound));
     }
     if (others > 0) {
-        fprintf(file, "; with %zu other call site%s it grows ", others,
-                others == 1 ? "" : "s");
+        fprintf(file, "; with %zu other %s it grows ", others,
+                seep_words_rows(report, others));
         put_growth(file, report);
         return;
     }

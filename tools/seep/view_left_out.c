@@ -9,6 +9,7 @@
 
 #include "units.h"
 #include "view_sites.h"
+#include "words.h"
 
 #define RULES_SAID 4
 
@@ -107,7 +108,7 @@ void seep_view_sites_left_out(struct seep_page *page,
     }
     if (total > told) {
         seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
-                            "%zu more call sites (--sites 0 shows all)",
-                            total - told);
+                            "%zu more %s (--sites 0 shows all)", total - told,
+                            seep_words_rows(report, total - told));
     }
 }

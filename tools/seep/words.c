@@ -168,6 +168,21 @@ bool seep_words_is_without_python(const struct seep_report *report)
            report->python_state != SEEP_PYTHON_PROBATION;
 }
 
+const char *seep_words_rows(const struct seep_report *report, size_t count)
+{
+    static const char *const names[][2] = {
+        [SEEP_BY_STACK] = {"call sites", "call site"},
+        [SEEP_BY_LINE] = {"call sites", "call site"},
+        [SEEP_BY_FUNCTION] = {"functions", "function"},
+        [SEEP_BY_MODULE] = {"modules", "module"},
+        [SEEP_BY_THREAD] = {"threads", "thread"},
+        [SEEP_BY_LABEL] = {"call sites", "call site"},
+    };
+
+    return report->by < SEEP_GROUPING_COUNT ? names[report->by][count == 1]
+                                            : "rows";
+}
+
 const char *seep_words_space(enum seep_space space)
 {
     static const char *const names[] = {

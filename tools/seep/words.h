@@ -67,6 +67,9 @@ bool seep_words_is_without_python(const struct seep_report *report);
  * @param brief  without arguments and what templates take */
 char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief);
 
+/** What a row of @report is: "call sites", or one "module". */
+const char *seep_words_rows(const struct seep_report *report, size_t count);
+
 const char *seep_words_space(enum seep_space space);
 const char *seep_words_unwinder(enum seep_unwinder unwinder);
 const char *seep_words_cut(enum seep_cut cut);
