@@ -157,6 +157,9 @@ static void a_terminal_of_ascii_gets_ascii(void **state)
                               "      7  heap   a...\n"
                               " 12,345\n");
     free(text);
+    text = print_table(18, "a_long_name");
+    assert_non_null(strstr(text, "  heap   ..\n"));
+    free(text);
 }
 
 static void what_the_locale_says_is_followed(void **state)

@@ -186,6 +186,13 @@ static void a_row_of_a_module_or_a_thread_tells_its_largest_place(void **state)
             text);
         free(text);
     }
+    fake.report.by = SEEP_BY_MODULE;
+    fake.sites[0].where_frame = 3; /* which would say it in its own way */
+    char *native = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    assert_ptr_equal(strstr(native, "loader: at::empty_cpu in libtorch_cpu"),
+                     native);
+    free(native);
+    fake.sites[0].where_frame = 14;
     fake.report.by = SEEP_BY_FUNCTION;
     fake.sites[0].where = "model.py forward";
     char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);

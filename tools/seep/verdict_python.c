@@ -79,10 +79,8 @@ void seep_verdict_words_add_python_advice(const struct seep_report *report,
                                           const struct seep_report_site *site,
                                           struct seep_verdict_words *words)
 {
-    bool hidden = site == NULL
-                      ? report->verdict.class == SEEP_VERDICT_UNEXPLAINED &&
-                            has_python(report)
-                      : may_be_arena(report, site);
+    bool hidden =
+        site == NULL ? has_python(report) : may_be_arena(report, site);
 
     if (hidden && report->python_objects == SEEP_PYTHON_OBJECTS_OFF) {
         seep_verdict_words_advise(

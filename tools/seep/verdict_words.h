@@ -62,7 +62,8 @@ seep_verdict_words_advise(struct seep_verdict_words *words, const char *format,
 char *seep_verdict_words_holder(const struct seep_report *report,
                                 const struct seep_report_site *site);
 
-/** What Python's allocator and frames change. @site may be NULL. */
+/** What Python's allocator and frames change, at @site, or, if it is NULL, in
+ * what no site accounts for. */
 void seep_verdict_words_add_python_reason(const struct seep_report *report,
                                           const struct seep_report_site *site,
                                           struct seep_verdict_words *words);
