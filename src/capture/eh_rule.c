@@ -7,9 +7,8 @@
  */
 #include "capture/eh_rule.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
+#include "capture/eh_known.h"
 #include "capture/object_map.h"
 
 #define OFFSET_UNITS_MAX (INT32_C(1) << 23)
@@ -192,71 +191,22 @@ seep_rule_entry(uintptr_t pc, struct seep_eh_entry *ret_entry)
     return seep_eh_find(&section, pc, ret_entry);
 }
 
-/* No call returns to where a function begins, with none before it: such an
- * address was put there for the first function of a coroutine to return to. */
-static SEEP_COLD bool is_first_frame(uintptr_t pc)
-{
-    struct seep_eh_entry entry;
-
-    return seep_rule_entry(pc + 1, &entry) == SEEP_CUT_NONE &&
-           entry.pc_low == pc + 1;
-}
-
-#if defined(__aarch64__)
-/* The kernel's trampoline has no rule since Linux 5.8, because its row cannot
- * tell the pc: it is known by its code, mov x8, 139; svc 0. */
-static SEEP_COLD bool is_trampoline(uintptr_t back)
-{
-    static const uint32_t code[] = {0xd2801168, 0xd4000001};
-    struct seep_elf_image image;
-
-    return back % sizeof(code[0]) == 0 && seep_object_map_find(back, &image) &&
-           seep_elf_is_code(&image, back) &&
-           seep_elf_is_code(&image, back + sizeof(code) - 1) &&
-           memcmp((const void *)back, code, sizeof(code)) == 0;
-}
-
-static enum seep_cut bare_row(uintptr_t pc, struct seep_eh_row *ret_row,
-                              bool *ret_signal_frame)
-{
-    if (!is_trampoline(pc + 1)) {
-        return SEEP_CUT_NO_RULE;
-    }
-    *ret_row = (struct seep_eh_row){
-        .cfa = {.kind = SEEP_EH_CFA_REGISTER, .base = SEEP_EH_FP}};
-    *ret_signal_frame = true;
-    return SEEP_CUT_NONE;
-}
-#else
-static enum seep_cut bare_row(uintptr_t pc, struct seep_eh_row *ret_row,
-                              bool *ret_signal_frame)
-{
-    (void)pc;
-    (void)ret_row;
-    (void)ret_signal_frame;
-    return SEEP_CUT_NO_RULE;
-}
-#endif
-
 SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
                                       bool *ret_signal_frame)
 {
     struct seep_eh_entry entry;
     enum seep_cut cut = seep_rule_entry(pc, &entry);
 
-    if (cut == SEEP_CUT_NO_RULE && is_first_frame(pc)) {
-        *ret_row = (struct seep_eh_row){0};
-        ret_row->places[seep_eh_place_index(SEEP_EH_RETURN)].kind =
-            SEEP_EH_UNDEFINED;
-        *ret_signal_frame = false;
+    *ret_signal_frame = false;
+    if (cut == SEEP_CUT_NO_RULE &&
+        seep_known_row(pc, ret_row, ret_signal_frame)) {
         return SEEP_CUT_NONE;
     }
-    if (cut == SEEP_CUT_NONE) {
-        cut = seep_eh_run(&entry, pc, ret_row);
-        *ret_signal_frame = entry.signal_frame;
+    if (cut != SEEP_CUT_NONE || seep_known_end(&entry, ret_row)) {
+        return cut;
     }
-    return cut == SEEP_CUT_NO_RULE ? bare_row(pc, ret_row, ret_signal_frame)
-                                   : cut;
+    *ret_signal_frame = entry.signal_frame;
+    return seep_eh_run(&entry, pc, ret_row);
 }
 
 SEEP_COLD uint64_t seep_rule_compile(uintptr_t pc)

@@ -45,8 +45,9 @@ static size_t build(uint8_t *image, uint8_t **ret_frames)
 {
     static const uint8_t head[] = {1, 0x1b, 0x03, 0x3b};
     static const uint8_t common[] = {
-        1, 'z', 'P',  'L',  'R',  0, 1, 0x78, 16, 7, 0x9b, 1, 2,
-        3, 4,   0x1b, 0x1b, 0x0c, 7, 8, 0x90, 1,  0, 0,    0};
+        1, 'z',  'P',  'L', 'R', 0, 1,    0x78, SEEP_EH_RETURN,
+        7, 0x9b, 1,    2,   3,   4, 0x1b, 0x1b, 0x0c,
+        7, 8,    0x90, 1,   0,   0, 0};
     uint8_t *at = put(image, head, sizeof(head));
     uint8_t *table = at + 8;
     uint8_t *cie = table + FUNCTIONS * 8;
