@@ -19,6 +19,12 @@
 /* The highest module id in whose object Python was looked for. */
 static _Atomic uint32_t considered;
 
+/* Code address -> its module in the recording: 48 bits of a hash over the id,
+ * so that an entry is never read half written. */
+#define MODULE_SLOTS 8192U
+#define MODULE_MASK UINT64_C(0xffff)
+static _Atomic uint64_t modules[MODULE_SLOTS];
+
 void seep_stacks_init(void)
 {
     seep_native_init(seep_options.unwinder);
@@ -34,6 +40,12 @@ void seep_stacks_after_fork(void)
     seep_python_after_fork();
     seep_thread_name_forget();
     atomic_store_explicit(&considered, 0, memory_order_relaxed);
+    for (size_t i = 0; i < MODULE_SLOTS; i++) {
+        /* What is only read stays the parent's page. */
+        if (atomic_load_explicit(&modules[i], memory_order_relaxed) != 0) {
+            atomic_store_explicit(&modules[i], 0, memory_order_relaxed);
+        }
+    }
 }
 
 void seep_stacks_restrict(void)
@@ -57,27 +69,53 @@ void seep_stacks_describe(const struct seep_view *view)
     set(&view->header->python_objects, seep_python_objects_look());
 }
 
-static uint64_t frame_of(const struct seep_view *view, uint64_t word)
+static uint32_t intern_module(const struct seep_view *view, uint64_t address)
 {
     struct seep_object object;
-    uint32_t id = SEEP_MODULE_NONE;
+    struct seep_modules_object known;
+
+    if (!seep_objects_find(address, &object)) {
+        return SEEP_MODULE_NONE;
+    }
+    known = (struct seep_modules_object){
+        .start = object.start,
+        .end = object.end,
+        .bias = object.bias,
+        .path =
+            object.path[0] != '\0' ? object.path : seep_identity_executable(),
+        .build_id = object.build_id,
+        .build_id_bytes = object.build_id_bytes,
+    };
+    return seep_modules_intern(view, &known);
+}
+
+/* The module of @address; what was looked up is kept until a dlclose. */
+static uint32_t module_of(const struct seep_view *view, uint64_t address)
+{
+    uint64_t hash = seep_hash_mix(address ^ seep_objects_epoch() << 48);
+    _Atomic uint64_t *slot = &modules[hash % MODULE_SLOTS];
+    uint64_t seen = atomic_load_explicit(slot, memory_order_relaxed);
+    uint32_t id;
+
+    if (((seen ^ hash) & ~MODULE_MASK) == 0 && (seen & MODULE_MASK) != 0) {
+        return (uint32_t)(seen & MODULE_MASK);
+    }
+    id = intern_module(view, address);
+    if (id != SEEP_MODULE_NONE) {
+        atomic_store_explicit(slot, (hash & ~MODULE_MASK) | id,
+                              memory_order_relaxed);
+    }
+    return id;
+}
+
+static uint64_t frame_of(const struct seep_view *view, uint64_t word)
+{
+    uint32_t id;
 
     if ((word & SEEP_FRAME_IS_CODE) != 0) {
         return word;
     }
-    if (seep_objects_find(word, &object)) {
-        struct seep_modules_object known = {
-            .start = object.start,
-            .end = object.end,
-            .bias = object.bias,
-            .path = object.path[0] != '\0' ? object.path
-                                           : seep_identity_executable(),
-            .build_id = object.build_id,
-            .build_id_bytes = object.build_id_bytes,
-        };
-
-        id = seep_modules_intern(view, &known);
-    }
+    id = module_of(view, word);
     if (id > atomic_load_explicit(&considered, memory_order_relaxed)) {
         atomic_store_explicit(&considered, id, memory_order_relaxed);
         if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
@@ -169,9 +207,11 @@ static uint64_t python_frame(const struct seep_view *view,
     if (!seep_codes_find(hash, &code)) {
         code = intern_code(view, python, &identity, hash);
     }
+    /* Where a function begins are instructions without a line. */
     if (!seep_python_line_cached(python->python, &python->memory, &identity,
-                                 frame->instruction, &line)) {
-        line = 0;
+                                 frame->instruction, &line) ||
+        line == 0) {
+        line = (int32_t)identity.first_line;
     }
     return seep_codes_frame(code, line);
 }
