@@ -88,7 +88,7 @@ static void mapped(const struct seep_capture_start *start, const void *address,
     if ((request->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED) {
         seep_track_range(NULL, SEEP_EVENT_UNMAP, address, size);
     }
-    if (is_allocator(start->pc) || seep_python_wrap_is_inside(start->sp)) {
+    if (is_allocator(start->pc) || seep_python_wrap_is_inside()) {
         seep_track_count(SEEP_COUNT_ALLOCATOR_MAPS, 1);
         seep_track_count(SEEP_COUNT_ALLOCATOR_MAP_BYTES, size);
     } else if ((request->flags & MAP_ANONYMOUS) != 0 ||

@@ -73,7 +73,7 @@ static void leave_parent(void)
 {
     const struct seep_view *view = seep_recorder_view();
 
-    seep_python_wrap_after_fork();
+    seep_python_wrap_unmark(); /* a handler may have forked in there */
     if (seep_thread.hook_frame != 0 && view != NULL &&
         !seep_identity_is_ours() && !seep_life_is_restricted()) {
         uint64_t size_bytes = view->header->file_bytes;

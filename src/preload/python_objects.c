@@ -92,11 +92,11 @@ static void *arena_alloc(void *context, size_t size)
 
     (void)context;
     if ((size != ARENA_BYTES && size != ARENA_BYTES_LARGE) ||
-        (!is_in_front() && !seep_python_wrap_is_used()) ||
-        !seep_python_wrap_enter((uintptr_t)__builtin_frame_address(0),
-                                &countdown_bytes)) {
+        seep_python_wrap_is_inside() ||
+        (!is_in_front() && !seep_python_wrap_is_used())) {
         return real_arenas.alloc(real_arenas.context, size);
     }
+    countdown_bytes = seep_python_wrap_enter(NULL);
     arena = real_arenas.alloc(real_arenas.context, size);
     seep_python_wrap_leave(countdown_bytes);
     return arena;

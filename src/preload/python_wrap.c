@@ -17,12 +17,6 @@
 /* The most that pymalloc takes from its arenas. */
 #define SMALL_BYTES_MAX 512U
 
-#define FRAME_SHIFT 4
-#define FRAME_MASK ((UINT64_C(1) << 44) - 1)
-#define MARK_SHIFT 17
-
-#define FRAME() ((uintptr_t)__builtin_frame_address(0))
-
 struct domain {
     struct seep_python_allocator real;
     /* Up to this size the real malloc was seen to do without the malloc of
@@ -35,26 +29,6 @@ struct domain {
 
 static struct domain mem_domain = {.doubted = true};
 static struct domain obj_domain = {.doubted = true};
-
-/* What the malloc beneath takes from it moves the frame by 16 bytes for 128
- * KiB, down: at worst a mark is given up early. */
-int64_t seep_python_wrap_mark(uintptr_t frame)
-{
-    return SEEP_SAMPLER_NEVER + 1 +
-           (int64_t)((frame >> FRAME_SHIFT & FRAME_MASK) << MARK_SHIFT);
-}
-
-bool seep_python_wrap_unmark(uintptr_t frame)
-{
-    if (seep_thread.countdown_bytes > seep_python_wrap_mark(frame)) {
-        return false;
-    }
-    /* As a thread that was never seen: a threshold is drawn at its next
-     * block. The process has no memory, so nothing is lost by that. */
-    seep_thread.sample_log2 = 0;
-    seep_thread.countdown_bytes = 0;
-    return true;
-}
 
 /* Somebody came, for @size_bytes; @quiet: malloc was not called for it. */
 static void trust(struct domain *domain, size_t size_bytes, bool quiet)
@@ -103,15 +77,12 @@ SEEP_INLINE bool passes_small(struct domain *domain, size_t size)
 /* Called last by the wrapper, so that the stack begins at its caller. */
 static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
 {
-    int64_t countdown_bytes;
+    int64_t countdown_bytes = seep_python_wrap_enter(NULL);
     void *block;
 
-    if (!seep_python_wrap_enter(FRAME(), &countdown_bytes)) {
-        return domain->real.malloc(domain->real.context, size);
-    }
     block = domain->real.malloc(domain->real.context, size);
     trust(domain, size,
-          seep_thread.countdown_bytes == seep_python_wrap_mark(FRAME()));
+          seep_thread.countdown_bytes == seep_python_wrap_mark(NULL));
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
@@ -133,16 +104,13 @@ static void *object_malloc(void *context, size_t size)
 static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
                                          size_t size)
 {
-    int64_t countdown_bytes;
+    int64_t countdown_bytes = seep_python_wrap_enter(NULL);
     void *block;
 
-    if (!seep_python_wrap_enter(FRAME(), &countdown_bytes)) {
-        return domain->real.calloc(domain->real.context, count, size);
-    }
     block = domain->real.calloc(domain->real.context, count, size);
     /* If it failed the product may have overflown, and proves nothing. */
     trust(domain, block != NULL ? count * size : SIZE_MAX,
-          seep_thread.countdown_bytes == seep_python_wrap_mark(FRAME()));
+          seep_thread.countdown_bytes == seep_python_wrap_mark(NULL));
     seep_python_wrap_leave(countdown_bytes);
     /* It succeeded, so the product does not overflow. */
     if (seep_unlikely(!seep_track_passes(block, count * size))) {
@@ -175,9 +143,7 @@ static void *object_realloc(void *context, void *block, size_t size)
     if (seep_unlikely(!seep_track_ignores(block))) {
         out = seep_track_realloc_out(block);
     }
-    if (!seep_python_wrap_enter(FRAME(), &countdown_bytes)) {
-        return domain->real.realloc(domain->real.context, block, size);
-    }
+    countdown_bytes = seep_python_wrap_enter(block);
     moved = domain->real.realloc(domain->real.context, block, size);
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(moved == NULL)) {
@@ -199,10 +165,7 @@ static SEEP_NOINLINE void free_recorded(struct domain *domain, void *block)
     int64_t countdown_bytes;
 
     seep_track_freed(block);
-    if (!seep_python_wrap_enter(FRAME(), &countdown_bytes)) {
-        domain->real.free(domain->real.context, block);
-        return;
-    }
+    countdown_bytes = seep_python_wrap_enter(block);
     domain->real.free(domain->real.context, block);
     seep_python_wrap_leave(countdown_bytes);
 }

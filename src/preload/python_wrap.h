@@ -6,12 +6,12 @@
  * every block of their domains, whatever lies below (pymalloc's arenas, malloc
  * for what is larger), as space `python`; and where the real allocator may call
  * malloc its thread is marked, so that the hooks beneath do not record the
- * block again. The mark is a countdown that no block ends, with the wrapper's
- * frame in it: malloc passes without a look at it.
+ * block again. The mark is a countdown that no block ends, with the block that
+ * is freed in it: malloc passes without a look at it, and free knows that one
+ * (what else is freed in there, tracemalloc's own say, it tells).
  *
  * Invariant: a wrapper gives exactly what the allocator beneath it gives. A
- * mark left behind by a jump is undone by the next look from a frame that is
- * not below the wrapper's.
+ * mark left behind by a jump is undone by the thread's next wrapper.
  */
 #ifndef SEEP_PRELOAD_PYTHON_WRAP_H
 #define SEEP_PRELOAD_PYTHON_WRAP_H
@@ -55,37 +55,49 @@ bool seep_python_wrap_doubt(void);
 /** Has either been called since then? */
 bool seep_python_wrap_is_used(void);
 
-/** A mark of the wrapper at @frame: more than any countdown. */
-int64_t seep_python_wrap_mark(uintptr_t frame);
-
-/** The mark is there: is it left from a wrapper that is gone? Then undo it. */
-bool seep_python_wrap_unmark(uintptr_t frame);
-
-/** Is this thread, here at @frame, inside of Python's allocator? */
-SEEP_INLINE bool seep_python_wrap_is_inside(uintptr_t frame)
+/** A mark is more than any countdown. What is malloced beneath is taken from
+ * it: 128 KiB before it names another block. */
+SEEP_INLINE int64_t seep_python_wrap_mark(const void *block)
 {
-    return seep_unlikely(seep_thread.countdown_bytes > SEEP_SAMPLER_NEVER) &&
-           !seep_python_wrap_unmark(frame);
+    uint64_t granule = (uintptr_t)block >> 4 & ((UINT64_C(1) << 44) - 1);
+
+    return SEEP_SAMPLER_NEVER + (int64_t)((granule + 1) << 17);
 }
 
-/** In the child of a fork, which a signal handler may have made in there. */
-SEEP_INLINE void seep_python_wrap_after_fork(void)
+/** Is this thread inside of Python's allocator? */
+SEEP_INLINE bool seep_python_wrap_is_inside(void)
 {
-    if (seep_unlikely(seep_thread.countdown_bytes > SEEP_SAMPLER_NEVER)) {
-        seep_python_wrap_unmark(UINTPTR_MAX);
+    return seep_unlikely(seep_thread.countdown_bytes > SEEP_SAMPLER_NEVER);
+}
+
+/** And is it for @block, whose end was told? */
+SEEP_INLINE bool seep_python_wrap_holds(const void *block)
+{
+    return seep_python_wrap_is_inside() &&
+           (uint64_t)(seep_python_wrap_mark(block) -
+                      seep_thread.countdown_bytes) < UINT64_C(1) << 17;
+}
+
+/** The thread is as one that was never seen: a threshold is drawn at its next
+ * block. The process has no memory, so nothing is lost by that. */
+SEEP_INLINE void seep_python_wrap_unmark(void)
+{
+    if (seep_python_wrap_is_inside()) {
+        seep_thread.sample_log2 = 0;
+        seep_thread.countdown_bytes = 0;
     }
 }
 
-/** Mark the thread. @return false: it is marked already, and passes through */
-SEEP_INLINE bool seep_python_wrap_enter(uintptr_t frame,
-                                        int64_t *ret_countdown_bytes)
+/** Mark the thread; @block is the one that will go, or NULL.
+ * @return for leave() */
+SEEP_INLINE int64_t seep_python_wrap_enter(const void *block)
 {
-    if (seep_python_wrap_is_inside(frame)) {
-        return false;
-    }
-    *ret_countdown_bytes = seep_thread.countdown_bytes;
-    seep_thread.countdown_bytes = seep_python_wrap_mark(frame);
-    return true;
+    int64_t countdown_bytes;
+
+    seep_python_wrap_unmark(); /* one that a jump has left */
+    countdown_bytes = seep_thread.countdown_bytes;
+    seep_thread.countdown_bytes = seep_python_wrap_mark(block);
+    return countdown_bytes;
 }
 
 SEEP_INLINE void seep_python_wrap_leave(int64_t countdown_bytes)

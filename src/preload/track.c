@@ -152,8 +152,7 @@ static bool release(uintptr_t frame, const void *block,
     /* Also while another thread is starting: its view comes before its state,
      * and what was allocated in between must not lose its free. */
     if (block == NULL || seep_life_state() == SEEP_LIFE_OFF ||
-        seep_life_state() == SEEP_LIFE_DONE ||
-        seep_python_wrap_is_inside(frame)) {
+        seep_life_state() == SEEP_LIFE_DONE || seep_python_wrap_holds(block)) {
         return false;
     }
     thread = seep_guard_enter(frame);
