@@ -170,15 +170,20 @@ static bool is_in_set(uint32_t bits, unsigned value)
 static bool fits_block(const struct seep_catalogue_entry *entry,
                        const struct seep_report_site *site)
 {
+    /* Frames are of one stack, so what is asked of blocks is, too. */
+    bool is_row = site->stack_count > 1;
+    double bytes =
+        (double)(is_row ? site->stack_allocated_bytes : site->allocated_bytes);
+    double count = is_row ? site->stack_allocated_count : site->allocated_count;
     double mean;
 
     if (entry->block_bytes_low == 0 && entry->block_bytes_high == 0) {
         return true;
     }
-    if (!(site->allocated_count > 0)) {
+    if (!(count > 0)) {
         return false;
     }
-    mean = (double)site->allocated_bytes / site->allocated_count;
+    mean = bytes / count;
     return mean >= (double)entry->block_bytes_low &&
            (entry->block_bytes_high == 0 ||
             mean <= (double)entry->block_bytes_high);

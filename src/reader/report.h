@@ -142,6 +142,8 @@ struct seep_report_site {
     size_t stack_count; /* that this row is made of, at least 1 */
     /* What follows is of one of them, the one that holds the most. */
     uint64_t stack_live_bytes;
+    uint64_t stack_allocated_bytes;
+    double stack_allocated_count;
     const char *thread; /* name of its own; "" if it has none */
     size_t where_frame; /* index of the user's frame */
     enum seep_cut cut;

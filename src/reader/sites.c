@@ -127,6 +127,9 @@ static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
     if (work->member_count == 0 || live > site->stack_live_bytes) {
         work->index = index;
         site->stack_live_bytes = live;
+        site->stack_allocated_bytes = allocated;
+        site->stack_allocated_count =
+            blocks_of(seep_snapshot_load(from->allocated_count_q16));
     }
     site->space = (enum seep_space)from->space;
     site->allocated_bytes += allocated;

@@ -21,7 +21,7 @@ static struct seep_report_frame frames[] = {
     {.module = "/opt/libbar.so", .function = "bar_near+0x40", .file = ""},
     {.module = "/srv/app", .function = "main", .file = "/s/main.c"},
 };
-static const struct seep_report_site site = {
+static struct seep_report_site site = {
     .space = SEEP_SPACE_HEAP,
     .class = SEEP_CLASS_LEAK,
     .allocated_bytes = 64000,
@@ -111,6 +111,20 @@ static void conditions_narrow_a_pattern(void **state)
                         "one");
     assert_string_equal(ONE(FOO ",\"block_bytes\":{\"min\":65}"), "none");
     assert_string_equal(ONE(FOO ",\"block_bytes\":{\"max\":63}"), "none");
+}
+
+/* The frames are those of its largest stack, and so are the blocks. */
+static void of_a_row_the_blocks_of_the_shown_stack_count(void **state)
+{
+    struct seep_report_site before = site;
+
+    (void)state;
+    site.stack_count = 3;
+    site.stack_allocated_bytes = 40960;
+    site.stack_allocated_count = 10;
+    assert_string_equal(ONE(FOO ",\"block_bytes\":{\"min\":4096}"), "one");
+    assert_string_equal(ONE(FOO ",\"block_bytes\":{\"max\":64}"), "none");
+    site = before;
 }
 
 /* malloc's frame is no frame of the user: it does not count. */
@@ -297,6 +311,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_frame_are_asked_for_together),
         cmocka_unit_test(the_nearest_name_of_a_stripped_file_is_no_name),
         cmocka_unit_test(conditions_narrow_a_pattern),
+        cmocka_unit_test(of_a_row_the_blocks_of_the_shown_stack_count),
         cmocka_unit_test(depth_counts_frames_of_the_user),
         cmocka_unit_test(the_most_specific_pattern_wins),
         cmocka_unit_test(a_later_file_replaces_and_adds),

@@ -255,6 +255,8 @@ static void the_largest_stack_of_a_row_is_shown(void **state)
     site = &group_report(f, SEEP_BY_LINE)->sites[0];
     assert_int_equal(site->live_bytes, 600);
     assert_int_equal(site->stack_live_bytes, 300);
+    assert_int_equal(site->stack_allocated_bytes, 300);
+    assert_true(site->stack_allocated_count == 1);
     assert_int_equal(site->frame_count, 3);
     assert_int_equal(site->frames[0].offset, 0x101);
     assert_int_equal(site->where_frame, 1);
