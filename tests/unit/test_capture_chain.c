@@ -20,8 +20,8 @@
 #define WORDS 1024U
 #define CODE_BYTES (64U << 10)
 
-static uintptr_t words[WORDS];
-static uint8_t *code; /* of no object */
+static uintptr_t *words; /* a stack; in no object */
+static uint8_t *code;    /* of no object */
 static uintptr_t ruled;
 static struct seep_chain chain;
 
@@ -34,7 +34,7 @@ static SEEP_NOINLINE uintptr_t behind_a_call(void)
 static int setup(void **state)
 {
     (void)state;
-    memset(words, 0, sizeof(words));
+    memset(words, 0, WORDS * sizeof(words[0]));
     ruled = behind_a_call();
     chain.pc = (uintptr_t)code + 100;
     chain.sp = (uintptr_t)&words[8];
@@ -104,7 +104,13 @@ static void a_record_outside_the_stack_is_not_read(void **state)
     assert_false(seep_chain_is_sound(&chain));
     chain.fp = chain.sp - 16;
     assert_false(seep_chain_is_sound(&chain));
+    memcpy((char *)&words[17] + 4, &ruled, sizeof(ruled));
     chain.fp = (uintptr_t)&words[16] + 4;
+    assert_false(seep_chain_is_sound(&chain));
+    /* Half of it. */
+    chain.high = (uintptr_t)&words[40];
+    chain.fp = chain.high - 8;
+    put_record(39, 0, ruled);
     assert_false(seep_chain_is_sound(&chain));
     chain.fp = (uintptr_t)&words[16];
     put_record(16, chain.high - 8, (uintptr_t)code + 9);
@@ -136,7 +142,8 @@ static void a_record_with_a_return_address_below_is_an_outer_ones(void **state)
     assert_true(seep_chain_is_sound(&chain));
     words[12] = (uintptr_t)&memcpy + 20; /* in another object: it may be one */
     assert_false(seep_chain_is_sound(&chain));
-    words[12] = 0;
+    /* So far away that something else lies in between. */
+    memset(words, 0, 600 * sizeof(words[0]));
     chain.fp = (uintptr_t)&words[600];
     put_record(600, 0, ruled);
     assert_false(seep_chain_is_sound(&chain));
@@ -263,7 +270,9 @@ int main(void)
 
     code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (code == MAP_FAILED) {
+    words = mmap(NULL, WORDS * sizeof(words[0]), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED || words == MAP_FAILED) {
         return 77;
     }
     seep_objects_init();

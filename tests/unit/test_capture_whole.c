@@ -126,6 +126,16 @@ __asm__(".pushsection .text\n"
         "  .cfi_def_cfa %rsp, 8\n"
         "  ret\n"
         "  .cfi_endproc\n"
+        "whole_lost_around:\n" /* its r11 is not the one of the signal */
+        "  .cfi_startproc\n"
+        "  movq %rsp, %r11\n"
+        "  .cfi_def_cfa %r11, 8\n"
+        "  subq $8, %rsp\n"
+        "  call whole_trapped\n"
+        "  addq $8, %rsp\n"
+        "  .cfi_def_cfa %rsp, 8\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
         "whole_trapped:\n" /* interrupted while its CFA is in r10 */
         "  .cfi_startproc\n"
         "  leaq 8(%rsp), %r10\n"
@@ -142,6 +152,7 @@ void whole_r12(void);
 void whole_r13(void);
 void whole_loaded(void);
 void whole_lost(void);
+void whole_lost_around(void);
 void whole_trapped(void);
 
 static SEEP_NOINLINE uintptr_t call(void (*function)(void))
@@ -214,6 +225,15 @@ static void what_a_signal_interrupted_has_all_its_registers(void **state)
     assert_true(seen.end.through_signal);
 }
 
+static void what_a_signal_told_ends_with_the_frame_it_came_to(void **state)
+{
+    (void)state;
+    signal(SIGTRAP, on_trap);
+    call(whole_lost_around);
+    assert_true(seen.count > seen.rule_count);
+    assert_int_equal(seen.end.cut, SEEP_CUT_REGISTER);
+}
+
 static void another_stack_than_was_walked_is_left_as_it_is(void **state)
 {
     (void)state;
@@ -236,6 +256,7 @@ int main(void)
         cmocka_unit_test(a_cfa_that_is_loaded_and_added_to_is_found),
         cmocka_unit_test(a_register_that_a_call_may_change_is_not_believed),
         cmocka_unit_test(what_a_signal_interrupted_has_all_its_registers),
+        cmocka_unit_test(what_a_signal_told_ends_with_the_frame_it_came_to),
         cmocka_unit_test(another_stack_than_was_walked_is_left_as_it_is),
     };
 
