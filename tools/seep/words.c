@@ -146,6 +146,12 @@ void seep_words_python_version(uint32_t version, char *text, size_t size)
         const char *name;
     } levels[] = {{0xa, "a"}, {0xb, "b"}, {0xc, "rc"}};
     const char *level = NULL;
+
+    if ((version & 0xffff) == 0) { /* no release of it: the rest is unknown */
+        snprintf(text, size, "%u.%u", (unsigned)(version >> 24),
+                 (unsigned)(version >> 16 & 255));
+        return;
+    }
     int length = snprintf(text, size, "%u.%u.%u", (unsigned)(version >> 24),
                           (unsigned)(version >> 16 & 255),
                           (unsigned)(version >> 8 & 255));
