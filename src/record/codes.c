@@ -127,3 +127,22 @@ uint32_t seep_codes_intern(const struct seep_view *view, uint64_t identity,
     remember(identity, index);
     return index;
 }
+
+bool seep_codes_is_users(const struct seep_view *view, uint64_t frame)
+{
+    static const char *const libraries[] = {
+        "/lib/python", "/lib64/python", "/site-packages/", "/dist-packages/"};
+    uint64_t code = (frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
+    const char *file;
+
+    if (code == SEEP_CODE_NONE || code >= view->code_capacity) {
+        return false;
+    }
+    file = seep_view_string(view, view->codes[code].file);
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+        if (strstr(file, libraries[i]) != NULL) {
+            return false;
+        }
+    }
+    return file[0] != '\0' && file[0] != '<';
+}

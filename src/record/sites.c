@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "record/claim.h"
+#include "record/short_stack.h"
 
 #define CACHE_SLOTS 262144U
 #define CACHE_INDEX_BITS 20U
@@ -109,137 +110,6 @@ static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
     return index;
 }
 
-static bool is_code(uint64_t frame)
-{
-    return (frame & SEEP_FRAME_IS_CODE) != 0;
-}
-
-static bool is_thread(const struct seep_view *view, uint64_t frame)
-{
-    uint64_t code = (frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
-
-    return is_code(frame) && code < view->code_capacity &&
-           view->codes[code].kind == SEEP_CODE_THREAD;
-}
-
-static bool is_known(const struct seep_view *view, const uint64_t *frames,
-                     uint32_t count, enum seep_cut cut)
-{
-    return seep_claim_has(&view->stacks[0].key, sizeof(view->stacks[0]),
-                          view->stack_capacity - 1,
-                          seep_hash_words(cut, frames, count));
-}
-
-/* What a short stack keeps, by how full the table of sites is. */
-struct short_form {
-    uint32_t quarters; /* of the table, above which it is used */
-    uint32_t codes;    /* lines of Python, the innermost */
-    uint32_t natives;  /* other frames, the innermost */
-    uint32_t alone;    /* those of a stack without Python */
-};
-
-/* The imports of numpy and asyncio have 153,000 stacks with Python's objects,
- * 38,000 by two lines and 11,000 by one. */
-
-static const struct short_form short_forms[] = {
-    {3, 1, 0, 4},
-    {2, 2, 4, 16},
-    {1, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
-};
-
-static const struct short_form *find_form(const struct seep_view *view)
-{
-    uint32_t used =
-        atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
-
-    for (size_t i = 0; i < sizeof(short_forms) / sizeof(short_forms[0]); i++) {
-        if (used > view->site_capacity / 4 * short_forms[i].quarters) {
-            return &short_forms[i];
-        }
-    }
-    return NULL;
-}
-
-/* Native recursion between two frames of Python, as deep as data is nested:
- * what lies between a frame and its return goes. @return the frames left */
-static uint32_t erase_loops(uint64_t *frames, uint32_t count)
-{
-    uint32_t left = 0;
-    uint32_t run = 0; /* where the native frames at hand begin */
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = run;
-
-        if (is_code(frames[i])) {
-            frames[left++] = frames[i];
-            run = left;
-            continue;
-        }
-        while (at < left && frames[at] != frames[i]) {
-            at++;
-        }
-        frames[at] = frames[i];
-        left = at + 1;
-    }
-    return left;
-}
-
-/* @return how many of the @count frames are left, in place */
-static uint32_t keep(const struct short_form *form, uint64_t *frames,
-                     uint32_t count)
-{
-    uint32_t codes = 0;
-    uint32_t natives = 0;
-    uint32_t natives_most = form->alone;
-
-    count = erase_loops(frames, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_code(frames[i])) {
-            natives_most = form->natives;
-        }
-    }
-    for (uint32_t i = 0; i < count && codes < form->codes; i++) {
-        if (is_code(frames[i])) {
-            frames[natives + codes++] = frames[i];
-        } else if (natives < natives_most) {
-            frames[codes + natives++] = frames[i];
-        }
-    }
-    return codes + natives;
-}
-
-/*
- * What is kept of a stack that is met for the first time while the table of
- * sites fills up: a program that has more stacks than there is room for must
- * not fill it before it begins to leak. It loses its outer frames, in which
- * stacks differ most and which say least; a thread keeps its name.
- *
- * @return how many of the @count frames are left, in place
- */
-static uint32_t shorten(const struct seep_view *view, uint64_t *frames,
-                        uint32_t count, enum seep_cut cut)
-{
-    const struct short_form *form = find_form(view);
-    bool named;
-    uint64_t name;
-    uint32_t kept;
-
-    if (seep_likely(form == NULL) || count == 0 ||
-        is_known(view, frames, count, cut)) {
-        return count;
-    }
-    name = frames[count - 1];
-    named = is_thread(view, name);
-    kept = keep(form, frames, count - named);
-    if (named) {
-        frames[kept++] = name;
-    }
-    if (kept < count) {
-        seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
-    }
-    return kept;
-}
-
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
                                  enum seep_space space,
                                  const struct seep_sites_stack *stack,
@@ -255,7 +125,7 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     for (uint32_t i = 0; i < count; i++) {
         frames[i] = frame_of(view, frames[i]);
     }
-    kept = shorten(view, frames, count, stack->cut);
+    kept = seep_short_stack_make(view, frames, count, stack->cut);
     index =
         intern_stack(view, frames, kept,
                      kept < count ? SEEP_CUT_DEPTH : stack->cut, &stack_key);

@@ -5,7 +5,9 @@
 
 #include "seep_test.h"
 
+#include "base/hash.h"
 #include "format/layout.h"
+#include "record/codes.h"
 #include "record/sites.h"
 
 static struct seep_view view;
@@ -17,6 +19,7 @@ static int set_up(void **state)
 
     (void)state;
     seep_sites_forget();
+    seep_codes_forget();
     if (seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, true, false, &header) != 0) {
         return -1;
     }
@@ -173,13 +176,43 @@ static void a_table_that_fills_up_takes_stacks_in_short_form(void **state)
     (void)state;
     assert_int_equal(frames_of(whole), 30);
     fill_to(view.site_capacity / 2 + 1);
-    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 6);
+    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 7);
     assert_int_equal(frames_of(intern_python(300, 30, 0, false, 0)), 16);
     assert_int_equal(frames_of(intern_python(400, 3, 1, false, 0)), 4);
     fill_to(view.site_capacity / 4 * 3 + 1);
     assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 1);
     assert_int_equal(frames_of(intern_python(600, 30, 0, false, 0)), 4);
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 4);
+}
+
+static uint64_t line_of(const char *file, uint32_t line)
+{
+    struct seep_codes_code code = {
+        .kind = SEEP_CODE_PYTHON, .file = file, .name = "f"};
+
+    return seep_codes_frame(
+        seep_codes_intern(&view, seep_hash_bytes(file, strlen(file)), &code),
+        line);
+}
+
+static void a_short_stack_keeps_the_users_line(void **state)
+{
+    uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
+    uint64_t package = line_of("/x/site-packages/torch/functional.py", 7);
+    uint64_t frozen = line_of("<frozen importlib._bootstrap>", 241);
+    uint64_t user = line_of("/srv/serve.py", 31);
+    uint64_t words[] = {1, inner, 2, package, frozen, user, 3, user + 1};
+    struct seep_sites_stack stack = {.addresses = words, .count = 8};
+    uint32_t site;
+    uint64_t first;
+
+    (void)state;
+    fill_to(view.site_capacity / 4 * 3 + 1);
+    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    assert_int_equal(frames_of(site), 2);
+    first = view.stacks[view.sites[site].stack].first_frame;
+    assert_true(view.frames[first] == inner);
+    assert_true(view.frames[first + 1] == user);
 }
 
 /* A quarter full: only how deep native code recurses is no longer told. */
@@ -237,6 +270,7 @@ int main(void)
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(a_short_stack_keeps_the_users_line),
         TEST(native_recursion_is_folded_between_lines_of_python),
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
