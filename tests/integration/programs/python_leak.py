@@ -4,8 +4,8 @@
     python_leak.py GROUP[,GROUP ...] SECONDS SEED
 
 runs what python_leak_GROUP.py plants and prints, as JSON, for each planted
-line where it is and how many bytes a second it kept while it served, as Python
-itself says (sys.getsizeof). A planted line ends in the comment "leak: NAME".
+line where it is and how many bytes it kept, as Python itself says
+(sys.getsizeof). A planted line ends in the comment "leak: NAME".
 
 Invariant: what is kept depends on the arguments only, and is kept to the end
 of the process; a tick that is late is made up for.
@@ -26,7 +26,7 @@ class Planted:
     """A line that keeps something at every step.
 
     step(number) runs the line; bytes_kept() tells what it has kept so far.
-    Of each thing, lent_bytes came from a list that Python keeps of freed
+    Of each thing, lent_bytes may come from a list that Python keeps of freed
     objects of a kind: allocated by whoever had it before, most likely serve().
     """
 
@@ -139,14 +139,12 @@ class Load:
     def tell(self):
         """What was planted, and what became of it."""
         gc.disable()
-        kept = [(each, each.bytes_kept(), each.bytes_lent())
-                for each in self.planted]
         print(json.dumps({
-            "pid": os.getpid(),
-            "lent_bytes_per_s": sum(lent for _, _, lent in kept) / self.served_s,
+            "pid": os.getpid(), "served_s": self.served_s,
             "lines": {each.name: {"where": each.where,
-                                  "bytes_per_s": (size - lent) / self.served_s}
-                      for each, size, lent in kept}}), flush=True)
+                                  "bytes": each.bytes_kept(),
+                                  "lent_bytes": each.bytes_lent()}
+                      for each in self.planted}}), flush=True)
 
 
 def main(groups, seconds, seed):
