@@ -116,9 +116,10 @@ static void a_version_is_written_as_python_does(void **state)
     static const struct {
         uint32_t version;
         const char *text;
-    } cases[] = {{0x030b02f0, "3.11.2"},   {0x030e00c1, "3.14.0rc1"},
-                 {0x030f00a3, "3.15.0a3"}, {0x030d00b2, "3.13.0b2"},
-                 {0x030a0000, "3.10"},     {0xffffffff, "255.255.255"}};
+    } cases[] = {{0x030b02f0, "3.11.2"},     {0x030e00c1, "3.14.0rc1"},
+                 {0x030f00a3, "3.15.0a3"},   {0x030d00b2, "3.13.0b2"},
+                 {0x030a00f0, "3.10"},       {0x030b00f0, "3.11.0"},
+                 {0xffffffff, "255.255.255"}};
     char text[32];
 
     (void)state;

@@ -14,6 +14,8 @@
 
 #include "units.h"
 
+/* Python 3.11: those before have no word that holds their release. */
+#define SINCE_VERSION_IS_TOLD 0x030b0000U
 #define LEAST_MEASURED 16 /* events, for what they cost on average */
 
 #define LOOKUP(names, value)                                               \
@@ -147,7 +149,7 @@ void seep_words_python_version(uint32_t version, char *text, size_t size)
     } levels[] = {{0xa, "a"}, {0xb, "b"}, {0xc, "rc"}};
     const char *level = NULL;
 
-    if ((version & 0xffff) == 0) { /* no release of it: the rest is unknown */
+    if (version < SINCE_VERSION_IS_TOLD) {
         snprintf(text, size, "%u.%u", (unsigned)(version >> 24),
                  (unsigned)(version >> 16 & 255));
         return;

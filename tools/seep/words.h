@@ -56,8 +56,8 @@ char *seep_words_user_frame(const struct seep_report_site *site);
 /** Is a row of @report more than one place in the code? */
 bool seep_words_is_broad(const struct seep_report *report);
 
-/** "3.11.2", "3.14.0rc1" of @version as PY_VERSION_HEX; "3.8" if that is all
- * of it. */
+/** "3.11.2", "3.14.0rc1" of @version as PY_VERSION_HEX; of one before 3.11 no
+ * more is known than "3.8". */
 void seep_words_python_version(uint32_t version, char *text, size_t size);
 
 /** Are Python's frames missing although there is a Python? */
