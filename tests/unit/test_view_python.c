@@ -142,6 +142,10 @@ static void the_report_tells_what_is_missing_and_why(void **state)
     assert_true(is_said(print_report(),
                         "\npython  frames off: free-threaded build of Python; "
                         "objects not recorded: "));
+    fake.report.python_version = 0; /* too old to be known */
+    fake.report.python_state = SEEP_PYTHON_OLD;
+    assert_true(is_said(print_report(), "\npython  frames off: Python before "
+                                        "3.8; objects not recorded: "));
 }
 
 static void losses_of_python_are_told(void **state)

@@ -31,7 +31,7 @@ static bool is_turned_off(const struct seep_report *report)
 
 static bool has_python(const struct seep_report *report)
 {
-    return report->python_version != 0 || is_turned_off(report);
+    return seep_words_has_python(report) || is_turned_off(report);
 }
 
 /* Who holds what lies in an arena is not who needed the arena. */

@@ -56,8 +56,7 @@ static void print_python(struct seep_page *page,
 {
     char version[32];
 
-    if (report->python_version == 0 &&
-        report->python_state == SEEP_PYTHON_NONE) {
+    if (!seep_words_has_python(report)) {
         return;
     }
     seep_words_python_version(report->python_version, version, sizeof(version));

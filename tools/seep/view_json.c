@@ -85,8 +85,7 @@ static json_t *python_of(const struct seep_report *report)
     json_t *object;
     char version[32];
 
-    if (report->python_version == 0 &&
-        report->python_state == SEEP_PYTHON_NONE) {
+    if (!seep_words_has_python(report)) {
         return json_null();
     }
     object = json_object();

@@ -146,7 +146,7 @@ static void print_python(struct seep_page *page,
                          const struct seep_report *report)
 {
     bool frames = seep_words_is_without_python(report);
-    bool objects = report->python_version != 0 &&
+    bool objects = seep_words_has_python(report) &&
                    report->python_objects != SEEP_PYTHON_OBJECTS_ON &&
                    report->python_objects != SEEP_PYTHON_OBJECTS_OFF;
 

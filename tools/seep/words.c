@@ -169,6 +169,12 @@ void seep_words_python_version(uint32_t version, char *text, size_t size)
     }
 }
 
+bool seep_words_has_python(const struct seep_report *report)
+{
+    return report->python_version != 0 ||
+           report->python_state != SEEP_PYTHON_NONE;
+}
+
 bool seep_words_is_without_python(const struct seep_report *report)
 {
     return report->python_state != SEEP_PYTHON_NONE &&

@@ -60,6 +60,9 @@ bool seep_words_is_broad(const struct seep_report *report);
  * more is known than "3.8". */
 void seep_words_python_version(uint32_t version, char *text, size_t size);
 
+/** Was a Python seen in the process? */
+bool seep_words_has_python(const struct seep_report *report);
+
 /** Are Python's frames missing although there is a Python? */
 bool seep_words_is_without_python(const struct seep_report *report);
 
