@@ -242,9 +242,10 @@ static void growth_that_no_hook_saw_asks_for_pythons_objects(void **state)
     fake.report.python_objects = SEEP_PYTHON_OBJECTS_OFF;
     assert_true(is_advised(OBJECTS_ADVICE));
     fake.report.python_version = 0;
-    assert_false(is_advised(OBJECTS_ADVICE));
     fake.report.python_state = SEEP_PYTHON_NONE;
-    assert_true(is_advised(OBJECTS_ADVICE));
+    assert_true(is_advised(OBJECTS_ADVICE)); /* it was turned off */
+    fake.report.executable = "/usr/bin/worker";
+    assert_false(is_advised(OBJECTS_ADVICE));
 }
 
 static json_t *parse(void)
