@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A process as JSON: who it was, how it went, how it was recorded.
+ */
+#ifndef SEEP_TOOL_JSON_PROCESS_H
+#define SEEP_TOOL_JSON_PROCESS_H
+
+#include <jansson.h>
+
+#include "reader/report.h"
+
+json_t *seep_json_process(const struct seep_report *report);
+
+#endif
