@@ -44,7 +44,7 @@ class Counts:
 
     def __init__(self, folder):
         self.compared = self.equal = self.shorter = self.differing = 0
-        self.frames = 0
+        self.sooner = self.frames = 0
         self.cuts = dict.fromkeys(CUTS, 0)
         self.examples = []
         for path in pathlib.Path(folder).glob("counts.*"):
@@ -56,11 +56,12 @@ class Counts:
         self.equal += words[1]
         self.shorter += words[2]
         self.differing += words[3]
-        self.frames += words[4]
-        for name, count in zip(CUTS, words[5:]):
+        self.sooner += words[4]
+        self.frames += words[5]
+        for name, count in zip(CUTS, words[6:]):
             self.cuts[name] += count
         for i in reversed(range(8)):
-            at = 23 + i * EXAMPLE_WORDS
+            at = 24 + i * EXAMPLE_WORDS
             ours, theirs, cut = words[at:at + 3]
             if ours != 0:
                 self.examples.append(
@@ -78,7 +79,7 @@ class Counts:
                 if n and name != "none"}
         return (f"{self.compared} stacks, {self.frames} frames, "
                 f"{self.equal} equal, {self.shorter} cut short, "
-                f"{self.differing} differ, cut {self.cut_share:.3%} {cuts}")
+                f"{self.differing} differ, {self.sooner} end sooner, cut {self.cut_share:.3%} {cuts}")
 
 
 def oracle_environment(folder, every, **more):
@@ -90,17 +91,18 @@ def oracle_environment(folder, every, **more):
     return variables
 
 
-def judge(folder, name, at_least, cut_at_most):
+def judge(folder, name, at_least, cut_at_most, may_end=False):
     counts = Counts(folder)
     print(f"{name}: {counts}")
     assert counts.differing == 0, counts.examples[:2]
     assert counts.compared >= at_least
-    assert counts.equal + counts.shorter == counts.compared
+    assert may_end or counts.sooner == 0, counts.examples[-2:]
     assert counts.cut_share <= cut_at_most, counts.examples[:2]
     return counts
 
 
-def compare(argv, at_least, cut_at_most, every=1, cwd=None, **more):
+def compare(argv, at_least, cut_at_most, every=1, cwd=None,
+            may_end=False, **more):
     """Run a program to its end under the oracle, unchanged in its result."""
     with tempfile.TemporaryDirectory(prefix="seep-oracle-") as folder:
         plain = subprocess.run(argv, cwd=cwd, capture_output=True,
@@ -111,7 +113,8 @@ def compare(argv, at_least, cut_at_most, every=1, cwd=None, **more):
         assert (seen.returncode, seen.stdout) == (plain.returncode,
                                                   plain.stdout), seen.stderr
         assert plain.returncode == 0, plain.stderr
-        return judge(folder, pathlib.Path(argv[0]).name, at_least, cut_at_most)
+        return judge(folder, pathlib.Path(argv[0]).name, at_least,
+                     cut_at_most, may_end)
 
 
 @pytest.mark.parametrize("build", ["capture_shapes_o3", "capture_shapes_o1",
@@ -243,7 +246,9 @@ def debian_python(module):
     ("torch", TORCH, 1000000 if LONG else 100000, 1 if LONG else 10),
     ("greenlet", GREENLETS, 2000, 1)], ids=["numpy", "torch", "greenlet"])
 def test_libraries_of_python(module, code, at_least, every):
-    compare([debian_python(module), "-c", code], at_least, 0.001, every)
+    # Where a greenlet began its stack ends: what lies above is of another.
+    compare([debian_python(module), "-c", code], at_least, 0.001, every,
+            may_end=module == "greenlet")
 
 
 # Of OpenBLAS some is written by hand, with no rules at all.
@@ -253,7 +258,8 @@ def test_libraries_of_python(module, code, at_least, every):
 def test_libraries_of_python_at_any_instruction(module, code, at_least,
                                                 cut_at_most):
     compare([debian_python(module), "-c", code], at_least, cut_at_most,
-            every=0, SEEP_ORACLE_TICK_US="1000", SEEP_ORACLE_ANYWHERE="1")
+            every=0, may_end=module == "greenlet",
+            SEEP_ORACLE_TICK_US="1000", SEEP_ORACLE_ANYWHERE="1")
 
 
 @functools.lru_cache(None)
@@ -330,11 +336,11 @@ def test_a_compiler(language):
       " select count(*) from t order by b;"], 300, 0.001),
     (["sh", "-c", "tar -c /usr/include/linux | xz -1 | wc -c >/dev/null"],
      50, 0.001),
-    # These two compile their code at run time, and it has no rules.
+    # These two compile their code at run time: it has frame pointers at most.
     (["node", "-e", "let a = []; for (let i = 0; i < 1e5; i++) {"
       " a.push({x: 's' + i}); if (i % 1000 == 0) a = []; }"
-      " console.log(Buffer.alloc(1e6).length)"], 1000, 0.05),
-    (["java", "-version"], 1000, 0.6),
+      " console.log(Buffer.alloc(1e6).length)"], 1000, 0.01),
+    (["java", "-version"], 1000, 0.01),
 ], ids=["perl", "sqlite3", "tar and xz", "node", "java"])
 def test_programs(argv, at_least, cut_at_most):
     if shutil.which(argv[0]) is None:

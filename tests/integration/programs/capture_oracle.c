@@ -51,6 +51,7 @@ struct results {
     _Atomic uint64_t equal;   /* the same to the end, complete */
     _Atomic uint64_t shorter; /* the same up to the walker's cut */
     _Atomic uint64_t differing;
+    _Atomic uint64_t sooner; /* the same up to where the walker sees an end */
     _Atomic uint64_t frames;
     _Atomic uint64_t cuts[16];          /* of the walker, by enum seep_cut */
     _Atomic uint64_t example_counts[2]; /* of stacks cut, and differing */
@@ -199,14 +200,24 @@ static void keep_example(const struct walked *ours, const struct walked *theirs,
     }
 }
 
+/* Of a frame without a rule, which it passed by the frame pointer, libunwind
+ * says that its caller's is two words above. */
+static bool is_same(const struct walked *ours, const struct walked *theirs,
+                    size_t i)
+{
+    return ours->pcs[i] == theirs->pcs[i] &&
+           (ours->sps[i] == theirs->sps[i] ||
+            (i > 0 &&
+             theirs->sps[i] == theirs->sps[i - 1] + 2 * sizeof(uintptr_t)));
+}
+
 /* Frames that are the same, from the innermost on. */
 static size_t count_same(const struct walked *ours, const struct walked *theirs)
 {
     size_t same = 0;
 
     while (same < ours->count && same < theirs->count &&
-           ours->pcs[same] == theirs->pcs[same] &&
-           ours->sps[same] == theirs->sps[same]) {
+           is_same(ours, theirs, same)) {
         same++;
     }
     return same;
@@ -225,6 +236,10 @@ static void judge(const struct walked *ours, const struct walked *theirs)
         add(&results->equal, 1);
     } else if (same == ours->count && cut != SEEP_CUT_NONE) {
         add(&results->shorter, 1);
+    } else if (same == ours->count && same < theirs->count) {
+        add(&results->sooner, 1);
+        keep_example(ours, theirs, false);
+        return;
     } else {
         add(&results->differing, 1);
         keep_example(ours, theirs, true);
@@ -249,6 +264,9 @@ static SEEP_NOINLINE void compare(struct seep_capture_start start)
     start.sps = theirs.sps;
     theirs.count = seep_libunwind_walk(&start, theirs.pcs,
                                        SEEP_STACK_FRAMES_MAX, &theirs.end);
+    /* A return address of 0 is no frame. */
+    theirs.count -=
+        theirs.count > 0 && theirs.pcs[theirs.count - 1] == UINTPTR_MAX;
     judge(&ours, &theirs);
 }
 
