@@ -165,10 +165,13 @@ static void the_next_step_names_the_line_that_keeps(void **state)
     assert_true(is_advised("seep report --stack --site 3f9a0011 "
                            "/data/seep.python3.4242.seep: look who holds what "
                            "serve.py:31 keeps"));
+    assert_true(is_advised("suppress it: --suppressions FILE, a line "
+                           "leak:handle"));
     fake.report.by = SEEP_BY_STACK;
     assert_true(is_advised("--site 3f9a0011 --by stack /data/"));
     fake.sites[0].where_frame = 0;
     assert_true(is_advised(": look who holds it"));
+    assert_true(is_advised("a line leak:FUNCTION"));
 }
 
 static void a_python_without_lines_is_told_how_to_have_them(void **state)

@@ -78,6 +78,19 @@ static void advise_site(const struct seep_report *report,
     }
 }
 
+/* What a rule could name; only of Python is it sure to be a function's. */
+static const char *function_of(const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+
+    if (site->where_frame >= site->frame_count) {
+        return "FUNCTION";
+    }
+    frame = &site->frames[site->where_frame];
+    return frame->python && *frame->function != '\0' ? frame->function
+                                                     : "FUNCTION";
+}
+
 static void advise_leak(const struct seep_report *report,
                         struct seep_verdict_words *words)
 {
@@ -92,8 +105,8 @@ static void advise_leak(const struct seep_report *report,
             words,
             "if it is a cache, run it until it is full, or name its "
             "bound with --known %.*s=SIZE; if it may grow, suppress "
-            "it: --suppressions FILE, a line leak:FUNCTION",
-            ID_COLUMNS, cache->id);
+            "it: --suppressions FILE, a line leak:%s",
+            ID_COLUMNS, cache->id, function_of(cache));
     }
 }
 
