@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((data[0] & FLAG_SHORTER) != 0) {
         kept = kept * (data[0] >> 2) / 64;
     }
+    damage.by = data[0] >> 2;
     recording_damage_read(&damage, kept, (data[0] & FLAG_UNSEALED) == 0);
     return 0;
 }

@@ -20,6 +20,7 @@ void recording_damage_init(struct recording_damage *damage)
     damage->whole = malloc(damage->builder.size_bytes);
     damage->used = malloc(count * sizeof(*damage->used));
     damage->used_count = 0;
+    damage->by = 0;
     damage->fd = memfd_create("seep-test", MFD_CLOEXEC);
     if (damage->whole == NULL || damage->used == NULL || damage->fd < 0) {
         abort();
@@ -175,10 +176,9 @@ static void read_report(const struct seep_report *report)
 void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
                            bool sealed)
 {
-    static unsigned reads;
     const struct seep_report_options options = {
         .symbols = false,
-        .by = (enum seep_grouping)(reads++ % SEEP_GROUPING_COUNT),
+        .by = (enum seep_grouping)(damage->by++ % SEEP_GROUPING_COUNT),
     };
     struct seep_refusal refusal = {.error = 0};
     struct seep_report *report = NULL;

@@ -19,7 +19,8 @@ struct recording_damage {
     void *whole;                      /* as it was */
     size_t *used;                     /* offsets of words that are not 0 */
     size_t used_count;
-    int fd; /* of a file in memory */
+    int fd;      /* of a file in memory */
+    unsigned by; /* which grouping is read next */
 };
 
 void recording_damage_init(struct recording_damage *damage);

@@ -158,6 +158,101 @@ static void rows_are_tasks_where_asyncio_runs_them(void **state)
     assert_int_equal(group_find(f->report, "task of store")->stack_count, 1);
 }
 
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * UINT32_C(1103515245) + 12345;
+    return *seed >> 16;
+}
+
+/* Frames of every origin, and such as have lost their names. */
+static uint32_t make_frames(struct judge_run *f, uint64_t *words)
+{
+    static const char *const files[] = {
+        "/srv/serve.py",
+        "/srv/model.py",
+        "<string>",
+        "/v/bin/gunicorn",
+        "/v/lib/python3.11/site-packages/torch/nn/module.py",
+        "/usr/lib/python3.11/json/decoder.py",
+        "/usr/lib/python3.11/asyncio/events.py",
+        "<frozen importlib._bootstrap>",
+        "",
+    };
+    uint32_t plumbing = builder_module(&f->builder, "/lib/libc.so.6", 0x11);
+    uint32_t interpreter =
+        builder_module(&f->builder, "/usr/lib/libpython3.11.so.1.0", 0x22);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        words[count++] = builder_code_frame(
+            builder_code(&f->builder, SEEP_CODE_PYTHON, files[i],
+                         files[i][0] != '\0' ? "f" : "", 1),
+            i + 1);
+    }
+    words[count++] = builder_code_frame(SEEP_CODE_NONE, 0);
+    words[count++] = builder_frame(f->module, 0x10);
+    words[count++] = builder_frame(f->module, 0x20);
+    words[count++] = builder_frame(plumbing, 0x10);
+    words[count++] = builder_frame(interpreter, 0x10);
+    words[count++] = builder_frame(SEEP_MODULE_NONE, 0x7f0000001000);
+    return count;
+}
+
+static const struct seep_report_site *find_id(const struct seep_report *report,
+                                              const char *id)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (strcmp(report->sites[i].id, id) == 0) {
+            return &report->sites[i];
+        }
+    }
+    fail_msg("no row with the id %s", id);
+    return NULL;
+}
+
+/* A row is made by looking at as few frames as will do; a stack is shown with
+ * all of them. */
+static void the_line_of_a_row_is_that_of_each_of_its_stacks(void **state)
+{
+    struct judge_run *f = *state;
+    struct judge_run *same;
+    uint64_t words[16];
+    uint32_t count;
+    uint32_t seed = 1;
+
+    judge_set_up_exact((void **)&same);
+    count = make_frames(f, words);
+    make_frames(same, words);
+    for (uint32_t i = 0; i < 400; i++) {
+        uint64_t stack[6];
+        uint32_t depth = 1 + next_random(&seed) % 6;
+
+        for (uint32_t j = 0; j < depth; j++) {
+            stack[j] = words[next_random(&seed) % count];
+        }
+        judge_born(f,
+                   builder_site(&f->builder,
+                                builder_stack(&f->builder, stack, depth),
+                                SEEP_SPACE_HEAP),
+                   100, 1);
+        judge_born(same,
+                   builder_site(&same->builder,
+                                builder_stack(&same->builder, stack, depth),
+                                SEEP_SPACE_HEAP),
+                   100, 1);
+    }
+    group_report(f, SEEP_BY_STACK);
+    group_report(same, SEEP_BY_LINE);
+    assert_true(f->report->site_count > 2 * same->report->site_count);
+    for (size_t i = 0; i < f->report->site_count; i++) {
+        const struct seep_report_site *site = &f->report->sites[i];
+
+        assert_string_equal(find_id(same->report, site->line_id)->where,
+                            site->where);
+    }
+    judge_tear_down((void **)&same);
+}
+
 /* Of a pool each worker has the same stacks. */
 static void stacks_that_differ_in_the_number_of_a_thread_are_one(void **state)
 {
@@ -261,6 +356,7 @@ int main(void)
         EXACT(without_a_line_a_row_is_a_stack),
         EXACT(rows_are_threads_by_their_names_without_numbers),
         EXACT(rows_are_tasks_where_asyncio_runs_them),
+        EXACT(the_line_of_a_row_is_that_of_each_of_its_stacks),
         EXACT(stacks_that_differ_in_the_number_of_a_thread_are_one),
         EXACT(stacks_of_a_line_that_are_suppressed_are_a_row_of_their_own),
         EXACT(a_row_is_known_by_its_id_and_by_its_line),
