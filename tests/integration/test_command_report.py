@@ -211,6 +211,20 @@ def test_rows_are_what_was_asked_for(kept, by):
     assert seep("report", "--by", by, kept).returncode == 0
 
 
+def test_the_stacks_of_a_line_are_found_by_its_id(kept):
+    line = kept_site(sites(kept))
+    found = sites("--by", "stack", "--site", line["id"], kept)
+    assert len(found) == line["stacks"]
+    assert {site["line_id"] for site in found} == {line["id"]}
+    assert line["line_id"] is None
+
+
+def test_a_python_function_can_be_suppressed(kept, tmp_path):
+    rules = write(tmp_path / "rules", "leak:^keep$\n")
+    site = kept_site(sites("--suppressions", rules, kept))
+    assert site["suppressed_by"] == "leak:^keep$"
+
+
 def test_what_became_of_python_is_told(kept, tmp_path):
     told = document(kept)["processes"][0]["process"]["python"]
     assert re.fullmatch(r"3\.\d+(\.\d+\S*)?", told["version"])
