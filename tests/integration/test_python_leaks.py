@@ -22,6 +22,7 @@ import pytest
 
 from conftest import (LONG, PRELOAD, SEEP, execute, frame_functions,
                       recordings_in)
+from test_python_frames import known
 from verdict_fixtures import trim
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_leak.py"
@@ -45,21 +46,24 @@ class Job:
     group: str
     sample: int = EXACT
     malloc: str = ""  # PYTHONMALLOC
+    python: str = PYTHON
 
     def __str__(self):
         mode = "exact" if self.sample == EXACT else "sampled"
+        python = self.python.replace("/", "_") * (self.python != PYTHON)
         return "-".join(filter(None, (self.group.replace(",", "+"),
-                                      self.malloc, mode)))
+                                      self.malloc, python, mode)))
 
 
 LEAKS, CLEAN = "code,run,native", "clean,import"
-JOBS = [Job(LEAKS, DENSE), Job("code"), Job("run"),
-        Job("code", malloc="malloc"), Job("fork"), Job(CLEAN),
-        Job(CLEAN, DENSE)]
+JOBS = [Job(LEAKS), Job(LEAKS, DENSE), Job("code", malloc="malloc"),
+        Job("fork"), Job(CLEAN), Job(CLEAN, DENSE)]
 if LONG:
-    JOBS += [Job("native"), Job("fork", DENSE), Job("import", DENSE),
+    JOBS += [Job("fork", DENSE), Job("import", DENSE),
              Job("code", DENSE, "malloc"), Job(CLEAN, EXACT, "malloc"),
-             *(Job(group, DENSE) for group in ("code", "run", "native"))]
+             *(Job(group, sample) for group in ("code", "run", "native")
+               for sample in (EXACT, DENSE)),
+             *(Job("code", DENSE, python=path) for path in known())]
 
 
 @dataclasses.dataclass
@@ -172,7 +176,7 @@ def is_at(site, where):
 def command_of(job, folder, seed):
     """Under `seep run`, as a user would."""
     return [SEEP, "run", "--no-report", "-o", f"{folder}/",
-            "--sample", job.sample, "--", PYTHON, PROGRAM, job.group,
+            "--sample", job.sample, "--", job.python, PROGRAM, job.group,
             SECONDS, seed]
 
 
