@@ -276,6 +276,13 @@ def test_colours_are_for_terminals_and_whoever_asks(recording):
     assert plain == seep("report", recording).stdout
 
 
+def test_a_terminal_of_ascii_gets_ascii(kept):
+    assert "…".encode() in seep("report", "--stack", kept, LC_ALL="C.UTF-8",
+                                COLUMNS="60").stdout
+    text = seep("report", "--stack", kept, LC_ALL="C", COLUMNS="60").stdout
+    assert text.isascii() and b"..." in text
+
+
 def test_the_text_has_its_parts_in_their_order(recording):
     text = seep("report", recording).stdout.decode()
     parts = ["INSUFFICIENT DATA", "\nseep: ", "\n class ", "\n memory ",
