@@ -151,9 +151,15 @@ static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
                                            uintptr_t back, struct seep_hot *set)
 {
     struct seep_memory *memory = walk->memory;
-    uint64_t rule = seep_cache_get(back - 1, walk->generation);
     struct seep_hot *hot = &set[memory->victim++ % SEEP_HOT_WAYS];
+    uint64_t generation;
+    uint64_t rule = 0;
+    bool cached =
+        seep_cache_open(&generation) && generation == walk->generation;
 
+    if (cached) {
+        rule = seep_cache_get(back - 1, generation);
+    }
     if (rule == 0) {
         rule = seep_rule_compile(back - 1);
         /* Of code that no object holds nothing is kept: a dlopen, which bumps
@@ -162,7 +168,9 @@ static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
             take_apart(&memory->spare, rule);
             return &memory->spare;
         }
-        seep_cache_put(back - 1, walk->generation, rule);
+        if (cached) {
+            seep_cache_put(back - 1, generation, rule);
+        }
     }
     for (uint32_t i = 0; i < SEEP_HOT_WAYS; i++) {
         hot = set[i].back == 0 ? &set[i] : hot;

@@ -61,24 +61,6 @@ static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
     return *(const uintptr_t *)address;
 }
 
-/* @return the first frame behind @at that was not returned to as it was */
-static inline SEEP_READS_THE_STACK size_t
-compare_backs(const struct seep_frames *last, size_t at)
-{
-    const uintptr_t *sps = last->sps;
-    const uintptr_t *pcs = last->pcs;
-    size_t end = last->end;
-    size_t i = at + 1;
-
-#pragma GCC unroll 4
-    for (; i < end; i++) {
-        if (seep_unlikely(word_at(sps[i] - sizeof(uintptr_t)) != pcs[i] + 1)) {
-            break;
-        }
-    }
-    return i;
-}
-
 /* The rbp of frames that are FRAMED, as are those before them. */
 static SEEP_READS_THE_STACK bool compare_framed(const struct seep_frames *last,
                                                 size_t at)
@@ -126,74 +108,30 @@ static bool compare_notes(struct seep_walk *walk,
     return true;
 }
 
-/* What the frames from @at on had of those before them. */
-static inline bool compare_rest(struct seep_walk *walk,
-                                const struct seep_frames *last, size_t at)
+bool seep_share_same_rest(struct seep_walk *walk, size_t at)
 {
+    const struct seep_frames *last = walk->memory->last;
+
     if ((last->places[at] & SEEP_PLACES_FRAMED) != 0 && at + 1 < last->end &&
         !has(walk, SEEP_WALK_RBP, last->sps[at + 1] - SEEP_FRAMED_BYTES)) {
         return false;
     }
     return (!last->framed || compare_framed(last, at)) &&
-           (last->note_count == 0 || compare_notes(walk, last, at));
+           compare_notes(walk, last, at);
 }
 
-/* Go on in the last frame, if that has a caller, or in that for which there
- * is no room. */
-static inline void take_over(struct seep_walk *walk,
-                             const struct seep_frames *last, size_t at)
-{
-    size_t count = last->end - at - !last->ended;
-    bool all = count <= walk->capacity - walk->count;
-
-    if (!all) {
-        count = walk->capacity - walk->count;
-    }
-    memcpy(&walk->pcs[walk->count], &last->pcs[at], count * sizeof(uintptr_t));
-    if (walk->told_sps != NULL) {
-        memcpy(&walk->told_sps[walk->count], &last->sps[at],
-               count * sizeof(uintptr_t));
-    }
-    walk->count += count;
-    if (all && last->ended) {
-        walk->memory->ended = true;
-        walk->pc = UINTPTR_MAX;
-        return;
-    }
-    walk->pc = last->pcs[at + count];
-    walk->sp = last->sps[at + count];
-}
-
-bool seep_share_join(struct seep_walk *walk)
+void seep_share_carry_on(struct seep_walk *walk, size_t at)
 {
     struct seep_share *share = &walk->memory->share;
     const struct seep_frames *last = walk->memory->last;
-    size_t at = (size_t)(share->old - last->sps);
-    size_t same;
 
-    if (last->pcs[at] != walk->pc) {
-        share->old++;
-        return false;
-    }
-    walk->sps[walk->count] = walk->sp;
-    same = compare_backs(last, at);
-    if (same < last->end || !compare_rest(walk, last, at)) {
-        share->old = &last->sps[same < last->end ? same : at + 1];
-        return false;
-    }
     for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
-        share->registers[i] = seep_share_settle(walk, i, walk->count);
-        if (last->at[i] >= walk->sp) {
+        share->registers[i] = seep_share_settle(walk, i, share->count);
+        if (last->at[i] >= last->sps[at]) {
             walk->at[i] = last->at[i];
         }
+        walk->known[i] = walk->count;
     }
-    share->at = at;
-    share->count = walk->count;
-    share->old = &last->sps[last->end];
-    take_over(walk, last, at);
-    walk->known[SEEP_WALK_RBP] = walk->count;
-    walk->known[SEEP_WALK_RBX] = walk->count;
-    return true;
 }
 
 static void add_note(struct seep_frames *frames, uint64_t slot, size_t frame,
@@ -236,35 +174,74 @@ static void renew_notes(struct seep_frames *last,
     }
 }
 
-/* Frames [begin, end) of the new stack, in front of @at of the last one. */
-static void put_before(struct seep_walk *walk, size_t begin, size_t end,
-                       size_t at)
+/* Notes of frames from @begin on of the new stack, which come to lie at @to. */
+static void put_notes(struct seep_memory *memory, size_t begin, size_t end,
+                      size_t to)
 {
-    struct seep_frames *last = walk->memory->last;
-    const struct seep_frames *now = walk->memory->now;
-    size_t to = at - (end - begin);
+    const struct seep_frames *now = memory->now;
 
-    for (size_t i = begin; i < end; i++) {
-        last->pcs[to + i - begin] = walk->pcs[i];
-        last->sps[to + i - begin] = now->sps[SEEP_FRAMES_BEFORE + i];
-        last->places[to + i - begin] = now->places[SEEP_FRAMES_BEFORE + i];
-    }
-    last->first = to;
-    last->framed |= now->framed;
     for (size_t i = 0; i < now->note_count; i++) {
         const struct seep_note *note = &now->notes[i];
         size_t frame = note_frame(note) - SEEP_FRAMES_BEFORE;
 
         if (frame >= begin && frame < end) {
-            add_note(last, note->slot & ~(UINT64_MAX << SEEP_NOTE_FRAME_SHIFT),
+            add_note(memory->last,
+                     note->slot & ~(UINT64_MAX << SEEP_NOTE_FRAME_SHIFT),
                      to + frame - begin, note->value);
         }
     }
 }
 
+/* Frames [begin, end) of the new stack, in front of @at of the last one. */
+static inline void put_before(struct seep_walk *walk, size_t begin, size_t end,
+                              size_t at)
+{
+    struct seep_frames *last = walk->memory->last;
+    const struct seep_frames *now = walk->memory->now;
+    const uintptr_t *pcs = &walk->pcs[end];
+    const uintptr_t *sps = &now->sps[SEEP_FRAMES_BEFORE + end];
+    const uint32_t *places = &now->places[SEEP_FRAMES_BEFORE + end];
+
+    for (size_t left = end - begin; left != 0; left--) {
+        last->pcs[--at] = *--pcs;
+        last->sps[at] = *--sps;
+        last->places[at] = *--places;
+    }
+    last->first = at;
+    last->framed |= now->framed;
+}
+
+/* What the frames from the one that was joined have of those before it they
+ * have of the new ones now. */
+static void renew_registers(struct seep_walk *walk, size_t begin)
+{
+    struct seep_share *share = &walk->memory->share;
+    struct seep_frames *last = walk->memory->last;
+    size_t at = share->at;
+
+    if (last->ended) {
+        for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
+            share->registers[i] = seep_share_settle(walk, i, share->count);
+        }
+    }
+    renew_notes(last, share);
+    put_notes(walk->memory, begin, share->count, last->first);
+    if (at != last->first && at + 1 < last->end &&
+        (last->places[at] & ~last->places[at - 1] & SEEP_PLACES_FRAMED) != 0) {
+        add_note(last,
+                 (share->registers[SEEP_WALK_RBP] & SEEP_NOTE_SLOT_MASK) |
+                     SEEP_WALK_RBP,
+                 at, last->sps[at + 1] - SEEP_FRAMED_BYTES);
+    }
+    if (last->note_count > SEEP_NOTES) {
+        seep_memory_forget(walk->memory);
+    }
+}
+
 /* The frames before the one that was joined take the place of those that the
  * last stack had there. */
-static void keep_inner(struct seep_walk *walk, const struct seep_share *share)
+static inline void keep_inner(struct seep_walk *walk,
+                              const struct seep_share *share)
 {
     struct seep_memory *memory = walk->memory;
     struct seep_frames *last = memory->last;
@@ -273,26 +250,18 @@ static void keep_inner(struct seep_walk *walk, const struct seep_share *share)
     size_t begin = walk->barrier < share->count ? walk->barrier : share->count;
     size_t count = share->count - begin;
 
-    if (walk->count != outside || count > at) {
+    if (seep_unlikely(walk->count != outside || count > at)) {
         /* Less deep than what was kept, or deeper. */
         if (count > AGAIN_MOST || walk->count > outside + AGAIN_MOST) {
             seep_memory_forget(memory);
         }
         return;
     }
-    if (last->note_count != 0 || !last->ended) {
-        renew_notes(last, share);
-    }
     put_before(walk, begin, share->count, at);
-    if (count != 0 && at + 1 < last->end &&
-        (last->places[at] & ~last->places[at - 1] & SEEP_PLACES_FRAMED) != 0) {
-        add_note(last,
-                 (share->registers[SEEP_WALK_RBP] & SEEP_NOTE_SLOT_MASK) |
-                     SEEP_WALK_RBP,
-                 at, last->sps[at + 1] - SEEP_FRAMED_BYTES);
-    }
-    if (last->note_count > SEEP_NOTES) {
-        seep_memory_forget(memory);
+    if (seep_unlikely(last->note_count + memory->now->note_count != 0 ||
+                      !last->ended ||
+                      (last->places[at] & SEEP_PLACES_FRAMED) != 0)) {
+        renew_registers(walk, begin);
     }
 }
 

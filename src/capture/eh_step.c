@@ -117,6 +117,8 @@ static uintptr_t restore(struct seep_walk *walk, uint64_t rule,
 #else
     case SEEP_RULE_AT_RBP:
         if (seep_walk_register(walk, SEEP_WALK_RBP, &at) != SEEP_CUT_NONE) {
+            /* That it is lost here cannot be noted. */
+            seep_walk_bar(walk);
             return lost;
         }
         break;

@@ -17,6 +17,7 @@
 #include "capture/eh_rule.h"
 #include "capture/eh_share.h"
 #include "capture/eh_step.h"
+#include "capture/objects.h"
 #include "capture/stack_bounds.h"
 
 static SEEP_NOINLINE uint64_t compile(const struct seep_walk *walk)
@@ -97,7 +98,7 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
          *(const uintptr_t *)(walk->sp - sizeof(uintptr_t)) != walk->pc + 1)) {
         seep_walk_bar(walk);
     }
-    if (high != walk->high) {
+    if (high != walk->high && memory->share.at == SEEP_FRAMES) {
         seep_share_begin(walk);
     }
     return SEEP_CUT_NONE;
@@ -219,14 +220,14 @@ static enum seep_cut walk_on(struct seep_walk *walk)
     while (seep_likely(stand.back != 0)) {
         struct seep_hot *hot;
 
+        if (seep_unlikely(stand.count == capacity)) {
+            cut = SEEP_CUT_DEPTH;
+            break;
+        }
         if (seep_unlikely(stand.sp >= stand.old) && meet(walk, &stand)) {
             from = &memory->resumed;
             stand.before = SEEP_HOT_ODD;
             continue;
-        }
-        if (seep_unlikely(stand.count == capacity)) {
-            cut = SEEP_CUT_DEPTH;
-            break;
         }
         /* One of the callers that this code had before: its rule need not wait
          * for the return address. */
@@ -326,11 +327,13 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
                     struct seep_capture_end *ret_end)
 {
     struct seep_walk *walk = &memory->walk;
+    uint64_t epoch = seep_objects_epoch();
     enum seep_cut cut;
 
-    if (seep_unlikely(memory == NULL || !seep_cache_open(&walk->generation))) {
+    if (seep_unlikely(memory == NULL || epoch % 2 != 0)) {
         return without_memory(start, bounds, pcs, capacity, ret_end);
     }
+    walk->generation = epoch / 2;
     begin(walk, start, bounds, pcs, capacity);
     walk->memory = memory;
     walk->known[SEEP_WALK_RBP] = 0;

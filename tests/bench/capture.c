@@ -50,6 +50,12 @@ static struct seep_stack_bounds apart_bounds;
 static struct row *row;
 static int parked;
 
+/* A tenth of the frames, rounded up. */
+static int inner_depth(const struct row *of)
+{
+    return (of->depth + 9) / 10;
+}
+
 static double now_ns(void)
 {
     struct timespec time;
@@ -96,10 +102,24 @@ static SEEP_NOINLINE int park(void *argument)
     return 0;
 }
 
-static void run_parked(void)
+/* The outermost function of those stacks, as one of a thread: no caller. */
+void run_parked(void) __attribute__((used));
+
+void run_parked(void)
 {
     row->descend(row->depth - 2, park, NULL);
 }
+
+void begin_parked(void);
+__asm__(".text\n"
+        ".type begin_parked, @function\n"
+        "begin_parked:\n"
+        ".cfi_startproc\n"
+        ".cfi_undefined rip\n"
+        "subq $8, %rsp\n"
+        "call run_parked\n"
+        "hlt\n"
+        ".cfi_endproc\n");
 
 static void make_stacks(void)
 {
@@ -109,7 +129,7 @@ static void make_stacks(void)
         getcontext(context);
         context->uc_stack.ss_sp = apart.stacks[parked];
         context->uc_stack.ss_size = STACK_BYTES;
-        makecontext(context, run_parked, 0);
+        makecontext(context, begin_parked, 0);
         swapcontext(&here, context);
     }
     parked = 0;
@@ -139,15 +159,14 @@ static SEEP_NOINLINE int capture_nothing(void *argument)
     return argument == NULL;
 }
 
-/* The inner tenth by two ways in turn. */
+/* The inner tenth by two ways in turn, from one place. */
 static double alternate(bottom_function *bottom)
 {
-    int inner = row->depth / 10 + (row->depth % 10 >= 5);
+    descend_function *ways[] = {row->descend, row->aside};
     double begin = now_ns();
 
-    for (unsigned int i = 0; i < CALLS; i += 2) {
-        row->descend(inner, bottom, &own_bounds);
-        row->aside(inner, bottom, &own_bounds);
+    for (unsigned int i = 0; i < CALLS; i++) {
+        ways[i % 2](inner_depth(row), bottom, &own_bounds);
     }
     return now_ns() - begin;
 }
@@ -170,12 +189,10 @@ static SEEP_NOINLINE int measure_shared(void *argument)
 
 static void measure(struct row *next)
 {
-    int inner = next->depth / 10 + (next->depth % 10 >= 5);
-
     row = next;
     make_stacks();
     /* Below are main, measure and three of libc's. */
-    row->descend(row->depth - inner - 6, measure_shared, NULL);
+    row->descend(row->depth - inner_depth(row) - 6, measure_shared, NULL);
 }
 
 int main(void)
