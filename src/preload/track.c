@@ -3,6 +3,7 @@
 #include "preload/track.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -16,9 +17,13 @@
 #define START_AT_BYTES (UINT64_C(64) << 10)
 
 /* Our own cost, measured for one in 64 of the events. */
-static uint64_t timer_start(const void *block)
+static uint64_t timer_start(void)
 {
-    return ((uintptr_t)block >> 4 & 63) == 0 ? seep_clock_cycles() : 0;
+    uint64_t cycles = seep_clock_cycles();
+
+    /* By the time, not by the address: a program that goes round among a few
+     * blocks would be measured always, or never. */
+    return (seep_hash_mix(cycles) & 63) == 0 ? cycles : 0;
 }
 
 static void timer_stop(const struct seep_view *view, uint64_t started)
@@ -97,7 +102,7 @@ static void allocated(const struct seep_capture_start *from, const void *block,
     enum seep_life_state state = seep_life_state();
     struct seep_thread *thread;
     const struct seep_view *view;
-    uint64_t started = timer_start(block);
+    uint64_t started = timer_start();
 
     if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
         rearm(&seep_thread, NULL);
@@ -146,7 +151,7 @@ static bool release(uintptr_t frame, const void *block,
 {
     struct seep_thread *thread;
     const struct seep_view *view;
-    uint64_t started = timer_start(block);
+    uint64_t started = timer_start();
     bool told = false;
 
     /* Also while another thread is starting: its view comes before its state,
