@@ -28,6 +28,7 @@ struct seep_capture_start {
     /* if not NULL: receives the stack pointer of each frame, as many as pcs;
      * frame i lies in [sps[i], sps[i + 1]) */
     uintptr_t *sps;
+    bool alone; /* who called the caller does not matter: one frame is enough */
 };
 
 /* The stack pointer before the call of the function that asks. A frame record

@@ -25,6 +25,8 @@
 #define PAGES_MAX 256U
 #define PAGES_MAX_PROBATION 1024U
 #define OBJECTS_MAX 4096U
+#define ARENA_BYTES_TO_3_9 (UINT64_C(256) << 10)
+#define ARENA_BYTES (UINT64_C(1) << 20)
 
 static struct seep_python interpreters[INTERPRETERS];
 static unsigned int interpreter_count; /* by who holds `looking` */
@@ -55,6 +57,17 @@ bool seep_python_is_on(void)
     int seen = atomic_load_explicit(&state, memory_order_relaxed);
 
     return seen == SEEP_PYTHON_ON || seen == SEEP_PYTHON_PROBATION;
+}
+
+bool seep_python_is_arena(uintptr_t pc, size_t size_bytes)
+{
+    /* Acquire: pairs with the release in publish(). */
+    const struct seep_python *python =
+        atomic_load_explicit(&current, memory_order_acquire);
+
+    return python != NULL && pc >= python->start && pc < python->end &&
+           size_bytes ==
+               (python->offsets.minor < 10 ? ARENA_BYTES_TO_3_9 : ARENA_BYTES);
 }
 
 uint32_t seep_python_version(void)

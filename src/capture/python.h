@@ -33,6 +33,10 @@ enum seep_python_state seep_python_state(void);
 /** Are Python frames to be had, as far as is known? */
 bool seep_python_is_on(void);
 
+/** Does Python's own allocator map an arena there, of that size? Who needs the
+ * next one need not be who keeps objects in it. */
+bool seep_python_is_arena(uintptr_t pc, size_t size_bytes);
+
 /** As PY_VERSION_HEX; 0: none was found. */
 uint32_t seep_python_version(void);
 

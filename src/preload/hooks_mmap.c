@@ -14,6 +14,7 @@
 #include <sys/statfs.h>
 
 #include "base/syscall.h"
+#include "capture/python.h"
 #include "preload/hooks.h"
 #include "preload/life.h"
 #include "preload/maps.h"
@@ -94,7 +95,10 @@ static void mapped(const struct seep_capture_start *start, const void *address,
     } else if ((request->flags & MAP_ANONYMOUS) != 0 ||
                is_shared_memory(request->protection, request->flags,
                                 request->fd)) {
-        seep_track_range(start, SEEP_EVENT_MAP, address, size);
+        struct seep_capture_start from = *start;
+
+        from.alone = seep_python_is_arena(start->pc, size);
+        seep_track_range(&from, SEEP_EVENT_MAP, address, size);
     } else {
         seep_track_count(SEEP_COUNT_FILE_MAPS, 1);
         seep_track_count(SEEP_COUNT_FILE_MAP_BYTES, size);

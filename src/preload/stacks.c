@@ -168,7 +168,12 @@ static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
     bool is_new = seep_thread.stack_high == 0;
 
     stack.count = walk(from, addresses, &stack.cut, may_ask);
-    add_thread(view, &stack, is_new);
+    if (from->alone) {
+        stack.count = 1;
+        stack.cut = SEEP_CUT_NONE;
+    } else {
+        add_thread(view, &stack, is_new);
+    }
     return seep_sites_intern(view, space, &stack, frame_of);
 }
 
@@ -252,7 +257,7 @@ SEEP_NOINLINE uint32_t seep_stacks_site(const struct seep_view *view,
     struct seep_python_stack *python;
     uint32_t site;
 
-    if (!seep_python_is_on()) {
+    if (!seep_python_is_on() || from->alone) {
         return native_site(view, from, space, may_ask);
     }
     python = seep_python_stack_take();
