@@ -263,7 +263,7 @@ static void walk_often(uint32_t rounds)
 static void frames_that_are_taken_over_are_those_of_a_walk(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= 40; seed++) {
         make_world(seed, 0, 0);
         walk_often(ROUNDS / 80);
         if (seed == 1) {
@@ -275,7 +275,7 @@ static void frames_that_are_taken_over_are_those_of_a_walk(void **state)
 static void frames_of_frame_pointers_are_those_of_a_walk(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= 40; seed++) {
         make_world(seed * 7919, 3 + seed % 6, 0);
         walk_often(ROUNDS / 80);
     }
@@ -285,7 +285,7 @@ static void frames_of_frame_pointers_are_those_of_a_walk(void **state)
 static void what_rules_read_beside_is_looked_at_again(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= 40; seed++) {
         make_world(seed * 104729, 8 + seed % 3, 2 + seed % 9);
         walk_often(ROUNDS / 80);
     }
