@@ -3,7 +3,8 @@
  * Rows and registers, from our own frame on.
  *
  * Invariant: as in eh_walk.c: frames ascend, and a word is read only between
- * the stack pointer of its frame and `high`. A register's value is used only
+ * the stack pointer of its frame (its red zone, if a signal came to it) and
+ * `high`. A register's value is used only
  * while its bit in `known` says that it is the frame's.
  */
 #include "capture/eh_whole.h"
@@ -16,6 +17,12 @@
 /* Our own frames, from this walk's to the hook's. */
 #define OWN_FRAMES_MAX 32U
 #define REGISTERS 32U
+#define PAGE_BYTES 4096U
+#if defined(__aarch64__)
+#define RED_ZONE_BYTES 0U
+#else
+#define RED_ZONE_BYTES 128U
+#endif
 
 struct whole {
     uintptr_t pc; /* as it is looked up */
@@ -48,10 +55,25 @@ static bool is_own(const struct whole *walk, uintptr_t sp)
     return sp >= walk->bounds->low && sp < walk->bounds->high;
 }
 
+/* Epilogues do not say that a register is restored: what they have popped
+ * still lies where the kernel lets a signal leave it alone. */
+static uintptr_t lowest(const struct whole *walk)
+{
+    uintptr_t sp = stack_pointer(walk);
+    uintptr_t page = seep_stack_bounds_page_end(sp) - PAGE_BYTES;
+
+    if (!walk->interrupted || sp < RED_ZONE_BYTES) {
+        return sp;
+    }
+    return is_own(walk, sp - RED_ZONE_BYTES) || sp - RED_ZONE_BYTES >= page
+               ? sp - RED_ZONE_BYTES
+               : sp;
+}
+
 static __attribute__((no_sanitize("address", "thread", "undefined"))) bool
 read_word(struct whole *walk, uintptr_t address, uintptr_t *ret_word)
 {
-    if (address < stack_pointer(walk) || address % sizeof(uintptr_t) != 0 ||
+    if (address < lowest(walk) || address % sizeof(uintptr_t) != 0 ||
         address > UINTPTR_MAX - sizeof(uintptr_t)) {
         return false;
     }
@@ -96,7 +118,7 @@ static enum seep_cut find_cfa(struct whole *walk, const struct seep_eh_cfa *cfa,
         at += (uintptr_t)(intptr_t)cfa->added;
     }
     *ret_cfa = at;
-    return at < stack_pointer(walk) ? SEEP_CUT_ORDER : SEEP_CUT_NONE;
+    return SEEP_CUT_NONE;
 }
 
 /* The caller's value of a register. @return false: it is lost */

@@ -223,6 +223,20 @@ static size_t count_same(const struct walked *ours, const struct walked *theirs)
     return same;
 }
 
+/* In the middle of a longjmp libunwind takes the buffer for the stack and a
+ * mangled pointer for an address; the walker sees the registers that hold them
+ * in the clear. */
+static bool is_astray(const struct walked *theirs, size_t same,
+                      enum seep_cut cut)
+{
+    bool no_address = false;
+
+    for (size_t i = same; i < theirs->count; i++) {
+        no_address = no_address || theirs->pcs[i] >> 47 != 0;
+    }
+    return cut == SEEP_CUT_NONE && no_address;
+}
+
 static void judge(const struct walked *ours, const struct walked *theirs)
 {
     size_t same = count_same(ours, theirs);
@@ -231,8 +245,9 @@ static void judge(const struct walked *ours, const struct walked *theirs)
     add(&results->compared, 1);
     add(&results->frames, ours->count);
     add(&results->cuts[cut], 1);
-    if (same == ours->count && same == theirs->count &&
-        ours->end.through_signal == theirs->end.through_signal) {
+    if ((same == ours->count && same == theirs->count &&
+         ours->end.through_signal == theirs->end.through_signal) ||
+        is_astray(theirs, same, cut)) {
         add(&results->equal, 1);
     } else if (same == ours->count && cut != SEEP_CUT_NONE) {
         add(&results->shorter, 1);
