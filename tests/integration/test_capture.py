@@ -138,7 +138,7 @@ def built(name):
     return str(program)
 
 
-@pytest.mark.parametrize("build", ["o3", "o1"])
+@pytest.mark.parametrize("build", ["o3", "o1", "fp"])
 @pytest.mark.parametrize("part", ["tree", "threads", "forks"])
 def test_stacks_that_change_at_random(part, build):
     """What consecutive captures share may be anything from all to nothing."""
