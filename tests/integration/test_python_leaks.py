@@ -29,7 +29,7 @@ PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_leak.py"
 PYTHON = "/usr/bin/python3"
 EXACT, DENSE = 1, 16 << 10
 REPETITIONS = 5 if LONG else 1
-SECONDS = 40 if LONG else 33  # no verdict before 30
+SECONDS = 40 if LONG else 31  # no verdict before 30
 AT_ONCE = 4
 SLACK_S = 120
 COVERED_SHARE = 0.88  # of intervals that promise 0.95
@@ -82,6 +82,12 @@ class Line:
     @property
     def leaks(self):
         return any(site["class"] == "leak" for site in self.sites)
+
+    @property
+    def is_split(self):
+        """Is it more than one row of a function and a space?"""
+        rows = [(site["where"], site["space"]) for site in self.sites]
+        return len(set(rows)) < len(rows)
 
     def is_of_thread(self, name):
         """Is that where it leaks?"""
@@ -159,6 +165,8 @@ class Process:
             if not line.leaks:
                 found.append(f"{line.name} is "
                              f"{[site['class'] for site in line.sites]}")
+            elif line.is_split:
+                found.append(f"{line.name} is {len(line.sites)} rows")
             elif line.name == "thread" and not line.is_of_thread(THREAD_NAME):
                 found.append("the thread has no name")
             elif line.error > 3:
