@@ -79,7 +79,8 @@ class Counts:
                 if n and name != "none"}
         return (f"{self.compared} stacks, {self.frames} frames, "
                 f"{self.equal} equal, {self.shorter} cut short, "
-                f"{self.differing} differ, {self.sooner} end sooner, cut {self.cut_share:.3%} {cuts}")
+                f"{self.differing} differ, {self.sooner} end sooner, "
+                f"cut {self.cut_share:.3%} {cuts}")
 
 
 def oracle_environment(folder, every, **more):

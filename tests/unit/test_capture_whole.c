@@ -146,6 +146,31 @@ __asm__(".pushsection .text\n"
         "  .cfi_def_cfa %rsp, 8\n"
         "  ret\n"
         "  .cfi_endproc\n"
+        "whole_popped_around:\n" /* its CFA is in r12, while that is called: */
+        "  .cfi_startproc\n"
+        "  pushq %r12\n"
+        "  .cfi_def_cfa_offset 16\n"
+        "  .cfi_offset %r12, -16\n"
+        "  movq %rsp, %r12\n"
+        "  .cfi_def_cfa_register %r12\n"
+        "  andq $-64, %rsp\n"
+        "  call whole_popped\n"
+        "  movq %r12, %rsp\n"
+        "  .cfi_def_cfa_register %rsp\n"
+        "  popq %r12\n"
+        "  .cfi_def_cfa_offset 8\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
+        "whole_popped:\n" /* interrupted behind its pop of r12 */
+        "  .cfi_startproc\n"
+        "  pushq %r12\n"
+        "  .cfi_def_cfa_offset 16\n"
+        "  .cfi_offset %r12, -16\n"
+        "  popq %r12\n"
+        "  .cfi_def_cfa_offset 8\n"
+        "  int3\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
         ".popsection\n");
 
 void whole_r12(void);
@@ -154,6 +179,7 @@ void whole_loaded(void);
 void whole_lost(void);
 void whole_lost_around(void);
 void whole_trapped(void);
+void whole_popped_around(void);
 
 static SEEP_NOINLINE uintptr_t call(void (*function)(void))
 {
@@ -225,6 +251,13 @@ static void what_a_signal_interrupted_has_all_its_registers(void **state)
     assert_true(seen.end.through_signal);
 }
 
+static void what_an_epilogue_has_popped_is_still_found(void **state)
+{
+    (void)state;
+    signal(SIGTRAP, on_trap);
+    assert_whole(call(whole_popped_around), SEEP_CUT_REGISTER);
+}
+
 static void what_a_signal_told_ends_with_the_frame_it_came_to(void **state)
 {
     (void)state;
@@ -256,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_cfa_that_is_loaded_and_added_to_is_found),
         cmocka_unit_test(a_register_that_a_call_may_change_is_not_believed),
         cmocka_unit_test(what_a_signal_interrupted_has_all_its_registers),
+        cmocka_unit_test(what_an_epilogue_has_popped_is_still_found),
         cmocka_unit_test(what_a_signal_told_ends_with_the_frame_it_came_to),
         cmocka_unit_test(another_stack_than_was_walked_is_left_as_it_is),
     };
