@@ -5,8 +5,13 @@
 #include "base/word.h"
 #include "format/series.h"
 
-/* What a site must hold to be given a series when few are left. */
+/* What a site must hold to be given a series when few are left, and how long
+ * it must have been there, by how many quarters of the pool are used: what a
+ * program makes as it starts comes once, and never grows. */
 #define SERIES_AT_BYTES (UINT64_C(64) << 10)
+#define SERIES_QUARTERS 4U
+static const uint32_t series_after_ticks[SERIES_QUARTERS] = {0, 1000, 4000,
+                                                             16000};
 
 uint64_t seep_account_live_bytes(const struct seep_rec_site *site)
 {
@@ -40,10 +45,27 @@ static struct seep_rec_series *series_at(const struct seep_view *view,
                : NULL;
 }
 
-/*
- * The series of a site, given from the pool at its first event while more
- * than a quarter is left, and after that to those that hold something.
- */
+/* Is it worth a series, at an event of @tick? What is charged to no call site
+ * always is. */
+static bool deserves_series(const struct seep_view *view, uint32_t index,
+                            uint32_t tick, uint64_t live, uint32_t used)
+{
+    const struct seep_rec_site *site = &view->sites[index];
+    uint32_t first =
+        atomic_load_explicit(&site->first_tick, memory_order_relaxed);
+    uint64_t quarter = (uint64_t)used * SERIES_QUARTERS / view->series_capacity;
+
+    if (index == 0 || quarter == 0) {
+        return true;
+    }
+    if (seep_word_load(&site->event_count) == 0 || tick < first ||
+        tick - first < series_after_ticks[quarter]) {
+        return false;
+    }
+    return quarter < SERIES_QUARTERS - 1 || live >= SERIES_AT_BYTES;
+}
+
+/* The series of a site, given from the pool if it is worth one. */
 static struct seep_rec_series *series_of(const struct seep_view *view,
                                          uint32_t index, uint32_t tick)
 {
@@ -56,12 +78,9 @@ static struct seep_rec_series *series_of(const struct seep_view *view,
     }
     used =
         atomic_load_explicit(&view->header->series_count, memory_order_relaxed);
-    if (used >= view->series_capacity - view->series_capacity / 4 &&
-        live < SERIES_AT_BYTES) {
-        return NULL;
-    }
     do {
-        if (used >= view->series_capacity) {
+        if (used >= view->series_capacity ||
+            !deserves_series(view, index, tick, live, used)) {
             return NULL;
         }
     } while (!atomic_compare_exchange_weak_explicit(

@@ -368,24 +368,53 @@ static void a_block_dropped_by_thinning_is_no_death(void **state)
     assert_true(f->death_count > 2000);
 }
 
-static void few_series_are_left(struct fixture *f)
+/* So that a site must have been there for a second to get one. */
+static void a_quarter_is_used(struct fixture *f)
 {
     atomic_store_explicit(&f->builder.view.header->series_count,
-                          f->builder.view.series_capacity - 3,
+                          f->builder.view.series_capacity / 4 + 1,
                           memory_order_relaxed);
+}
+
+/* What a program makes as it starts comes once; its pool of series is for what
+ * comes again. */
+static void a_site_gets_a_series_the_later_the_fewer_are_left(void **state)
+{
+    struct fixture *f = *state;
+    _Atomic uint32_t *used = &f->builder.view.header->series_count;
+    static const uint32_t after_ticks[] = {0, 1000, 4000, 16000};
+
+    for (uint32_t quarter = 1; quarter < 4; quarter++) {
+        uint32_t site = builder_site(&f->builder, 0, SEEP_SPACE_HEAP);
+        uint32_t start = f->tick;
+
+        atomic_store_explicit(used,
+                              f->builder.view.series_capacity * quarter / 4 + 1,
+                              memory_order_relaxed);
+        push(f, SEEP_EVENT_ALLOC, 0x1000 * quarter, 70000, site);
+        f->tick = start + after_ticks[quarter] - 1;
+        push(f, SEEP_EVENT_ALLOC, 0x1000 * quarter + 64, 64, site);
+        assert_null(series_of(f, site));
+        f->tick = start + after_ticks[quarter];
+        push(f, SEEP_EVENT_ALLOC, 0x1000 * quarter + 128, 64, site);
+        assert_non_null(series_of(f, site));
+    }
+    atomic_store_explicit(used, 0, memory_order_relaxed);
+    push(f, SEEP_EVENT_ALLOC, 0x9000, 64, f->sites[0]);
+    assert_non_null(series_of(f, f->sites[0]));
 }
 
 static void what_is_older_than_the_series_has_an_age_too(void **state)
 {
     struct fixture *f = *state;
 
-    few_series_are_left(f);
+    a_quarter_is_used(f);
     push(f, SEEP_EVENT_ALLOC, 0x1000, 70000, f->sites[0]);
     assert_null(series_of(f, f->sites[0]));
-    f->tick = 500;
+    f->tick = 1500;
     push(f, SEEP_EVENT_ALLOC, 0x2000, 10, f->sites[0]);
     assert_non_null(series_of(f, f->sites[0]));
-    f->tick = 1000;
+    f->tick = 2000;
     take_out(f, SEEP_EVENT_FREE, 0x1000, 0);
 
     assert_int_equal(f->death_count, 1);
@@ -399,18 +428,19 @@ static void a_death_that_no_series_saw_is_not_taken_back(void **state)
 {
     struct fixture *f = *state;
 
-    few_series_are_left(f);
+    a_quarter_is_used(f);
     push(f, SEEP_EVENT_ALLOC, 0x1000, 50, f->sites[0]);
     f->tick = 90;
     take_out(f, SEEP_EVENT_REALLOC_OUT, 0x1000, 0);
     assert_null(series_of(f, f->sites[0]));
+    f->tick = 1090;
     push(f, SEEP_EVENT_ALLOC, 0x2000, 70000, f->sites[0]);
     push(f, SEEP_EVENT_ALLOC, 0x3000, 10, f->sites[0]);
     assert_non_null(series_of(f, f->sites[0]));
     restore(f, 0x1000, 0);
 
     assert_deaths_agree(f);
-    f->tick = 300;
+    f->tick = 1300;
     take_out(f, SEEP_EVENT_FREE, 0x1000, 0);
     assert_deaths_agree(f);
 }
@@ -421,10 +451,10 @@ static void the_death_that_began_a_series_is_taken_back(void **state)
 {
     struct fixture *f = *state;
 
-    few_series_are_left(f);
+    a_quarter_is_used(f);
     push(f, SEEP_EVENT_ALLOC, 0x1000, 70000, f->sites[0]);
     push(f, SEEP_EVENT_ALLOC, 0x2000, 10, f->sites[1]);
-    f->tick = 90;
+    f->tick = 1090;
     take_out(f, SEEP_EVENT_REALLOC_OUT, 0x1000, 0);
     assert_non_null(series_of(f, f->sites[0]));
     restore(f, 0x1000, 0);
@@ -444,6 +474,7 @@ int main(void)
         EXACT(deaths_by_age_are_what_a_plain_list_says),
         cmocka_unit_test_setup_teardown(a_block_dropped_by_thinning_is_no_death,
                                         set_up_small, tear_down),
+        EXACT(a_site_gets_a_series_the_later_the_fewer_are_left),
         EXACT(what_is_older_than_the_series_has_an_age_too),
         EXACT(a_death_that_no_series_saw_is_not_taken_back),
         EXACT(the_death_that_began_a_series_is_taken_back),
