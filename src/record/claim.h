@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Long, for a table that is nearly full has long runs; only what is new pays. */
+/* Long, for a table that is nearly full has long runs; only what is new pays.
+ */
 #define SEEP_CLAIM_PROBE_LIMIT 512U
 
 /**

@@ -95,29 +95,38 @@ static uint32_t find_users(const struct seep_view *view, const uint64_t *frames,
     return count;
 }
 
+static bool has_code(const uint64_t *frames, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_code(frames[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* @return how many of the @count frames are left, in place */
 static uint32_t keep(const struct seep_view *view,
                      const struct short_form *form, uint64_t *frames,
                      uint32_t count)
 {
     uint32_t codes = 0;
+    uint32_t natives = 0;
     uint32_t kept = 0;
-    uint32_t natives_left = form->alone;
     uint32_t users;
 
+    /* How it recurses may be all that tells native call sites apart. */
+    if (!has_code(frames, count)) {
+        return count < form->alone ? count : form->alone;
+    }
     count = erase_loops(frames, count);
     users = find_users(view, frames, count);
     for (uint32_t i = 0; i < count; i++) {
-        natives_left = is_code(frames[i]) ? form->natives : natives_left;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!is_code(frames[i])) {
-            if (natives_left > 0 && codes < form->codes) {
-                natives_left--;
-                frames[kept++] = frames[i];
-            }
-        } else if (codes < form->codes || i == users) {
-            codes++;
+        if (is_code(frames[i])
+                ? codes < form->codes || i == users
+                : codes < form->codes && natives < form->natives) {
+            codes += is_code(frames[i]);
+            natives += !is_code(frames[i]);
             frames[kept++] = frames[i];
         }
     }

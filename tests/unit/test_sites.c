@@ -235,6 +235,21 @@ static void native_recursion_is_folded_between_lines_of_python(void **state)
     }
 }
 
+static void native_recursion_alone_tells_sites_apart(void **state)
+{
+    uint64_t once[] = {1, 2, 3};
+    uint64_t twice[] = {1, 2, 1, 2, 3};
+    struct seep_sites_stack stack = {.addresses = once, .count = 3};
+    struct seep_sites_stack deeper = {.addresses = twice, .count = 5};
+
+    (void)state;
+    fill_to(view.site_capacity / 4 + 1);
+    assert_int_not_equal(
+        seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame),
+        seep_sites_intern(&view, SEEP_SPACE_HEAP, &deeper, same_frame));
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
 static void a_stack_that_was_whole_stays_whole(void **state)
 {
     uint32_t whole = intern_python(100, 10, 20, false, 0);
@@ -272,6 +287,7 @@ int main(void)
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
         TEST(a_short_stack_keeps_the_users_line),
         TEST(native_recursion_is_folded_between_lines_of_python),
+        TEST(native_recursion_alone_tells_sites_apart),
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
     };
