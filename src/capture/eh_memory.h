@@ -87,9 +87,8 @@ struct seep_frames {
 
 /** Where the walk joined the last stack. */
 struct seep_share {
-    const uintptr_t *old; /* the next stack pointer that it may join at */
-    size_t at;            /* frame of the last stack; SEEP_FRAMES: nowhere */
-    size_t count;         /* frames of the walk before it */
+    size_t at;    /* frame of the last stack; SEEP_FRAMES: nowhere */
+    size_t count; /* frames of the walk before it */
     uintptr_t registers[SEEP_WALK_REGISTERS]; /* where they lay there */
 };
 

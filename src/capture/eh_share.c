@@ -47,34 +47,35 @@ uintptr_t seep_share_settle(struct seep_walk *walk,
     return walk->at[number];
 }
 
-void seep_share_begin(struct seep_walk *walk)
-{
-    const struct seep_frames *last = walk->memory->last;
-    size_t first = last->high == walk->high ? last->first : last->end;
-
-    walk->memory->share.at = SEEP_FRAMES;
-    walk->memory->share.old = &last->sps[first];
-}
-
 static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
 {
     return *(const uintptr_t *)address;
 }
 
-/* The rbp of frames that are FRAMED, as are those before them. */
-static SEEP_READS_THE_STACK bool compare_framed(const struct seep_frames *last,
-                                                size_t at)
+SEEP_READS_THE_STACK size_t
+seep_share_same_records(const struct seep_frames *last, size_t at)
 {
-    for (size_t i = at + 1; i + 1 < last->end; i++) {
-        uint32_t both = last->places[i] & last->places[i - 1];
+    const uintptr_t *sps = last->sps;
+    uint32_t before = last->places[at];
+    size_t end = last->end;
+    size_t i = at + 1;
 
+    for (; i < end; i++) {
+        const uintptr_t *words = (const uintptr_t *)sps[i];
+        uint32_t both = before & last->places[i];
+
+        before = last->places[i];
+        if (seep_unlikely(words[-1] != last->pcs[i] + 1)) {
+            break;
+        }
+        /* The step from the last frame is taken anew. */
         if ((both & SEEP_PLACES_FRAMED) != 0 &&
-            word_at(last->sps[i] - SEEP_FRAMED_BYTES) !=
-                last->sps[i + 1] - SEEP_FRAMED_BYTES) {
-            return false;
+            seep_unlikely(words[-2] + SEEP_FRAMED_BYTES != sps[i + 1]) &&
+            i + 1 < end) {
+            break;
         }
     }
-    return true;
+    return i;
 }
 
 /* Has a register that a frame before the one that joins has saved, or none,
@@ -116,8 +117,7 @@ bool seep_share_same_rest(struct seep_walk *walk, size_t at)
         !has(walk, SEEP_WALK_RBP, last->sps[at + 1] - SEEP_FRAMED_BYTES)) {
         return false;
     }
-    return (!last->framed || compare_framed(last, at)) &&
-           compare_notes(walk, last, at);
+    return compare_notes(walk, last, at);
 }
 
 void seep_share_carry_on(struct seep_walk *walk, size_t at)

@@ -19,12 +19,22 @@
 uintptr_t seep_share_settle(struct seep_walk *walk,
                             enum seep_walk_register number, size_t frame);
 
-/** Look from now on for frames of the stack that ends at @walk's `high`. */
-void seep_share_begin(struct seep_walk *walk);
+/** Where a walk may first join the last stack, which ends at its `high`. */
+static inline const uintptr_t *seep_share_begin(struct seep_walk *walk)
+{
+    const struct seep_frames *last = walk->memory->last;
 
-/** Did the frames from @at on find beside return addresses what they find now?
- * The walk stands in @at, and its registers are settled there. */
+    walk->memory->share.at = SEEP_FRAMES;
+    return &last->sps[last->high == walk->high ? last->first : last->end];
+}
+
+/** Did the frames from @at on find beside return addresses, and rbp where a
+ * frame is FRAMED and so is the one before, what the walk finds now, that
+ * stands in @at? */
 bool seep_share_same_rest(struct seep_walk *walk, size_t at);
+
+/** As seep_share_same_backs(), with the rbp of frames that are FRAMED. */
+size_t seep_share_same_records(const struct seep_frames *last, size_t at);
 
 /** The walk has joined at @at: where its registers lie in the last frame. */
 void seep_share_carry_on(struct seep_walk *walk, size_t at);
@@ -78,33 +88,37 @@ static inline void seep_share_take_over(struct seep_walk *walk,
 /**
  * Join at the state that @walk is in, if it can: the frames up to the last
  * but one are copied, and the walk stands in the last.
+ *
+ * @param old  the stack pointer of the last stack that is the walk's; moved on
  */
-static inline bool seep_share_join(struct seep_walk *walk)
+static inline bool seep_share_join(struct seep_walk *walk,
+                                   const uintptr_t **old)
 {
     struct seep_share *share = &walk->memory->share;
     const struct seep_frames *last = walk->memory->last;
-    size_t at = (size_t)(share->old - last->sps);
+    size_t at = (size_t)(*old - last->sps);
     size_t same;
 
     if (last->pcs[at] != walk->pc) {
-        share->old++;
+        ++*old;
         return false;
     }
     walk->sps[walk->count] = walk->sp;
-    same = seep_share_same_backs(last, at);
+    same = last->framed ? seep_share_same_records(last, at)
+                        : seep_share_same_backs(last, at);
     if (seep_unlikely(same < last->end)) {
-        share->old = &last->sps[same];
+        *old = &last->sps[same];
         return false;
     }
-    if (seep_unlikely(last->framed || last->note_count != 0 ||
+    if (seep_unlikely(last->note_count != 0 ||
                       (last->places[at] & SEEP_PLACES_FRAMED) != 0) &&
         !seep_share_same_rest(walk, at)) {
-        share->old++;
+        ++*old;
         return false;
     }
     share->at = at;
     share->count = walk->count;
-    share->old = &last->sps[last->end];
+    *old = &last->sps[last->end];
     seep_share_take_over(walk, last, at);
     return true;
 }

@@ -79,7 +79,6 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
     struct seep_memory *memory = walk->memory;
     size_t frame = walk->count - 1;
     uintptr_t sp = walk->sp;
-    uintptr_t high = walk->high;
     enum seep_cut cut;
 
     for (unsigned int i = 0; i < SEEP_WALK_REGISTERS; i++) {
@@ -98,9 +97,6 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
          *(const uintptr_t *)(walk->sp - sizeof(uintptr_t)) != walk->pc + 1)) {
         seep_walk_bar(walk);
     }
-    if (high != walk->high && memory->share.at == SEEP_FRAMES) {
-        seep_share_begin(walk);
-    }
     return SEEP_CUT_NONE;
 }
 
@@ -108,10 +104,10 @@ step_oddly(struct seep_walk *walk, uint64_t rule)
 struct stand {
     uintptr_t back; /* pc + 1 */
     uintptr_t sp;
-    uintptr_t old;  /* where the last stack may be joined next */
-    uintptr_t high; /* 0: no short cuts */
+    const uintptr_t *old; /* where the last stack may be joined next */
+    uintptr_t next;       /* what lies there */
+    uintptr_t high;       /* 0: no short cuts */
     size_t count;
-    enum seep_hot_kind before; /* the rule of the frame before */
 };
 
 static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
@@ -126,7 +122,6 @@ static inline void take_up(const struct seep_walk *walk, struct stand *stand)
     stand->back = walk->pc + 1;
     stand->sp = walk->sp;
     stand->count = walk->count;
-    stand->old = *walk->memory->share.old;
     stand->high = walk->sp % sizeof(uintptr_t) == 0 ? walk->high : 0;
 }
 
@@ -134,22 +129,22 @@ static inline void take_up(const struct seep_walk *walk, struct stand *stand)
  * its end. */
 static inline bool meet(struct seep_walk *walk, struct stand *stand)
 {
-    const uintptr_t **old = &walk->memory->share.old;
+    const uintptr_t *old = stand->old;
+    bool joined = false;
 
-    while (**old < stand->sp) {
-        ++*old;
+    while (*old < stand->sp) {
+        old++;
     }
-    stand->old = **old;
-    if (stand->old != stand->sp) {
-        return false;
+    if (*old == stand->sp) {
+        lay_down(walk, stand);
+        joined = seep_share_join(walk, &old);
     }
-    lay_down(walk, stand);
-    if (seep_share_join(walk)) {
+    stand->old = old;
+    stand->next = *old;
+    if (joined) {
         take_up(walk, stand);
-        return true;
     }
-    stand->old = **old;
-    return false;
+    return joined;
 }
 
 /* To the caller of a frame that is FRAMED, as is the one before, or that is the
@@ -157,9 +152,11 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
 static inline SEEP_READS_THE_STACK bool
 step_framed(const struct seep_walk *walk, struct stand *stand)
 {
+    struct seep_frames *now = walk->memory->now;
+    uint32_t before = now->places[SEEP_FRAMES_BEFORE + stand->count - 2];
     uintptr_t rbp = walk->kept[SEEP_WALK_RBP];
 
-    if (seep_likely(stand->before == SEEP_HOT_FRAMED)) {
+    if (seep_likely((before & SEEP_PLACES_FRAMED) != 0)) {
         rbp = *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
     } else if (stand->count != 1) {
         return false;
@@ -171,7 +168,7 @@ step_framed(const struct seep_walk *walk, struct stand *stand)
     }
     stand->back = *(const uintptr_t *)(rbp + sizeof(uintptr_t));
     stand->sp = rbp + SEEP_FRAMED_BYTES;
-    walk->memory->now->framed = true;
+    now->framed = true;
     return true;
 }
 
@@ -213,10 +210,13 @@ static enum seep_cut walk_on(struct seep_walk *walk)
     enum seep_cut cut = SEEP_CUT_NONE;
     size_t capacity = walk->capacity;
     uintptr_t *pcs = walk->pcs;
+    uint32_t *places = &now->places[SEEP_FRAMES_BEFORE];
     struct stand stand;
 
     take_up(walk, &stand);
-    stand.before = SEEP_HOT_ODD;
+    stand.old = seep_share_begin(walk);
+    stand.next = *stand.old;
+    places[-1] = 0;
     while (seep_likely(stand.back != 0)) {
         struct seep_hot *hot;
 
@@ -224,9 +224,12 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             cut = SEEP_CUT_DEPTH;
             break;
         }
-        if (seep_unlikely(stand.sp >= stand.old) && meet(walk, &stand)) {
+        if (seep_unlikely(stand.sp >= stand.next) && meet(walk, &stand)) {
             from = &memory->resumed;
-            stand.before = SEEP_HOT_ODD;
+            if (stand.count != memory->share.count) {
+                /* What saved rbp there is in the last stack. */
+                places[stand.count - 1] = 0;
+            }
             continue;
         }
         /* One of the callers that this code had before: its rule need not wait
@@ -240,21 +243,24 @@ static enum seep_cut walk_on(struct seep_walk *walk)
         }
         pcs[stand.count] = stand.back - 1;
         now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
-        now->places[SEEP_FRAMES_BEFORE + stand.count] = hot->places;
+        places[stand.count] = hot->places;
         stand.count++;
         if (seep_unlikely(!step(walk, &stand, hot))) {
+            uintptr_t high = walk->high;
+
             lay_down(walk, &stand);
             if (!step_aside(walk, hot, &cut)) {
                 return cut;
             }
             take_up(walk, &stand);
+            if (high != walk->high && memory->share.at == SEEP_FRAMES) {
+                stand.old = seep_share_begin(walk);
+                stand.next = *stand.old;
+            }
             /* It may be FRAMED and have lost rbp all the same. */
-            stand.before =
-                walk->at[SEEP_WALK_RBP] == stand.sp - SEEP_FRAMED_BYTES
-                    ? hot->kind
-                    : SEEP_HOT_ODD;
-        } else {
-            stand.before = hot->kind;
+            if (walk->at[SEEP_WALK_RBP] != stand.sp - SEEP_FRAMED_BYTES) {
+                places[stand.count - 1] &= ~SEEP_PLACES_FRAMED;
+            }
         }
         from = hot;
     }
@@ -347,7 +353,6 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
     memory->now->note_count = 0;
     memory->now->framed = false;
     memory->ended = false;
-    seep_share_begin(walk);
     cut = walk_on(walk);
     if (start->sps != NULL) {
         tell_sps(walk, start->sps);
