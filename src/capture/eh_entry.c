@@ -194,19 +194,16 @@ static bool read_own(const struct seep_eh_section *section, const uint8_t *at,
 enum seep_cut seep_eh_find(const struct seep_eh_section *section, uintptr_t pc,
                            struct seep_eh_entry *ret_entry)
 {
-    struct seep_eh_entry entry = {.pointer_encoding = SEEP_EH_ABSOLUTE};
     const uint8_t *at = NULL;
     enum seep_cut cut = find_entry(section, pc, &at);
 
     if (cut != SEEP_CUT_NONE) {
         return cut;
     }
-    if (!read_own(section, at, &entry)) {
+    *ret_entry = (struct seep_eh_entry){.pointer_encoding = SEEP_EH_ABSOLUTE};
+    if (!read_own(section, at, ret_entry)) {
         return SEEP_CUT_MALFORMED;
     }
-    if (pc < entry.pc_low || pc >= entry.pc_high) {
-        return SEEP_CUT_NO_RULE;
-    }
-    *ret_entry = entry;
-    return SEEP_CUT_NONE;
+    return pc < ret_entry->pc_low || pc >= ret_entry->pc_high ? SEEP_CUT_NO_RULE
+                                                              : SEEP_CUT_NONE;
 }

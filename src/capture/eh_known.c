@@ -22,12 +22,10 @@ static void no_caller(struct seep_eh_row *row)
 
 /* No call returns to where a function begins, with none before it: such an
  * address was put there for the first function of a coroutine to return to. */
-static bool is_put_there(uintptr_t back)
+static bool is_put_there(uintptr_t back, struct seep_eh_entry *entry)
 {
-    struct seep_eh_entry entry;
-
-    return seep_rule_entry(back, &entry) == SEEP_CUT_NONE &&
-           entry.pc_low == back;
+    return seep_rule_entry(back, entry) == SEEP_CUT_NONE &&
+           entry->pc_low == back;
 }
 
 #if defined(__aarch64__)
@@ -45,10 +43,11 @@ static bool is_trampoline(uintptr_t back)
 }
 #endif
 
-SEEP_COLD bool seep_known_row(uintptr_t pc, struct seep_eh_row *ret_row,
+SEEP_COLD bool seep_known_row(uintptr_t pc, struct seep_eh_entry *scratch,
+                              struct seep_eh_row *ret_row,
                               bool *ret_signal_frame)
 {
-    if (is_put_there(pc + 1)) {
+    if (is_put_there(pc + 1, scratch)) {
         no_caller(ret_row);
         *ret_signal_frame = false;
         return true;

@@ -9,9 +9,13 @@
 
 #include "capture/eh_frame.h"
 
-/** The row at @pc, where the sections have none. */
-bool seep_known_row(uintptr_t pc, struct seep_eh_row *ret_row,
-                    bool *ret_signal_frame);
+/**
+ * The row at @pc, where the sections have none.
+ *
+ * @param scratch  room to look for other entries in
+ */
+bool seep_known_row(uintptr_t pc, struct seep_eh_entry *scratch,
+                    struct seep_eh_row *ret_row, bool *ret_signal_frame);
 
 /** Has the function of @entry no caller, whatever its rows say? */
 bool seep_known_end(const struct seep_eh_entry *entry,

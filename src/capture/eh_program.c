@@ -9,7 +9,8 @@
  */
 #include "capture/eh_frame.h"
 
-#define REMEMBERED_MAX 4U
+/* Compilers nest them once. */
+#define REMEMBERED_MAX 2U
 
 enum {
     CFA_ADVANCE = 0x40,
@@ -50,7 +51,7 @@ struct machine {
     struct seep_eh_cursor at;
     uintptr_t target; /* the pc that is asked for */
     uintptr_t pc;     /* the pc that the program has reached */
-    struct seep_eh_row row;
+    struct seep_eh_row *row;
     struct seep_eh_row first; /* after the CIE: what restore goes back to */
     struct seep_eh_row remembered[REMEMBERED_MAX];
     size_t remembered_count;
@@ -68,7 +69,7 @@ static void set_place(struct machine *machine, uint64_t number,
     if (base != (uint8_t)base || offset != (seep_eh_offset)offset) {
         kind = SEEP_EH_UNSUPPORTED;
     }
-    machine->row.places[index] = (struct seep_eh_place){
+    machine->row->places[index] = (struct seep_eh_place){
         .kind = (uint8_t)kind,
         .base = (uint8_t)base,
         .offset = (seep_eh_offset)offset,
@@ -86,7 +87,7 @@ static void restore_place(struct machine *machine, uint64_t number)
     size_t index = seep_eh_place_index(number);
 
     if (index != SEEP_EH_PLACES) {
-        machine->row.places[index] = machine->first.places[index];
+        machine->row->places[index] = machine->first.places[index];
     }
 }
 
@@ -94,7 +95,7 @@ static void set_cfa(struct machine *machine, uint64_t base, int64_t offset)
 {
     bool fits = base < SEEP_EH_NO_BASE && offset == (int32_t)offset;
 
-    machine->row.cfa = (struct seep_eh_cfa){
+    machine->row->cfa = (struct seep_eh_cfa){
         .kind = fits ? SEEP_EH_CFA_REGISTER : SEEP_EH_CFA_UNSUPPORTED,
         .base = (uint8_t)base,
         .offset = (int32_t)offset,
@@ -120,11 +121,11 @@ static void set_cfa_expression(struct machine *machine)
     if (!block.failed && seep_eh_evaluate(block, machine->target, &value) &&
         value.base != SEEP_EH_NO_BASE) {
         set_cfa(machine, value.base, value.offset);
-        if (value.loaded && machine->row.cfa.kind == SEEP_EH_CFA_REGISTER) {
-            machine->row.cfa.kind = value.added == (int16_t)value.added
-                                        ? SEEP_EH_CFA_LOADED
-                                        : SEEP_EH_CFA_UNSUPPORTED;
-            machine->row.cfa.added = (int16_t)value.added;
+        if (value.loaded && machine->row->cfa.kind == SEEP_EH_CFA_REGISTER) {
+            machine->row->cfa.kind = value.added == (int16_t)value.added
+                                         ? SEEP_EH_CFA_LOADED
+                                         : SEEP_EH_CFA_UNSUPPORTED;
+            machine->row->cfa.added = (int16_t)value.added;
         }
     }
 }
@@ -177,7 +178,7 @@ static void remember(struct machine *machine)
         machine->at.failed = true;
         return;
     }
-    machine->remembered[machine->remembered_count++] = machine->row;
+    machine->remembered[machine->remembered_count++] = *machine->row;
 }
 
 static void restore_state(struct machine *machine)
@@ -186,14 +187,14 @@ static void restore_state(struct machine *machine)
         machine->at.failed = true;
         return;
     }
-    machine->row = machine->remembered[--machine->remembered_count];
+    *machine->row = machine->remembered[--machine->remembered_count];
 }
 
 /* The operations that say where the CFA is. @return false: not one */
 static bool run_cfa(struct machine *machine, uint8_t op)
 {
     struct seep_eh_cursor *at = &machine->at;
-    const struct seep_eh_cfa *cfa = &machine->row.cfa;
+    const struct seep_eh_cfa *cfa = &machine->row->cfa;
     uint64_t base;
 
     switch (op) {
@@ -347,17 +348,17 @@ enum seep_cut seep_eh_run(const struct seep_eh_entry *entry, uintptr_t pc,
     machine.entry = entry;
     machine.target = pc;
     machine.pc = entry->pc_low;
-    machine.row = (struct seep_eh_row){0};
-    machine.first = machine.row;
+    machine.row = ret_row;
+    *ret_row = (struct seep_eh_row){0};
+    machine.first = *ret_row;
     machine.remembered_count = 0;
     if (!run_program(&machine, entry->common)) {
         return SEEP_CUT_MALFORMED;
     }
-    machine.first = machine.row;
+    machine.first = *ret_row;
     machine.pc = entry->pc_low;
     if (!run_program(&machine, entry->own)) {
         return SEEP_CUT_MALFORMED;
     }
-    *ret_row = machine.row;
     return SEEP_CUT_NONE;
 }

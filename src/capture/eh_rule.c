@@ -199,7 +199,7 @@ SEEP_COLD enum seep_cut seep_rule_row(uintptr_t pc, struct seep_eh_row *ret_row,
 
     *ret_signal_frame = false;
     if (cut == SEEP_CUT_NO_RULE &&
-        seep_known_row(pc, ret_row, ret_signal_frame)) {
+        seep_known_row(pc, &entry, ret_row, ret_signal_frame)) {
         return SEEP_CUT_NONE;
     }
     if (cut != SEEP_CUT_NONE || seep_known_end(&entry, ret_row)) {

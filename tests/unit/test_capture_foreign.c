@@ -70,6 +70,7 @@ static SEEP_NOINLINE int descend(int left)
     volatile char frame[3000];
 
     frame[17] = (char)left;
+    __asm__ volatile("" ::"r"(frame) : "memory"); /* all of it is used */
     if (left > 0) {
         return descend(left - 1) + frame[17];
     }
