@@ -190,6 +190,30 @@ bool seep_python_text(const struct seep_python *python,
                : copy_from(memory, &from, 0, buffer, size, ret_bytes);
 }
 
+/* Texts that are made in a loop get the same address again, too, and differ
+ * in a number, which most have near their end. */
+static bool mark_text(const struct seep_python *python,
+                      struct seep_python_memory *memory, uintptr_t text,
+                      uint64_t *ret_mark)
+{
+    uint64_t end[2] = {0, 0};
+    struct characters from;
+    size_t bytes;
+    size_t part;
+
+    if (!find_characters(python, memory, text, &from)) {
+        return false;
+    }
+    bytes = from.count * from.width;
+    part = bytes < sizeof(end) ? bytes : sizeof(end);
+    if (!seep_python_read(memory, end, from.at + bytes - part, part)) {
+        return false;
+    }
+    *ret_mark = text + end[0] * UINT64_C(0xc2b2ae3d27d4eb4f) +
+                end[1] * UINT64_C(0x165667b19e3779f9) + bytes;
+    return true;
+}
+
 bool seep_python_identify(const struct seep_python *python,
                           struct seep_python_memory *memory, uintptr_t code,
                           struct seep_python_identity *ret_identity)
@@ -197,6 +221,8 @@ bool seep_python_identify(const struct seep_python *python,
     const struct seep_python_offsets *at = &python->offsets;
     uintptr_t filename;
     uintptr_t name;
+    uint64_t filename_mark;
+    uint64_t name_mark;
     uintptr_t lines;
     uintptr_t lines_bytes;
     uintptr_t data;
@@ -216,7 +242,9 @@ bool seep_python_identify(const struct seep_python *python,
         !seep_python_is_a(memory, lines, python->bytes_type) ||
         !seep_python_read_word(memory, lines + SEEP_PYTHON_OBJECT_SIZE,
                                &lines_bytes) ||
-        lines_bytes > (uintptr_t)LINES_MAX) {
+        lines_bytes > (uintptr_t)LINES_MAX ||
+        !mark_text(python, memory, filename, &filename_mark) ||
+        !mark_text(python, memory, name, &name_mark)) {
         return false;
     }
     /* Code that is made and dies in a loop gets the same addresses again, for
@@ -228,7 +256,8 @@ bool seep_python_identify(const struct seep_python *python,
         return false;
     }
     *ret_identity = (struct seep_python_identity){
-        code, filename, name, lines, lines_bytes, head, tail, first_line, 0};
+        code, filename_mark, name_mark,  lines, lines_bytes,
+        head, tail,          first_line, 0};
     ret_identity->hash = seep_python_identity_hash(ret_identity);
     return true;
 }

@@ -16,8 +16,8 @@
 /** Which code object it is, to notice another at the same address. */
 struct seep_python_identity {
     uint64_t code;
-    uint64_t filename;
-    uint64_t name; /* the one that is told */
+    uint64_t filename; /* where it lies, and how it ends */
+    uint64_t name;     /* the one that is told */
     uint64_t lines;
     uint64_t lines_bytes;
     uint64_t lines_head; /* its first and last 8 bytes */

@@ -282,6 +282,40 @@ static void code_at_the_same_address_is_told_apart(void **state)
     }
 }
 
+static void a_text_at_the_same_address_is_told_apart(void **state)
+{
+    (void)state;
+    FOR_EACH_MINOR(minor)
+    {
+        const struct seep_python_offsets *at = &world.python.offsets;
+        int offsets[2];
+
+        use(minor);
+        offsets[0] = at->code_filename;
+        offsets[1] = minor >= 11 ? at->code_qualname : at->code_name;
+        for (size_t i = 0; i < 2; i++) {
+            struct seep_python_memory memory = {0};
+            struct seep_python_identity before;
+            struct seep_python_identity after;
+            uintptr_t text =
+                *python_world_word(world.codes[0] + (uintptr_t)offsets[i]);
+            uintptr_t count =
+                *python_world_word(text + SEEP_PYTHON_OBJECT_SIZE);
+            uintptr_t header = (uintptr_t)at->text_header;
+
+            if (i == 0) { /* it is not ASCII */
+                header += minor < 12 ? 24 : 16;
+            }
+            assert_true(seep_python_identify(&world.python, &memory,
+                                             world.codes[0], &before));
+            ++*(uint8_t *)(text + header + count - 1);
+            assert_true(seep_python_identify(&world.python, &memory,
+                                             world.codes[0], &after));
+            assert_int_not_equal(before.hash, after.hash);
+        }
+    }
+}
+
 static void frames_in_a_circle_end(void **state)
 {
     (void)state;
@@ -561,6 +595,7 @@ int main(void)
         cmocka_unit_test(a_table_of_no_sane_length_switches_python_off),
         cmocka_unit_test(an_owner_that_is_not_known_switches_python_off),
         cmocka_unit_test(code_at_the_same_address_is_told_apart),
+        cmocka_unit_test(a_text_at_the_same_address_is_told_apart),
         cmocka_unit_test(frames_in_a_circle_end),
         cmocka_unit_test(another_threads_state_is_not_walked),
         cmocka_unit_test(to_3_11_the_holder_of_the_gil_is_not_walked),
