@@ -198,10 +198,10 @@ void seep_stack_bounds_find(struct seep_stack_bounds *bounds, uintptr_t sp,
         bounds->high = top;
         return;
     }
-    bounds->low = parser.low;
-    bounds->high = parser.high;
-    /* What is mapped above the control block is not the thread's. */
+    /* Another stack, a coroutine's say, may go while the thread lives. What is
+     * mapped above the control block is not the thread's. */
     if (holds_thread(&parser)) {
+        bounds->low = parser.low;
         bounds->high = (uintptr_t)__builtin_thread_pointer();
     }
 }

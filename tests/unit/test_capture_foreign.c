@@ -120,6 +120,28 @@ static void a_coroutine_is_walked_to_its_first_frame(void **state)
     assert_int_equal(seen.end.cut, SEEP_CUT_NONE);
 }
 
+static void find_bounds(void)
+{
+    seep_stack_bounds_find(&bounds, (uintptr_t)__builtin_frame_address(0),
+                           true);
+}
+
+/* It may be unmapped long before the thread ends. */
+static void a_coroutine_is_not_taken_for_the_threads_stack(void **state)
+{
+    struct seep_stack_bounds own = bounds;
+
+    (void)state;
+    getcontext(&inner);
+    inner.uc_stack.ss_sp = stack;
+    inner.uc_stack.ss_size = STACK_BYTES;
+    inner.uc_link = &outer;
+    makecontext(&inner, find_bounds, 0);
+    swapcontext(&outer, &inner);
+    assert_true(bounds.high != 0 && bounds.high <= bounds.low);
+    bounds = own;
+}
+
 static void handler(int number)
 {
     (void)number;
@@ -211,6 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             a_coroutine_is_walked_to_its_first_frame, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_coroutine_is_not_taken_for_the_threads_stack, setup, teardown),
         cmocka_unit_test_setup_teardown(
             from_an_alternate_stack_the_walk_comes_back, setup, teardown),
         cmocka_unit_test_setup_teardown(
