@@ -260,6 +260,7 @@ struct seep_python_stack *seep_python_stack_take(void)
                                memory_order_acquire, memory_order_relaxed))) {
             stack->python = NULL;
             stack->memory.pages = NULL;
+            stack->interrupted = false;
             return stack;
         }
     }
@@ -362,8 +363,8 @@ static uintptr_t find_state(const struct seep_python *python,
 static bool choose_memory(struct seep_python_stack *stack, bool late,
                           bool probation)
 {
-    bool careful =
-        probation || (!stack->attached && (late || self() != main_thread));
+    bool careful = probation || stack->interrupted ||
+                   (!stack->attached && (late || self() != main_thread));
 
     stack->memory = (struct seep_python_memory){
         .budget = probation ? PAGES_MAX_PROBATION : PAGES_MAX};
@@ -391,7 +392,7 @@ static bool is_of_this_thread(const struct seep_python *python,
         thread == self()) {
         return true;
     }
-    if (probation && !stack->memory.spent &&
+    if (probation && !stack->memory.spent && !stack->interrupted &&
         atomic_fetch_add_explicit(&strangers, 1, memory_order_relaxed) >=
             STRANGERS_MAX) {
         switch_off(SEEP_PYTHON_THREAD);
@@ -418,7 +419,7 @@ static bool walk(const struct seep_python *python,
         return stack->chain.count > 0;
     }
     /* Without the GIL it may be gone, and with too many pages not be read. */
-    if (stack->attached && !stack->memory.spent) {
+    if (stack->attached && !stack->memory.spent && !stack->interrupted) {
         switch_off(found);
     }
     return false;

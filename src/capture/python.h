@@ -49,6 +49,9 @@ struct seep_python_stack {
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     uintptr_t sps[SEEP_STACK_FRAMES_MAX];
     size_t native_count;
+    /* A signal came to one of these: Python may be in the middle of changing
+     * its chain, so that is read with care, and proves nothing. */
+    bool interrupted;
 
     /* Filled by seep_python_stack_fill(). */
     struct seep_merged_frame merged[SEEP_STACK_FRAMES_MAX];

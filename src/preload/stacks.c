@@ -139,17 +139,16 @@ static void add_thread(const struct seep_view *view,
 
 /* Walk into @pcs; what it learns of the thread's stack is kept. */
 static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
-                   enum seep_cut *ret_cut, bool *may_ask)
+                   struct seep_capture_end *ret_end, bool *may_ask)
 {
     struct seep_stack_bounds bounds = {seep_thread.stack_low,
                                        seep_thread.stack_high};
-    struct seep_capture_end end;
     size_t count =
-        seep_native_capture(from, &bounds, pcs, SEEP_STACK_FRAMES_MAX, &end);
+        seep_native_capture(from, &bounds, pcs, SEEP_STACK_FRAMES_MAX, ret_end);
 
-    *ret_cut = end.cut;
     if (seep_unlikely(*may_ask)) {
-        *may_ask = seep_allocator_is_outside(from, &bounds, &end, pcs, count);
+        *may_ask =
+            seep_allocator_is_outside(from, &bounds, ret_end, pcs, count);
     }
     seep_thread.stack_low = bounds.low;
     seep_thread.stack_high = bounds.high;
@@ -165,9 +164,11 @@ static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
         .addresses = addresses,
         .epoch = seep_objects_epoch(),
     };
+    struct seep_capture_end end;
     bool is_new = seep_thread.stack_high == 0;
 
-    stack.count = walk(from, addresses, &stack.cut, may_ask);
+    stack.count = walk(from, addresses, &end, may_ask);
+    stack.cut = end.cut;
     if (from->alone) {
         stack.count = 1;
         stack.cut = SEEP_CUT_NONE;
@@ -229,10 +230,13 @@ static uint32_t merged_site(const struct seep_view *view,
 {
     struct seep_capture_start start = *from;
     struct seep_sites_stack stack = {.epoch = seep_objects_epoch()};
+    struct seep_capture_end end;
     bool is_new = seep_thread.stack_high == 0;
 
     start.sps = python->sps;
-    python->native_count = walk(&start, python->pcs, &stack.cut, may_ask);
+    python->native_count = walk(&start, python->pcs, &end, may_ask);
+    python->interrupted = end.through_signal;
+    stack.cut = end.cut;
     seep_python_stack_fill(python);
     /* The pcs have done their work. */
     stack.addresses = python->pcs;

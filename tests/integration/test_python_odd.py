@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Python in the middle of something, and code that takes another's place."""
+import pytest
+
+from command_line import document
+from conftest import execute
+from test_python_frames import known
+
+# The handler is malloc itself, called with the number of the signal.
+SIGNALS = """
+import ctypes, signal, time
+libc = ctypes.CDLL(None)
+libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+libc.signal(signal.SIGALRM, ctypes.cast(libc.malloc, ctypes.c_void_p))
+signal.setitimer(signal.ITIMER_REAL, 100e-6, 100e-6)
+
+def deep(n):
+    return 0 if n == 0 else deep(n - 1) + 1
+
+class Odd:
+    def __len__(self): return 3
+    def __iter__(self):
+        yield 1
+        yield 2
+
+odd = Odd()
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    deep(20), len(odd), list(odd), list(map(deep, [1, 2, 3]))
+    sorted([3, 2, 1], key=lambda x: deep(2))
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+# The same addresses again, and all that differs is a number in a text.
+TEXTS = """
+keep = []
+for i in range(100):
+    exec(compile("keep.append(bytearray(200000))", "/srv/made%03d.py" % i,
+                 "exec"))
+"""
+
+
+def record(path, text, folder):
+    run = execute([path, "-c", text], folder, sample=1)
+    assert run.seen == (0, b"", b"")
+    told, = document(*run.recordings)["processes"]
+    return told
+
+
+@pytest.mark.parametrize("path", known())
+def test_a_handler_that_allocates_does_not_end_pythons_frames(path, folder):
+    told = record(path, SIGNALS, folder)
+    assert told["process"]["python"]["state"] == "on"
+
+
+@pytest.mark.parametrize("path", known())
+def test_code_is_told_by_its_own_file(path, folder):
+    told = record(path, TEXTS, folder)
+    files = [frame.get("file") or "" for site in told["sites"]
+             for frame in site["frames"]]
+    assert len({file for file in files if file.startswith("/srv/made")}) == 100
