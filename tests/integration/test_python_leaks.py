@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Python programs that leak, named by line with the right rate; clean ones.
 
-Six run at a time. A line that is told by some 200 sampled blocks is not
+Six run at a time. A line that is told by some 600 sampled blocks is not
 always told to be a leak, so a program that fails once runs again; one that
 does not leak is never told to be one that does.
 SEEP_TEST_LONG=1 runs longer, several times, and prints what was seen.
@@ -27,7 +27,7 @@ from verdict_fixtures import trim
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_leak.py"
 PYTHON = "/usr/bin/python3"
-EXACT, DENSE = 1, 16 << 10
+EXACT, DENSE = 1, 4 << 10
 REPETITIONS = 5 if LONG else 1
 SECONDS = 40 if LONG else 31  # no verdict before 30
 AT_ONCE = 6
