@@ -9,6 +9,10 @@
 #include "reader/report_build.h"
 #include "reader/symbolise.h"
 
+/* More than a recorder writes of a path, and of a name of Python. */
+#define PATH_MOST 4096U
+#define CODE_TEXT_MOST 1024U
+
 /* What a code object is called; .name is NULL until it was asked for. */
 struct code_name {
     const char *name;
@@ -53,8 +57,8 @@ static int name_module(struct seep_report_build *build, uint32_t index,
         ret_named->build_id = module->build_id;
         ret_named->build_id_bytes = module->build_id_bytes;
     }
-    names->paths[index] =
-        seep_store_text(&build->store, seep_view_string(view, module->path));
+    names->paths[index] = seep_store_text_most(
+        &build->store, seep_view_string(view, module->path), PATH_MOST);
     names->build_ids[index] = hexadecimal(&build->store, ret_named->build_id,
                                           ret_named->build_id_bytes);
     if (names->paths[index] == NULL || names->build_ids[index] == NULL) {
@@ -174,11 +178,11 @@ static const struct code_name *name_code(struct seep_report_build *build,
     struct code_name *named = &build->names->codes[code - view->codes];
 
     if (named->name == NULL) {
-        const char *name =
-            seep_store_text(&build->store, seep_view_string(view, code->name));
+        const char *name = seep_store_text_most(
+            &build->store, seep_view_string(view, code->name), CODE_TEXT_MOST);
 
-        named->file =
-            seep_store_text(&build->store, seep_view_string(view, code->file));
+        named->file = seep_store_text_most(
+            &build->store, seep_view_string(view, code->file), CODE_TEXT_MOST);
         named->name = named->file != NULL ? name : NULL;
     }
     return named->name != NULL ? named : &nameless;

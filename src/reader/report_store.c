@@ -51,12 +51,18 @@ void *seep_store_take(struct seep_store *store, size_t count, size_t bytes)
     return taken;
 }
 
+const char *seep_store_text_most(struct seep_store *store, const char *text,
+                                 size_t most)
+{
+    size_t length = strnlen(text, most);
+    char *copy = seep_store_take(store, length + 1, 1);
+
+    return copy != NULL ? memcpy(copy, text, length) : NULL; /* zeroed */
+}
+
 const char *seep_store_text(struct seep_store *store, const char *text)
 {
-    size_t bytes = strlen(text) + 1;
-    char *copy = seep_store_take(store, bytes, 1);
-
-    return copy != NULL ? memcpy(copy, text, bytes) : NULL;
+    return seep_store_text_most(store, text, SIZE_MAX);
 }
 
 void seep_store_fini(struct seep_store *store)

@@ -17,6 +17,11 @@ void *seep_store_take(struct seep_store *store, size_t count, size_t bytes);
 /** A copy of @text. */
 const char *seep_store_text(struct seep_store *store, const char *text);
 
+/** A copy of its first @most bytes: many names of a damaged file may be one
+ * that is as long as the file. */
+const char *seep_store_text_most(struct seep_store *store, const char *text,
+                                 size_t most);
+
 void seep_store_fini(struct seep_store *store);
 
 #endif

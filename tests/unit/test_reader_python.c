@@ -116,6 +116,29 @@ static void a_frame_of_python_is_told_by_file_line_and_name(void **state)
     assert_true(f->report->usage_codes.capacity > 1);
 }
 
+/* Every entry of a damaged file may be called by all of its strings. */
+static void a_name_without_end_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    char *text = malloc(30001);
+    const struct seep_report_site *site;
+    uint64_t frames[2];
+
+    assert_non_null(text);
+    memset(text, 'x', 30000);
+    text[30000] = '\0';
+    frames[0] = builder_frame(builder_module(&f->builder, text, 1), 0x10);
+    frames[1] = line_in(f, "/srv/serve.py", "handle", 31);
+    f->builder.view.codes[1].name = f->builder.view.modules[1].path;
+    f->builder.view.codes[1].file = f->builder.view.modules[1].path;
+    free(text);
+    add_site(f, frames, 2, 100);
+    site = only_site(f);
+    assert_int_equal(strlen(site->frames[0].module), 4096);
+    assert_int_equal(strlen(site->frames[1].function), 1024);
+    assert_int_equal(strlen(site->frames[1].file), 1024);
+}
+
 static void a_line_that_is_not_known_is_left_out(void **state)
 {
     struct fixture *f = *state;
@@ -308,6 +331,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PYTHON(a_frame_of_python_is_told_by_file_line_and_name),
+        PYTHON(a_name_without_end_is_cut),
         PYTHON(a_line_that_is_not_known_is_left_out),
         PYTHON(the_name_of_a_thread_is_no_frame),
         PYTHON(what_names_nothing_is_a_frame_without_a_name),
