@@ -127,16 +127,13 @@ static void add_report(struct seep_label_row *row,
     add_growth(row, report);
 }
 
-/* Of a label that is there twice in @labels only the first counts. */
-static bool is_again(const char *labels, const char *label, size_t length)
+/* Of a label that is there twice in a process only the first counts. */
+static bool is_again(const struct text *seen, size_t count, struct text label)
 {
-    for (const char *at = labels; at < label;) {
-        size_t before = strcspn(at, ",");
-
-        if (before == length && memcmp(at, label, length) == 0) {
+    for (size_t i = 0; i < count; i++) {
+        if (compare_text(seen[i], label) == 0) {
             return true;
         }
-        at += before + 1;
     }
     return false;
 }
@@ -164,19 +161,19 @@ static int add_label(struct rows *rows, const struct seep_report *report,
 
 static int add_labels(struct rows *rows, const struct seep_report *report)
 {
-    const char *labels = report->labels != NULL ? report->labels : "";
-    const char *at = labels;
+    const char *at = report->labels != NULL ? report->labels : "";
+    struct text seen[LABELS_MAX];
     size_t count = 0;
     int error = 0;
 
     while (error == 0 && *at != '\0' && count < LABELS_MAX) {
-        size_t length = strcspn(at, ",");
+        struct text label = {at, strcspn(at, ",")};
 
-        if (length > 0 && *at != '=' && !is_again(labels, at, length)) {
-            error = add_label(rows, report, at, length);
-            count++;
+        if (label.length > 0 && *at != '=' && !is_again(seen, count, label)) {
+            error = add_label(rows, report, label.at, label.length);
+            seen[count++] = label;
         }
-        at += length + (at[length] == ',');
+        at += label.length + (at[label.length] == ',');
     }
     return count == 0 && error == 0 ? add_label(rows, report, "", 0) : error;
 }

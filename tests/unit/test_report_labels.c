@@ -150,6 +150,28 @@ static void of_endless_labels_some_count(void **state)
     free(table.rows);
 }
 
+/* Each label once more for each one before it would take hours. */
+static void labels_that_say_nothing_cost_nothing(void **state)
+{
+    const size_t length = (size_t)12 << 20;
+    char *labels = malloc(length + 1);
+    struct seep_report report = process(labels, SEEP_VERDICT_STEADY, 0);
+    struct table table;
+
+    (void)state;
+    assert_non_null(labels);
+    for (size_t i = 0; i < length; i += 3) {
+        memcpy(labels + i, i < length / 2 ? "=x," : "bb,", 3);
+    }
+    labels[length] = '\0';
+    table = table_of(&report, 1);
+    assert_int_equal(table.count, 1);
+    assert_label(&table.rows[0], "bb=");
+    assert_int_equal(table.rows[0].process_count, 1);
+    free(table.rows);
+    free(labels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +179,7 @@ int main(void)
         cmocka_unit_test(what_grows_most_of_a_key_comes_first),
         cmocka_unit_test(labels_may_be_anything),
         cmocka_unit_test(of_endless_labels_some_count),
+        cmocka_unit_test(labels_that_say_nothing_cost_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
