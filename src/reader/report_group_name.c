@@ -47,11 +47,28 @@ static bool is_main(const char *function)
            strcmp(function, "<module>") == 0;
 }
 
+/* Of the first thread, which no other started. */
+static bool is_start(const struct seep_report_frame *frame)
+{
+    return !frame->python && (strcmp(frame->function, "_start") == 0 ||
+                              strncmp(frame->function, "__libc_start_",
+                                      strlen("__libc_start_")) == 0);
+}
+
+/* serve_forever() of Python's library, but not what starts every thread. */
+static bool is_library(const struct seep_report_frame *frame)
+{
+    return frame->python && frame->function[0] != '\0' &&
+           seep_where_python_origin(frame->file) == SEEP_PYTHON_LIBRARY &&
+           strcmp(seep_where_python_tail(frame->file), "threading.py") != 0;
+}
+
 /* What runs in the thread: the outermost of the user's frames. */
 static const struct seep_report_frame *
 outermost(const struct seep_report_frame *frames, size_t count)
 {
     const struct seep_report_frame *found = NULL;
+    const struct seep_report_frame *library = NULL;
 
     for (size_t i = count; i-- > 0;) {
         if (frames[i].python &&
@@ -61,8 +78,11 @@ outermost(const struct seep_report_frame *frames, size_t count)
         if (found == NULL && seep_where_is_user(&frames[i])) {
             found = &frames[i];
         }
+        if (library == NULL && is_library(&frames[i])) {
+            library = &frames[i];
+        }
     }
-    return found;
+    return found != NULL ? found : library;
 }
 
 /* The coroutine or callback that asyncio runs: the Python frame inside of its
@@ -97,6 +117,9 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
     }
     if (frame != NULL && frame->function[0] != '\0') {
         return snprintf(text, capacity, "task of %s", frame->function);
+    }
+    if (count > 0 && is_start(&frames[count - 1])) {
+        return snprintf(text, capacity, "main");
     }
     frame = outermost(frames, count);
     if (frame == NULL) {

@@ -208,6 +208,31 @@ bool seep_where_is_user(const struct seep_report_frame *frame)
            !is_plumbing_function(frame->function);
 }
 
+/* Of what a library made by exec(): "__init__" of a dataclass, "<lambda>" of a
+ * namedtuple. */
+static bool is_generated_name(const struct seep_report_frame *frame)
+{
+    const char *dot = strrchr(frame->function, '.');
+    const char *name = dot != NULL ? dot + 1 : frame->function;
+
+    return strcmp(frame->file, "<string>") == 0 &&
+           (strncmp(name, "__", 2) == 0 || strcmp(name, "<lambda>") == 0);
+}
+
+/* A package's dataclass is the package's, not code that a user gave. */
+static bool is_of_package(const struct seep_report_frame *frames, size_t count,
+                          size_t i)
+{
+    if (!is_generated_name(&frames[i])) {
+        return false;
+    }
+    while (i < count &&
+           (!frames[i].python || strcmp(frames[i].file, "<string>") == 0)) {
+        i++;
+    }
+    return i < count && origin_of(&frames[i]) == SEEP_PYTHON_PACKAGE;
+}
+
 /* The innermost Python frame of the best origin; @count if none has a name. */
 static size_t pick_python(const struct seep_report_frame *frames, size_t count,
                           enum seep_python_origin least)
@@ -218,7 +243,8 @@ static size_t pick_python(const struct seep_report_frame *frames, size_t count,
     for (size_t i = 0; i < count; i++) {
         enum seep_python_origin origin = origin_of(&frames[i]);
 
-        if (origin > best && origin >= least) {
+        if (origin > best && origin >= least &&
+            !(origin == SEEP_PYTHON_TEXT && is_of_package(frames, count, i))) {
             best = origin;
             picked = i;
         }
@@ -282,6 +308,13 @@ size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
     return 0;
 }
 
+/* "__init__.py" alone is any package's. */
+static const char *file_of(const struct seep_report_frame *frame)
+{
+    return frame->python ? seep_where_python_file(frame->file)
+                         : seep_where_base_name(frame->file);
+}
+
 int seep_where_format(const struct seep_report_frame *frame, char *text,
                       size_t capacity)
 {
@@ -289,13 +322,12 @@ int seep_where_format(const struct seep_report_frame *frame, char *text,
 
     module = module[0] != '\0' ? module : "?";
     if (frame->python) {
-        module = frame->file[0] != '\0' ? seep_where_base_name(frame->file)
-                                        : "Python";
+        module = frame->file[0] != '\0' ? file_of(frame) : "Python";
     }
     if (frame->file[0] != '\0' && frame->line != 0) {
-        return snprintf(text, capacity, "%s:%u%s%s",
-                        seep_where_base_name(frame->file), frame->line,
-                        frame->function[0] != '\0' ? " " : "", frame->function);
+        return snprintf(text, capacity, "%s:%u%s%s", file_of(frame),
+                        frame->line, frame->function[0] != '\0' ? " " : "",
+                        frame->function);
     }
     if (frame->function[0] != '\0' || frame->python) {
         return snprintf(text, capacity, "%s %s", module,

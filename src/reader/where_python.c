@@ -115,28 +115,30 @@ enum seep_python_origin seep_where_python_origin(const char *file)
     return SEEP_PYTHON_USER;
 }
 
+const char *seep_where_python_file(const char *file)
+{
+    const char *name = seep_text_base_name(file);
+
+    if (strcmp(name, "__init__.py") != 0 && strcmp(name, "__main__.py") != 0) {
+        return name;
+    }
+    name -= name > file; /* the slash */
+    while (name > file && name[-1] != '/') {
+        name--;
+    }
+    return name;
+}
+
 const char *seep_where_python_tail(const char *file)
 {
     const char *tail = behind_packages(file);
-    const char *base_name = seep_text_base_name(file);
 
     if (file[0] == '<') {
         return file;
     }
     tail = tail != NULL ? tail : behind_library(file);
-    if (tail != NULL && tail[0] != '\0') {
-        return tail;
-    }
-    if (strcmp(base_name, "__init__.py") != 0 &&
-        strcmp(base_name, "__main__.py") != 0) {
-        return base_name;
-    }
-    tail = base_name;
-    tail -= tail > file; /* the slash */
-    while (tail > file && tail[-1] != '/') {
-        tail--;
-    }
-    return tail;
+    return tail != NULL && tail[0] != '\0' ? tail
+                                           : seep_where_python_file(file);
 }
 
 int seep_where_python_module(const char *file, char *text, size_t capacity)

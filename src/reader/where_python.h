@@ -24,10 +24,12 @@ enum seep_python_origin {
 
 enum seep_python_origin seep_where_python_origin(const char *file);
 
+/** Its base name; with its folder where that is __init__.py or __main__.py. */
+const char *seep_where_python_file(const char *file);
+
 /**
  * What of @file is the same wherever things are installed: behind
- * site-packages, behind lib/python3.11, or of the user's own its base name;
- * with its folder where that is __init__.py or __main__.py.
+ * site-packages, behind lib/python3.11, or of the user's own its short name.
  */
 const char *seep_where_python_tail(const char *file);
 

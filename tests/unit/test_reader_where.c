@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "reader/report_group_name.h"
 #include "reader/where.h"
 #include "reader/where_python.h"
 
@@ -180,6 +181,82 @@ static void the_users_own_line_wins(void **state)
     assert_int_equal(seep_where_pick(frames, 1), 0);
 }
 
+static void a_dataclass_of_a_package_is_the_packages_line(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        python("<string>", "<lambda>"),
+        python("<string>", "__create_fn__.<locals>.__init__"),
+        frame("/usr/bin/python3.11", "_PyObject_MakeTpCall"),
+        python(PACKAGES "serving/app.py", "handle"),
+        python("<string>", "<module>"),
+    };
+    const struct seep_report_frame given[] = {
+        python("<string>", "work"),
+        python(PACKAGES "serving/app.py", "handle"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 4), 3);
+    /* What was given to python -c is a user's, also where it makes one. */
+    assert_int_equal(seep_where_pick(frames, 5), 4);
+    assert_int_equal(seep_where_pick(frames, 2), 0);
+    assert_int_equal(seep_where_pick(given, 2), 0);
+}
+
+static void the_file_of_a_package_is_told_with_its_folder(void **state)
+{
+    struct seep_report_frame f =
+        python(LIBRARY "encodings/__init__.py", "<module>");
+    char text[64];
+
+    (void)state;
+    seep_where_format(&f, text, sizeof(text));
+    assert_string_equal(text, "encodings/__init__.py:31 <module>");
+    f.file = "__main__.py";
+    seep_where_format(&f, text, sizeof(text));
+    assert_string_equal(text, "__main__.py:31 <module>");
+    f.file = "/__init__.py";
+    f.line = 0;
+    seep_where_format(&f, text, sizeof(text));
+    assert_string_equal(text, "/__init__.py <module>");
+    f.file = "/srv/serve.py";
+    seep_where_format(&f, text, sizeof(text));
+    assert_string_equal(text, "serve.py <module>");
+}
+
+static void assert_thread(const struct seep_report_frame *frames, size_t count,
+                          const char *wanted)
+{
+    char text[SEEP_NAME_BYTES];
+
+    seep_name_thread("", frames, count, text, sizeof(text));
+    assert_string_equal(text, wanted);
+}
+
+static void a_thread_without_a_name_is_told_by_what_runs_in_it(void **state)
+{
+    const struct seep_report_frame server[] = {
+        python(LIBRARY "selectors.py", "select"),
+        python(LIBRARY "socketserver.py", "BaseServer.serve_forever"),
+        python(LIBRARY "threading.py", "Thread.run"),
+        python(LIBRARY "threading.py", "Thread._bootstrap"),
+        frame("/lib/libc.so.6", "start_thread"),
+    };
+    const struct seep_report_frame first[] = {
+        python(LIBRARY "encodings/__init__.py", "search_function"),
+        frame("/usr/bin/python3.11", "Py_InitializeFromConfig"),
+        frame("/lib/libc.so.6", "__libc_start_call_main"),
+        frame("/usr/bin/python3.11", "_start"),
+    };
+
+    (void)state;
+    assert_thread(server, 5, "thread of BaseServer.serve_forever");
+    assert_thread(server + 2, 3, "a thread without a name");
+    assert_thread(first, 4, "main");
+    assert_thread(first, 3, "main");
+    assert_thread(first, 2, "thread of search_function");
+}
+
 static void a_package_wins_over_the_command_that_started_it(void **state)
 {
     const struct seep_report_frame frames[] = {
@@ -259,6 +336,9 @@ int main(void)
         cmocka_unit_test(without_a_user_what_asked_for_the_memory_is_picked),
         cmocka_unit_test(whose_a_file_of_python_is_stands_in_its_path),
         cmocka_unit_test(the_users_own_line_wins),
+        cmocka_unit_test(a_dataclass_of_a_package_is_the_packages_line),
+        cmocka_unit_test(the_file_of_a_package_is_told_with_its_folder),
+        cmocka_unit_test(a_thread_without_a_name_is_told_by_what_runs_in_it),
         cmocka_unit_test(a_package_wins_over_the_command_that_started_it),
         cmocka_unit_test(who_started_an_event_loop_did_not_call_its_handlers),
         cmocka_unit_test(python_that_lost_its_names_is_not_the_answer),
