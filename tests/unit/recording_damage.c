@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reader/report.h"
-
 void recording_damage_init(struct recording_damage *damage)
 {
     const uint64_t *words;
@@ -173,13 +171,10 @@ static void read_report(const struct seep_report *report)
     (void)sum;
 }
 
-void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
-                           bool sealed)
+struct seep_report *
+recording_damage_open(struct recording_damage *damage, size_t size_bytes,
+                      bool sealed, const struct seep_report_options *options)
 {
-    const struct seep_report_options options = {
-        .symbols = false,
-        .by = (enum seep_grouping)(damage->by++ % SEEP_GROUPING_COUNT),
-    };
     struct seep_refusal refusal = {.error = 0};
     struct seep_report *report = NULL;
     size_t written = size_bytes < damage->builder.size_bytes
@@ -197,10 +192,25 @@ void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
         abort();
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", damage->fd);
-    if (seep_report_open(path, &options, &refusal, &report) == 0) {
+    if (seep_report_open(path, options, &refusal, &report) != 0 &&
+        (refusal.reason[0] == '\0' || refusal.error == 0)) {
+        abort();
+    }
+    return report;
+}
+
+void recording_damage_read(struct recording_damage *damage, size_t size_bytes,
+                           bool sealed)
+{
+    const struct seep_report_options options = {
+        .symbols = false,
+        .by = (enum seep_grouping)(damage->by++ % SEEP_GROUPING_COUNT),
+    };
+    struct seep_report *report =
+        recording_damage_open(damage, size_bytes, sealed, &options);
+
+    if (report != NULL) {
         read_report(report);
         seep_report_close(report);
-    } else if (refusal.reason[0] == '\0' || refusal.error == 0) {
-        abort();
     }
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "reader/report.h"
 #include "recording_builder.h"
 
 #define RECORDING_DAMAGE_FIELDS 37
@@ -36,6 +37,11 @@ void recording_damage_word(struct recording_damage *damage, uint64_t at,
 /** Overwrite one field of those that index, count or measure. */
 void recording_damage_field(struct recording_damage *damage, int field,
                             uint64_t value);
+
+/** The report of what is there, as recording_damage_read(); NULL: refused. */
+struct seep_report *
+recording_damage_open(struct recording_damage *damage, size_t size_bytes,
+                      bool sealed, const struct seep_report_options *options);
 
 /**
  * Open what is there, as a file of @size_bytes, and read every byte of the

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libFuzzer's entry: a damaged recording, as fuzz_report.c has it, is shown as
+ * people and machines would see it, by every kind of row and in any width. Two
+ * bytes of what is asked, then patches of 12 bytes: of frames, of strings, of
+ * fields and of any word.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clean.h"
+#include "recording_damage.h"
+#include "view_json.h"
+#include "view_text.h"
+
+#define PATCH_BYTES 12
+#define WIDTHS 4 /* columns a step */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Somewhere in what is used of a section, whatever the header says of that. */
+static uint64_t place(uint64_t used, uint64_t capacity, uint32_t which)
+{
+    used = used < capacity ? used + 1 : capacity;
+    return which % (used > 0 ? used : 1);
+}
+
+/* A frame of Python, of a thread, of what is not there or of machine code. */
+static void patch_frame(const struct seep_view *view, uint32_t which,
+                        uint64_t value)
+{
+    uint64_t used =
+        atomic_load_explicit(&view->header->frames_used, memory_order_relaxed);
+    uint64_t code = value % 5;
+
+    if (code != 4) {
+        value = SEEP_FRAME_IS_CODE | code << SEEP_FRAME_LINE_BITS |
+                (value >> 8 & SEEP_FRAME_LINE_MASK);
+    }
+    atomic_store_explicit(
+        &view->frames[place(used, view->frame_capacity, which)], value,
+        memory_order_relaxed);
+}
+
+/* Eight bytes of a name, whatever they are. */
+static void patch_string(const struct seep_view *view, uint32_t which,
+                         uint64_t value)
+{
+    uint64_t used = atomic_load_explicit(&view->header->string_bytes_used,
+                                         memory_order_relaxed);
+
+    memcpy(view->strings +
+               place(used, view->string_bytes - sizeof(value), which),
+           &value, sizeof(value));
+}
+
+static void patch(struct recording_damage *damage, const uint8_t *data)
+{
+    uint32_t which;
+    uint64_t value;
+
+    memcpy(&which, data, sizeof(which));
+    memcpy(&value, data + sizeof(which), sizeof(value));
+    switch (which >> 30) {
+    case 0:
+        patch_frame(&damage->builder.view, which, value);
+        break;
+    case 1:
+        patch_string(&damage->builder.view, which, value);
+        break;
+    case 2:
+        recording_damage_field(damage, (int)(which % RECORDING_DAMAGE_FIELDS),
+                               value);
+        break;
+    default:
+        recording_damage_word(damage, which & 0x3fffffff, value);
+        break;
+    }
+}
+
+static void show(struct seep_report *report, uint8_t how, size_t columns)
+{
+    const struct seep_report *reports[] = {report, report};
+    const struct seep_text_options text = {
+        .site_limit = how & 1 ? 2 : 0,
+        .stacks = (how & 2) != 0,
+        .whole_stacks = (how & 4) != 0,
+        .brief = (how & 1) != 0,
+    };
+    const struct seep_json_options json = {.site_limit = 0};
+    size_t count = how & 8 ? 2 : 1;
+    struct seep_page page;
+    FILE *file = fopen("/dev/null", "w");
+
+    if (file == NULL) {
+        abort();
+    }
+    seep_page_init(&page, file, SEEP_COLOR_ALWAYS);
+    page.columns = columns;
+    seep_view_text_reports(&page, reports, count, &text);
+    seep_view_text_verdict(&page, report);
+    seep_view_text_info(&page, report);
+    if (seep_view_json_reports(file, reports, count, 0, &json) != 0 ||
+        seep_view_json_info(file, reports, count, 0) != 0) {
+        abort();
+    }
+    fclose(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct recording_damage damage;
+    struct seep_report_options options = {.symbols = false};
+    struct seep_report *report;
+
+    if (size < 2) {
+        return 0;
+    }
+    if (damage.whole == NULL) {
+        seep_clean_init();
+        recording_damage_init(&damage);
+    }
+    recording_damage_reset(&damage);
+    for (size_t at = 2; at + PATCH_BYTES <= size; at += PATCH_BYTES) {
+        patch(&damage, data + at);
+    }
+    options.by = (enum seep_grouping)(data[0] % SEEP_GROUPING_COUNT);
+    report = recording_damage_open(&damage, damage.builder.size_bytes, true,
+                                   &options);
+    if (report != NULL) {
+        show(report, data[1], (size_t)(data[0] / 8) * WIDTHS * 2);
+        seep_report_close(report);
+    }
+    return 0;
+}
