@@ -202,6 +202,21 @@ static SEEP_NOINLINE bool step_aside(struct seep_walk *walk,
     return !walk->memory->ended && *ret_cut == SEEP_CUT_NONE;
 }
 
+/* The rule of what returns to @back. It is most often that of one of the
+ * callers that the code of @from had before, and then it need not wait for the
+ * return address. */
+static inline struct seep_hot *next_rule(struct seep_walk *walk,
+                                         struct seep_hot *from, uintptr_t back)
+{
+    struct seep_hot *hot = seep_memory_next(walk->memory, from, 0);
+
+    if (seep_likely(hot->back == back)) {
+        return hot;
+    }
+    hot = seep_memory_next(walk->memory, from, 1);
+    return hot->back == back ? hot : seep_memory_rule(walk, from, back);
+}
+
 static enum seep_cut walk_on(struct seep_walk *walk)
 {
     struct seep_memory *memory = walk->memory;
@@ -232,15 +247,7 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             }
             continue;
         }
-        /* One of the callers that this code had before: its rule need not wait
-         * for the return address. */
-        hot = seep_memory_next(memory, from, 0);
-        if (seep_unlikely(hot->back != stand.back)) {
-            hot = seep_memory_next(memory, from, 1);
-            if (hot->back != stand.back) {
-                hot = seep_memory_rule(walk, from, stand.back);
-            }
-        }
+        hot = next_rule(walk, from, stand.back);
         pcs[stand.count] = stand.back - 1;
         now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
         places[stand.count] = hot->places;
@@ -332,13 +339,14 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
                     struct seep_memory *memory, uintptr_t *pcs, size_t capacity,
                     struct seep_capture_end *ret_end)
 {
-    struct seep_walk *walk = &memory->walk;
+    struct seep_walk *walk;
     uint64_t epoch = seep_objects_epoch();
     enum seep_cut cut;
 
     if (seep_unlikely(memory == NULL || epoch % 2 != 0)) {
         return without_memory(start, bounds, pcs, capacity, ret_end);
     }
+    walk = &memory->walk;
     walk->generation = epoch / 2;
     begin(walk, start, bounds, pcs, capacity);
     walk->memory = memory;

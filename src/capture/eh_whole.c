@@ -204,7 +204,7 @@ static enum seep_cut step_signal(struct whole *walk)
     uintptr_t pc = 0;
     uintptr_t value = 0;
 
-    for (uint8_t i = 0; i < sizeof(context_order); i++) {
+    for (unsigned int i = 0; i < sizeof(context_order); i++) {
         if (!read_word(walk, base + SEEP_SIGNAL_FIRST + 8U * i, &value)) {
             return SEEP_CUT_BOUNDS;
         }

@@ -461,49 +461,6 @@ static void a_cut_native_stack_keeps_all_python_frames(void **state)
     }
 }
 
-/* Python frames are named by their markers, native ones by their pcs. */
-static void merge_markers(const uintptr_t *markers, size_t python_count,
-                          size_t native_count, const uintptr_t *wanted)
-{
-    static const uintptr_t pcs[] = {1, 2, 3};
-    static const uintptr_t sps[] = {1000, 2000, 3000};
-    struct seep_native_stack native = {pcs, sps, native_count};
-    struct seep_python_frame frames[4] = {0};
-    struct seep_python_chain chain = {.frames = frames, .count = python_count};
-    struct seep_merged_frame merged[8];
-    bool full = true;
-    size_t count;
-
-    for (size_t i = 0; i < python_count; i++) {
-        frames[i].marker = markers[i];
-        frames[i].code = 100 + i;
-    }
-    count = seep_python_merge(&world.python, &native, &chain, merged, 8, &full);
-    assert_false(full);
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(merged[i].address, wanted[i]);
-        assert_int_equal(merged[i].is_python, wanted[i] >= 100);
-    }
-    assert_int_equal(wanted[count], 0);
-    assert_int_equal(seep_python_merge(&world.python, &native, &chain, merged,
-                                       count - 1, &full),
-                     count - 1);
-    assert_true(full);
-}
-
-static void frames_of_calls_that_are_not_seen_keep_their_order(void **state)
-{
-    (void)state;
-    use(12);
-    merge_markers((uintptr_t[]){500, 2100, 0}, 3, 3,
-                  (uintptr_t[]){1, 100, 101, 3, 102, 0});
-    merge_markers((uintptr_t[]){2100, 2100, 9000}, 3, 3,
-                  (uintptr_t[]){1, 100, 101, 3, 102, 0});
-    /* How far the last frame of a cut stack reaches nobody knows. */
-    merge_markers((uintptr_t[]){2100, 9000}, 2, 2,
-                  (uintptr_t[]){1, 2, 100, 101, 0});
-}
-
 static void stacks_that_all_threads_hold_are_not_to_be_had(void **state)
 {
     struct seep_python_stack *mine = seep_python_stack_take();
@@ -603,7 +560,6 @@ int main(void)
         cmocka_unit_test(without_the_gil_what_is_gone_does_no_harm),
         cmocka_unit_test(one_that_may_be_unloaded_must_be_on_the_stack),
         cmocka_unit_test(a_cut_native_stack_keeps_all_python_frames),
-        cmocka_unit_test(frames_of_calls_that_are_not_seen_keep_their_order),
         cmocka_unit_test(stacks_that_all_threads_hold_are_not_to_be_had),
         /* Last: it cannot be undone. */
         cmocka_unit_test(without_system_calls_only_plain_loads_are_left),

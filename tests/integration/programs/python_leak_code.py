@@ -10,6 +10,7 @@ import zipfile
 
 from python_leak import Load, Planted
 
+WORD = "%012d"
 KEYS = "number name text score tags owner state place size note".split()
 MODULE = '''\
 kept = []
@@ -37,8 +38,8 @@ def plant_comprehension():
     kept = []
 
     def handle(n):
-        kept.append([("%012d" % n) * 4 for n in range(n, n + 8)])  # leak: comprehension
-    return Planted("comprehension", handle, kept, lent_bytes=sys.getsizeof([]))
+        kept.append([WORD % i * 4 for i in range(n, n + 8)])  # leak: listcomp
+    return Planted("listcomp", handle, kept, lent_bytes=sys.getsizeof([]))
 
 
 def plant_lambda():

@@ -12,6 +12,8 @@ from python_leak import Load, Planted, deep_bytes
 
 SQLITE = ctypes.CDLL(ctypes.util.find_library("sqlite3"))
 SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
+INSERT = "insert into replies values (?, ?)"
+TWO_ROWS = "select ? union all select 2"
 STATEMENT = bytes(31)  # as large as the object that each cursor has
 LISTS_OF_CURSORS = 2  # ours and the connection's
 
@@ -37,7 +39,7 @@ def plant_rows():
     database.execute("create table replies (number integer, body text)")
 
     def handle(n):
-        database.execute("insert into replies values (?, ?)", (n, "x" * 900))  # leak: rows
+        database.execute(INSERT, (n, "x" * 900))  # leak: rows
     return Sqlite("rows", handle).planted
 
 
@@ -47,7 +49,7 @@ def plant_cursors():
     kept = []
 
     def handle(n):
-        kept.append(database.execute("select ? union all select 2", (n,)))  # leak: cursors
+        kept.append(database.execute(TWO_ROWS, (n,)))  # leak: cursors
     sqlite = Sqlite("cursors", handle)
 
     def bytes_kept():
