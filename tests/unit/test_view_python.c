@@ -167,6 +167,8 @@ static void the_next_step_names_the_line_that_keeps(void **state)
                            "serve.py:31 keeps"));
     assert_true(is_advised("suppress it: --suppressions FILE, a line "
                            "leak:handle"));
+    fake.frames[2].function = "<module>"; /* of which there is one in all */
+    assert_true(is_advised("a line leak:FUNCTION"));
     fake.report.by = SEEP_BY_STACK;
     assert_true(is_advised("--site 3f9a0011 --by stack /data/"));
     fake.sites[0].where_frame = 0;

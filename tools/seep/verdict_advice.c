@@ -78,7 +78,8 @@ static void advise_site(const struct seep_report *report,
     }
 }
 
-/* What a rule could name; only of Python is it sure to be a function's. */
+/* What a rule could name; only of Python is it sure to be a function's. All
+ * that a program imports is in some <module>. */
 static const char *function_of(const struct seep_report_site *site)
 {
     const struct seep_report_frame *frame;
@@ -87,8 +88,9 @@ static const char *function_of(const struct seep_report_site *site)
         return "FUNCTION";
     }
     frame = &site->frames[site->where_frame];
-    return frame->python && *frame->function != '\0' ? frame->function
-                                                     : "FUNCTION";
+    return frame->python && *frame->function != '\0' && *frame->function != '<'
+               ? frame->function
+               : "FUNCTION";
 }
 
 static void advise_leak(const struct seep_report *report,
