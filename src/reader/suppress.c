@@ -279,7 +279,10 @@ static bool is_known_as(const struct known_entry *entry,
                         const struct seep_report_site *site)
 {
     if (entry->is_id) {
-        return strncasecmp(site->id, entry->site, strlen(entry->site)) == 0;
+        size_t length = strlen(entry->site);
+
+        return strncasecmp(site->id, entry->site, length) == 0 ||
+               strncasecmp(site->line_id, entry->site, length) == 0;
     }
     return (site->where != NULL && seep_match_text(entry->site, site->where)) ||
            matches_a_frame(entry->site, site);

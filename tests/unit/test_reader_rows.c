@@ -342,6 +342,12 @@ static void a_row_is_known_by_its_id_and_by_its_line(void **state)
         assert_int_equal(f->report->site_count, 1);
         assert_int_equal(f->report->sites[0].known_bound_bytes, 5000);
         assert_string_equal(f->report->sites[0].id, id);
+        how.by = SEEP_BY_STACK;
+        group_read(f, &how);
+        assert_int_equal(f->report->site_count, 2);
+        assert_int_equal(f->report->sites[0].known_bound_bytes, 5000);
+        assert_int_equal(f->report->sites[1].known_bound_bytes, 5000);
+        how.by = SEEP_BY_LINE;
         seep_known_close(known);
     }
 }
