@@ -239,6 +239,20 @@ static void arenas_that_grow_ask_for_the_objects_in_them(void **state)
     assert_false(is_advised(OBJECTS_ADVICE));
 }
 
+/* What Python keeps in free lists for itself is taken by whoever comes next. */
+static void objects_that_were_lent_are_spoken_of(void **state)
+{
+    (void)state;
+    fake.sites[0].space = SEEP_SPACE_PYTHON;
+    fake.report.verdict.growing_count = 2;
+    assert_true(is_reason("Python lends freed dicts"));
+    fake.report.verdict.growing_count = 1;
+    assert_false(is_reason("Python lends freed dicts"));
+    fake.report.verdict.growing_count = 2;
+    fake.sites[0].space = SEEP_SPACE_HEAP;
+    assert_false(is_reason("Python lends freed dicts"));
+}
+
 static void growth_that_no_hook_saw_asks_for_pythons_objects(void **state)
 {
     (void)state;
@@ -319,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup(
             arenas_of_a_python_turned_off_ask_for_its_objects, fill),
         cmocka_unit_test_setup(a_cost_that_few_events_tell_is_not_told, fill),
+        cmocka_unit_test_setup(objects_that_were_lent_are_spoken_of, fill),
         cmocka_unit_test_setup(growth_that_no_hook_saw_asks_for_pythons_objects,
                                fill),
         cmocka_unit_test_setup(machines_are_told_of_python_and_of_what_a_row_is,

@@ -69,9 +69,15 @@ void seep_verdict_words_add_python_reason(const struct seep_report *report,
 {
     if (site != NULL && may_be_arena(report, site)) {
         seep_verdict_words_reason(
-            words, "it is a mapping of Python's allocator: the line is who "
-                   "needed the next one, which need not be who keeps objects "
-                   "in them");
+            words, "it is a mapping of Python's allocator, for small objects: "
+                   "which lines keep them is told where those are recorded");
+    }
+    if (site != NULL && site->space == SEEP_SPACE_PYTHON &&
+        report->verdict.growing_count > 1) {
+        seep_verdict_words_reason(
+            words, "Python lends freed dicts, lists, tuples and floats again: "
+                   "the line that keeps them can be another of those that "
+                   "grow");
     }
 }
 
