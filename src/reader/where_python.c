@@ -18,6 +18,8 @@ static const char *const dispatchers[] = {
     "concurrent/futures/thread.py",
     "concurrent/futures/process.py",
     "multiprocessing/process.py",
+    "multiprocessing/spawn.py",
+    "multiprocessing/forkserver.py",
     "socketserver.py",
     "threading.py",
     "trio/_core/_run.py",

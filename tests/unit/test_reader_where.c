@@ -290,6 +290,21 @@ static void who_started_an_event_loop_did_not_call_its_handlers(void **state)
     assert_int_equal(seep_where_pick(own, 2), 1);
 }
 
+/* python -c "from multiprocessing.spawn import spawn_main; spawn_main(...)" */
+static void who_spawned_a_worker_did_not_call_its_code(void **state)
+{
+    const struct seep_report_frame frames[] = {
+        python(PACKAGES "serving/worker.py", "<module>"),
+        python("<frozen importlib._bootstrap>", "_find_and_load"),
+        python(LIBRARY "multiprocessing/spawn.py", "_main"),
+        python(LIBRARY "multiprocessing/spawn.py", "spawn_main"),
+        python("<string>", "<module>"),
+    };
+
+    (void)state;
+    assert_int_equal(seep_where_pick(frames, 5), 0);
+}
+
 static void python_that_lost_its_names_is_not_the_answer(void **state)
 {
     struct seep_report_frame frames[] = {
@@ -341,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_thread_without_a_name_is_told_by_what_runs_in_it),
         cmocka_unit_test(a_package_wins_over_the_command_that_started_it),
         cmocka_unit_test(who_started_an_event_loop_did_not_call_its_handlers),
+        cmocka_unit_test(who_spawned_a_worker_did_not_call_its_code),
         cmocka_unit_test(python_that_lost_its_names_is_not_the_answer),
         cmocka_unit_test(as_much_as_is_known_is_said),
     };
