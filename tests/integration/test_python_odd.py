@@ -4,15 +4,12 @@ import pytest
 
 from command_line import document
 from conftest import execute
-from test_python_frames import known
+from test_python_frames import LIBRARY, known
 
-# The handler is malloc itself, called with the number of the signal.
 SIGNALS = """
-import ctypes, signal, time
-libc = ctypes.CDLL(None)
-libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
-libc.signal(signal.SIGALRM, ctypes.cast(libc.malloc, ctypes.c_void_p))
-signal.setitimer(signal.ITIMER_REAL, 100e-6, 100e-6)
+import ctypes, sys, time
+signals = ctypes.CDLL(sys.argv[1])
+signals.python_signals_every(100)
 
 def deep(n):
     return 0 if n == 0 else deep(n - 1) + 1
@@ -28,7 +25,7 @@ end = time.monotonic() + 3
 while time.monotonic() < end:
     deep(20), len(odd), list(odd), list(map(deep, [1, 2, 3]))
     sorted([3, 2, 1], key=lambda x: deep(2))
-signal.setitimer(signal.ITIMER_REAL, 0)
+signals.python_signals_every(0)
 """
 
 # The same addresses again, and all that differs is a number in a text.
@@ -40,16 +37,18 @@ for i in range(100):
 """
 
 
-def record(path, text, folder):
-    run = execute([path, "-c", text], folder, sample=1)
+def record(path, text, folder, *words):
+    run = execute([path, "-c", text, *words], folder, sample=1)
     assert run.seen == (0, b"", b"")
     told, = document(*run.recordings)["processes"]
     return told
 
 
+@pytest.mark.skipif(not LIBRARY.exists(), reason="not built")
 @pytest.mark.parametrize("path", known())
-def test_a_handler_that_allocates_does_not_end_pythons_frames(path, folder):
-    told = record(path, SIGNALS, folder)
+def test_a_handler_that_maps_does_not_end_pythons_frames(path, folder):
+    told = record(path, SIGNALS, folder,
+                  str(LIBRARY.with_name("libpython_signals.so")))
     assert told["process"]["python"]["state"] == "on"
 
 
