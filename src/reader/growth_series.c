@@ -142,6 +142,26 @@ double seep_growth_series_swing(const struct seep_growth_input *input)
     return seep_growth_rank_median(swings, WINDOWS);
 }
 
+/* Does a bucket end in every window that counts? Where the work of several was
+ * done in one, what happened in it looks as if it had happened in each. */
+static bool tells_windows_apart(const struct seep_growth_input *input)
+{
+    size_t next = 0;
+
+    for (int window = SEEP_GROWTH_SETTLE; window < WINDOWS; window++) {
+        double start = (double)window / WINDOWS;
+
+        while (next < input->bucket_count && input->bucket_end[next] <= start) {
+            next++;
+        }
+        if (next == input->bucket_count ||
+            input->bucket_end[next] > (window + 1.0) / WINDOWS) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool seep_growth_series_block(const struct seep_growth_input *input,
                               double *ret_rate)
 {
@@ -152,7 +172,8 @@ bool seep_growth_series_block(const struct seep_growth_input *input,
     double rate;
 
     if (input->allocations == NULL || input->live_count > BLOCK_LIVE_MAX ||
-        input->allocations[input->bucket_count - 1] < BLOCK_ALLOCATIONS) {
+        input->allocations[input->bucket_count - 1] < BLOCK_ALLOCATIONS ||
+        !tells_windows_apart(input)) {
         return false;
     }
     for (int i = 0; i < count; i++) {
