@@ -16,6 +16,8 @@
 #define RUN_SECONDS_MIN 30.0
 #define RUN_BUCKETS_MIN 32U
 #define RUN_UNITS_MIN 100U
+#define WORK_MOST 0.95
+#define WAITS_FROM (2.0 / 3) /* of the run: no work to speak of since */
 #define HOLM_ALPHA 0.01
 #define RISING_FACTOR 1.1
 #define RISING_TENTHS 2
@@ -24,6 +26,17 @@
 #define LOOSE_FREED 0.02 /* so little given back changes nothing */
 #define FLOOR_BYTES (1024.0 * 1024.0)
 #define FLOOR_SHARE 0.002 /* of the live bytes of the process */
+
+/* By the clock of work a start-up is all of a run that waits ever after, and
+ * what it keeps grew in every tenth of it. */
+static bool waits(const struct seep_clock *clock)
+{
+    double begun = seep_clock_tick_at(clock, 1 - WORK_MOST);
+    double done = seep_clock_tick_at(clock, WORK_MOST);
+
+    return done < WAITS_FROM * (double)clock->end_tick &&
+           seep_sites_seconds(done - begun) < RUN_SECONDS_MIN;
+}
 
 const char *seep_sites_too_short(const struct seep_clock *clock)
 {
@@ -35,6 +48,10 @@ const char *seep_sites_too_short(const struct seep_clock *clock)
     }
     if (clock->kind == SEEP_CLOCK_UNITS && clock->units < RUN_UNITS_MIN) {
         return "the run is too short: fewer than 100 units of work were done";
+    }
+    if (waits(clock)) {
+        return "the run is too short: it waits, and a verdict needs 30 s of "
+               "work";
     }
     return NULL;
 }

@@ -99,7 +99,7 @@ static void two_old_deaths_are_an_accident(void **state)
     const struct seep_report_site *seen;
 
     for (uint32_t i = 0; i < 10; i++) {
-        uint64_t address = judge_born(f, site, 8192, i);
+        uint64_t address = judge_born(f, site, 8192, 5 * i);
 
         if (i < 2) {
             judge_died(f, address, 99.95);
@@ -131,7 +131,7 @@ static void evidence_is_blocks_that_were_seen(void **state)
     int fd;
 
     for (uint32_t i = 0; i < 80; i++) {
-        uint64_t address = judge_born(f, site, 8192, i);
+        uint64_t address = judge_born(f, site, 8192, 5 * i);
 
         if (i % 4 != 0) {
             judge_died(f, address, i + 2.5);

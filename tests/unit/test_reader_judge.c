@@ -281,9 +281,26 @@ static void sites_stand_by_class_and_then_by_what_they_grow(void **state)
     judge_assert_class(&report->sites[5], "steady");
 }
 
+/* Imports of four seconds, in many steps, then a wait for requests. */
+static void a_start_up_is_not_judged_where_nothing_follows_it(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t site = judge_site(f, 0x1000);
+
+    for (uint32_t i = 0; i < 2000; i++) {
+        judge_born(f, site, 4000, 0.002 * i);
+    }
+    judge_born(f, judge_site(f, 0x9000), 16, 99);
+    judge_assert_class(judge_first(f), "insufficient-data");
+    assert_string_equal(f->report->sites[0].class_reason,
+                        "the run is too short: it waits, and a verdict needs "
+                        "30 s of work");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        EXACT(a_start_up_is_not_judged_where_nothing_follows_it),
         EXACT(a_leak_at_a_site_that_churns_is_a_leak),
         EXACT(a_cache_that_evicts_what_is_old_is_no_leak),
         EXACT(a_leak_of_less_than_8_blocks_is_no_evidence),
