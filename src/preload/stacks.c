@@ -127,24 +127,28 @@ static uint64_t frame_of(const struct seep_view *view, uint64_t word)
 
 /* The name of the thread stands last, in a full stack in place of a frame. */
 static void add_thread(const struct seep_view *view,
-                       struct seep_sites_stack *stack, bool is_new)
+                       struct seep_sites_stack *stack, size_t capacity,
+                       bool is_new)
 {
     uint32_t code = seep_thread_name_code(view, is_new);
 
     if (seep_unlikely(code != SEEP_CODE_NONE)) {
-        stack->count -= stack->count == SEEP_STACK_FRAMES_MAX;
+        stack->count -= stack->count == capacity;
         stack->addresses[stack->count++] = seep_codes_frame(code, 0);
     }
 }
 
+/* Where no structure is free; more would not fit on a hook's stack. */
+#define FRAMES_WITHOUT 32U
+
 /* Walk into @pcs; what it learns of the thread's stack is kept. */
 static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
-                   struct seep_capture_end *ret_end, bool *may_ask)
+                   size_t capacity, struct seep_capture_end *ret_end,
+                   bool *may_ask)
 {
     struct seep_stack_bounds bounds = {seep_thread.stack_low,
                                        seep_thread.stack_high};
-    size_t count =
-        seep_native_capture(from, &bounds, pcs, SEEP_STACK_FRAMES_MAX, ret_end);
+    size_t count = seep_native_capture(from, &bounds, pcs, capacity, ret_end);
 
     if (seep_unlikely(*may_ask)) {
         *may_ask =
@@ -155,11 +159,11 @@ static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
     return count;
 }
 
-static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
-                                          const struct seep_capture_start *from,
-                                          enum seep_space space, bool *may_ask)
+static uint32_t native_site(const struct seep_view *view,
+                            const struct seep_capture_start *from,
+                            enum seep_space space, bool *may_ask,
+                            uint64_t *addresses, size_t capacity)
 {
-    uint64_t addresses[SEEP_STACK_FRAMES_MAX];
     struct seep_sites_stack stack = {
         .addresses = addresses,
         .epoch = seep_objects_epoch(),
@@ -167,15 +171,24 @@ static SEEP_NOINLINE uint32_t native_site(const struct seep_view *view,
     struct seep_capture_end end;
     bool is_new = seep_thread.stack_high == 0;
 
-    stack.count = walk(from, addresses, &end, may_ask);
+    stack.count = walk(from, addresses, capacity, &end, may_ask);
     stack.cut = end.cut;
     if (from->alone) {
         stack.count = 1;
         stack.cut = SEEP_CUT_NONE;
     } else {
-        add_thread(view, &stack, is_new);
+        add_thread(view, &stack, capacity, is_new);
     }
     return seep_sites_intern(view, space, &stack, frame_of);
+}
+
+static SEEP_NOINLINE uint32_t site_without(
+    const struct seep_view *view, const struct seep_capture_start *from,
+    enum seep_space space, bool *may_ask)
+{
+    uint64_t addresses[FRAMES_WITHOUT];
+
+    return native_site(view, from, space, may_ask, addresses, FRAMES_WITHOUT);
 }
 
 /* A code object that is met for the first time, or came back. */
@@ -234,7 +247,8 @@ static uint32_t merged_site(const struct seep_view *view,
     bool is_new = seep_thread.stack_high == 0;
 
     start.sps = python->sps;
-    python->native_count = walk(&start, python->pcs, &end, may_ask);
+    python->native_count =
+        walk(&start, python->pcs, SEEP_STACK_FRAMES_MAX, &end, may_ask);
     python->interrupted = end.through_signal;
     stack.cut = end.cut;
     seep_python_stack_fill(python);
@@ -247,7 +261,7 @@ static uint32_t merged_site(const struct seep_view *view,
                 ? python_frame(view, python, &python->merged[i])
                 : python->merged[i].address;
     }
-    add_thread(view, &stack, is_new);
+    add_thread(view, &stack, SEEP_STACK_FRAMES_MAX, is_new);
     if (python->truncated && stack.cut == SEEP_CUT_NONE) {
         stack.cut = SEEP_CUT_DEPTH;
     }
@@ -258,16 +272,23 @@ SEEP_NOINLINE uint32_t seep_stacks_site(const struct seep_view *view,
                                         const struct seep_capture_start *from,
                                         enum seep_space space, bool *may_ask)
 {
+    bool is_on = seep_python_is_on();
     struct seep_python_stack *python;
     uint32_t site;
 
-    if (!seep_python_is_on() || from->alone) {
-        return native_site(view, from, space, may_ask);
+    if (from->alone) {
+        return site_without(view, from, space, may_ask);
     }
     python = seep_python_stack_take();
     if (seep_unlikely(python == NULL)) {
-        seep_view_count(view, SEEP_COUNT_PYTHON_BUSY, 1);
-        return native_site(view, from, space, may_ask);
+        seep_view_count(view, SEEP_COUNT_PYTHON_BUSY, is_on);
+        return site_without(view, from, space, may_ask);
+    }
+    if (!is_on) {
+        site = native_site(view, from, space, may_ask, python->pcs,
+                           SEEP_STACK_FRAMES_MAX);
+        seep_python_stack_give(python);
+        return site;
     }
     site = merged_site(view, python, from, space, may_ask);
     seep_python_stack_give(python);

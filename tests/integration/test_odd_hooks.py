@@ -51,3 +51,8 @@ def test_a_question_to_seccomp_restricts_nothing(folder):
     document, _ = run_case(folder, "ask_seccomp", 4096)
     assert document["counters"]["restricted"] == 0
     assert sum(site["live_bytes"] for site in document["sites"]) > 8000000
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
+def test_a_hook_takes_less_than_2_kib_of_stack(folder, sample):
+    run_case(folder, "use_stack", sample)

@@ -8,8 +8,10 @@
  */
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +137,65 @@ static void ask_seccomp(void)
     }
 }
 
+#define PAINTED_WORDS 2048U
+#define PAINT UINT64_C(0xa5a5a5a5a5a5a5a5)
+
+static __attribute__((noinline)) void paint(void)
+{
+    volatile uint64_t words[PAINTED_WORDS];
+
+    for (size_t i = 0; i < PAINTED_WORDS; i++) {
+        words[i] = PAINT;
+    }
+    __asm__ volatile("" : : "r"(words) : "memory");
+}
+
+/* How far down the paint is gone. What lies here was written by paint(). */
+static __attribute__((noinline)) size_t painted_over(void)
+{
+    volatile uint64_t words[PAINTED_WORDS];
+    size_t left = 0;
+
+    __asm__ volatile("" : : "r"(words) : "memory");
+    while (left < PAINTED_WORDS && words[left] == PAINT) {
+        left++;
+    }
+    return (PAINTED_WORDS - left) * sizeof(words[0]);
+}
+
+/* The first hooks of a thread look for its stack, its name and all rules. */
+static void *use_little_stack(void *most_bytes)
+{
+    for (int i = 0; i < 3; i++) {
+        size_t bytes;
+        void *volatile block;
+
+        paint();
+        block = malloc(100000);
+        bytes = painted_over();
+        if (bytes > *(size_t *)most_bytes) {
+            *(size_t *)most_bytes = bytes;
+        }
+        free(block);
+    }
+    return NULL;
+}
+
+static void use_stack(void)
+{
+    size_t most_bytes = 0;
+    pthread_t thread;
+
+    use_little_stack(&most_bytes);
+    most_bytes = 0; /* one event has started the recording, which takes more */
+    use_little_stack(&most_bytes);
+    pthread_create(&thread, NULL, use_little_stack, &most_bytes);
+    pthread_join(thread, NULL);
+    if (most_bytes >= 2048) {
+        fprintf(stderr, "a hook takes %zu bytes of stack\n", most_bytes);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -146,6 +207,7 @@ int main(int argc, char **argv)
         {"allocate_in_vfork", allocate_in_vfork},
         {"grow_a_file_map", grow_a_file_map},
         {"ask_seccomp", ask_seccomp},
+        {"use_stack", use_stack},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
