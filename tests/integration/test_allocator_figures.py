@@ -17,7 +17,7 @@ OFTEN = PRELOAD.parent / "libseep_often.so"
 TELLING = ["glibc", "jemalloc", "tcmalloc"]
 SMALL = {"SEEP_SIZE": "16MiB"}
 SECTIONS_AT = 48  # in the header; three fields of 24 bytes a section
-TIMELINE = 7
+TIMELINE = 8
 MOMENT = ("tick", "rss", "shared", "cgroup", "cgroup_limit", "allocated",
           "active", "resident", "retained", "progress", "low_rss",
           "sample_log2", "swap", "chunks", "_", "_")
