@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define SEEP_PYTHON_PAGES 64U
+#define SEEP_PYTHON_PAGES 128U
 
 struct seep_python_pages;
 

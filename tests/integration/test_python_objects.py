@@ -96,10 +96,10 @@ def test_without_them_arenas_are_mapped_and_small_objects_unseen(folder, path):
 @pytest.mark.parametrize("path", known())
 def test_samples_stand_for_all_and_arenas_are_not_counted_too(folder, path):
     _, (process,) = run(folder, path, *["small"] * 40, sample=1 << 14)
-    site, = (one for one in process["sites"] if line_of(one) == "small"
-             and one["space"] == "python" and one["live_bytes"] > 1 << 20)
-    # The sites of the first few rounds of the loop are others.
-    assert site["live_bytes"] == pytest.approx(40 * 3000 * 100, rel=0.3)
+    # An interpreter that adapts its code has more than one stack for a line.
+    live = sum(one["live_bytes"] for one in process["sites"]
+               if line_of(one) == "small" and one["space"] == "python")
+    assert live == pytest.approx(40 * 3000 * 100, rel=0.3)
     assert process["facts"]["allocator_map_bytes"] >= 4 << 20
     assert not has_arenas(process)
 
