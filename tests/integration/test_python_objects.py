@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PRELOAD, execute, program, report
+from conftest import LONG, PRELOAD, execute, program, report
 from test_python_frames import EMBED, LIBRARY, WHERE, known
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_objects.py"
@@ -143,7 +143,8 @@ def test_another_interpreter_in_the_process_is_told_too(folder, path):
         for site in process["sites"] if site["space"] == "python"]
 
 
-MODES = [(path, how) for path in known()
+# Two interpreters unless at length: the one that is tested most, and another.
+MODES = [(path, how) for path in known()[:None if LONG else 2]
          for how in ("malloc", "dev", *(() if path != known()[0] else (
              "debug", "malloc_debug", "pymalloc_debug", "pymalloc")))]
 
