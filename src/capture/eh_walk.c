@@ -129,6 +129,7 @@ static inline void take_up(const struct seep_walk *walk, struct stand *stand)
  * its end. */
 static inline bool meet(struct seep_walk *walk, struct stand *stand)
 {
+    const struct seep_frames *last = walk->memory->last;
     const uintptr_t *old = stand->old;
     bool joined = false;
 
@@ -136,8 +137,12 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
         old++;
     }
     if (*old == stand->sp) {
-        lay_down(walk, stand);
-        joined = seep_share_join(walk, &old);
+        if (last->pcs[old - last->sps] == stand->back - 1) {
+            lay_down(walk, stand);
+            joined = seep_share_join(walk, &old);
+        } else {
+            old++;
+        }
     }
     stand->old = old;
     stand->next = *old;
