@@ -106,18 +106,6 @@ static inline bool same_back(const struct seep_frames *last, size_t i)
     return word_at(last->sps[i] - sizeof(uintptr_t)) - 1 == last->pcs[i];
 }
 
-static inline bool same_record(const struct seep_frames *last, size_t i)
-{
-    const uint32_t *places = &last->places[i];
-
-    /* The step from the last frame is taken anew. */
-    return same_back(last, i) &&
-           ((places[-1] & places[0] & SEEP_PLACES_FRAMED) == 0 ||
-            i + 1 == last->end ||
-            word_at(last->sps[i] - SEEP_FRAMED_BYTES) ==
-                last->sps[i + 1] - SEEP_FRAMED_BYTES);
-}
-
 /* The first frame behind @at that was returned to otherwise. All are readable.
  */
 static inline size_t find_other_back(const struct seep_frames *last, size_t at)
@@ -130,6 +118,31 @@ static inline size_t find_other_back(const struct seep_frames *last, size_t at)
     }
     while (i < end && seep_likely(same_back(last, i))) {
         i++;
+    }
+    return i;
+}
+
+/* As below, of frames [i, stop). */
+static inline size_t find_other_by_one(const struct seep_frames *last, size_t i,
+                                       size_t stop)
+{
+    uint32_t before = last->places[i - 1];
+
+    for (; i < stop; i++) {
+        uintptr_t sp = last->sps[i];
+        uint32_t both = before & last->places[i];
+
+        before = last->places[i];
+        if (seep_unlikely(!same_back(last, i))) {
+            break;
+        }
+        /* The step from the last frame is taken anew. */
+        if ((both & SEEP_PLACES_FRAMED) != 0 &&
+            seep_unlikely(word_at(sp - SEEP_FRAMED_BYTES) + SEEP_FRAMED_BYTES !=
+                          last->sps[i + 1]) &&
+            i + 1 < last->end) {
+            break;
+        }
     }
     return i;
 }
@@ -149,13 +162,12 @@ static inline size_t find_other_record(const struct seep_frames *last,
             i = stop;
             continue;
         }
-        for (stop = stop < end ? stop : end; i < stop; i++) {
-            if (seep_unlikely(!same_record(last, i))) {
-                return i;
-            }
+        i = find_other_by_one(last, i, stop < end ? stop : end);
+        if (seep_unlikely(i < stop)) {
+            break;
         }
     }
-    return end;
+    return i;
 }
 
 /* Has a register that a frame before the one that joins has saved, or none,

@@ -108,6 +108,7 @@ struct stand {
     uintptr_t next;       /* what lies there */
     uintptr_t high;       /* 0: no short cuts */
     size_t count;
+    bool framed; /* one was FRAMED behind another */
 };
 
 static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
@@ -115,6 +116,7 @@ static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
     walk->pc = stand->back - 1;
     walk->sp = stand->sp;
     walk->count = stand->count;
+    walk->memory->now->framed = stand->framed;
 }
 
 static inline void take_up(const struct seep_walk *walk, struct stand *stand)
@@ -155,32 +157,33 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
 /* To the caller of a frame that is FRAMED, as is the one before, or that is the
  * first. */
 static inline SEEP_READS_THE_STACK bool
-step_framed(const struct seep_walk *walk, struct stand *stand)
+step_framed(const struct seep_walk *walk, struct stand *stand, uint32_t before)
 {
-    struct seep_frames *now = walk->memory->now;
-    uint32_t before = now->places[SEEP_FRAMES_BEFORE + stand->count - 2];
-    uintptr_t rbp = walk->kept[SEEP_WALK_RBP];
+    uintptr_t cfa = SEEP_FRAMED_BYTES;
 
     if (seep_likely((before & SEEP_PLACES_FRAMED) != 0)) {
-        rbp = *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
-    } else if (stand->count != 1) {
+        cfa += *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
+    } else if (stand->count == 1) {
+        cfa += walk->kept[SEEP_WALK_RBP];
+    } else {
         return false;
     }
-    if (seep_unlikely(rbp < stand->sp || rbp % sizeof(uintptr_t) != 0 ||
-                      rbp >= stand->high ||
-                      stand->high - rbp < SEEP_FRAMED_BYTES)) {
+    /* Also where the sum has overflown. */
+    if (seep_unlikely(cfa < stand->sp + SEEP_FRAMED_BYTES ||
+                      cfa > stand->high || cfa % sizeof(uintptr_t) != 0)) {
         return false;
     }
-    stand->back = *(const uintptr_t *)(rbp + sizeof(uintptr_t));
-    stand->sp = rbp + SEEP_FRAMED_BYTES;
-    now->framed = true;
+    stand->back = ((const uintptr_t *)cfa)[-1];
+    stand->sp = cfa;
+    stand->framed = true;
     return true;
 }
 
 /* To the caller of a frame that is @hot's. */
 static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
                                              struct stand *stand,
-                                             const struct seep_hot *hot)
+                                             const struct seep_hot *hot,
+                                             uint32_t before)
 {
     uintptr_t cfa = stand->sp + (uintptr_t)hot->offset;
 
@@ -192,7 +195,7 @@ static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
         stand->sp = cfa;
         return true;
     }
-    return hot->kind == SEEP_HOT_FRAMED && step_framed(walk, stand);
+    return hot->kind == SEEP_HOT_FRAMED && step_framed(walk, stand, before);
 }
 
 /* The step that has no short cut. @return false: the walk is over */
@@ -214,9 +217,11 @@ static enum seep_cut walk_on(struct seep_walk *walk)
     struct seep_hot *from = &memory->start;
     enum seep_cut cut = SEEP_CUT_NONE;
     size_t capacity = walk->capacity;
+    uint32_t before = 0; /* the places of the frame before */
     uintptr_t *pcs = walk->pcs;
     uint32_t *places = &now->places[SEEP_FRAMES_BEFORE];
-    struct stand stand;
+    uintptr_t *sps = &now->sps[SEEP_FRAMES_BEFORE];
+    struct stand stand = {.framed = false};
 
     take_up(walk, &stand);
     stand.old = seep_share_begin(walk);
@@ -234,6 +239,7 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             if (stand.count != memory->share.count) {
                 /* What saved rbp there is in the last stack. */
                 places[stand.count - 1] = 0;
+                before = 0;
             }
             continue;
         }
@@ -247,10 +253,10 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             }
         }
         pcs[stand.count] = stand.back - 1;
-        now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
+        sps[stand.count] = stand.sp;
         places[stand.count] = hot->places;
         stand.count++;
-        if (seep_unlikely(!step(walk, &stand, hot))) {
+        if (seep_unlikely(!step(walk, &stand, hot, before))) {
             uintptr_t high = walk->high;
 
             lay_down(walk, &stand);
@@ -267,6 +273,7 @@ static enum seep_cut walk_on(struct seep_walk *walk)
                 places[stand.count - 1] &= ~SEEP_PLACES_FRAMED;
             }
         }
+        before = places[stand.count - 1];
         from = hot;
     }
     lay_down(walk, &stand);
@@ -356,7 +363,6 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
     walk->told_sps = start->sps;
     walk->sps = &memory->now->sps[SEEP_FRAMES_BEFORE];
     memory->now->note_count = 0;
-    memory->now->framed = false;
     memory->ended = false;
     cut = walk_on(walk);
     if (start->sps != NULL) {
