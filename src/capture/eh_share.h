@@ -17,13 +17,18 @@
 uintptr_t seep_share_settle(struct seep_walk *walk,
                             enum seep_walk_register number, size_t frame);
 
-/** Where a walk may first join the last stack, which ends at its `high`. */
+/** Where a walk may first join the last stack, which ends at its `high`; not
+ * where it begins above all of its frames. */
 static inline const uintptr_t *seep_share_begin(struct seep_walk *walk)
 {
     const struct seep_frames *last = walk->memory->last;
+    size_t end = last->end;
 
     walk->memory->share.at = SEEP_FRAMES;
-    return &last->sps[last->high == walk->high ? last->first : last->end];
+    return &last->sps[last->high == walk->high && end != 0 &&
+                              last->sps[end - 1] >= walk->sp
+                          ? last->first
+                          : end];
 }
 
 /**

@@ -157,13 +157,14 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
 /* To the caller of a frame that is FRAMED, as is the one before, or that is the
  * first. */
 static inline SEEP_READS_THE_STACK bool
-step_framed(const struct seep_walk *walk, struct stand *stand, uint32_t before)
+step_framed(const struct seep_walk *walk, struct stand *stand,
+            const struct seep_hot *hot, uint32_t before)
 {
     uintptr_t cfa = SEEP_FRAMED_BYTES;
 
-    if (seep_likely((before & SEEP_PLACES_FRAMED) != 0)) {
+    if (seep_likely((hot->places & before & SEEP_PLACES_FRAMED) != 0)) {
         cfa += *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
-    } else if (stand->count == 1) {
+    } else if (hot->kind == SEEP_HOT_FRAMED && stand->count == 1) {
         cfa += walk->kept[SEEP_WALK_RBP];
     } else {
         return false;
@@ -195,7 +196,7 @@ static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
         stand->sp = cfa;
         return true;
     }
-    return hot->kind == SEEP_HOT_FRAMED && step_framed(walk, stand, before);
+    return step_framed(walk, stand, hot, before);
 }
 
 /* The step that has no short cut. @return false: the walk is over */
