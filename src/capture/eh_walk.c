@@ -211,6 +211,23 @@ static SEEP_NOINLINE bool step_aside(struct seep_walk *walk,
     return !walk->memory->ended && *ret_cut == SEEP_CUT_NONE;
 }
 
+/* One of the callers that this code had before: its rule need not wait for the
+ * return address. */
+static inline struct seep_hot *next_rule(struct seep_walk *walk,
+                                         struct seep_memory *memory,
+                                         struct seep_hot *from, uintptr_t back)
+{
+    struct seep_hot *hot = seep_memory_next(memory, from, 0);
+
+    if (seep_unlikely(hot->back != back)) {
+        hot = seep_memory_next(memory, from, 1);
+        if (hot->back != back) {
+            hot = seep_memory_rule(walk, from, back);
+        }
+    }
+    return hot;
+}
+
 static enum seep_cut walk_on(struct seep_walk *walk)
 {
     struct seep_memory *memory = walk->memory;
@@ -244,15 +261,7 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             }
             continue;
         }
-        /* One of the callers that this code had before: its rule need not wait
-         * for the return address. */
-        hot = seep_memory_next(memory, from, 0);
-        if (seep_unlikely(hot->back != stand.back)) {
-            hot = seep_memory_next(memory, from, 1);
-            if (hot->back != stand.back) {
-                hot = seep_memory_rule(walk, from, stand.back);
-            }
-        }
+        hot = next_rule(walk, memory, from, stand.back);
         pcs[stand.count] = stand.back - 1;
         sps[stand.count] = stand.sp;
         places[stand.count] = hot->places;
