@@ -15,6 +15,9 @@
  * at the next one, rather than all kept anew. */
 #define AGAIN_MOST 16U
 
+/* So many frames are compared before any is judged. */
+#define AT_ONCE 8U
+
 static uintptr_t note_slot(const struct seep_note *note)
 {
     return note->slot & SEEP_NOTE_SLOT_MASK;
@@ -52,26 +55,115 @@ static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
     return *(const uintptr_t *)address;
 }
 
-SEEP_READS_THE_STACK size_t
-seep_share_same_records(const struct seep_frames *last, size_t at)
+/* Is each of @AT_ONCE frames FRAMED, and the one before the first? */
+static inline bool all_framed(const uint32_t *places)
 {
-    const uintptr_t *sps = last->sps;
-    uint32_t before = last->places[at];
+    uint32_t all = places[-1];
+
+#pragma GCC unroll 8
+    for (size_t k = 0; k < AT_ONCE; k++) {
+        all &= places[k];
+    }
+    return (all & SEEP_PLACES_FRAMED) != 0;
+}
+
+/* Were all @AT_ONCE frames from @i on returned to as they were? */
+static inline bool same_backs(const struct seep_frames *last, size_t i)
+{
+    const uintptr_t *sps = &last->sps[i];
+    const uintptr_t *pcs = &last->pcs[i];
+    uintptr_t other = 0;
+
+#pragma GCC unroll 8
+    for (size_t k = 0; k < AT_ONCE; k++) {
+        other |= (word_at(sps[k] - sizeof(uintptr_t)) - 1) ^ pcs[k];
+    }
+    return other == 0;
+}
+
+/* And, all of them FRAMED, was the frame pointer as it was? */
+static inline SEEP_READS_THE_STACK bool
+same_records(const struct seep_frames *last, size_t i)
+{
+    const uintptr_t *sps = &last->sps[i];
+    const uintptr_t *pcs = &last->pcs[i];
+    uintptr_t sp = sps[0];
+    uintptr_t other = 0;
+
+#pragma GCC unroll 8
+    for (size_t k = 0; k < AT_ONCE; k++) {
+        const uintptr_t *words = (const uintptr_t *)sp;
+
+        sp = sps[k + 1];
+        other |= (words[-1] - 1) ^ pcs[k];
+        other |= (words[-2] + SEEP_FRAMED_BYTES) ^ sp;
+    }
+    return other == 0;
+}
+
+static inline bool same_back(const struct seep_frames *last, size_t i)
+{
+    return word_at(last->sps[i] - sizeof(uintptr_t)) - 1 == last->pcs[i];
+}
+
+/* The first frame behind @at that was returned to otherwise. All are readable.
+ */
+static inline size_t find_other_back(const struct seep_frames *last, size_t at)
+{
     size_t end = last->end;
     size_t i = at + 1;
 
-    for (; i < end; i++) {
-        const uintptr_t *words = (const uintptr_t *)sps[i];
+    while (i + AT_ONCE <= end && seep_likely(same_backs(last, i))) {
+        i += AT_ONCE;
+    }
+    while (i < end && seep_likely(same_back(last, i))) {
+        i++;
+    }
+    return i;
+}
+
+/* As below, of frames [i, stop). */
+static inline size_t find_other_by_one(const struct seep_frames *last, size_t i,
+                                       size_t stop)
+{
+    uint32_t before = last->places[i - 1];
+
+    for (; i < stop; i++) {
+        uintptr_t sp = last->sps[i];
         uint32_t both = before & last->places[i];
 
         before = last->places[i];
-        if (seep_unlikely(words[-1] != last->pcs[i] + 1)) {
+        if (seep_unlikely(!same_back(last, i))) {
             break;
         }
         /* The step from the last frame is taken anew. */
         if ((both & SEEP_PLACES_FRAMED) != 0 &&
-            seep_unlikely(words[-2] + SEEP_FRAMED_BYTES != sps[i + 1]) &&
-            i + 1 < end) {
+            seep_unlikely(word_at(sp - SEEP_FRAMED_BYTES) + SEEP_FRAMED_BYTES !=
+                          last->sps[i + 1]) &&
+            i + 1 < last->end) {
+            break;
+        }
+    }
+    return i;
+}
+
+/* The same, or whose frame pointer was another one. */
+static inline size_t find_other_record(const struct seep_frames *last,
+                                       size_t at)
+{
+    size_t end = last->end;
+    size_t i = at + 1;
+
+    while (i < end) {
+        size_t stop = i + AT_ONCE;
+
+        if (stop < end && all_framed(&last->places[i]) &&
+            seep_likely(same_records(last, i))) {
+            i = stop;
+            continue;
+        }
+        i = find_other_by_one(last, i, stop < end ? stop : end);
+        if (seep_unlikely(i < stop)) {
             break;
         }
     }
@@ -109,18 +201,36 @@ static bool compare_notes(struct seep_walk *walk,
     return true;
 }
 
-bool seep_share_same_rest(struct seep_walk *walk, size_t at)
+/* Is rbp, which the frame that the walk stands in has of those before it, the
+ * one that leads to @next? */
+static inline bool same_rbp(struct seep_walk *walk, uintptr_t next)
+{
+    const uint32_t *places = &walk->memory->now->places[SEEP_FRAMES_BEFORE];
+    uintptr_t rbp = next - SEEP_FRAMED_BYTES;
+
+    if (seep_likely((places[(ptrdiff_t)walk->count - 1] & SEEP_PLACES_FRAMED) !=
+                    0)) {
+        return word_at(walk->sp - SEEP_FRAMED_BYTES) == rbp;
+    }
+    return has(walk, SEEP_WALK_RBP, rbp);
+}
+
+/* Did the frames from @at on find beside return addresses, and rbp where a
+ * frame is FRAMED and so is the one before, what the walk finds now, that
+ * stands in @at? */
+static inline bool same_rest(struct seep_walk *walk, size_t at)
 {
     const struct seep_frames *last = walk->memory->last;
 
     if ((last->places[at] & SEEP_PLACES_FRAMED) != 0 && at + 1 < last->end &&
-        !has(walk, SEEP_WALK_RBP, last->sps[at + 1] - SEEP_FRAMED_BYTES)) {
+        !same_rbp(walk, last->sps[at + 1])) {
         return false;
     }
     return compare_notes(walk, last, at);
 }
 
-void seep_share_carry_on(struct seep_walk *walk, size_t at)
+/* The walk has joined at @at: where its registers lie in the last frame. */
+static void carry_on(struct seep_walk *walk, size_t at)
 {
     struct seep_share *share = &walk->memory->share;
     const struct seep_frames *last = walk->memory->last;
@@ -132,6 +242,61 @@ void seep_share_carry_on(struct seep_walk *walk, size_t at)
         }
         walk->known[i] = walk->count;
     }
+}
+
+/* Go on in the last frame, if that has a caller, or in that for which there
+ * is no room. */
+static inline void take_over(struct seep_walk *walk,
+                             const struct seep_frames *last, size_t at)
+{
+    size_t count = last->end - at - !last->ended;
+    bool all = count <= walk->capacity - walk->count;
+
+    if (seep_unlikely(!all)) {
+        count = walk->capacity - walk->count;
+    }
+    memcpy(&walk->pcs[walk->count], &last->pcs[at], count * sizeof(uintptr_t));
+    if (walk->told_sps != NULL) {
+        memcpy(&walk->told_sps[walk->count], &last->sps[at],
+               count * sizeof(uintptr_t));
+    }
+    walk->count += count;
+    walk->memory->ended = all && last->ended;
+    if (walk->memory->ended) {
+        walk->pc = UINTPTR_MAX;
+        return;
+    }
+    carry_on(walk, at);
+    walk->pc = last->pcs[at + count];
+    walk->sp = last->sps[at + count];
+}
+
+SEEP_NOINLINE bool seep_share_join(struct seep_walk *walk,
+                                   const uintptr_t **old)
+{
+    struct seep_share *share = &walk->memory->share;
+    const struct seep_frames *last = walk->memory->last;
+    size_t at = (size_t)(*old - last->sps);
+    size_t same;
+
+    walk->sps[walk->count] = walk->sp;
+    same =
+        last->framed ? find_other_record(last, at) : find_other_back(last, at);
+    if (seep_unlikely(same < last->end)) {
+        *old = &last->sps[same];
+        return false;
+    }
+    if (seep_unlikely(last->note_count != 0 ||
+                      (last->places[at] & SEEP_PLACES_FRAMED) != 0) &&
+        !same_rest(walk, at)) {
+        ++*old;
+        return false;
+    }
+    share->at = at;
+    share->count = walk->count;
+    *old = &last->sps[last->end];
+    take_over(walk, last, at);
+    return true;
 }
 
 static void add_note(struct seep_frames *frames, uint64_t slot, size_t frame,
@@ -238,6 +403,30 @@ static void renew_registers(struct seep_walk *walk, size_t begin)
     }
 }
 
+/* Does anything but return addresses tie the frames from the one that was
+ * joined to those before it, or must it be kept of the new ones? */
+static inline bool is_tied(const struct seep_memory *memory, size_t at)
+{
+    const struct seep_frames *last = memory->last;
+    uintptr_t sp = last->sps[at];
+
+    if (memory->now->note_count != 0 || !last->ended) {
+        return true;
+    }
+    for (size_t i = 0; i < last->note_count; i++) {
+        const struct seep_note *note = &last->notes[i];
+
+        if (note_frame(note) < at ||
+            ((note->slot & SEEP_MEMORY_WORD) != SEEP_MEMORY_WORD &&
+             note_slot(note) < sp)) {
+            return true;
+        }
+    }
+    /* FRAMED behind FRAMED is verified by itself. */
+    return at != last->first &&
+           (last->places[at] & ~last->places[at - 1] & SEEP_PLACES_FRAMED) != 0;
+}
+
 /* The frames before the one that was joined take the place of those that the
  * last stack had there. */
 static inline void keep_inner(struct seep_walk *walk,
@@ -258,9 +447,7 @@ static inline void keep_inner(struct seep_walk *walk,
         return;
     }
     put_before(walk, begin, share->count, at);
-    if (seep_unlikely(last->note_count + memory->now->note_count != 0 ||
-                      !last->ended ||
-                      (last->places[at] & SEEP_PLACES_FRAMED) != 0)) {
+    if (seep_unlikely(is_tied(memory, at))) {
         renew_registers(walk, begin);
     }
 }

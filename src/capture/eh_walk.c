@@ -108,6 +108,7 @@ struct stand {
     uintptr_t next;       /* what lies there */
     uintptr_t high;       /* 0: no short cuts */
     size_t count;
+    bool framed; /* one was FRAMED behind another */
 };
 
 static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
@@ -115,6 +116,7 @@ static inline void lay_down(struct seep_walk *walk, const struct stand *stand)
     walk->pc = stand->back - 1;
     walk->sp = stand->sp;
     walk->count = stand->count;
+    walk->memory->now->framed = stand->framed;
 }
 
 static inline void take_up(const struct seep_walk *walk, struct stand *stand)
@@ -129,6 +131,7 @@ static inline void take_up(const struct seep_walk *walk, struct stand *stand)
  * its end. */
 static inline bool meet(struct seep_walk *walk, struct stand *stand)
 {
+    const struct seep_frames *last = walk->memory->last;
     const uintptr_t *old = stand->old;
     bool joined = false;
 
@@ -136,8 +139,12 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
         old++;
     }
     if (*old == stand->sp) {
-        lay_down(walk, stand);
-        joined = seep_share_join(walk, &old);
+        if (last->pcs[old - last->sps] == stand->back - 1) {
+            lay_down(walk, stand);
+            joined = seep_share_join(walk, &old);
+        } else {
+            old++;
+        }
     }
     stand->old = old;
     stand->next = *old;
@@ -150,32 +157,34 @@ static inline bool meet(struct seep_walk *walk, struct stand *stand)
 /* To the caller of a frame that is FRAMED, as is the one before, or that is the
  * first. */
 static inline SEEP_READS_THE_STACK bool
-step_framed(const struct seep_walk *walk, struct stand *stand)
+step_framed(const struct seep_walk *walk, struct stand *stand,
+            const struct seep_hot *hot, uint32_t before)
 {
-    struct seep_frames *now = walk->memory->now;
-    uint32_t before = now->places[SEEP_FRAMES_BEFORE + stand->count - 2];
-    uintptr_t rbp = walk->kept[SEEP_WALK_RBP];
+    uintptr_t cfa = SEEP_FRAMED_BYTES;
 
-    if (seep_likely((before & SEEP_PLACES_FRAMED) != 0)) {
-        rbp = *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
-    } else if (stand->count != 1) {
+    if (seep_likely((hot->places & before & SEEP_PLACES_FRAMED) != 0)) {
+        cfa += *(const uintptr_t *)(stand->sp - SEEP_FRAMED_BYTES);
+    } else if (hot->kind == SEEP_HOT_FRAMED && stand->count == 1) {
+        cfa += walk->kept[SEEP_WALK_RBP];
+    } else {
         return false;
     }
-    if (seep_unlikely(rbp < stand->sp || rbp % sizeof(uintptr_t) != 0 ||
-                      rbp >= stand->high ||
-                      stand->high - rbp < SEEP_FRAMED_BYTES)) {
+    /* Also where the sum has overflown. */
+    if (seep_unlikely(cfa < stand->sp + SEEP_FRAMED_BYTES ||
+                      cfa > stand->high || cfa % sizeof(uintptr_t) != 0)) {
         return false;
     }
-    stand->back = *(const uintptr_t *)(rbp + sizeof(uintptr_t));
-    stand->sp = rbp + SEEP_FRAMED_BYTES;
-    now->framed = true;
+    stand->back = ((const uintptr_t *)cfa)[-1];
+    stand->sp = cfa;
+    stand->framed = true;
     return true;
 }
 
 /* To the caller of a frame that is @hot's. */
 static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
                                              struct stand *stand,
-                                             const struct seep_hot *hot)
+                                             const struct seep_hot *hot,
+                                             uint32_t before)
 {
     uintptr_t cfa = stand->sp + (uintptr_t)hot->offset;
 
@@ -187,7 +196,7 @@ static inline SEEP_READS_THE_STACK bool step(const struct seep_walk *walk,
         stand->sp = cfa;
         return true;
     }
-    return hot->kind == SEEP_HOT_FRAMED && step_framed(walk, stand);
+    return step_framed(walk, stand, hot, before);
 }
 
 /* The step that has no short cut. @return false: the walk is over */
@@ -202,19 +211,21 @@ static SEEP_NOINLINE bool step_aside(struct seep_walk *walk,
     return !walk->memory->ended && *ret_cut == SEEP_CUT_NONE;
 }
 
-/* The rule of what returns to @back. It is most often that of one of the
- * callers that the code of @from had before, and then it need not wait for the
+/* One of the callers that this code had before: its rule need not wait for the
  * return address. */
 static inline struct seep_hot *next_rule(struct seep_walk *walk,
+                                         struct seep_memory *memory,
                                          struct seep_hot *from, uintptr_t back)
 {
-    struct seep_hot *hot = seep_memory_next(walk->memory, from, 0);
+    struct seep_hot *hot = seep_memory_next(memory, from, 0);
 
-    if (seep_likely(hot->back == back)) {
-        return hot;
+    if (seep_unlikely(hot->back != back)) {
+        hot = seep_memory_next(memory, from, 1);
+        if (hot->back != back) {
+            hot = seep_memory_rule(walk, from, back);
+        }
     }
-    hot = seep_memory_next(walk->memory, from, 1);
-    return hot->back == back ? hot : seep_memory_rule(walk, from, back);
+    return hot;
 }
 
 static enum seep_cut walk_on(struct seep_walk *walk)
@@ -224,9 +235,11 @@ static enum seep_cut walk_on(struct seep_walk *walk)
     struct seep_hot *from = &memory->start;
     enum seep_cut cut = SEEP_CUT_NONE;
     size_t capacity = walk->capacity;
+    uint32_t before = 0; /* the places of the frame before */
     uintptr_t *pcs = walk->pcs;
     uint32_t *places = &now->places[SEEP_FRAMES_BEFORE];
-    struct stand stand;
+    uintptr_t *sps = &now->sps[SEEP_FRAMES_BEFORE];
+    struct stand stand = {.framed = false};
 
     take_up(walk, &stand);
     stand.old = seep_share_begin(walk);
@@ -244,15 +257,16 @@ static enum seep_cut walk_on(struct seep_walk *walk)
             if (stand.count != memory->share.count) {
                 /* What saved rbp there is in the last stack. */
                 places[stand.count - 1] = 0;
+                before = 0;
             }
             continue;
         }
-        hot = next_rule(walk, from, stand.back);
+        hot = next_rule(walk, memory, from, stand.back);
         pcs[stand.count] = stand.back - 1;
-        now->sps[SEEP_FRAMES_BEFORE + stand.count] = stand.sp;
+        sps[stand.count] = stand.sp;
         places[stand.count] = hot->places;
         stand.count++;
-        if (seep_unlikely(!step(walk, &stand, hot))) {
+        if (seep_unlikely(!step(walk, &stand, hot, before))) {
             uintptr_t high = walk->high;
 
             lay_down(walk, &stand);
@@ -269,6 +283,7 @@ static enum seep_cut walk_on(struct seep_walk *walk)
                 places[stand.count - 1] &= ~SEEP_PLACES_FRAMED;
             }
         }
+        before = places[stand.count - 1];
         from = hot;
     }
     lay_down(walk, &stand);
@@ -359,7 +374,6 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
     walk->told_sps = start->sps;
     walk->sps = &memory->now->sps[SEEP_FRAMES_BEFORE];
     memory->now->note_count = 0;
-    memory->now->framed = false;
     memory->ended = false;
     cut = walk_on(walk);
     if (start->sps != NULL) {
