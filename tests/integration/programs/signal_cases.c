@@ -208,7 +208,8 @@ static void on_fork(int signal, siginfo_t *info, void *context)
     (void)signal;
     (void)info;
     is_waiting = 0;
-    if (!in_libc(context) && forked_count < FORKED) {
+    /* A child that set the timer once more before it ended is no parent. */
+    if (!is_child && !in_libc(context) && forked_count < FORKED) {
         pid_t child = fork();
 
         is_child = child == 0;
