@@ -4,12 +4,13 @@
  * named.
  *
  * Invariant: all of these are forwarded unchanged; what is noted is noted
- * before the thing happens, so that we are never late. Only a name is asked
- * for behind it.
+ * before the thing happens, so that we are never late; only that a thread has a
+ * name is noted behind it.
  */
 #include <errno.h>
 #include <link.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -91,8 +92,8 @@ int prctl(int option, ...)
     }
     result = seep_real.prctl(option, argument[0], argument[1], argument[2],
                              argument[3]);
-    if (option == PR_SET_NAME) {
-        seep_thread_name_changed();
+    if (option == PR_SET_NAME && result == 0) {
+        seep_thread_name_changed((const char *)argument[0]);
     }
     return result;
 }
@@ -106,7 +107,9 @@ int pthread_setname_np(pthread_t thread, const char *name)
         return ENOSYS;
     }
     error = seep_real.pthread_setname_np(thread, name);
-    seep_thread_name_changed();
+    if (error == 0) {
+        seep_thread_name_changed(thread == pthread_self() ? name : NULL);
+    }
     return error;
 }
 

@@ -38,7 +38,7 @@ void seep_stacks_after_fork(void)
 {
     seep_native_after_fork();
     seep_python_after_fork();
-    seep_thread_name_forget();
+    seep_thread_name_after_fork();
     atomic_store_explicit(&considered, 0, memory_order_relaxed);
     for (size_t i = 0; i < MODULE_SLOTS; i++) {
         /* What is only read stays the parent's page. */

@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/syscall.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "preload/life.h"
 #include "record/codes.h"
@@ -25,8 +24,9 @@ static _Atomic uint64_t names[SLOTS];
 
 /* The main thread's first name, and its last, as two words each. */
 static _Atomic uint64_t main_names[2][2];
+static const struct seep_thread *main_thread;
 
-void seep_thread_name_forget(void)
+static void forget(void)
 {
     for (size_t i = 0; i < SLOTS; i++) {
         if (atomic_load_explicit(&names[i], memory_order_relaxed) != 0) {
@@ -43,30 +43,39 @@ static bool read_name(uint64_t words[2])
            seep_syscall2(SYS_prctl, PR_GET_NAME, (long)words) == 0;
 }
 
-static void note_main(size_t which)
+static void note_main(size_t which, const uint64_t words[2])
 {
-    uint64_t words[2];
-
-    if (read_name(words)) {
-        atomic_store_explicit(&main_names[which][0], words[0],
-                              memory_order_relaxed);
-        atomic_store_explicit(&main_names[which][1], words[1],
-                              memory_order_relaxed);
-    }
+    atomic_store_explicit(&main_names[which][0], words[0],
+                          memory_order_relaxed);
+    atomic_store_explicit(&main_names[which][1], words[1],
+                          memory_order_relaxed);
 }
 
 void seep_thread_name_init(void)
 {
-    note_main(0);
+    uint64_t words[2];
+
+    main_thread = &seep_thread;
+    if (read_name(words)) {
+        note_main(0, words);
+    }
 }
 
-void seep_thread_name_changed(void)
+void seep_thread_name_after_fork(void)
 {
-    if (!seep_life_is_restricted() &&
-        seep_syscall0(SYS_gettid) == seep_syscall0(SYS_getpid)) {
-        note_main(1);
+    main_thread = &seep_thread;
+    forget();
+}
+
+void seep_thread_name_changed(const char *name)
+{
+    uint64_t words[2] = {0, 0};
+
+    if (name != NULL && main_thread == &seep_thread) {
+        memcpy(words, name, strnlen(name, sizeof(words) - 1));
+        note_main(1, words);
     }
-    seep_thread_name_forget();
+    forget();
 }
 
 static bool is_inherited(const uint64_t words[2])

@@ -23,14 +23,15 @@
  */
 uint32_t seep_thread_name_code(const struct seep_view *view, bool is_new);
 
-/** A thread was named, or the recording is another: ask again. */
-void seep_thread_name_forget(void);
-
 /** From the constructor: what threads inherit from the main one is no name of
  * their own. */
 void seep_thread_name_init(void);
 
-/** Some thread was just named. */
-void seep_thread_name_changed(void);
+/** The calling thread was just named @name, or with NULL another was. Makes no
+ * system call: whether one is still allowed is not known here. */
+void seep_thread_name_changed(const char *name);
+
+/** In the child of a fork, whose main thread this is. */
+void seep_thread_name_after_fork(void);
 
 #endif
