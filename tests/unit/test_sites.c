@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Depot and site table: one site a stack and space, refusal when full. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "seep_test.h"
 
 #include "base/hash.h"
-#include "format/layout.h"
+#include "empty_recording.h"
 #include "record/codes.h"
 #include "record/sites.h"
 
@@ -14,29 +13,16 @@ static struct seep_view view;
 
 static int set_up(void **state)
 {
-    struct seep_rec_header header = {0};
-    void *bytes;
-
     (void)state;
     seep_sites_forget();
     seep_codes_forget();
-    if (seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, true, false, &header) != 0) {
-        return -1;
-    }
-    bytes = calloc(1, header.file_bytes);
-    if (bytes == NULL) {
-        return -1;
-    }
-    memcpy(bytes, (void *)&header, sizeof(header));
-    seep_layout_start(bytes);
-    seep_view_init(&view, bytes);
-    return 0;
+    return empty_recording_make(&view);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    free(view.header);
+    empty_recording_free(&view);
     return 0;
 }
 
