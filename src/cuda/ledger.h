@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cuda/counts.h"
 #include "cuda/events.h"
 
 /** By what a thing is known. Values are the upper byte of event keys. */
@@ -122,25 +123,5 @@ void seep_cuda_ledger_abandon(void);
  * table. @param device  -1: of every device */
 uint64_t seep_cuda_ledger_live_bytes(enum seep_space space, int device);
 uint64_t seep_cuda_ledger_live_count(void);
-
-/** What went another way than it should: X(SYMBOL, "words"). */
-#define SEEP_CUDA_COUNTS(X)                                           \
-    X(FULL, "things not recorded because the ledger was full")        \
-    X(UNKNOWN, "frees of things that were not recorded")              \
-    X(REPLACED, "things closed late because their free was not seen") \
-    X(BUSY, "changes given up because another thread was in between") \
-    X(SATURATED, "references beyond what an entry can count")         \
-    X(NESTED, "calls of the driver by itself")                        \
-    X(NEST_FULL, "calls not recorded: too many threads in the driver")
-
-enum seep_cuda_count {
-#define SEEP_CUDA_COUNT_VALUE(symbol, words) SEEP_CUDA_COUNT_##symbol,
-    SEEP_CUDA_COUNTS(SEEP_CUDA_COUNT_VALUE)
-#undef SEEP_CUDA_COUNT_VALUE
-        SEEP_CUDA_COUNT_COUNT
-};
-
-uint64_t seep_cuda_count_get(enum seep_cuda_count count);
-void seep_cuda_count_add(enum seep_cuda_count count);
 
 #endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is live in the driver, one value at a time; see ledger.h. */
+#include "cuda/ledger.h"
+
+#include <stddef.h>
+
+#include "cuda/entry.h"
+#include "cuda/slots.h"
+
+static _Atomic bool abandoned;
+
+const struct seep_cuda_events *seep_cuda_entry_events(void)
+{
+    if (atomic_load_explicit(&abandoned, memory_order_relaxed)) {
+        return NULL;
+    }
+    return seep_cuda_events();
+}
+
+void seep_cuda_ledger_abandon(void)
+{
+    atomic_store_explicit(&abandoned, true, memory_order_relaxed);
+}
+
+/* The first entry of @value in @phase, with references if @held. */
+static seep_cuda_reference find(enum seep_cuda_kind kind, uint64_t value,
+                                enum seep_cuda_phase phase, bool held)
+{
+    uint64_t tag = seep_cuda_tag(kind, value);
+    uint32_t step = 0;
+    uint64_t state;
+    uint32_t slot;
+
+    while ((slot = seep_cuda_table_next(tag, &step, &state)) !=
+           SEEP_CUDA_SLOT_NONE) {
+        const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+
+        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_BUSY) {
+            state = seep_cuda_table_state(slot);
+        }
+        /* Who waited may look at another life of the slot. */
+        if (seep_cuda_phase(state) == phase &&
+            (!held || (state & SEEP_CUDA_REFERENCES_MASK) != 0) &&
+            seep_word_load(&entry->value) == value &&
+            seep_cuda_kind_of(entry) == kind) {
+            return seep_cuda_reference_to(slot, state);
+        }
+    }
+    return 0;
+}
+
+seep_cuda_reference seep_cuda_ledger_find(enum seep_cuda_kind kind,
+                                          uint64_t value,
+                                          enum seep_cuda_phase phase)
+{
+    seep_cuda_reference held = find(kind, value, phase, true);
+
+    return held != 0 ? held : find(kind, value, phase, false);
+}
+
+/* Is one more of the same value one more reference to the same thing? */
+static bool counts_references(const struct seep_cuda_block *block)
+{
+    return block->kind == SEEP_CUDA_IPC ||
+           (block->kind == SEEP_CUDA_HANDLE &&
+            block->space == SEEP_SPACE_IMPORTED);
+}
+
+enum before { BEFORE_NOTHING, BEFORE_OTHER_KEY, BEFORE_COUNTED };
+
+/*
+ * The driver gives out a value that is here already, so what is here is gone:
+ * its free is under way (OUT), or was not seen. Memory that is released and
+ * still mapped is not, nor what another thread is at work on: then the new
+ * entry goes by another key.
+ */
+static enum before clear_way(const struct seep_cuda_events *events,
+                             const struct seep_cuda_block *block, uint64_t tag)
+{
+    enum before before = BEFORE_NOTHING;
+    uint32_t step = 0;
+    uint64_t state;
+    uint32_t slot;
+
+    while ((slot = seep_cuda_table_next(tag, &step, &state)) !=
+           SEEP_CUDA_SLOT_NONE) {
+        seep_cuda_reference reference = seep_cuda_reference_to(slot, state);
+
+        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_OUT) {
+            seep_cuda_entry_end(reference);
+        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE ||
+                   (state & SEEP_CUDA_REFERENCES_MASK) == 0) {
+            before = BEFORE_OTHER_KEY;
+        } else if (counts_references(block)) {
+            if (seep_cuda_entry_raise(events, reference,
+                                      SEEP_CUDA_ONE_REFERENCE)) {
+                return BEFORE_COUNTED;
+            }
+            before = BEFORE_OTHER_KEY;
+        } else if (seep_cuda_entry_close(events, slot, state)) {
+            seep_cuda_count_add(SEEP_CUDA_COUNT_REPLACED);
+        } else {
+            before = BEFORE_OTHER_KEY;
+        }
+    }
+    return before;
+}
+
+void seep_cuda_ledger_add(const struct seep_capture_start *from,
+                          const struct seep_cuda_block *block)
+{
+    const struct seep_cuda_events *events = seep_cuda_entry_events();
+    struct seep_cuda_block kept = *block;
+    uint64_t tag = seep_cuda_tag(block->kind, block->value);
+    enum before before;
+    uint64_t state;
+    uint32_t slot;
+
+    if (events == NULL || block->value == 0) {
+        return;
+    }
+    before = clear_way(events, block, tag);
+    if (before == BEFORE_COUNTED) {
+        return;
+    }
+    slot = seep_cuda_table_claim(tag, &state);
+    if (slot == SEEP_CUDA_SLOT_NONE) {
+        seep_cuda_count_add(SEEP_CUDA_COUNT_FULL);
+        return;
+    }
+    if (block->holder != 0) {
+        kept.holder = seep_cuda_ledger_find(block->holder_kind, block->holder,
+                                            SEEP_CUDA_PHASE_LIVE);
+    }
+    seep_cuda_entry_begin(events, from, &kept, slot, state,
+                          before == BEFORE_OTHER_KEY);
+}
+
+void seep_cuda_ledger_retain(enum seep_cuda_kind kind, uint64_t value)
+{
+    const struct seep_cuda_events *events = seep_cuda_entry_events();
+    seep_cuda_reference reference;
+
+    if (events == NULL || value == 0) {
+        return;
+    }
+    reference = seep_cuda_ledger_find(kind, value, SEEP_CUDA_PHASE_LIVE);
+    if (!seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
+        seep_cuda_count_add(SEEP_CUDA_COUNT_UNKNOWN);
+    }
+}
+
+static struct seep_cuda_leave leave_of(seep_cuda_reference reference,
+                                       bool again)
+{
+    return (struct seep_cuda_leave){
+        .slot = (uint32_t)reference,
+        .generation = (uint32_t)(reference >> 32),
+        .again = again,
+    };
+}
+
+struct seep_cuda_leave seep_cuda_ledger_leave(enum seep_cuda_kind kind,
+                                              uint64_t value)
+{
+    const struct seep_cuda_events *events = seep_cuda_entry_events();
+    seep_cuda_reference reference;
+
+    if (events == NULL || value == 0) {
+        return leave_of(0, false);
+    }
+    reference = find(kind, value, SEEP_CUDA_PHASE_LIVE, true);
+    if (reference != 0 &&
+        seep_cuda_entry_lower(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
+        return leave_of(reference, false);
+    }
+    seep_cuda_count_add(SEEP_CUDA_COUNT_UNKNOWN);
+    return leave_of(find(kind, value, SEEP_CUDA_PHASE_OUT, false), true);
+}
+
+void seep_cuda_ledger_settle(const struct seep_cuda_leave *leave, bool gone)
+{
+    const struct seep_cuda_events *events = seep_cuda_entry_events();
+    seep_cuda_reference reference =
+        (uint64_t)leave->generation << 32 | leave->slot;
+
+    if (events == NULL || leave->slot == 0) {
+        return;
+    }
+    if (gone) {
+        seep_cuda_entry_end(reference);
+    } else if (!leave->again) {
+        seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE);
+    }
+}
