@@ -76,7 +76,7 @@ static uint64_t state_of(seep_cuda_reference reference)
     if (reference == 0) {
         return SEEP_CUDA_PHASE_EMPTY;
     }
-    state = seep_cuda_table_state(seep_cuda_slot_of(reference));
+    state = seep_cuda_slot_state(seep_cuda_slot_of(reference));
     if (seep_cuda_generation(state) != reference >> 32) {
         return SEEP_CUDA_PHASE_EMPTY;
     }
@@ -95,6 +95,79 @@ static uint64_t mask_of(uint64_t unit)
 {
     return unit == SEEP_CUDA_ONE_MAP ? SEEP_CUDA_MAPS_MASK
                                      : SEEP_CUDA_REFERENCES_MASK;
+}
+
+seep_cuda_reference seep_cuda_entry_find(enum seep_cuda_kind kind,
+                                         uint64_t value, unsigned phases,
+                                         bool held)
+{
+    uint64_t tag = seep_cuda_slot_tag(kind, value);
+    uint32_t step = 0;
+    uint64_t state;
+    uint32_t slot;
+
+    while ((slot = seep_cuda_slot_next(tag, &step, &state)) !=
+           SEEP_CUDA_SLOT_NONE) {
+        const struct seep_cuda_entry *entry = entry_at(slot);
+        enum seep_cuda_phase phase;
+
+        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_BUSY) {
+            state = seep_cuda_slot_state(slot);
+        }
+        phase = seep_cuda_phase(state);
+        if ((phases >> phase & 1) == 0 ||
+            (held && phase == SEEP_CUDA_PHASE_LIVE &&
+             (state & SEEP_CUDA_REFERENCES_MASK) == 0)) {
+            continue;
+        }
+        /* Who waited may look at another life of the slot. */
+        if (seep_word_load(&entry->value) == value &&
+            seep_cuda_kind_of(entry) == kind) {
+            return seep_cuda_reference_to(slot, state);
+        }
+    }
+    return 0;
+}
+
+seep_cuda_reference seep_cuda_entry_holder(enum seep_cuda_kind kind,
+                                           uint64_t value)
+{
+    seep_cuda_reference held =
+        seep_cuda_entry_find(kind, value, SEEP_CUDA_IN(LIVE), true);
+
+    return held != 0
+               ? held
+               : seep_cuda_entry_find(kind, value, SEEP_CUDA_IN(LIVE), false);
+}
+
+/* The end of a BUSY entry that the recorder does not know any more. */
+static void release(uint32_t slot)
+{
+    seep_cuda_reference holder = seep_word_load(&entry_at(slot)->holder);
+
+    seep_cuda_slot_release(slot);
+    seep_cuda_entry_end(holder); /* which has none of its own */
+}
+
+static void tell_gone(const struct seep_cuda_events *events, uint32_t slot)
+{
+    struct seep_cuda_entry *entry = entry_at(slot);
+
+    tell_freed(events, entry);
+    seep_cuda_entry_lower(events, seep_word_load(&entry->holder),
+                          SEEP_CUDA_ONE_MAP);
+}
+
+/* From BUSY; or to its end, if another thread knows that it is gone. */
+static void publish(const struct seep_cuda_events *events, uint32_t slot,
+                    uint64_t busy, uint64_t next)
+{
+    if (!seep_cuda_slot_publish(slot, busy, next)) {
+        if (seep_cuda_phase(next) == SEEP_CUDA_PHASE_LIVE) {
+            tell_gone(events, slot);
+        }
+        release(slot);
+    }
 }
 
 void seep_cuda_entry_begin(const struct seep_cuda_events *events,
@@ -120,25 +193,22 @@ void seep_cuda_entry_begin(const struct seep_cuda_events *events,
         events->allocated(from, block->space, block->device, key,
                           block->size_bytes);
     }
-    seep_cuda_table_publish(slot, with_phase(state, SEEP_CUDA_PHASE_LIVE) +
-                                      SEEP_CUDA_ONE_REFERENCE);
+    publish(events, slot, state,
+            with_phase(state, SEEP_CUDA_PHASE_LIVE) + SEEP_CUDA_ONE_REFERENCE);
 }
 
 /* LIVE with one count, to OUT: alone with it while the recorder is told. */
 static bool take_out(const struct seep_cuda_events *events, uint32_t slot,
                      uint64_t state)
 {
-    struct seep_cuda_entry *entry = entry_at(slot);
     uint64_t busy =
         with_phase(state, SEEP_CUDA_PHASE_BUSY) & ~SEEP_CUDA_COUNTS_MASK;
 
-    if (!seep_cuda_table_change(slot, state, busy)) {
+    if (!seep_cuda_slot_change(slot, state, busy)) {
         return false;
     }
-    tell_freed(events, entry);
-    seep_cuda_entry_lower(events, seep_word_load(&entry->holder),
-                          SEEP_CUDA_ONE_MAP);
-    seep_cuda_table_publish(slot, with_phase(busy, SEEP_CUDA_PHASE_OUT));
+    tell_gone(events, slot);
+    publish(events, slot, busy, with_phase(busy, SEEP_CUDA_PHASE_OUT));
     return true;
 }
 
@@ -146,16 +216,15 @@ static bool put_back(const struct seep_cuda_events *events, uint32_t slot,
                      uint64_t state, uint64_t unit)
 {
     struct seep_cuda_entry *entry = entry_at(slot);
+    uint64_t busy = with_phase(state, SEEP_CUDA_PHASE_BUSY);
 
-    if (!seep_cuda_table_change(slot, state,
-                                with_phase(state, SEEP_CUDA_PHASE_BUSY))) {
+    if (!seep_cuda_slot_change(slot, state, busy)) {
         return false;
     }
     tell_restored(events, entry);
     seep_cuda_entry_raise(events, seep_word_load(&entry->holder),
                           SEEP_CUDA_ONE_MAP);
-    seep_cuda_table_publish(slot,
-                            with_phase(state, SEEP_CUDA_PHASE_LIVE) + unit);
+    publish(events, slot, busy, with_phase(state, SEEP_CUDA_PHASE_LIVE) + unit);
     return true;
 }
 
@@ -175,7 +244,7 @@ bool seep_cuda_entry_lower(const struct seep_cuda_events *events,
             if (take_out(events, slot, state)) {
                 return true;
             }
-        } else if (seep_cuda_table_change(slot, state, state - unit)) {
+        } else if (seep_cuda_slot_change(slot, state, state - unit)) {
             return true;
         }
     }
@@ -198,7 +267,7 @@ bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
         } else if ((state & mask_of(unit)) == mask_of(unit)) {
             seep_cuda_count_add(SEEP_CUDA_COUNT_SATURATED);
             return false;
-        } else if (seep_cuda_table_change(slot, state, state + unit)) {
+        } else if (seep_cuda_slot_change(slot, state, state + unit)) {
             return true;
         }
     }
@@ -208,32 +277,53 @@ bool seep_cuda_entry_end(seep_cuda_reference reference)
 {
     uint32_t slot = seep_cuda_slot_of(reference);
     uint64_t state = state_of(reference);
-    seep_cuda_reference holder;
 
     if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_OUT ||
-        !seep_cuda_table_change(slot, state,
-                                with_phase(state, SEEP_CUDA_PHASE_BUSY))) {
+        !seep_cuda_slot_change(slot, state,
+                               with_phase(state, SEEP_CUDA_PHASE_BUSY))) {
         return false;
     }
-    holder = seep_word_load(&entry_at(slot)->holder);
-    seep_cuda_table_release(slot);
-    seep_cuda_entry_end(holder); /* which has none of its own */
+    release(slot);
     return true;
 }
 
-bool seep_cuda_entry_close(const struct seep_cuda_events *events, uint32_t slot,
-                           uint64_t state)
+/* One try of the below. */
+static bool go(const struct seep_cuda_events *events, uint32_t slot,
+               uint64_t state)
 {
-    seep_cuda_reference holder;
-
-    if (!seep_cuda_table_change(slot, state,
-                                with_phase(state, SEEP_CUDA_PHASE_BUSY))) {
-        return false;
+    switch (seep_cuda_phase(state)) {
+    case SEEP_CUDA_PHASE_BUSY:
+        return seep_cuda_slot_change(slot, state, state | SEEP_CUDA_GONE);
+    case SEEP_CUDA_PHASE_OUT:
+    case SEEP_CUDA_PHASE_LIVE:
+        if (!seep_cuda_slot_change(slot, state,
+                                   with_phase(state, SEEP_CUDA_PHASE_BUSY))) {
+            return false;
+        }
+        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_LIVE) {
+            tell_gone(events, slot);
+        }
+        release(slot);
+        return true;
+    case SEEP_CUDA_PHASE_EMPTY:
+        break;
     }
-    tell_freed(events, entry_at(slot));
-    holder = seep_word_load(&entry_at(slot)->holder);
-    seep_cuda_entry_lower(events, holder, SEEP_CUDA_ONE_MAP);
-    seep_cuda_table_release(slot);
-    seep_cuda_entry_end(holder);
     return true;
+}
+
+enum seep_cuda_phase seep_cuda_entry_gone(const struct seep_cuda_events *events,
+                                          seep_cuda_reference reference)
+{
+    uint32_t slot = seep_cuda_slot_of(reference);
+
+    for (;;) {
+        uint64_t state = seep_cuda_slot_state(slot);
+
+        if (seep_cuda_generation(state) != reference >> 32) {
+            return SEEP_CUDA_PHASE_EMPTY;
+        }
+        if (go(events, slot, state)) {
+            return seep_cuda_phase(state);
+        }
+    }
 }

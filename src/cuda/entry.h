@@ -17,10 +17,18 @@ const struct seep_cuda_events *seep_cuda_entry_events(void);
 /** The key of events of a thing that has no other of its value. */
 uint64_t seep_cuda_entry_key(enum seep_cuda_kind kind, uint64_t value);
 
-/** An entry of @value in @phase, of several one with references; or 0. */
-seep_cuda_reference seep_cuda_ledger_find(enum seep_cuda_kind kind,
-                                          uint64_t value,
-                                          enum seep_cuda_phase phase);
+/** A phase among several. */
+#define SEEP_CUDA_IN(phase) (1U << SEEP_CUDA_PHASE_##phase)
+
+/** An entry of @value in one of @phases; 0: none. @held: if it is LIVE, one
+ * that has references. */
+seep_cuda_reference seep_cuda_entry_find(enum seep_cuda_kind kind,
+                                         uint64_t value, unsigned phases,
+                                         bool held);
+
+/** The LIVE entry of @value, of several one with references; 0: none. */
+seep_cuda_reference seep_cuda_entry_holder(enum seep_cuda_kind kind,
+                                           uint64_t value);
 
 /** What seep_cuda_ledger_mark() gives next. */
 uint32_t seep_cuda_entry_mark(void);
@@ -54,9 +62,12 @@ bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
  * that is OUT too. @return false: it is not OUT, or not by this thread */
 bool seep_cuda_entry_end(seep_cuda_reference reference);
 
-/** A LIVE entry goes at once, whatever it holds: the driver took it already.
- * @return false: it is not as it was in @state */
-bool seep_cuda_entry_close(const struct seep_cuda_events *events, uint32_t slot,
-                           uint64_t state);
+/**
+ * The driver took it, that is certain: whatever phase it is in, it is no more.
+ *
+ * @return the phase that it was found in
+ */
+enum seep_cuda_phase seep_cuda_entry_gone(const struct seep_cuda_events *events,
+                                          seep_cuda_reference reference);
 
 #endif

@@ -22,42 +22,6 @@ void seep_cuda_ledger_abandon(void)
     atomic_store_explicit(&abandoned, true, memory_order_relaxed);
 }
 
-/* The first entry of @value in @phase, with references if @held. */
-static seep_cuda_reference find(enum seep_cuda_kind kind, uint64_t value,
-                                enum seep_cuda_phase phase, bool held)
-{
-    uint64_t tag = seep_cuda_tag(kind, value);
-    uint32_t step = 0;
-    uint64_t state;
-    uint32_t slot;
-
-    while ((slot = seep_cuda_table_next(tag, &step, &state)) !=
-           SEEP_CUDA_SLOT_NONE) {
-        const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
-
-        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_BUSY) {
-            state = seep_cuda_table_state(slot);
-        }
-        /* Who waited may look at another life of the slot. */
-        if (seep_cuda_phase(state) == phase &&
-            (!held || (state & SEEP_CUDA_REFERENCES_MASK) != 0) &&
-            seep_word_load(&entry->value) == value &&
-            seep_cuda_kind_of(entry) == kind) {
-            return seep_cuda_reference_to(slot, state);
-        }
-    }
-    return 0;
-}
-
-seep_cuda_reference seep_cuda_ledger_find(enum seep_cuda_kind kind,
-                                          uint64_t value,
-                                          enum seep_cuda_phase phase)
-{
-    seep_cuda_reference held = find(kind, value, phase, true);
-
-    return held != 0 ? held : find(kind, value, phase, false);
-}
-
 /* Is one more of the same value one more reference to the same thing? */
 static bool counts_references(const struct seep_cuda_block *block)
 {
@@ -68,11 +32,37 @@ static bool counts_references(const struct seep_cuda_block *block)
 
 enum before { BEFORE_NOTHING, BEFORE_OTHER_KEY, BEFORE_COUNTED };
 
+/* One entry that has the value of @block, as far as it is in the way. */
+static enum before clear_one(const struct seep_cuda_events *events,
+                             const struct seep_cuda_block *block, uint32_t slot,
+                             uint64_t state)
+{
+    seep_cuda_reference reference = seep_cuda_reference_to(slot, state);
+    enum seep_cuda_phase phase = seep_cuda_phase(state);
+
+    if (counts_references(block)) {
+        if (seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
+            return BEFORE_COUNTED;
+        }
+        return BEFORE_OTHER_KEY;
+    }
+    if (phase == SEEP_CUDA_PHASE_EMPTY ||
+        (phase == SEEP_CUDA_PHASE_LIVE &&
+         (state & SEEP_CUDA_REFERENCES_MASK) == 0)) {
+        return BEFORE_OTHER_KEY;
+    }
+    phase = seep_cuda_entry_gone(events, reference);
+    if (phase == SEEP_CUDA_PHASE_LIVE) {
+        seep_cuda_count_add(SEEP_CUDA_COUNT_REPLACED);
+    }
+    return phase == SEEP_CUDA_PHASE_BUSY ? BEFORE_OTHER_KEY : BEFORE_NOTHING;
+}
+
 /*
  * The driver gives out a value that is here already, so what is here is gone:
  * its free is under way (OUT), or was not seen. Memory that is released and
- * still mapped is not, nor what another thread is at work on: then the new
- * entry goes by another key.
+ * still mapped is not. What another thread is at work on may yet be told of:
+ * then the new entry goes by another key.
  */
 static enum before clear_way(const struct seep_cuda_events *events,
                              const struct seep_cuda_block *block, uint64_t tag)
@@ -82,26 +72,14 @@ static enum before clear_way(const struct seep_cuda_events *events,
     uint64_t state;
     uint32_t slot;
 
-    while ((slot = seep_cuda_table_next(tag, &step, &state)) !=
+    while ((slot = seep_cuda_slot_next(tag, &step, &state)) !=
            SEEP_CUDA_SLOT_NONE) {
-        seep_cuda_reference reference = seep_cuda_reference_to(slot, state);
+        enum before one = clear_one(events, block, slot, state);
 
-        if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_OUT) {
-            seep_cuda_entry_end(reference);
-        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE ||
-                   (state & SEEP_CUDA_REFERENCES_MASK) == 0) {
-            before = BEFORE_OTHER_KEY;
-        } else if (counts_references(block)) {
-            if (seep_cuda_entry_raise(events, reference,
-                                      SEEP_CUDA_ONE_REFERENCE)) {
-                return BEFORE_COUNTED;
-            }
-            before = BEFORE_OTHER_KEY;
-        } else if (seep_cuda_entry_close(events, slot, state)) {
-            seep_cuda_count_add(SEEP_CUDA_COUNT_REPLACED);
-        } else {
-            before = BEFORE_OTHER_KEY;
+        if (one == BEFORE_COUNTED) {
+            return one;
         }
+        before = one == BEFORE_NOTHING ? before : one;
     }
     return before;
 }
@@ -111,7 +89,7 @@ void seep_cuda_ledger_add(const struct seep_capture_start *from,
 {
     const struct seep_cuda_events *events = seep_cuda_entry_events();
     struct seep_cuda_block kept = *block;
-    uint64_t tag = seep_cuda_tag(block->kind, block->value);
+    uint64_t tag = seep_cuda_slot_tag(block->kind, block->value);
     enum before before;
     uint64_t state;
     uint32_t slot;
@@ -123,14 +101,13 @@ void seep_cuda_ledger_add(const struct seep_capture_start *from,
     if (before == BEFORE_COUNTED) {
         return;
     }
-    slot = seep_cuda_table_claim(tag, &state);
+    slot = seep_cuda_slot_claim(tag, &state);
     if (slot == SEEP_CUDA_SLOT_NONE) {
         seep_cuda_count_add(SEEP_CUDA_COUNT_FULL);
         return;
     }
     if (block->holder != 0) {
-        kept.holder = seep_cuda_ledger_find(block->holder_kind, block->holder,
-                                            SEEP_CUDA_PHASE_LIVE);
+        kept.holder = seep_cuda_entry_holder(block->holder_kind, block->holder);
     }
     seep_cuda_entry_begin(events, from, &kept, slot, state,
                           before == BEFORE_OTHER_KEY);
@@ -144,7 +121,7 @@ void seep_cuda_ledger_retain(enum seep_cuda_kind kind, uint64_t value)
     if (events == NULL || value == 0) {
         return;
     }
-    reference = seep_cuda_ledger_find(kind, value, SEEP_CUDA_PHASE_LIVE);
+    reference = seep_cuda_entry_holder(kind, value);
     if (!seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
         seep_cuda_count_add(SEEP_CUDA_COUNT_UNKNOWN);
     }
@@ -169,15 +146,21 @@ struct seep_cuda_leave seep_cuda_ledger_leave(enum seep_cuda_kind kind,
     if (events == NULL || value == 0) {
         return leave_of(0, false);
     }
-    reference = find(kind, value, SEEP_CUDA_PHASE_LIVE, true);
+    reference = seep_cuda_entry_find(kind, value, SEEP_CUDA_IN(LIVE), true);
     if (reference != 0 &&
         seep_cuda_entry_lower(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
         return leave_of(reference, false);
     }
     seep_cuda_count_add(SEEP_CUDA_COUNT_UNKNOWN);
-    return leave_of(find(kind, value, SEEP_CUDA_PHASE_OUT, false), true);
+    return leave_of(
+        seep_cuda_entry_find(
+            kind, value,
+            SEEP_CUDA_IN(LIVE) | SEEP_CUDA_IN(BUSY) | SEEP_CUDA_IN(OUT), true),
+        true);
 }
 
+/* Of two frees of the same the driver takes one, and refuses the other, which
+ * may have come first here: then that puts back what is gone. */
 void seep_cuda_ledger_settle(const struct seep_cuda_leave *leave, bool gone)
 {
     const struct seep_cuda_events *events = seep_cuda_entry_events();
@@ -187,7 +170,9 @@ void seep_cuda_ledger_settle(const struct seep_cuda_leave *leave, bool gone)
     if (events == NULL || leave->slot == 0) {
         return;
     }
-    if (gone) {
+    if (gone && leave->again) {
+        seep_cuda_entry_gone(events, reference);
+    } else if (gone) {
         seep_cuda_entry_end(reference);
     } else if (!leave->again) {
         seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE);

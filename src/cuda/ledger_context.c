@@ -27,7 +27,7 @@ uint32_t seep_cuda_ledger_mark(void)
 static uint64_t state_at(uint32_t slot)
 {
     /* Acquire: its fields are seen; pairs with the release in
-     * seep_cuda_table_publish(). */
+     * seep_cuda_slot_publish(). */
     return atomic_load_explicit(&seep_cuda_entries[slot].state,
                                 memory_order_acquire);
 }
@@ -39,15 +39,15 @@ void seep_cuda_ledger_context_gone(uint32_t mark, const void *context)
     if (events == NULL || context == NULL) {
         return;
     }
-    for (uint32_t slot = seep_cuda_table_used(0); slot != SEEP_CUDA_SLOT_NONE;
-         slot = seep_cuda_table_used(slot + 1)) {
+    for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
+         slot = seep_cuda_slot_used(slot + 1)) {
         const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
         uint64_t state = state_at(slot);
 
         if (seep_cuda_phase(state) == SEEP_CUDA_PHASE_LIVE &&
             seep_word_load(&entry->context) == (uintptr_t)context &&
             (int32_t)(seep_cuda_mark_of(entry) - mark) <= 0) {
-            seep_cuda_entry_close(events, slot, state);
+            seep_cuda_entry_gone(events, seep_cuda_reference_to(slot, state));
         }
     }
 }
@@ -56,8 +56,8 @@ uint64_t seep_cuda_ledger_live_bytes(enum seep_space space, int device)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t slot = seep_cuda_table_used(0); slot != SEEP_CUDA_SLOT_NONE;
-         slot = seep_cuda_table_used(slot + 1)) {
+    for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
+         slot = seep_cuda_slot_used(slot + 1)) {
         const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
 
         if (seep_cuda_phase(state_at(slot)) == SEEP_CUDA_PHASE_LIVE &&
@@ -73,8 +73,8 @@ uint64_t seep_cuda_ledger_live_count(void)
 {
     uint64_t count = 0;
 
-    for (uint32_t slot = seep_cuda_table_used(0); slot != SEEP_CUDA_SLOT_NONE;
-         slot = seep_cuda_table_used(slot + 1)) {
+    for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
+         slot = seep_cuda_slot_used(slot + 1)) {
         count += seep_cuda_phase(state_at(slot)) == SEEP_CUDA_PHASE_LIVE;
     }
     return count;

@@ -19,7 +19,7 @@ void seep_cuda_ledger_map(const struct seep_capture_start *from,
                           uint64_t handle)
 {
     seep_cuda_reference holder =
-        seep_cuda_ledger_find(SEEP_CUDA_HANDLE, handle, SEEP_CUDA_PHASE_LIVE);
+        seep_cuda_entry_holder(SEEP_CUDA_HANDLE, handle);
     const struct seep_cuda_entry *entry =
         holder != 0 ? &seep_cuda_entries[seep_cuda_slot_of(holder)] : NULL;
     bool is_import =
@@ -67,8 +67,8 @@ static uint64_t walk(const struct seep_cuda_events *events,
     uint64_t done_bytes = 0;
 
     while (done_bytes < range->size_bytes) {
-        seep_cuda_reference reference = seep_cuda_ledger_find(
-            SEEP_CUDA_MAP, range->address + done_bytes, phase);
+        seep_cuda_reference reference = seep_cuda_entry_find(
+            SEEP_CUDA_MAP, range->address + done_bytes, 1U << phase, false);
         const struct seep_cuda_entry *entry;
         uint64_t size_bytes;
 
@@ -96,11 +96,11 @@ static bool search(const struct seep_cuda_events *events,
     if (atomic_load_explicit(&map_count, memory_order_relaxed) == 0) {
         return false;
     }
-    for (uint32_t slot = seep_cuda_table_used(0); slot != SEEP_CUDA_SLOT_NONE;
-         slot = seep_cuda_table_used(slot + 1)) {
+    for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
+         slot = seep_cuda_slot_used(slot + 1)) {
         const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
         /* Acquire: its fields are seen; pairs with the release in
-         * seep_cuda_table_publish(). */
+         * seep_cuda_slot_publish(). */
         uint64_t state =
             atomic_load_explicit(&entry->state, memory_order_acquire);
 

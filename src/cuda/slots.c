@@ -5,6 +5,7 @@
 #include "base/hash.h"
 
 #define BUSY_PAUSES 1000U
+#define WINDOW_RESERVE (SEEP_CUDA_WINDOW / 4)
 
 struct seep_cuda_entry seep_cuda_entries[SEEP_CUDA_SLOTS]
     __attribute__((visibility("hidden"), aligned(64)));
@@ -12,7 +13,7 @@ struct seep_cuda_entry seep_cuda_entries[SEEP_CUDA_SLOTS]
 /* Apart from the entries: a window of them is four lines. */
 static _Atomic uint64_t tags[SEEP_CUDA_SLOTS] __attribute__((aligned(64)));
 
-uint64_t seep_cuda_tag(enum seep_cuda_kind kind, uint64_t value)
+uint64_t seep_cuda_slot_tag(enum seep_cuda_kind kind, uint64_t value)
 {
     uint64_t tag = seep_hash_mix(seep_hash_mix((uint64_t)kind) ^ value);
 
@@ -33,7 +34,7 @@ static uint32_t slot_at(uint64_t tag, uint32_t step)
     return second + step - SEEP_CUDA_WINDOW;
 }
 
-uint32_t seep_cuda_table_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
+uint32_t seep_cuda_slot_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
 {
     while (*step < 2 * SEEP_CUDA_WINDOW) {
         uint32_t slot = slot_at(tag, (*step)++);
@@ -42,7 +43,7 @@ uint32_t seep_cuda_table_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
             continue;
         }
         /* Acquire: the fields of what is live, and its tag, are seen; pairs
-         * with the release in seep_cuda_table_publish(). */
+         * with the release in seep_cuda_slot_publish(). */
         *ret_state = atomic_load_explicit(&seep_cuda_entries[slot].state,
                                           memory_order_acquire);
         if (seep_word_load(&tags[slot]) == tag) {
@@ -52,14 +53,38 @@ uint32_t seep_cuda_table_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
     return SEEP_CUDA_SLOT_NONE;
 }
 
-uint32_t seep_cuda_table_claim(uint64_t tag, uint64_t *ret_state)
+static unsigned free_from(uint64_t tag, uint32_t first)
 {
-    for (uint32_t step = 0; step < 2 * SEEP_CUDA_WINDOW; step++) {
-        uint32_t slot = slot_at(tag, step);
+    unsigned free_count = 0;
+
+    for (uint32_t step = first; step < first + SEEP_CUDA_WINDOW; step++) {
+        free_count += seep_word_load(&tags[slot_at(tag, step)]) == 0;
+    }
+    return free_count;
+}
+
+/* The first window, which is looked at first, as long as it has room; then
+ * the emptier of the two, so that no key is without while many are free. */
+static uint32_t window_for(uint64_t tag)
+{
+    unsigned first_count = free_from(tag, 0);
+
+    return first_count >= WINDOW_RESERVE ||
+                   first_count >= free_from(tag, SEEP_CUDA_WINDOW)
+               ? 0
+               : SEEP_CUDA_WINDOW;
+}
+
+uint32_t seep_cuda_slot_claim(uint64_t tag, uint64_t *ret_state)
+{
+    uint32_t first = window_for(tag);
+
+    for (uint32_t i = 0; i < 2 * SEEP_CUDA_WINDOW; i++) {
+        uint32_t slot = slot_at(tag, (first + i) % (2 * SEEP_CUDA_WINDOW));
         uint64_t seen = seep_word_load(&tags[slot]);
 
         /* Acquire: the end of who was here before; pairs with the release in
-         * seep_cuda_table_release(). */
+         * seep_cuda_slot_release(). */
         if (seen == 0 && atomic_compare_exchange_strong_explicit(
                              &tags[slot], &seen, tag, memory_order_acquire,
                              memory_order_relaxed)) {
@@ -75,7 +100,7 @@ uint32_t seep_cuda_table_claim(uint64_t tag, uint64_t *ret_state)
     return SEEP_CUDA_SLOT_NONE;
 }
 
-void seep_cuda_table_release(uint32_t slot)
+void seep_cuda_slot_release(uint32_t slot)
 {
     uint64_t state = seep_word_load(&seep_cuda_entries[slot].state);
 
@@ -84,7 +109,7 @@ void seep_cuda_table_release(uint32_t slot)
     state =
         (state & ~(SEEP_CUDA_ONE_GENERATION - 1)) + SEEP_CUDA_ONE_GENERATION;
     seep_word_store(&seep_cuda_entries[slot].state, state);
-    /* Release: pairs with the acquire in seep_cuda_table_claim(). */
+    /* Release: pairs with the acquire in seep_cuda_slot_claim(). */
     atomic_store_explicit(&tags[slot], 0, memory_order_release);
 }
 
@@ -97,12 +122,12 @@ static void pause_a_moment(void)
 #endif
 }
 
-uint64_t seep_cuda_table_state(uint32_t slot)
+uint64_t seep_cuda_slot_state(uint32_t slot)
 {
     uint64_t state;
 
     for (uint32_t i = 0; i < BUSY_PAUSES; i++) {
-        /* Acquire: pairs with the release in seep_cuda_table_publish(). */
+        /* Acquire: pairs with the release in seep_cuda_slot_publish(). */
         state = atomic_load_explicit(&seep_cuda_entries[slot].state,
                                      memory_order_acquire);
         if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_BUSY) {
@@ -113,24 +138,25 @@ uint64_t seep_cuda_table_state(uint32_t slot)
     return state;
 }
 
-bool seep_cuda_table_change(uint32_t slot, uint64_t seen, uint64_t next)
+bool seep_cuda_slot_change(uint32_t slot, uint64_t seen, uint64_t next)
 {
     /* Acquire and release: who takes an entry sees all that was done with it;
-     * pairs with itself and with seep_cuda_table_publish(). */
+     * pairs with itself and with seep_cuda_slot_publish(). */
     return atomic_compare_exchange_strong_explicit(
         &seep_cuda_entries[slot].state, &seen, next, memory_order_acq_rel,
         memory_order_relaxed);
 }
 
-void seep_cuda_table_publish(uint32_t slot, uint64_t state)
+bool seep_cuda_slot_publish(uint32_t slot, uint64_t busy, uint64_t next)
 {
     /* Release: the fields stand; pairs with the acquire in
-     * seep_cuda_table_next(), _state() and _change(). */
-    atomic_store_explicit(&seep_cuda_entries[slot].state, state,
-                          memory_order_release);
+     * seep_cuda_slot_next(), _state() and _change(). */
+    return atomic_compare_exchange_strong_explicit(
+        &seep_cuda_entries[slot].state, &busy, next, memory_order_release,
+        memory_order_relaxed);
 }
 
-uint32_t seep_cuda_table_used(uint32_t slot)
+uint32_t seep_cuda_slot_used(uint32_t slot)
 {
     while (slot < SEEP_CUDA_SLOTS && seep_word_load(&tags[slot]) == 0) {
         slot++;

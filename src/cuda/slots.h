@@ -9,6 +9,8 @@
  * and OUT they stand still. In LIVE references or maps are more than 0 and the
  * recorder knows the entry; in OUT both are 0, and it was told of the end.
  *
+ * One word more may be written to what is BUSY: that it is GONE.
+ *
  * A thread that is killed, or leaves by a jump, while an entry is BUSY costs
  * that slot and nothing else.
  */
@@ -34,8 +36,11 @@ enum seep_cuda_phase {
     SEEP_CUDA_PHASE_OUT = 3,
 };
 
-/* state = generation 24 | references 16 | maps 21 | phase 3 */
-#define SEEP_CUDA_PHASE_MASK UINT64_C(7)
+/* state = generation 24 | references 16 | maps 21 | gone 1 | phase 2 */
+#define SEEP_CUDA_PHASE_MASK UINT64_C(3)
+/* Of a BUSY entry: the driver has taken it, so whoever is at work on it is to
+ * end it. */
+#define SEEP_CUDA_GONE (UINT64_C(1) << 2)
 #define SEEP_CUDA_ONE_MAP (UINT64_C(1) << 3)
 #define SEEP_CUDA_ONE_REFERENCE (UINT64_C(1) << 24)
 #define SEEP_CUDA_ONE_GENERATION (UINT64_C(1) << 40)
@@ -113,7 +118,7 @@ static inline uint32_t seep_cuda_mark_of(const struct seep_cuda_entry *entry)
 }
 
 /** What an entry is found by: never 0. */
-uint64_t seep_cuda_tag(enum seep_cuda_kind kind, uint64_t value);
+uint64_t seep_cuda_slot_tag(enum seep_cuda_kind kind, uint64_t value);
 
 /**
  * The next slot of @tag, as long as there is one; *@step is 0 at first.
@@ -121,25 +126,24 @@ uint64_t seep_cuda_tag(enum seep_cuda_kind kind, uint64_t value);
  * @return SEEP_CUDA_SLOT_NONE at the end. @p ret_state is of one and the same
  *         life of it: EMPTY or BUSY if it is about to come or to go
  */
-uint32_t seep_cuda_table_next(uint64_t tag, uint32_t *step,
-                              uint64_t *ret_state);
+uint32_t seep_cuda_slot_next(uint64_t tag, uint32_t *step, uint64_t *ret_state);
 
 /** A slot for @tag, BUSY, with its generation; or SEEP_CUDA_SLOT_NONE. */
-uint32_t seep_cuda_table_claim(uint64_t tag, uint64_t *ret_state);
+uint32_t seep_cuda_slot_claim(uint64_t tag, uint64_t *ret_state);
 
 /** Give a BUSY slot its end. */
-void seep_cuda_table_release(uint32_t slot);
+void seep_cuda_slot_release(uint32_t slot);
 
 /** The state of @slot; waits a little (microseconds) for one who is busy. */
-uint64_t seep_cuda_table_state(uint32_t slot);
+uint64_t seep_cuda_slot_state(uint32_t slot);
 
 /** From @seen, exactly, to another phase or count. */
-bool seep_cuda_table_change(uint32_t slot, uint64_t seen, uint64_t next);
+bool seep_cuda_slot_change(uint32_t slot, uint64_t seen, uint64_t next);
 
-/** As above of one's own BUSY slot: the fields stand from now on. */
-void seep_cuda_table_publish(uint32_t slot, uint64_t state);
+/** As above from one's own BUSY; @return false: it is GONE by now */
+bool seep_cuda_slot_publish(uint32_t slot, uint64_t busy, uint64_t next);
 
 /** The next slot from @slot on that may be in use. */
-uint32_t seep_cuda_table_used(uint32_t slot);
+uint32_t seep_cuda_slot_used(uint32_t slot);
 
 #endif
