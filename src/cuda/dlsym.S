@@ -6,9 +6,8 @@
  * its caller, who is the start of RTLD_NEXT and has a scope of his own for
  * RTLD_DEFAULT. Every argument register is kept; the stack is as the caller
  * left it. Only a name that begins with "cu" and a capital letter is looked at
- * further, and never with RTLD_NEXT (-1). RTLD_DEFAULT (0) finds our own
- * wrappers, for those are in the global scope; dlvsym's search does not, for
- * they have no version.
+ * further, and never with RTLD_NEXT (-1), nor with RTLD_DEFAULT (0) by dlvsym,
+ * which nobody was seen to do.
  */
 #if defined(__x86_64__)
     .macro keep
@@ -51,8 +50,7 @@
     cmp $25, %eax
     ja 1f
     keep
-    mov %rsi, %rdi
-    call seep_cuda_is_wrapped
+    call seep_cuda_answers
     restore
     test %al, %al
     jnz \ours
@@ -123,8 +121,7 @@
     cmp w9, 25
     b.hi 1f
     keep
-    mov x0, x1
-    bl seep_cuda_is_wrapped
+    bl seep_cuda_answers
     mov w9, w0
     restore
     tst w9, 0xff

@@ -75,74 +75,53 @@ void seep_cuda_close(void *handle)
     }
 }
 
-bool seep_cuda_is_wrapped(const char *name)
-{
-    seep_cuda_door_counted(SEEP_CUDA_LOOKUPS);
-    return seep_cuda_find_exact(&seep_cuda_table, name) != SEEP_CUDA_NONE;
-}
-
-static void *address_of_wrapper(size_t index)
-{
-    void *wrapper;
-
-    memcpy(&wrapper, &seep_cuda_table.variants[index].wrapper, sizeof(wrapper));
-    return wrapper;
-}
-
 uintptr_t seep_cuda_symbol(void *handle, const char *name)
 {
-    size_t index = seep_cuda_find_exact(&seep_cuda_table, name);
-    void *found = call_dlsym(handle, name);
-
-    if (index != SEEP_CUDA_NONE && found == address_of_wrapper(index)) {
-        found = call_dlsym(RTLD_NEXT, name);
-    }
-    return (uintptr_t)found;
+    return (uintptr_t)call_dlsym(handle, name);
 }
 
 /*
- * The search went through the global scope and found our own wrapper. Without
- * us it would have found the driver's, or nothing: then this search tells
- * dlerror() so.
+ * RTLD_DEFAULT is answered here only from the global scope, where no place of
+ * the caller's matters. What is not there, he may have in a scope of his own.
  */
-static void *search_behind(size_t index)
+bool seep_cuda_answers(void *handle, const char *name)
 {
-    if (seep_cuda_target((enum seep_cuda_id)index) != 0) {
-        seep_cuda_door_counted(SEEP_CUDA_SUBSTITUTIONS);
-        return address_of_wrapper(index);
-    }
-    return call_dlsym(RTLD_NEXT, seep_cuda_table.variants[index].name);
+    seep_cuda_door_counted(SEEP_CUDA_LOOKUPS);
+    return seep_cuda_find_exact(&seep_cuda_table, name) != SEEP_CUDA_NONE &&
+           (handle != RTLD_DEFAULT || call_dlsym(RTLD_DEFAULT, name) != NULL);
+}
+
+/* Of a library that stands before us in the global scope, and may well call
+ * us: it is no target of ours. */
+static bool is_before_us(const char *name, const void *found)
+{
+    return found == call_dlsym(RTLD_DEFAULT, name) &&
+           found != call_dlsym(RTLD_NEXT, name);
 }
 
 /* @found by the program, at @handle. */
-static void *exchange(size_t index, void *handle, void *found)
+static void *exchange(const char *name, void *handle, void *found)
 {
-    const char *name = seep_cuda_table.variants[index].name;
+    size_t index = seep_cuda_find_exact(&seep_cuda_table, name);
 
-    if (found == NULL) {
-        return NULL;
-    }
-    if (found == address_of_wrapper(index)) {
-        return search_behind(index);
-    }
-    /* Of who stands before us, and may well call us: not our target. */
-    if (found == call_dlsym(RTLD_DEFAULT, name)) {
+    if (found == NULL || index == SEEP_CUDA_NONE) {
         return found;
     }
-    seep_cuda_driver_learn(seep_cuda_symbol, handle);
-    dlerror(); /* a question that this driver cannot answer */
-    return (void *)seep_cuda_substitute(&seep_cuda_table, index,
-                                        (uintptr_t)found);
+    if (!is_before_us(name, found)) {
+        seep_cuda_driver_learn(seep_cuda_symbol, handle);
+        found = (void *)seep_cuda_substitute(&seep_cuda_table, index,
+                                             (uintptr_t)found);
+    }
+    dlerror(); /* of a question of ours: the program's look-up succeeded */
+    return found;
 }
 
 void *seep_cuda_dlsym(void *handle, const char *name)
 {
-    return exchange(seep_cuda_find_exact(&seep_cuda_table, name), handle,
-                    call_dlsym(handle, name));
+    return exchange(name, handle, call_dlsym(handle, name));
 }
 
 void *seep_cuda_dlvsym(void *handle, const char *name, const char *version)
 {
-    return exchange(seep_cuda_find_exact(&seep_cuda_table, name), handle,
-                    call_dlvsym(handle, name, version));
+    return exchange(name, handle, call_dlvsym(handle, name, version));
 }

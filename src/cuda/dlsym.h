@@ -22,19 +22,15 @@ extern _Atomic uintptr_t seep_cuda_next_dlvsym
 /** Find both. From dlsym.S, at the first call. */
 void seep_cuda_open_doors(void);
 
-/** Is @name, which begins as the driver's do, one that a wrapper stands
- * before? Counts the look-up. */
-bool seep_cuda_is_wrapped(const char *name);
+/** Is the look-up of @name, which begins as the driver's do, for one of the two
+ * below? Counts it. */
+bool seep_cuda_answers(void *handle, const char *name);
 
-/** dlsym and dlvsym of a name that is wrapped; never with RTLD_NEXT, dlvsym not
- * with RTLD_DEFAULT either. */
+/** dlsym and dlvsym of a name that is wrapped. */
 void *seep_cuda_dlsym(void *handle, const char *name);
 void *seep_cuda_dlvsym(void *handle, const char *name, const char *version);
 
-/**
- * What @handle has as @name, and never a wrapper of ours. RTLD_NEXT: what
- * stands behind this library in the global scope.
- */
+/** What dlsym finds for this library: RTLD_NEXT is behind it. */
 uintptr_t seep_cuda_symbol(void *handle, const char *name);
 
 /** dlclose, past our own hook. */

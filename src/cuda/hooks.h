@@ -20,12 +20,16 @@
 #undef SEEP_CUDA_HOOK
 
 /**
- * Behind each wrapper: the name by which others bind to it. We ourselves mean
- * ours, also where another library stands before us.
+ * Behind each wrapper: the name by which others bind to it. The version, which
+ * is not the default one, is seen by no dlsym, so that nobody takes us for a
+ * driver; a directly linked program, which asks for no version, gets the first
+ * version that an object has. We ourselves mean ours, also where another
+ * library stands before us.
  */
-#define SEEP_CUDA_EXPORT(name)                           \
-    SEEP_EXPORT extern __typeof__(seep_cuda_##name) name \
-        __attribute__((alias("seep_cuda_" #name), copy(seep_cuda_##name)))
+#define SEEP_CUDA_EXPORT(name)                                              \
+    SEEP_EXPORT extern __typeof__(seep_cuda_##name) seep_export_##name      \
+        __attribute__((alias("seep_cuda_" #name), copy(seep_cuda_##name))); \
+    __asm__(".symver seep_export_" #name ", " #name "@SEEP_CUDA, remove")
 
 /** The real target of a wrapper; NULL if there is none. */
 #define SEEP_CUDA_REAL(name) \
