@@ -103,6 +103,9 @@ enum seep_cuda_capture_status {
     SEEP_CUDA_CAPTURE_INVALIDATED = 2
 };
 
+/** CUpointer_attribute: the one that is asked for. */
+enum seep_cuda_pointer_attribute { SEEP_CUDA_ATTRIBUTE_DEVICE_ORDINAL = 9 };
+
 /** Flags of cuMemHostRegister. */
 enum seep_cuda_register { SEEP_CUDA_REGISTER_IOMEMORY = 4 };
 

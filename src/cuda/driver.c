@@ -7,8 +7,6 @@
 
 #include "cuda/abi.h"
 
-#define ATTRIBUTE_DEVICE_ORDINAL 9
-
 #define SEEP_CUDA_QUESTION(name, parameters) typedef int form_##name parameters;
 SEEP_CUDA_QUESTIONS(SEEP_CUDA_QUESTION)
 #undef SEEP_CUDA_QUESTION
@@ -70,8 +68,8 @@ int seep_cuda_driver_device_of(uint64_t pointer)
     form_cuPointerGetAttribute *ask = FUNCTION(cuPointerGetAttribute);
     int device = -1;
 
-    return ask != NULL && ask(&device, ATTRIBUTE_DEVICE_ORDINAL, pointer) ==
-                              SEEP_CUDA_SUCCESS
+    return ask != NULL && ask(&device, SEEP_CUDA_ATTRIBUTE_DEVICE_ORDINAL,
+                              pointer) == SEEP_CUDA_SUCCESS
                ? device
                : seep_cuda_driver_device();
 }
