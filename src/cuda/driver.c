@@ -5,7 +5,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "cuda/abi.h"
+#include "cuda/events.h"
+#include "cuda/headroom.h"
 
 #define SEEP_CUDA_QUESTION(name, parameters) typedef int form_##name parameters;
 SEEP_CUDA_QUESTIONS(SEEP_CUDA_QUESTION)
@@ -94,6 +97,31 @@ bool seep_cuda_driver_is_capturing(void *stream, bool per_thread)
 
     return ask != NULL && ask(stream, &status) == SEEP_CUDA_SUCCESS &&
            status != SEEP_CUDA_CAPTURE_NONE;
+}
+
+void seep_cuda_driver_look(int device)
+{
+    const struct seep_cuda_events *events = seep_cuda_events();
+    uint64_t now_ns;
+
+    if (events == NULL || events->headroom == NULL || device < 0) {
+        return;
+    }
+    now_ns = seep_clock_monotonic_ns();
+    if (seep_cuda_headroom_due(device, now_ns)) {
+        const struct seep_cuda_headroom_driver driver = {
+            .current_context = FUNCTION(cuCtxGetCurrent),
+            .current_device = FUNCTION(cuCtxGetDevice),
+            .memory = FUNCTION(cuMemGetInfo_v2),
+            .is_capturing = FUNCTION(cuStreamIsCapturing),
+            .exchange_mode = FUNCTION(cuThreadExchangeStreamCaptureMode),
+            .default_pool = FUNCTION(cuDeviceGetDefaultMemPool),
+            .pool_attribute = FUNCTION(cuMemPoolGetAttribute),
+            .graph_attribute = FUNCTION(cuDeviceGetGraphMemAttribute),
+        };
+
+        seep_cuda_headroom_ask(&driver, now_ns);
+    }
 }
 
 bool seep_cuda_driver_has_primary(int device)

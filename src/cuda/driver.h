@@ -28,7 +28,7 @@
     X(cuDevicePrimaryCtxRelease, (int))                          \
     X(cuMemGetInfo_v2, (size_t *, size_t *))                     \
     X(cuDeviceGetDefaultMemPool, (void **, int))                 \
-    X(cuDeviceGetMemPool, (void **, int))                        \
+    X(cuThreadExchangeStreamCaptureMode, (int *))                \
     X(cuMemPoolGetAttribute, (void *, int, void *))              \
     X(cuDeviceGetGraphMemAttribute, (int, int, void *))
 
@@ -65,6 +65,10 @@ uint64_t seep_cuda_driver_size_of(uint64_t pointer);
 
 /** Is what is asked of @stream written into a graph, and not done? */
 bool seep_cuda_driver_is_capturing(void *stream, bool per_thread);
+
+/** If it is time to, have it told what the current device, which is @device,
+ * has left. From an outermost wrapper only, after its real call. */
+void seep_cuda_driver_look(int device);
 
 /** Is there a primary context on @device? */
 bool seep_cuda_driver_has_primary(int device);

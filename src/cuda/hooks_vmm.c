@@ -4,8 +4,9 @@
  *
  * Invariant: as in hooks.h. Bytes belong to who created the handle, for as long
  * as it is held or mapped; addresses alone are no memory. No context is needed
- * for any of this, and none is asked for.
+ * for any of this; where there is one, its device is looked at.
  */
+#include "cuda/driver.h"
 #include "cuda/hooks.h"
 #include "cuda/note.h"
 
@@ -24,6 +25,7 @@ static void note_handle(const struct seep_capture_start *from, uint64_t handle,
                   .value = handle,
                   .size_bytes = size_bytes,
               });
+    seep_cuda_driver_look(seep_cuda_driver_device());
 }
 
 /* A handle of memory that is not this process's, or that is none. */

@@ -22,8 +22,10 @@ void seep_cuda_note_pointer(const struct seep_capture_start *from,
                             enum seep_space space, uint64_t pointer,
                             uint64_t size_bytes)
 {
-    seep_cuda_note(from, SEEP_CUDA_POINTER, space, seep_cuda_driver_device(),
-                   pointer, size_bytes);
+    int device = seep_cuda_driver_device();
+
+    seep_cuda_note(from, SEEP_CUDA_POINTER, space, device, pointer, size_bytes);
+    seep_cuda_driver_look(device);
 }
 
 void seep_cuda_note_pooled(const struct seep_capture_start *from,
@@ -38,6 +40,7 @@ void seep_cuda_note_pooled(const struct seep_capture_start *from,
                              .value = pointer,
                              .size_bytes = size_bytes,
                          });
+    seep_cuda_driver_look(seep_cuda_driver_device());
 }
 
 struct seep_cuda_going seep_cuda_goes(uintptr_t frame, enum seep_cuda_kind kind,
