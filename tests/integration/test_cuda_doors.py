@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Every door into the driver, on the fake one: what the program keeps books of
+is what the driver has, and being recorded changes no result."""
+import json
+import os
+import subprocess
+
+import pytest
+
+BUILD = os.environ['SEEP_BUILD']
+PROGRAMS = os.path.join(BUILD, 'tests', 'integration', 'programs')
+DRIVER = os.path.dirname(os.environ['SEEP_FAKE_CUDA'])
+DOORS = ['link', 'dlsym', 'noload', 'default', 'twins', 'address1', 'address2',
+         'address2twins', 'runtime']
+
+
+def run(door, threads, folder, **more):
+    name = 'cuda_doors_linked' if door == 'link' else 'cuda_doors'
+    env = dict(os.environ, LD_LIBRARY_PATH=DRIVER, **more)
+    result = subprocess.run(
+        [os.path.join(PROGRAMS, name), door, str(threads)], env=env, text=True,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        timeout=120)
+    assert result.stderr == ''
+    assert result.returncode == 0, result.stdout
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize('threads', [1, 8])
+@pytest.mark.parametrize('door', DOORS)
+def test_the_books_are_the_drivers(door, threads, tmp_path):
+    told = run(door, threads, tmp_path)
+    assert told['agrees'] and told['unexpected'] == 0
+    assert all(site['live_bytes'] > 0 for site in told['sites'])
+
+
+@pytest.mark.parametrize('door', DOORS)
+def test_a_recording_changes_no_result(door, tmp_path):
+    """One thread makes the same calls each time."""
+    preload = os.environ['SEEP_PRELOAD']
+    bare = run(door, 1, tmp_path)
+    assert run(door, 1, tmp_path, LD_PRELOAD=preload) == bare
+
+
+def test_an_old_driver_has_no_door_for_new_runtimes(tmp_path):
+    env = dict(os.environ, LD_LIBRARY_PATH=DRIVER,
+               SEEP_FAKE_CUDA_VERSION='11040')
+    result = subprocess.run(
+        [os.path.join(PROGRAMS, 'cuda_doors'), 'runtime'], env=env, text=True,
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        timeout=60)
+    assert result.returncode == 2 and 'no way in' in result.stderr
