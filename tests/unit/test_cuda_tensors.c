@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "capture/objects.h"
-#include "cuda/dlsym.h"
 #include "cuda/tensors.h"
 #include "cuda_recorder.h"
 
@@ -26,17 +25,6 @@ static void *library;
 static report_function *report;
 static uint64_t *seen;
 static char blocks[4];
-
-/* Of dlsym.c, without the doors around it. */
-uintptr_t seep_cuda_symbol(void *handle, const char *name)
-{
-    return (uintptr_t)dlsym(handle, name);
-}
-
-void seep_cuda_close(void *handle)
-{
-    dlclose(handle);
-}
 
 static void load(void)
 {
