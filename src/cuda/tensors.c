@@ -196,24 +196,22 @@ static void reported(const struct seep_capture_start *from,
     }
 }
 
-/* The two forms differ in nothing but the signs of the totals. */
-#define REPORT(function, mangled)                                            \
-    SEEP_EXPORT void function(                                               \
-        void *block, int64_t size_bytes, uint64_t allocated_bytes,           \
-        uint64_t reserved_bytes, struct device device) __asm__(mangled);     \
-    SEEP_EXPORT void function(void *block, int64_t size_bytes,               \
-                              uint64_t allocated_bytes,                      \
-                              uint64_t reserved_bytes, struct device device) \
-    {                                                                        \
-        static struct target target = {.name = mangled};                     \
-        struct seep_capture_start start = SEEP_CAPTURE_START();              \
-                                                                             \
-        reported(&start, &target, block, size_bytes, allocated_bytes,        \
-                 reserved_bytes, device);                                    \
+/* The forms differ in nothing but the signs of the totals. */
+#define SEEP_TENSOR_HOOK(mangled)                                         \
+    SEEP_EXPORT void report##mangled(                                     \
+        void *block, int64_t size_bytes, uint64_t allocated_bytes,        \
+        uint64_t reserved_bytes, struct device device) __asm__(#mangled); \
+    SEEP_EXPORT void report##mangled(                                     \
+        void *block, int64_t size_bytes, uint64_t allocated_bytes,        \
+        uint64_t reserved_bytes, struct device device)                    \
+    {                                                                     \
+        static struct target target = {.name = #mangled};                 \
+        struct seep_capture_start start = SEEP_CAPTURE_START();           \
+                                                                          \
+        reported(&start, &target, block, size_bytes, allocated_bytes,     \
+                 reserved_bytes, device);                                 \
     }
-
-/* c10::reportMemoryUsageToProfiler(void*, long, unsigned long, unsigned long,
- * c10::Device): 2.0 and later */
-REPORT(report_since_2, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")
-/* (void*, long, long, long, c10::Device): 1.9 to 1.13 */
-REPORT(report_before_2, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")
+#define SEEP_CUDA_HOOK(name, base, version, per_thread, parameters)
+#include "cuda/hooks.def"
+#undef SEEP_CUDA_HOOK
+#undef SEEP_TENSOR_HOOK
