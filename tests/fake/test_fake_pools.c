@@ -90,8 +90,11 @@ static void a_destroyed_pool_ends_with_its_last_allocation(void **state)
     uint64_t before = seep_fake_device_used(0);
     CUmemoryPool pool, current;
     CUdeviceptr one, other;
+    uint64_t pools;
 
     (void)state;
+    assert_done(cuDeviceGetDefaultMemPool(&current, 0));
+    pools = seep_fake_live_count(SEEP_FAKE_OTHER);
     assert_done(cuMemPoolCreate(&pool, &on_device));
     assert_done(cuDeviceSetMemPool(0, pool));
     assert_done(cuMemAllocAsync(&one, 100, NULL));
@@ -99,11 +102,14 @@ static void a_destroyed_pool_ends_with_its_last_allocation(void **state)
     assert_done(cuDeviceGetMemPool(&current, 0));
     assert_ptr_not_equal(current, pool);
     assert_int_equal(seep_fake_live_bytes(SEEP_FAKE_ASYNC), 100);
+    assert_int_equal(seep_fake_device_used(0), before + 2 * MIB);
+    assert_int_equal(seep_fake_live_count(SEEP_FAKE_OTHER), pools + 1);
     assert_result(cuMemAllocFromPoolAsync(&other, 8, pool, NULL),
                   CUDA_ERROR_INVALID_VALUE);
     assert_result(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
     assert_done(cuMemFree_v2(one));
     assert_int_equal(seep_fake_device_used(0), before);
+    assert_int_equal(seep_fake_live_count(SEEP_FAKE_OTHER), pools);
     assert_result(cuMemPoolDestroy(current), CUDA_ERROR_INVALID_VALUE);
 }
 
