@@ -30,7 +30,7 @@ struct shard {
 };
 
 static struct shard shards[SHARDS];
-static _Atomic uint64_t last_key;
+static void (*during_restore)(void);
 
 /* Blocks stay when they are freed: a restore wants them back. */
 static struct block *find(struct shard *shard, uint64_t key)
@@ -65,7 +65,6 @@ static void allocated(const struct seep_capture_start *from,
     shard->faults += block->live || key >> 56 == 0;
     *block = (struct block){key, size_bytes, space, device, true, block->tick};
     pthread_mutex_unlock(&shard->lock);
-    atomic_store_explicit(&last_key, key, memory_order_relaxed);
 }
 
 static struct seep_cuda_out freed(uint64_t key)
@@ -91,6 +90,12 @@ static void restored(uint64_t key, struct seep_cuda_out out)
     shard->faults += block->live || !out.recorded || out.tick != block->tick;
     block->live = true;
     pthread_mutex_unlock(&shard->lock);
+    if (during_restore != NULL) {
+        void (*act)(void) = during_restore;
+
+        during_restore = NULL;
+        act();
+    }
 }
 
 static const struct seep_cuda_events events = {
@@ -133,15 +138,6 @@ uint64_t cuda_recorder_count(void)
     return count;
 }
 
-bool cuda_recorder_has(uint64_t key)
-{
-    struct shard *shard = lock(key);
-    bool live = find(shard, key)->live;
-
-    pthread_mutex_unlock(&shard->lock);
-    return live;
-}
-
 uint64_t cuda_recorder_faults(void)
 {
     uint64_t faults = 0;
@@ -182,7 +178,7 @@ uint64_t cuda_recorder_restores(void)
     return count;
 }
 
-uint64_t cuda_recorder_last_key(void)
+void cuda_recorder_during_restore(void (*act)(void))
 {
-    return atomic_load_explicit(&last_key, memory_order_relaxed);
+    during_restore = act;
 }

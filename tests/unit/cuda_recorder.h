@@ -19,7 +19,6 @@ void cuda_recorder_start(void);
 /** Live by what was told; @device -1: of every device. */
 uint64_t cuda_recorder_bytes(enum seep_space space, int device);
 uint64_t cuda_recorder_count(void);
-bool cuda_recorder_has(uint64_t key);
 
 /** Events that can not be: allocated twice, freed or restored while not. */
 uint64_t cuda_recorder_faults(void);
@@ -29,7 +28,7 @@ uint64_t cuda_recorder_allocations(void);
 uint64_t cuda_recorder_frees(void);
 uint64_t cuda_recorder_restores(void);
 
-/** The key of the last allocation, by any thread. */
-uint64_t cuda_recorder_last_key(void);
+/** Once, while the next restore is told: what another thread does then. */
+void cuda_recorder_during_restore(void (*act)(void));
 
 #endif

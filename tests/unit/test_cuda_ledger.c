@@ -118,6 +118,70 @@ static void an_address_given_out_while_its_free_returns_is_new(void **state)
     assert_int_equal(device_bytes(), 0);
 }
 
+static void an_old_free_does_not_end_a_new_life(void **state)
+{
+    uint64_t p = fresh();
+    struct seep_cuda_leave old;
+    struct seep_cuda_leave refused;
+
+    (void)state;
+    add_pointer(p, 1000);
+    old = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, p);
+    add_pointer(p, 10);
+    refused = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, p);
+    seep_cuda_ledger_settle(&old, true);
+    seep_cuda_ledger_settle(&refused, false);
+    assert_int_equal(device_bytes(), 10);
+    drop(SEEP_CUDA_POINTER, p);
+}
+
+/* What another thread does while this one puts an entry back. */
+static uint64_t contested;
+static struct seep_cuda_leave taken;
+
+static void settle_taken(void)
+{
+    seep_cuda_ledger_settle(&taken, true);
+}
+
+static void settle_taken_and_add(void)
+{
+    settle_taken();
+    add_pointer(contested, 10);
+}
+
+static void what_goes_while_it_is_put_back_is_gone(void **state)
+{
+    struct seep_cuda_leave refused;
+
+    (void)state;
+    contested = fresh();
+    add_pointer(contested, 1000);
+    refused = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, contested);
+    taken = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, contested);
+    cuda_recorder_during_restore(settle_taken);
+    seep_cuda_ledger_settle(&refused, false);
+    assert_int_equal(device_bytes(), 0);
+    assert_int_equal(seep_cuda_ledger_live_count(), 0);
+}
+
+static void what_comes_while_the_old_is_put_back_is_another(void **state)
+{
+    struct seep_cuda_leave refused;
+
+    (void)state;
+    contested = fresh();
+    add_pointer(contested, 1000);
+    refused = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, contested);
+    taken = seep_cuda_ledger_leave(SEEP_CUDA_POINTER, contested);
+    cuda_recorder_during_restore(settle_taken_and_add);
+    seep_cuda_ledger_settle(&refused, false);
+    assert_int_equal(device_bytes(), 10);
+    assert_int_equal(cuda_recorder_faults(), 0);
+    drop(SEEP_CUDA_POINTER, contested);
+    assert_int_equal(device_bytes(), 0);
+}
+
 static void an_address_given_out_again_closes_what_was_there(void **state)
 {
     uint64_t p = fresh();
@@ -265,6 +329,9 @@ int main(void)
         TEST(a_second_free_changes_nothing),
         TEST(of_two_frees_at_once_the_one_the_driver_took_counts),
         TEST(an_address_given_out_while_its_free_returns_is_new),
+        TEST(an_old_free_does_not_end_a_new_life),
+        TEST(what_goes_while_it_is_put_back_is_gone),
+        TEST(what_comes_while_the_old_is_put_back_is_another),
         TEST(an_address_given_out_again_closes_what_was_there),
         TEST(one_address_is_many_kinds),
         TEST(a_block_is_of_its_device),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cuda/ledger: physical memory and its mappings, imports, contexts. */
+#include "cuda/slots.h"
 #include "cuda_ledger_test.h"
 
 static int context_a;
@@ -306,6 +307,13 @@ static void a_context_takes_all_references_at_once(void **state)
     assert_int_equal(imported_bytes(), 0);
 }
 
+/* After all of the above: also what is OUT would be found here. */
+static void no_slot_is_left_in_use(void **state)
+{
+    (void)state;
+    assert_int_equal(seep_cuda_slot_used(0), SEEP_CUDA_SLOT_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +334,7 @@ int main(void)
         TEST(a_context_at_the_same_address_keeps_what_came_later),
         TEST(a_context_that_was_not_destroyed_takes_nothing),
         TEST(a_context_takes_all_references_at_once),
+        TEST(no_slot_is_left_in_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
