@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every door into the driver, on the fake one: what the program keeps books of
 is what the driver has, and being recorded changes no result."""
+import glob
 import json
 import os
 import subprocess
@@ -50,3 +51,30 @@ def test_an_old_driver_has_no_door_for_new_runtimes(tmp_path):
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         timeout=60)
     assert result.returncode == 2 and 'no way in' in result.stderr
+
+
+def runtimes():
+    """The vendor's runtime as far as it is here: a shared one, a linked one."""
+    shared = sorted(glob.glob('/usr/local/cuda/lib64/libcudart.so.*'))
+    linked = os.path.join(PROGRAMS, 'cuda_runtime_static')
+    found = [[os.path.join(PROGRAMS, 'cuda_runtime'), shared[0]]] \
+        if shared else []
+    return found + ([[linked]] if os.path.exists(linked) else [])
+
+
+def test_the_vendors_runtime_goes_its_own_way(tmp_path):
+    """It looks up all its names, then refuses the driver, with and without."""
+    if not runtimes():
+        pytest.skip('no CUDA runtime is installed')
+    for command in runtimes():
+        said = []
+        for more in ({}, {'LD_PRELOAD': os.environ['SEEP_PRELOAD']}):
+            result = subprocess.run(
+                command, env=dict(os.environ, LD_LIBRARY_PATH=DRIVER, **more),
+                text=True, cwd=tmp_path, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, timeout=60)
+            assert (result.returncode, result.stderr) == (0, '')
+            said.append(json.loads(result.stdout))
+        assert said[0] == said[1]
+        assert said[0]['first'] != 0 and said[0]['pointer'] is None
+        assert said[0]['look_ups'] > 300
