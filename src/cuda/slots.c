@@ -5,12 +5,12 @@
 #include "base/hash.h"
 
 #define BUSY_PAUSES 1000U
-#define WINDOW_RESERVE (SEEP_CUDA_WINDOW / 4)
+#define WINDOW_RESERVE (SEEP_CUDA_WINDOW / 2)
 
 struct seep_cuda_entry seep_cuda_entries[SEEP_CUDA_SLOTS]
     __attribute__((visibility("hidden"), aligned(64)));
 
-/* Apart from the entries: a window of them is four lines. */
+/* Apart from the entries: a window of them is two lines. */
 static _Atomic uint64_t tags[SEEP_CUDA_SLOTS] __attribute__((aligned(64)));
 
 uint64_t seep_cuda_slot_tag(enum seep_cuda_kind kind, uint64_t value)

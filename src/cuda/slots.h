@@ -26,7 +26,7 @@
 #include "cuda/ledger.h"
 
 #define SEEP_CUDA_SLOTS (1U << 17)
-#define SEEP_CUDA_WINDOW 32U
+#define SEEP_CUDA_WINDOW 16U
 #define SEEP_CUDA_SLOT_NONE UINT32_MAX
 
 enum seep_cuda_phase {
