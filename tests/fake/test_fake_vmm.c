@@ -3,8 +3,10 @@
  * The fake driver's virtual memory management and its imports: physical memory
  * lives while a handle or a mapping does.
  */
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test_frame.h"
@@ -186,6 +188,57 @@ static void an_ipc_handle_is_counted(void **state)
                   CUDA_ERROR_INVALID_VALUE);
 }
 
+/* What the next test starts this program again for. */
+static int read_as_another(const char *text)
+{
+    CUipcMemHandle handle;
+    CUcontext context;
+    CUdeviceptr shared;
+    char bytes[8] = "";
+    unsigned value;
+
+    for (size_t i = 0; i < sizeof(handle.reserved); i++) {
+        if (sscanf(text + 2 * i, "%2x", &value) != 1) {
+            return 2;
+        }
+        handle.reserved[i] = (char)value;
+    }
+    if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate_v2(&context, 0, 0) != 0 ||
+        cuIpcOpenMemHandle_v2(&shared, handle, 1) != CUDA_SUCCESS ||
+        cuMemcpyDtoH_v2(bytes, shared, 7) != CUDA_SUCCESS ||
+        strcmp(bytes, "theirs") != 0 ||
+        seep_fake_live_bytes(SEEP_FAKE_IMPORTED) != 700) {
+        return 1;
+    }
+    return cuIpcCloseMemHandle(shared) == CUDA_SUCCESS ? 0 : 1;
+}
+
+static void another_process_reads_by_an_ipc_handle(void **state)
+{
+    char text[2 * sizeof(CUipcMemHandle) + 1];
+    CUipcMemHandle handle;
+    CUdeviceptr pointer;
+    int ended = -1;
+    pid_t child;
+
+    (void)state;
+    assert_done(cuMemAlloc_v2(&pointer, 700));
+    assert_done(cuMemcpyHtoD_v2(pointer, "theirs", 7));
+    assert_done(cuIpcGetMemHandle(&handle, pointer));
+    for (size_t i = 0; i < sizeof(handle.reserved); i++) {
+        snprintf(text + 2 * i, 3, "%02x", (unsigned char)handle.reserved[i]);
+    }
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_fake_vmm", text, (char *)NULL);
+        _exit(3);
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    assert_done(cuMemFree_v2(pointer));
+}
+
 static void a_buffer_outlives_its_external_memory(void **state)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC how;
@@ -212,7 +265,7 @@ static void a_buffer_outlives_its_external_memory(void **state)
     assert_result(cuDestroyExternalMemory(memory), CUDA_ERROR_INVALID_HANDLE);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         fake_test(memory_lives_while_a_mapping_does),
@@ -223,8 +276,12 @@ int main(void)
         fake_test(sizes_must_be_whole_units),
         fake_test(an_imported_handle_keeps_the_memory),
         fake_test(an_ipc_handle_is_counted),
+        fake_test(another_process_reads_by_an_ipc_handle),
         fake_test(a_buffer_outlives_its_external_memory),
     };
 
+    if (argc == 2) {
+        return read_as_another(argv[1]);
+    }
     return cmocka_run_group_tests(tests, fake_test_group, NULL);
 }
