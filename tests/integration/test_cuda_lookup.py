@@ -9,13 +9,14 @@ import os
 
 import pytest
 
-from conftest import PROGRAMS, execute, program
+from conftest import PRELOAD, PROGRAMS, execute, program
 
 DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
 
 
-def lookups(*words, folder=None):
-    run = execute([program("cuda_lookup"), PROGRAMS, *words], folder)
+def lookups(*words, folder=None, **variables):
+    run = execute([program("cuda_lookup"), PROGRAMS, *words], folder,
+                  **variables)
     assert run.status == 0, run.stderr
     return run
 
@@ -42,3 +43,16 @@ def test_a_driver_is_seen_by_whom_it_was_seen(folder):
     assert b'program "cuMemAlloc_v2": none' in own
     assert b"own name: its own" in plain.stdout
     assert plain.stdout.count(b"allocate 0\n") == 2
+
+
+@pytest.mark.skipif(not DRIVER, reason="no driver of the tests")
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_another_library_before_the_driver_is_met_and_not_circled(folder,
+                                                                  first):
+    front = PROGRAMS / "libcuda_lookup_front.so"
+    plain = lookups(DRIVER, LD_PRELOAD=front)
+    order = [PRELOAD, front] if first else [front, PRELOAD]
+    assert lookups(DRIVER, folder=folder,
+                   LD_PRELOAD=":".join(map(str, order))).seen == plain.seen
+    assert b"default 999\n" in plain.stdout
+    assert b"default 0\n" in plain.stdout

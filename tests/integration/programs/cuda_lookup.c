@@ -156,6 +156,18 @@ static void look_from_its_driver(const char *folder)
     dlclose(plugin);
 }
 
+/* By the scope of all, where somebody may stand before the driver. */
+static void use_default(void)
+{
+    int (*allocate)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))(
+        uintptr_t)dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+    uint64_t pointer = 0;
+
+    if (allocate != NULL) {
+        printf("default %d\n", allocate(&pointer, 4096));
+    }
+}
+
 static void use(void *driver)
 {
     int (*init)(unsigned int) =
@@ -195,7 +207,9 @@ int main(int argc, char **argv)
         return 0;
     }
     look_from_its_driver(argv[1]);
+    use_default();
     driver = load(argv[2], RTLD_NOW | RTLD_LOCAL);
+    use_default();
     look_everywhere("driver of one's own", driver);
     look_from_libraries(argv[1]);
     use(driver);
@@ -204,5 +218,6 @@ int main(int argc, char **argv)
     driver = load(argv[2], RTLD_NOW | RTLD_GLOBAL);
     look_everywhere("driver of all", driver);
     use(driver);
+    use_default();
     return 0;
 }

@@ -45,6 +45,30 @@ const char *seep_lookup_chain(void)
 {
     return "second";
 }
+#elif defined(FRONT)
+typedef int allocate_function(uint64_t *, size_t);
+
+EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t size_bytes);
+
+/* The next of its name, or that of a driver that is loaded. */
+static allocate_function *find(void)
+{
+    void *found = dlsym(RTLD_NEXT, "cuMemAlloc_v2");
+
+    if (found == NULL) {
+        void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+        found = driver != NULL ? dlsym(driver, "cuMemAlloc_v2") : NULL;
+    }
+    return (allocate_function *)(uintptr_t)found;
+}
+
+int cuMemAlloc_v2(uint64_t *pointer, size_t size_bytes)
+{
+    allocate_function *volatile next = find();
+
+    return next != NULL ? next(pointer, size_bytes) : 999;
+}
 #elif defined(PRIVATE)
 EXPORT int seep_lookup_private(void);
 
