@@ -2,8 +2,9 @@
 /*
  * Start, versions, devices, errors, and the ways to an entry point.
  *
- * Invariant: cuGetProcAddress gives out the exported symbol itself, of the
- * newest ABI that both the caller's and the claimed version know.
+ * Invariant: cuGetProcAddress gives out the exported symbol itself, or where
+ * it is told to be distinct a jump to it, of the newest ABI that both the
+ * caller's and the claimed version know.
  */
 #include <string.h>
 
@@ -14,12 +15,31 @@ struct entry {
     const char *base;
     int version;
     bool twin;
-    void *address;
+    void *address, *other;
 };
+
+/*
+ * A second way to each entry point, for who must not take an address that
+ * cuGetProcAddress gave for the one that dlsym gives.
+ */
+#if defined(__x86_64__)
+#define JUMP "endbr64\n\tjmp "
+#elif defined(__aarch64__)
+#define JUMP "bti c\n\tb "
+#else
+#error "no jump is known for this architecture"
+#endif
+#define FAKE_ENTRY(name, base, version, twin, parameters) \
+    __asm__(".pushsection .text.other,\"ax\",%progbits\n" \
+            "other_" #name ":\n\t" JUMP #name "\n"        \
+            ".popsection\n");                             \
+    extern char other_##name[] __attribute__((visibility("hidden")));
+#include "entry_points.def"
+#undef FAKE_ENTRY
 
 static const struct entry entries[] = {
 #define FAKE_ENTRY(name, base, version, twin, parameters) \
-    {#name, #base, version, twin, (void *)(uintptr_t)name},
+    {#name, #base, version, twin, (void *)(uintptr_t)name, other_##name},
 #include "entry_points.def"
 #undef FAKE_ENTRY
 };
@@ -179,7 +199,9 @@ static CUresult proc_address(const char *base, void **address, int version,
     found =
         look_up(base, version,
                 flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
-    *address = found != NULL ? found->address : NULL;
+    *address = found == NULL            ? NULL
+               : fake_settings.distinct ? found->other
+                                        : found->address;
     *status = found != NULL ? CU_GET_PROC_ADDRESS_SUCCESS
               : known       ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

@@ -99,6 +99,7 @@ struct fake_settings {
     uint64_t latency_ns;
     int devices;
     int version;
+    bool distinct;   /* cuGetProcAddress gives other addresses than dlsym */
     bool host_calls; /* mallocs inside the calls, as the real driver does */
 };
 

@@ -104,6 +104,7 @@ static void read_settings(void)
         set->devices = FAKE_DEVICES_MOST;
     }
     set->version = (int)setting("SEEP_FAKE_CUDA_VERSION", 13000);
+    set->distinct = setting("SEEP_FAKE_CUDA_DISTINCT", 0) != 0;
     set->host_calls = setting("SEEP_FAKE_CUDA_HOST_CALLS", 0) != 0;
     fail_in = setting("SEEP_FAKE_CUDA_FAIL", 0);
 }

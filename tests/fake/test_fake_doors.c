@@ -4,6 +4,7 @@
  * may not come in at all.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +127,35 @@ static void it_says_what_it_is(void **state)
     assert_null(table);
 }
 
+/* The setting is read at the load: by a process of its own. */
+static int call_by_another_address(void)
+{
+    __typeof__(cuDriverGetVersion) *found;
+    int version = 0;
+
+    *(void **)(void *)&found = look_up("cuDriverGetVersion", 12000, 0);
+    return (void *)(uintptr_t)found != symbol("cuDriverGetVersion") &&
+                   found(&version) == CUDA_SUCCESS && version == 13000
+               ? 0
+               : 1;
+}
+
+static void an_address_may_be_another_than_the_symbols(void **state)
+{
+    int ended = -1;
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("SEEP_FAKE_CUDA_DISTINCT", "1", 1);
+        execl("/proc/self/exe", "test_fake_doors", "distinct", (char *)NULL);
+        _exit(3);
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+}
+
 static void a_forks_child_may_not_come_in(void **state)
 {
     CUdeviceptr pointer;
@@ -159,7 +189,7 @@ static int refused_before_the_start(void **state)
     return fake_test_group(state);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         fake_test(a_version_chooses_the_variant),
@@ -167,8 +197,12 @@ int main(void)
         fake_test(what_is_not_there_is_told_by_the_status),
         fake_test(calls_are_counted_by_the_name_that_was_called),
         fake_test(it_says_what_it_is),
+        fake_test(an_address_may_be_another_than_the_symbols),
         fake_test(a_forks_child_may_not_come_in),
     };
 
+    if (argc == 2 && strcmp(argv[1], "distinct") == 0) {
+        return call_by_another_address();
+    }
     return cmocka_run_group_tests(tests, refused_before_the_start, NULL);
 }
