@@ -35,12 +35,15 @@ def test_the_books_are_the_drivers(door, threads, tmp_path):
     assert all(site['live_bytes'] > 0 for site in told['sites'])
 
 
+@pytest.mark.parametrize('distinct', ['0', '1'])
 @pytest.mark.parametrize('door', DOORS)
-def test_a_recording_changes_no_result(door, tmp_path):
-    """One thread makes the same calls each time."""
-    preload = os.environ['SEEP_PRELOAD']
-    bare = run(door, 1, tmp_path)
-    assert run(door, 1, tmp_path, LD_PRELOAD=preload) == bare
+def test_a_recording_changes_no_result(door, distinct, tmp_path):
+    """One thread makes the same calls each time; cuGetProcAddress gives what
+    dlsym gives, or another address of the same."""
+    more = {'SEEP_FAKE_CUDA_DISTINCT': distinct}
+    bare = run(door, 1, tmp_path, **more)
+    more['LD_PRELOAD'] = os.environ['SEEP_PRELOAD']
+    assert run(door, 1, tmp_path, **more) == bare
 
 
 def test_an_old_driver_has_no_door_for_new_runtimes(tmp_path):
