@@ -8,6 +8,7 @@
 #include "cuda/slots.h"
 
 static _Atomic bool abandoned;
+static _Atomic bool used;
 
 const struct seep_cuda_events *seep_cuda_entry_events(void)
 {
@@ -20,6 +21,11 @@ const struct seep_cuda_events *seep_cuda_entry_events(void)
 void seep_cuda_ledger_abandon(void)
 {
     atomic_store_explicit(&abandoned, true, memory_order_relaxed);
+}
+
+bool seep_cuda_ledger_was_used(void)
+{
+    return atomic_load_explicit(&used, memory_order_relaxed);
 }
 
 /* Is one more of the same value one more reference to the same thing? */
@@ -97,6 +103,7 @@ void seep_cuda_ledger_add(const struct seep_capture_start *from,
     if (events == NULL || block->value == 0) {
         return;
     }
+    atomic_store_explicit(&used, true, memory_order_relaxed);
     before = clear_way(events, block, tag);
     if (before == BEFORE_COUNTED) {
         return;

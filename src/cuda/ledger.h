@@ -116,6 +116,9 @@ void seep_cuda_ledger_unmap_settle(const struct seep_cuda_leave_range *range,
 uint32_t seep_cuda_ledger_mark(void);
 void seep_cuda_ledger_context_gone(uint32_t mark, const void *context);
 
+/** Was anything ever added? Then the driver is in use in this process. */
+bool seep_cuda_ledger_was_used(void);
+
 /** In the child of a fork, where the driver is unusable: forget, for good. */
 void seep_cuda_ledger_abandon(void);
 

@@ -67,9 +67,14 @@ static void raise_level(struct seep_fold *fold, const struct seep_live *live)
     unsigned level = seep_fold_level(view);
     uint64_t count =
         atomic_load_explicit(&live->shard->live_count, memory_order_relaxed);
+    uint64_t keys =
+        atomic_load_explicit(&live->shard->key_count, memory_order_relaxed);
+    uint64_t slots = (uint64_t)live->mask + 1;
     uint32_t seen = level;
 
-    if (count <= ((uint64_t)live->mask + 1) / 4 * 3 || level >= LEVEL_MAX ||
+    /* A table that is full of what is never thinned gains nothing by it. */
+    if (count <= slots / 4 * 3 || count - keys <= slots / 8 ||
+        level >= LEVEL_MAX ||
         atomic_load_explicit(&live->shard->thin_level, memory_order_relaxed) !=
             level) {
         return;
@@ -131,7 +136,8 @@ static void thin_step(struct seep_fold *fold, const struct seep_live *live,
     for (uint32_t step = 0; step < limit; step++) {
         struct seep_block block = seep_live_get(live, index);
 
-        if (block.address != 0 && block.sample_log2 < level) {
+        if (block.address != 0 && block.sample_log2 < level &&
+            !SEEP_ADDRESS_IS_KEY(block.address)) {
             if (!thin_entry(fold, live, index, level)) {
                 break;
             }

@@ -32,6 +32,8 @@ static uint64_t frame_of(const struct seep_view *unused, uint64_t address)
     return address + 1;
 }
 
+static const struct seep_place heap = {SEEP_SPACE_HEAP, 0};
+
 static uint64_t same_frame(const struct seep_view *unused, uint64_t word)
 {
     (void)unused;
@@ -45,7 +47,8 @@ static uint32_t intern(enum seep_space space, uint64_t first, uint64_t second,
     struct seep_sites_stack stack = {
         .addresses = addresses, .count = 2, .epoch = epoch};
 
-    return seep_sites_intern(&view, space, &stack, frame_of);
+    return seep_sites_intern(&view, (struct seep_place){space, 0}, &stack,
+                             frame_of);
 }
 
 static uint64_t counter(enum seep_counter which)
@@ -139,7 +142,7 @@ static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
         words[stack.count++] = SEEP_FRAME_IS_CODE | (uint64_t)thread
                                                         << SEEP_FRAME_LINE_BITS;
     }
-    return seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    return seep_sites_intern(&view, heap, &stack, same_frame);
 }
 
 static uint32_t frames_of(uint32_t site)
@@ -194,7 +197,7 @@ static void a_short_stack_keeps_the_users_line(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 * 3 + 1);
-    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(frames_of(site), 2);
     first = view.stacks[view.sites[site].stack].first_frame;
     assert_true(view.frames[first] == inner);
@@ -213,7 +216,7 @@ static void native_recursion_is_folded_between_lines_of_python(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 + 1);
-    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(frames_of(site), 7);
     first = view.stacks[view.sites[site].stack].first_frame;
     for (size_t i = 0; i < 7; i++) {
@@ -230,9 +233,8 @@ static void native_recursion_alone_tells_sites_apart(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 + 1);
-    assert_int_not_equal(
-        seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame),
-        seep_sites_intern(&view, SEEP_SPACE_HEAP, &deeper, same_frame));
+    assert_int_not_equal(seep_sites_intern(&view, heap, &stack, same_frame),
+                         seep_sites_intern(&view, heap, &deeper, same_frame));
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
 }
 
