@@ -111,6 +111,7 @@ struct seep_report_site {
     char id[20];      /* stable over runs of the same program */
     char line_id[20]; /* by stack: of the row that it is in by line; else "" */
     enum seep_space space;
+    int device; /* ordinal; -1: none, or not known */
     enum seep_class class;
     const char *class_reason;
     bool torn; /* its last event may be half applied */
@@ -264,6 +265,31 @@ struct seep_report_forecast {
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
     bool if_suspect; /* only .low means something: should it be a leak */
+    int device;      /* ordinal, of "device"; else -1 */
+};
+
+/**
+ * One GPU from the first to the last time that the driver was asked. used =
+ * total - free is of all processes; tracked is what calls of this process hold
+ * of it (spaces device and managed); unexplained = used - tracked: contexts,
+ * modules, other processes, calls that no hook saw.
+ */
+struct seep_report_device {
+    uint32_t ordinal;
+    uint64_t total_bytes;
+    uint64_t free_bytes;     /* at the last moment */
+    uint64_t low_free_bytes; /* the lowest of all moments */
+    struct seep_report_extent used;
+    struct seep_report_extent tracked;
+    struct seep_report_extent unexplained;
+    struct seep_report_extent pool_reserved; /* of the default pool */
+    struct seep_report_extent pool_used;
+    struct seep_report_extent graph_reserved; /* memory nodes of graphs */
+    struct seep_report_extent graph_used;
+    struct seep_report_extent tensor_reserved;  /* PyTorch's cache, and */
+    struct seep_report_extent tensor_allocated; /* what of it is in use */
+    bool cache_fragments; /* that cache grows, and what is in use does not */
+    struct seep_report_forecast forecast; /* when free is 0 */
 };
 
 struct seep_report_verdict {
@@ -317,7 +343,9 @@ struct seep_report {
     struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
-    size_t space_count;                   /* only spaces that were used */
+    size_t space_count;                       /* only spaces that were used */
+    const struct seep_report_device *devices; /* that were asked */
+    size_t device_count;
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */
