@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ['/usr/local/cuda/include', '/opt/cuda/include', '/usr/include']
+FOLDERS = [os.environ.get('SEEP_CUDA_TOOLKIT', '/usr/local/cuda') + '/include',
+           '/opt/cuda/include', '/usr/include']
 FLAGS = ['-std=c11', '-D_GNU_SOURCE', '-fvisibility=hidden', '-w']
 
 

@@ -58,7 +58,9 @@ def test_an_old_driver_has_no_door_for_new_runtimes(tmp_path):
 
 def runtimes():
     """The vendor's runtime as far as it is here: a shared one, a linked one."""
-    shared = sorted(glob.glob('/usr/local/cuda/lib64/libcudart.so.*'))
+    shared = sorted(glob.glob(
+        os.environ.get('SEEP_CUDA_TOOLKIT', '/usr/local/cuda')
+        + '/lib*/libcudart.so.*'))
     linked = os.path.join(PROGRAMS, 'cuda_runtime_static')
     found = [[os.path.join(PROGRAMS, 'cuda_runtime'), shared[0]]] \
         if shared else []
