@@ -41,13 +41,20 @@ struct seep_python_allocator {
 typedef void seep_python_allocator_call(int domain,
                                         struct seep_python_allocator *it);
 
-/** Stand before what is set: once, and for good, since others may come to
- * stand before us. */
+/**
+ * Stand before what is set: once, and for good, since others may come to stand
+ * before us. @leave_frees: free is left as it is, and what is recorded is
+ * malloc's. Not where much is recorded: small blocks take 513 bytes then.
+ */
 void seep_python_wrap(seep_python_allocator_call *get,
-                      seep_python_allocator_call *set);
+                      seep_python_allocator_call *set, bool leave_frees);
 
 /** Is it the wrapper of OBJ? */
 bool seep_python_wrap_is(const struct seep_python_allocator *it);
+
+/** Frees are left to malloc, which was not asked for the last block that was to
+ * be recorded: the program's allocators are others. */
+bool seep_python_wrap_is_blind(void);
 
 /** Has OBJ been called since this was last asked? Who comes next is noticed. */
 bool seep_python_wrap_doubt(void);
@@ -59,7 +66,9 @@ bool seep_python_wrap_is_used(void);
  * it: 128 KiB before it names another block. */
 SEEP_INLINE int64_t seep_python_wrap_mark(const void *block)
 {
-    uint64_t granule = (uintptr_t)block >> 4 & ((UINT64_C(1) << 44) - 1);
+    /* That of no block is the last: no thread mallocs as much under it. */
+    uint64_t granule =
+        (((uintptr_t)block >> 4) - 1) & ((UINT64_C(1) << 44) - 1);
 
     return SEEP_SAMPLER_NEVER + (int64_t)((granule + 1) << 17);
 }
