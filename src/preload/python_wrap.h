@@ -10,8 +10,13 @@
  * is freed in it: malloc passes without a look at it, and free knows that one
  * (what else is freed in there, tracemalloc's own say, it tells).
  *
- * Invariant: a wrapper gives exactly what the allocator beneath it gives. A
- * mark left behind by a jump is undone by the thread's next wrapper.
+ * Where blocks are sampled, free need not be wrapped: the one that is recorded
+ * is asked of malloc, as large ones are anyway, and its free is seen there.
+ *
+ * Invariant: a wrapper gives exactly what the allocator beneath it gives; for a
+ * block that is to be malloc's, what it gives for 513 bytes. What is recorded
+ * is seen to go, or told to go at once. A mark left behind by a jump is undone
+ * by the thread's next wrapper that marks.
  */
 #ifndef SEEP_PRELOAD_PYTHON_WRAP_H
 #define SEEP_PRELOAD_PYTHON_WRAP_H

@@ -139,6 +139,19 @@ def test_every_thread_and_every_child_has_its_own(folder, path):
 
 
 @pytest.mark.parametrize("path", known())
+def test_a_child_frees_its_parents_samples_and_has_its_own(folder, path):
+    _, processes = run(folder, path, *["small"] * 60, "forked", "threads",
+                       "gone", sample=1 << 16)
+    parent, = (one for one in processes if not one["process"]["fork"])
+    assert live_bytes(parent, "small") <= 4 << 16
+    assert live_bytes(parent, "in_a_thread") <= 4 << 16
+    assert [one["losses"]["lost_frees_closed"] for one in processes] == (
+        [0] * len(processes))
+    for child in (one for one in processes if one["process"]["fork"]):
+        assert sites_of(child, "small") == []
+
+
+@pytest.mark.parametrize("path", known())
 def test_tracemalloc_comes_and_goes(folder, path):
     expected, (process,) = run(folder, path, "traced", "waits")
     expected["small"] = [[100, 3000, 0]]
