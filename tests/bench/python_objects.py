@@ -3,10 +3,12 @@
 """What it costs to record Python's own objects, at the default interval.
 
 Two kinds of work are told apart: what programs do with lists, and the bare
-making of objects, where every call of Python's allocator shows. Without the
-preload, with it, and with objects, take turns in one run. Printed for each
-work: the processor time of an element in the least disturbed turn, its ratio
-to that without the preload, and the median of the ratios turn by turn.
+making of objects, where every call of Python's allocator shows. Processes
+without the preload, with it, and with objects take turns of some hundredths of
+a second, so that what else the machine does meets all of them; they begin anew
+a few times, since where memory lies is chance too. Printed for each work: the
+processor time of an element without the preload, the lower quartile of all
+turns, and the median of the ratios to it turn by turn.
 Invariant: it measures and judges nothing.
 """
 import argparse
@@ -19,9 +21,9 @@ import time
 
 OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE", "SEEP_PYTHON")
 HOWS = ("plain", "frames", "objects")
-# Elements of a list: what stays in the caches, and what does not.
-SIZES = (1000, 100000)
-ELEMENTS = 1000000  # of all lists of a work in a run
+# Elements of a list, what stays in the caches and what does not, and turns.
+SIZES = {1000: 15, 100000: 8}
+ELEMENTS = 200000  # of a turn at least: it begins with cold caches
 
 
 def records(size):
@@ -93,69 +95,88 @@ WORKS = {"what programs do": (records, texts, tables),
 
 
 def work(size):
-    """Nanoseconds of processor time an element, of each function. The lower
-    quartile of the repeats: the clock of a shared machine errs to both sides.
-    """
-    for functions in WORKS.values():
-        for function in functions:
+    """Does what it is told to, once to begin with, and answers with the
+    nanoseconds of processor time an element."""
+    count = max(1, ELEMENTS // size)
+    named = {function.__name__: function
+             for functions in WORKS.values() for function in functions}
+    for line in sys.stdin:
+        function = named[line.strip()]
+        start = time.process_time_ns()
+        for _ in range(count):
             function(size)
-            taken = []
-            for _ in range(max(5, ELEMENTS // size)):
-                start = time.process_time_ns()
-                function(size)
-                taken.append((time.process_time_ns() - start) / size)
-            print(statistics.quantiles(taken, n=4)[0])
+        print((time.process_time_ns() - start) / size / count, flush=True)
 
 
-def run_once(path, how, preload, size):
+def start(path, how, preload, size, folder):
     variables = {k: v for k, v in os.environ.items() if k not in OURS}
+    # Whether the heap is given back, and faulted in again, is chance.
+    variables["MALLOC_TRIM_THRESHOLD_"] = str(1 << 30)
+    if how != "plain":
+        variables |= {"LD_PRELOAD": preload, "SEEP_PYTHON": how,
+                      "SEEP_OUT": f"{folder}/%p.%n.seep"}
+    return subprocess.Popen([path, "-S", __file__, "--work", str(size)],
+                            env=variables, text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+
+
+def turn(worker, name):
+    worker.stdin.write(name + "\n")
+    worker.stdin.flush()
+    return float(worker.stdout.readline())
+
+
+def take_turns(workers, turns, taken):
+    """Adds to @taken: {work: {how: [nanoseconds of a turn, ...]}}."""
+    for name, row in taken.items():
+        for worker in workers.values():
+            turn(worker, name)
+        for i in range(turns):
+            for how in HOWS[i % 3:] + HOWS[:i % 3]:
+                row[how].append(turn(workers[how], name))
+
+
+def run_once(path, preload, size, taken):
     with tempfile.TemporaryDirectory(prefix="seep-bench-") as folder:
-        if how != "plain":
-            variables |= {"LD_PRELOAD": preload, "SEEP_PYTHON": how,
-                          "SEEP_OUT": f"{folder}/%p.%n.seep"}
-        done = subprocess.run([path, "-S", __file__, "--work", str(size)],
-                              env=variables, check=True, timeout=300,
-                              text=True, stdout=subprocess.PIPE)
-    return [float(line) for line in done.stdout.split()]
+        workers = {how: start(path, how, preload, size, folder)
+                   for how in HOWS}
+        take_turns(workers, SIZES[size], taken)
+        for worker in workers.values():
+            worker.communicate()
+            assert worker.returncode == 0
 
 
-def tell(name, taken):
-    """@taken: of each way, nanoseconds in the order of the rounds."""
-    cells = [f"{min(taken['plain']):8.1f}"]
-    for how in HOWS[1:]:
-        ratios = [one / plain for one, plain
-                  in zip(taken[how], taken["plain"])]
-        cells.append(f"{min(taken[how]):9.1f}"
-                     f" {min(taken[how]) / min(taken['plain']):6.3f}"
-                     f" {statistics.median(ratios):7.3f}")
-    print(f"  {name:8}", *cells, flush=True)
+def tell(name, row):
+    ratios = [statistics.median(one / plain for one, plain
+                                in zip(row[how], row["plain"]))
+              for how in HOWS[1:]]
+    nanoseconds = statistics.quantiles(row["plain"], n=4)[0]
+    print(f"  {name:8} {nanoseconds:9.1f}",
+          *(f"{ratio:8.3f}" for ratio in ratios), flush=True)
+    return ratios
 
 
 def compare(path, preload, size, rounds):
-    taken = {how: [] for how in HOWS}
+    taken = {function.__name__: {how: [] for how in HOWS}
+             for functions in WORKS.values() for function in functions}
     for _ in range(rounds):
-        for how in HOWS:
-            taken[how].append(run_once(path, how, preload, size))
-    print(f"{path}, lists of {size}, ns an element:\n  {'':8} {'plain':>8}"
-          + "".join(f" {how:>9} {'ratio':>6} {'median':>7}"
-                    for how in HOWS[1:]))
-    column = 0
+        run_once(path, preload, size, taken)
+    print(f"{path}, lists of {size}:\n  {'':8} {'ns plain':>9}"
+          + "".join(f" {how:>8}" for how in HOWS[1:]))
     for kind, functions in WORKS.items():
         print(f" {kind}")
-        for function in functions:
-            tell(function.__name__, {how: [run[column] for run in taken[how]]
-                                     for how in HOWS})
-            column += 1
-        first = column - len(functions)
-        tell("all", {how: [sum(run[first:column]) for run in taken[how]]
-                     for how in HOWS})
+        ratios = [tell(each.__name__, taken[each.__name__])
+                  for each in functions]
+        print(f"  {'mean':8} {'':9}", *(f"{statistics.mean(column):8.3f}"
+                                         for column in zip(*ratios)),
+              flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=int)
     parser.add_argument("--preload")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("interpreters", nargs="*")
     options = parser.parse_args()
     if options.work:
