@@ -28,8 +28,12 @@ struct domain {
      * the process: there is nothing to mark for. */
     _Atomic size_t small_most;
     _Atomic size_t proven_most; /* what the above goes back to */
+    /* What is larger was seen to be malloc's, to the byte: what malloc's hook
+     * counts down need not be marked for. */
+    _Atomic bool large_passes;
     _Atomic bool doubted; /* nobody has come since this was set; implies that
-                             small_most is 0, so that who comes is seen */
+                             small_most is 0 and large_passes not set, so that
+                             who comes is seen */
 };
 
 /* One line of the cache each: the fast path reads no more of ours but the
@@ -45,22 +49,31 @@ static bool frees_are_mallocs;
 /* The last that was to be was not: its free will not be seen. */
 static _Atomic bool unseen;
 
-/* Somebody came, for @size_bytes; @quiet: malloc was not called for it. */
-static void trust(struct domain *domain, size_t size_bytes, bool quiet)
+/* Nearly always it is so already: the line is not taken from who reads it. */
+SEEP_INLINE void set_flag(_Atomic bool *flag, bool value)
+{
+    if (atomic_load_explicit(flag, memory_order_relaxed) != value) {
+        atomic_store_explicit(flag, value, memory_order_relaxed);
+    }
+}
+
+/* Somebody came, for @size_bytes; @malloced_bytes of it were malloced. */
+static void trust(struct domain *domain, size_t size_bytes,
+                  size_t malloced_bytes)
 {
     size_t proven =
         atomic_load_explicit(&domain->proven_most, memory_order_relaxed);
 
-    if (quiet && size_bytes <= SMALL_BYTES_MAX && size_bytes > proven) {
+    if (size_bytes > SMALL_BYTES_MAX) {
+        set_flag(&domain->large_passes, malloced_bytes == size_bytes);
+    } else if (malloced_bytes == 0 && size_bytes > proven) {
         proven = size_bytes;
         atomic_store_explicit(&domain->proven_most, proven,
                               memory_order_relaxed);
     }
-    /* Nearly always it is so: the line is not taken from who reads it. */
-    if (atomic_load_explicit(&domain->doubted, memory_order_relaxed) ||
-        atomic_load_explicit(&domain->small_most, memory_order_relaxed) !=
-            proven) {
-        atomic_store_explicit(&domain->doubted, false, memory_order_relaxed);
+    set_flag(&domain->doubted, false);
+    if (atomic_load_explicit(&domain->small_most, memory_order_relaxed) !=
+        proven) {
         atomic_store_explicit(&domain->small_most, proven,
                               memory_order_relaxed);
     }
@@ -73,6 +86,7 @@ static bool doubt(struct domain *domain)
         !atomic_exchange_explicit(&domain->doubted, true, memory_order_relaxed);
 
     atomic_store_explicit(&domain->small_most, 0, memory_order_relaxed);
+    atomic_store_explicit(&domain->large_passes, false, memory_order_relaxed);
     return came;
 }
 
@@ -94,6 +108,16 @@ SEEP_INLINE bool passes_small(struct domain *domain, size_t size)
     }
     seep_thread.countdown_bytes = left;
     return true;
+}
+
+/* Is this a large block that does not end the countdown, and that malloc's hook
+ * counts down? Not where a jump has left a mark: that is to be undone. */
+SEEP_INLINE bool passes_large(struct domain *domain, size_t size)
+{
+    uint64_t left = (uint64_t)seep_thread.countdown_bytes - size;
+
+    return size > SMALL_BYTES_MAX && left - 1 < SEEP_SAMPLER_NEVER &&
+           atomic_load_explicit(&domain->large_passes, memory_order_relaxed);
 }
 
 /*
@@ -141,7 +165,7 @@ static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
         block = domain->real.malloc(domain->real.context, size);
     }
     is_mallocs = size_malloced(NULL) == asked;
-    trust(domain, asked, size_malloced(NULL) == 0);
+    trust(domain, asked, size_malloced(NULL));
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
@@ -151,12 +175,19 @@ static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
     return block;
 }
 
+static SEEP_NOINLINE void *malloc_other(struct domain *domain, size_t size)
+{
+    return seep_likely(passes_large(domain, size))
+               ? domain->real.malloc(domain->real.context, size)
+               : malloc_marked(domain, size);
+}
+
 SEEP_INLINE void *object_malloc(struct domain *domain, void *context,
                                 size_t size)
 {
     return seep_likely(passes_small(domain, size))
                ? domain->real.malloc(context, size)
-               : malloc_marked(domain, size);
+               : malloc_other(domain, size);
 }
 
 static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
@@ -181,7 +212,7 @@ static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
         block = domain->real.calloc(domain->real.context, count, size);
     }
     is_mallocs = size_malloced(NULL) == asked;
-    trust(domain, asked, size_malloced(NULL) == 0);
+    trust(domain, asked, size_malloced(NULL));
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, total))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
@@ -196,8 +227,9 @@ SEEP_INLINE void *object_calloc(struct domain *domain, void *context,
 {
     size_t total;
 
-    return seep_likely(!__builtin_mul_overflow(count, size, &total) &&
-                       passes_small(domain, total))
+    return seep_likely(
+               !__builtin_mul_overflow(count, size, &total) &&
+               (passes_small(domain, total) || passes_large(domain, total)))
                ? domain->real.calloc(context, count, size)
                : calloc_marked(domain, count, size);
 }

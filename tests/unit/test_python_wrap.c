@@ -95,8 +95,7 @@ static SEEP_NOINLINE void *give(void *context, size_t size)
         marks_seen += seep_python_wrap_is_inside();
         return block_of;
     }
-    assert_true(seep_python_wrap_is_inside());
-    marks_seen++;
+    marks_seen += seep_python_wrap_is_inside();
     if (beneath == FAILS || beneath == POOR) {
         errno = ENOMEM;
         return NULL;
@@ -454,6 +453,44 @@ static void a_block_whose_free_will_not_be_seen_goes_at_once(void **state)
     assert_false(seep_python_wrap_is_blind());
 }
 
+static void a_large_block_that_malloc_counts_is_not_marked(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 1);
+    obj_malloc(1000);
+    set[OBJ].calloc(set[OBJ].context, 3, 1000);
+    assert_int_equal(marks_seen, 1);
+    assert_int_equal(seep_thread.countdown_bytes, (1 << 20) - 5000);
+    seep_thread.countdown_bytes = 1000;
+    obj_malloc(1000); /* it is to be told as an object */
+    assert_int_equal(marks_seen, 2);
+    assert_string_equal(told, "A");
+    seep_thread.countdown_bytes = 1 << 20;
+    seep_python_wrap_doubt();
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 3);
+    beneath = TALL;
+    seep_python_wrap_doubt();
+    obj_malloc(1000);
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 5);
+    assert_string_equal(told, "A");
+}
+
+static void a_large_block_undoes_what_a_jump_has_left(void **state)
+{
+    (void)state;
+    jump_out();
+    beneath = ARENAS;
+    obj_malloc(1000);
+    seep_thread.countdown_bytes = seep_python_wrap_mark(NULL);
+    obj_malloc(1000);
+    assert_false(seep_python_wrap_is_inside());
+    assert_int_equal(marks_seen, 3);
+}
+
 static void who_is_not_recorded_asks_for_what_it_needs(void **state)
 {
     (void)state;
@@ -477,6 +514,10 @@ static int run_leaving_frees(void)
         cmocka_unit_test_setup(a_small_block_is_had_though_malloc_has_none,
                                begin),
         cmocka_unit_test_setup(a_block_whose_free_will_not_be_seen_goes_at_once,
+                               begin),
+        cmocka_unit_test_setup(a_large_block_that_malloc_counts_is_not_marked,
+                               begin),
+        cmocka_unit_test_setup(a_large_block_undoes_what_a_jump_has_left,
                                begin),
         cmocka_unit_test_setup(who_is_not_recorded_asks_for_what_it_needs,
                                begin),
