@@ -100,6 +100,7 @@ void seep_memory_forget(struct seep_memory *memory)
     last->first = 0;
     last->end = 0;
     last->sps[0] = UINTPTR_MAX;
+    memory->again = false;
 }
 
 /* The place of a register, at @lowest or above it; else it is lost. */

@@ -106,6 +106,7 @@ struct seep_memory {
     struct seep_share share;
     uintptr_t before[SEEP_WALK_REGISTERS]; /* `at` before the last odd step */
     bool ended;                            /* by a frame without a caller */
+    bool again; /* the last walk joined the last stack, which has ended */
     struct seep_hot hot[SEEP_HOT_SETS * SEEP_HOT_WAYS];
     struct seep_frames frames[2];
 };

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/thread.h"
+#include "capture/eh_again.h"
 #include "capture/eh_cache.h"
 #include "capture/eh_memory.h"
 #include "capture/eh_walk.h"
@@ -49,9 +50,26 @@ static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
     return 1;
 }
 
-static size_t walk(const struct seep_capture_start *start,
-                   struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                   size_t capacity, struct seep_capture_end *ret_end)
+static size_t walk_anew(const struct seep_capture_start *start,
+                        const struct seep_stack_bounds *bounds,
+                        struct seep_memory *memory, uintptr_t *pcs,
+                        size_t capacity, struct seep_capture_end *ret_end)
+{
+    size_t count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
+
+    if (seep_likely(memory != NULL)) {
+        seep_memory_give_back(memory);
+    }
+    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
+        count =
+            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
+    }
+    return count;
+}
+
+static inline size_t walk(const struct seep_capture_start *start,
+                          struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                          size_t capacity, struct seep_capture_end *ret_end)
 {
     bool may_call = !atomic_load_explicit(&restricted, memory_order_relaxed);
     struct seep_memory *memory = NULL;
@@ -63,16 +81,30 @@ static size_t walk(const struct seep_capture_start *start,
 #if defined(__x86_64__)
     memory =
         seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
+    if (seep_likely(memory != NULL) && memory->again) {
+        count = seep_eh_again(start, bounds, memory, pcs, capacity);
+        if (seep_likely(count != 0)) {
+            seep_memory_give_back(memory);
+            ret_end->cut = SEEP_CUT_NONE;
+            ret_end->through_signal = false;
+            return count;
+        }
+    }
 #endif
-    count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
-    if (seep_likely(memory != NULL)) {
-        seep_memory_give_back(memory);
+    return walk_anew(start, bounds, memory, pcs, capacity, ret_end);
+}
+
+static size_t capture_otherwise(const struct seep_capture_start *start,
+                                int chosen, uintptr_t *pcs, size_t capacity,
+                                struct seep_capture_end *ret_end)
+{
+    size_t count = 0;
+
+    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
+    if (chosen == BACKEND_LIBUNWIND) {
+        count = seep_libunwind_walk(start, pcs, capacity, ret_end);
     }
-    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
-        count =
-            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
-    }
-    return count;
+    return count != 0 ? count : one_frame(start, pcs);
 }
 
 size_t seep_native_capture(const struct seep_capture_start *start,
@@ -81,23 +113,18 @@ size_t seep_native_capture(const struct seep_capture_start *start,
 {
     /* Acquire: pairs with the release in seep_native_init(). */
     int chosen = atomic_load_explicit(&backend, memory_order_acquire);
-    size_t count;
 
-    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
     if (capacity > SEEP_STACK_FRAMES_MAX) {
         capacity = SEEP_STACK_FRAMES_MAX;
     }
     if (seep_unlikely(capacity == 0)) {
-        ret_end->cut = SEEP_CUT_DEPTH;
+        *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DEPTH};
         return 0;
     }
     if (seep_likely(chosen == BACKEND_EH_FRAME)) {
         return walk(start, bounds, pcs, capacity, ret_end);
     }
-    count = chosen == BACKEND_LIBUNWIND
-                ? seep_libunwind_walk(start, pcs, capacity, ret_end)
-                : 0;
-    return count != 0 ? count : one_frame(start, pcs);
+    return capture_otherwise(start, chosen, pcs, capacity, ret_end);
 }
 
 void seep_native_after_fork(void)

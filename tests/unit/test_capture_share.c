@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "capture/eh_again.h"
 #include "capture/eh_cache.h"
 #include "capture/eh_memory.h"
 #include "capture/eh_rule.h"
@@ -36,6 +37,7 @@ struct world {
     uint32_t framed; /* of ten rules so many are of frame pointers */
     uint32_t noted;  /* of ten of those so many do not look like it */
     size_t joined;
+    size_t again;
     size_t walks;
     size_t frames;
 };
@@ -165,6 +167,7 @@ static void make_world(uint64_t seed, uint32_t framed, uint32_t noted)
     world.framed = framed;
     world.noted = noted;
     world.joined = 0;
+    world.again = 0;
     world.walks = 0;
     world.frames = 0;
     seep_objects_unload_begin();
@@ -190,8 +193,17 @@ static bool walk(const struct seep_capture_start *start, size_t capacity,
     }
     memset(walked->sps, 0, sizeof(walked->sps));
     tell_rules();
-    walked->count = seep_eh_walk(&from, &world.bounds, memory, walked->pcs,
-                                 capacity, &walked->end);
+    walked->count = 0;
+    if (memory != NULL && memory->again) {
+        walked->count =
+            seep_eh_again(&from, &world.bounds, memory, walked->pcs, capacity);
+        walked->end = (struct seep_capture_end){.cut = SEEP_CUT_NONE};
+        world.again += walked->count != 0;
+    }
+    if (walked->count == 0) {
+        walked->count = seep_eh_walk(&from, &world.bounds, memory, walked->pcs,
+                                     capacity, &walked->end);
+    }
     return tell_rules();
 }
 
@@ -278,6 +290,8 @@ static void frames_of_frame_pointers_are_those_of_a_walk(void **state)
     for (uint32_t seed = 1; seed <= 40; seed++) {
         make_world(seed * 7919, 3 + seed % 6, 0);
         walk_often(ROUNDS / 80);
+        print_message("%zu walks %zu joined %zu again\n", world.walks,
+                      world.joined, world.again);
     }
 }
 
@@ -288,6 +302,8 @@ static void what_rules_read_beside_is_looked_at_again(void **state)
     for (uint32_t seed = 1; seed <= 40; seed++) {
         make_world(seed * 104729, 8 + seed % 3, 2 + seed % 9);
         walk_often(ROUNDS / 80);
+        print_message("%zu walks %zu joined %zu again\n", world.walks,
+                      world.joined, world.again);
     }
 }
 
