@@ -7,20 +7,31 @@
  */
 #include "capture/eh_again.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
+#include "base/thread.h"
+#include "capture/eh_walk.h"
+#include "capture/eh_whole.h"
 #include "capture/objects.h"
+#include "capture/stack_bounds.h"
 
 /* So many new frames are walked in search of the last stack. */
-#define NEW_MOST 32U
+#define NEW_MOST SEEP_FRAMES_BEFORE
 
-_Static_assert(NEW_MOST <= SEEP_FRAMES_BEFORE, "or they find no room");
+/* So many frames are compared at once. */
+#define AT_ONCE 4U
 
-/* Where the walk has come to. */
+/* Of so many stacks one is kept: what most have in common is in that one, too,
+ * and where two ways take turns, every other one is found as a whole. */
+#define KEEP_EVERY 4U
+
+/* Where the walk has met the last stack. */
 struct joint {
     size_t at;       /* frame of the last stack */
     size_t count;    /* new frames before it */
-    uint32_t before; /* places of the last one of these */
-    uint32_t any;    /* of all of them */
+    uintptr_t rbp;   /* in this frame, if the one before is FRAMED */
+    uint32_t before; /* places of that one */
 };
 
 static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
@@ -41,23 +52,23 @@ rule_of(struct seep_memory *memory, const struct seep_hot *from, uintptr_t back)
 
 /* From @start to the first frame of the last stack. @return false: give up */
 static inline bool find_joint(const struct seep_capture_start *start,
-                              struct seep_memory *memory, uintptr_t *pcs,
-                              struct joint *joint)
+                              struct seep_memory *memory,
+                              struct seep_frames *last, uintptr_t *pcs,
+                              struct joint *ret_joint)
 {
-    const struct seep_frames *last = memory->last;
-    uintptr_t *sps = &memory->now->sps[SEEP_FRAMES_BEFORE];
-    uint32_t *places = &memory->now->places[SEEP_FRAMES_BEFORE];
+    struct seep_frames *now = memory->now;
     const struct seep_hot *from = &memory->start;
     uintptr_t sp = start->sp;
     uintptr_t back = start->pc;
+    uintptr_t rbp = start->fp;
     uintptr_t high = last->high;
+    uint32_t before = SEEP_PLACES_FRAMED; /* as if: rbp is known */
     size_t at = last->first;
     size_t count = 0;
-    uint32_t before = 0;
-    uint32_t any = 0;
 
     for (;;) {
         const struct seep_hot *hot;
+        uintptr_t cfa;
 
         while (last->sps[at] < sp) {
             at++;
@@ -69,83 +80,77 @@ static inline bool find_joint(const struct seep_capture_start *start,
         if (seep_unlikely(hot->back != back || count == NEW_MOST)) {
             return false;
         }
-        pcs[count] = back - 1;
-        sps[count] = sp;
-        places[count] = hot->places;
-        count++;
-        if (hot->kind == SEEP_HOT_RSP) {
-            sp += (uintptr_t)hot->offset;
-        } else {
-            uintptr_t rbp;
-
-            if ((hot->places & before & SEEP_PLACES_FRAMED) != 0) {
-                rbp = word_at(sp - SEEP_FRAMED_BYTES);
-            } else if (hot->kind == SEEP_HOT_FRAMED && count == 1) {
-                rbp = start->fp;
-            } else {
+        cfa = sp + (uintptr_t)hot->offset;
+        if ((hot->places & SEEP_PLACES_FRAMED) != 0) {
+            cfa = rbp + SEEP_FRAMED_BYTES;
+            if (seep_unlikely((before & SEEP_PLACES_FRAMED) == 0 ||
+                              cfa % sizeof(uintptr_t) != 0 ||
+                              cfa < sp + SEEP_FRAMED_BYTES)) {
                 return false;
             }
-            rbp += SEEP_FRAMED_BYTES;
-            if (seep_unlikely(rbp < sp + SEEP_FRAMED_BYTES || rbp % 8 != 0)) {
-                return false;
-            }
-            sp = rbp;
+            last->framed = true; /* true or not, it costs time only */
         }
-        if (seep_unlikely(sp > high)) {
+        if (seep_unlikely(cfa > high)) {
             return false;
         }
-        back = word_at(sp - sizeof(uintptr_t));
+        pcs[count] = back - 1;
+        now->sps[count] = sp;
+        now->places[count] = hot->places;
+        count++;
         before = hot->places;
-        any |= before;
+        back = word_at(cfa - sizeof(uintptr_t));
+        rbp = word_at(cfa - SEEP_FRAMED_BYTES);
+        sp = cfa;
         from = hot;
     }
-    joint->at = at;
-    joint->count = count;
-    joint->before = before;
-    joint->any = any;
+    *ret_joint =
+        (struct joint){.at = at, .count = count, .rbp = rbp, .before = before};
     return true;
 }
 
-/* Take over the frames behind @at, if they were returned to as they were. */
-static inline bool take_backs(const struct seep_frames *last, size_t at,
-                              uintptr_t *pcs)
+static inline SEEP_READS_THE_STACK seep_pair pair_at(uintptr_t address)
 {
-    size_t end = last->end;
+    typedef seep_pair pair_of_words __attribute__((aligned(sizeof(uintptr_t))));
 
-    for (size_t i = at + 1; i < end; i++) {
-        uintptr_t pc = word_at(last->sps[i] - sizeof(uintptr_t)) - 1;
-
-        if (seep_unlikely(pc != last->pcs[i])) {
-            return false;
-        }
-        *++pcs = pc;
-    }
-    return true;
+    return *(const pair_of_words *)address;
 }
 
-static inline bool take_records(const struct seep_frames *last, size_t at,
-                                uintptr_t *pcs)
+/* What differs between @AT_ONCE frames from @i on and what lies there now. */
+static inline seep_pair differ(const struct seep_frames *last, size_t i)
 {
-    size_t end = last->end;
-    uint32_t before = last->places[at];
+    seep_pair other = {0, 0};
 
-    for (size_t i = at + 1; i < end; i++) {
-        uintptr_t sp = last->sps[i];
-        uintptr_t pc = word_at(sp - sizeof(uintptr_t)) - 1;
-        uint32_t both = before & last->places[i];
+#pragma GCC unroll 4
+    for (size_t k = 0; k < AT_ONCE; k++) {
+        seep_pair pair = pair_at(last->sps[i + k] - SEEP_FRAMED_BYTES);
 
-        before = last->places[i];
-        if (seep_unlikely(pc != last->pcs[i])) {
-            return false;
-        }
-        *++pcs = pc;
-        if ((both & SEEP_PLACES_FRAMED) != 0 &&
-            seep_unlikely(word_at(sp - SEEP_FRAMED_BYTES) + SEEP_FRAMED_BYTES !=
-                          last->sps[i + 1])) {
-            return false;
-        }
+        other |= (pair ^ last->pairs[i + k]) & last->masks[i + k];
     }
-    return true;
+    return other;
+}
+
+/* Take over @AT_ONCE frames. */
+static inline void copy(uintptr_t *to, const uintptr_t *from)
+{
+    memcpy(to, from, AT_ONCE * sizeof(uintptr_t));
+}
+
+/* Take over the frames from @at on, if they were returned to as they were, with
+ * rbp as it was. The last of @AT_ONCE are taken once more, rather than by one.
+ */
+static inline bool take_frames(const struct seep_frames *last, size_t at,
+                               uintptr_t *pcs)
+{
+    size_t stop = last->end - AT_ONCE;
+    seep_pair other = differ(last, stop);
+
+    copy(&pcs[stop - at], &last->pcs[stop]);
+    *pcs = last->pcs[at];
+    for (size_t i = at + 1; i < stop; i += AT_ONCE) {
+        other |= differ(last, i);
+        copy(&pcs[i - at], &last->pcs[i]);
+    }
+    return (other[0] | other[1]) == 0;
 }
 
 static inline bool same_notes(const struct seep_frames *last, size_t at)
@@ -162,45 +167,44 @@ static inline bool same_notes(const struct seep_frames *last, size_t at)
     return true;
 }
 
-static inline bool same_rbp(const struct seep_capture_start *start,
-                            const struct seep_frames *last,
+static inline bool same_rbp(const struct seep_frames *last,
                             const struct joint *joint)
 {
-    uintptr_t rbp = start->fp;
-
-    if ((last->places[joint->at] & SEEP_PLACES_FRAMED) == 0) {
-        return true;
-    }
-    if (joint->count != 0) {
-        if ((joint->before & SEEP_PLACES_FRAMED) == 0) {
-            return false;
-        }
-        rbp = word_at(last->sps[joint->at] - SEEP_FRAMED_BYTES);
-    }
-    return rbp + SEEP_FRAMED_BYTES == last->sps[joint->at + 1];
+    return (last->places[joint->at] & SEEP_PLACES_FRAMED) == 0 ||
+           ((joint->before & SEEP_PLACES_FRAMED) != 0 &&
+            joint->rbp + SEEP_FRAMED_BYTES == last->sps[joint->at + 1]);
 }
 
-static inline void keep(struct seep_memory *memory, const uintptr_t *pcs,
-                        const struct joint *joint)
+static SEEP_NOINLINE void keep(struct seep_frames *last,
+                               const struct seep_frames *now,
+                               const uintptr_t *pcs, const struct joint *joint)
 {
-    struct seep_frames *last = memory->last;
-    const uintptr_t *sps = &memory->now->sps[SEEP_FRAMES_BEFORE];
-    const uint32_t *places = &memory->now->places[SEEP_FRAMES_BEFORE];
     size_t first = joint->at - joint->count;
 
     for (size_t i = 0; i < joint->count; i++) {
         last->pcs[first + i] = pcs[i];
-        last->sps[first + i] = sps[i];
-        last->places[first + i] = places[i];
+        last->sps[first + i] = now->sps[i];
+        last->places[first + i] = now->places[i];
+    }
+    for (size_t i = first + 1; i <= joint->at; i++) {
+        seep_frames_pair(last, i);
     }
     last->first = first;
-    last->framed |= (joint->any & SEEP_PLACES_FRAMED) != 0;
 }
 
-size_t seep_eh_again(const struct seep_capture_start *start,
-                     const struct seep_stack_bounds *bounds,
-                     struct seep_memory *memory, uintptr_t *pcs,
-                     size_t capacity)
+static SEEP_NOINLINE void tell_sps(const struct seep_memory *memory, size_t at,
+                                   size_t count, uintptr_t *sps)
+{
+    const struct seep_frames *last = memory->last;
+
+    memcpy(sps, memory->now->sps, count * sizeof(uintptr_t));
+    memcpy(&sps[count], &last->sps[at], (last->end - at) * sizeof(uintptr_t));
+}
+
+SEEP_INLINE size_t again(const struct seep_capture_start *start,
+                         const struct seep_stack_bounds *bounds,
+                         struct seep_memory *memory, uintptr_t *pcs,
+                         size_t capacity)
 {
     struct seep_frames *last = memory->last;
     struct joint joint;
@@ -208,37 +212,102 @@ size_t seep_eh_again(const struct seep_capture_start *start,
 
     if (seep_unlikely(start->sp < bounds->low || start->sp % 8 != 0 ||
                       last->high != bounds->high ||
-                      seep_objects_epoch() != (memory->generation - 1) * 2 ||
+                      !seep_objects_are(memory->generation - 1) ||
                       capacity < NEW_MOST)) {
         return 0;
     }
-    if (!find_joint(start, memory, pcs, &joint)) {
+    if (!find_joint(start, memory, last, pcs, &joint)) {
         return 0;
     }
     count = joint.count + last->end - joint.at;
-    if (seep_unlikely(joint.count > joint.at || count > capacity)) {
+    if (seep_unlikely(joint.count > joint.at || count > capacity ||
+                      last->end - joint.at <= AT_ONCE)) {
         return 0;
     }
-    pcs[joint.count] = last->pcs[joint.at];
-    if (last->framed) {
-        if (!same_rbp(start, last, &joint) ||
-            !take_records(last, joint.at, &pcs[joint.count])) {
-            return 0;
-        }
-    } else if (!take_backs(last, joint.at, &pcs[joint.count])) {
+    if (!same_rbp(last, &joint) ||
+        !take_frames(last, joint.at, &pcs[joint.count])) {
         return 0;
     }
     if (last->note_count != 0 && !same_notes(last, joint.at)) {
         return 0;
     }
     if (start->sps != NULL) {
-        for (size_t i = 0; i < joint.count; i++) {
-            start->sps[i] = memory->now->sps[SEEP_FRAMES_BEFORE + i];
-        }
-        for (size_t i = joint.count; i < count; i++) {
-            start->sps[i] = last->sps[joint.at + i - joint.count];
-        }
+        tell_sps(memory, joint.at, joint.count, start->sps);
     }
-    keep(memory, pcs, &joint);
+    if (memory->turn++ % KEEP_EVERY == 0) {
+        keep(last, memory->now, pcs, &joint);
+    }
     return count;
+}
+
+/* Of a memory that has been entered, or without one. */
+static SEEP_NOINLINE size_t walk_anew(const struct seep_capture_start *start,
+                                      const struct seep_stack_bounds *bounds,
+                                      struct seep_memory *memory,
+                                      uintptr_t *pcs, size_t capacity,
+                                      struct seep_capture_end *ret_end)
+{
+    size_t count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
+
+    if (seep_likely(memory != NULL)) {
+        seep_memory_give_back(memory);
+    }
+    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
+        count =
+            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
+    }
+    return count;
+}
+
+size_t seep_eh_again(const struct seep_capture_start *start,
+                     const struct seep_stack_bounds *bounds,
+                     struct seep_memory *memory, uintptr_t *pcs,
+                     size_t capacity, struct seep_capture_end *ret_end)
+{
+    size_t count = again(start, bounds, memory, pcs, capacity);
+
+    if (seep_unlikely(count == 0)) {
+        return walk_anew(start, bounds, memory, pcs, capacity, ret_end);
+    }
+    seep_memory_give_back(memory);
+    ret_end->cut = SEEP_CUT_NONE;
+    ret_end->through_signal = false;
+    return count;
+}
+
+/* As below, where it is not as simple. */
+static SEEP_COLD size_t prepare(const struct seep_capture_start *start,
+                                struct seep_stack_bounds *bounds,
+                                uintptr_t *pcs, size_t capacity,
+                                struct seep_capture_end *ret_end)
+{
+    bool may_call = seep_native_may_call();
+    struct seep_memory *memory = NULL;
+
+    if (bounds->high == 0) {
+        seep_stack_bounds_find(bounds, start->sp, may_call);
+    }
+#if defined(__x86_64__)
+    memory =
+        seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
+#endif
+    return walk_anew(start, bounds, memory, pcs, capacity, ret_end);
+}
+
+size_t seep_eh_capture(const struct seep_capture_start *start,
+                       struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                       size_t capacity, struct seep_capture_end *ret_end)
+{
+#if defined(__x86_64__)
+    struct seep_memory *memory = seep_memory_of((uintptr_t)&seep_thread);
+
+    if (seep_likely(memory != NULL && bounds->high != 0)) {
+        seep_memory_enter(memory, start->sp);
+        return memory->again
+                   ? seep_eh_again(start, bounds, memory, pcs, capacity,
+                                   ret_end)
+                   : walk_anew(start, bounds, memory, pcs, capacity, ret_end);
+    }
+#endif
+    return prepare(start, bounds, pcs, capacity, ret_end);
 }

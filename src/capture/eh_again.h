@@ -14,15 +14,18 @@
 /**
  * Walk by rules without oddities to a frame of the last stack, which must have
  * been walked to its end, and take over the rest; the new frames are kept
- * before those.
+ * before those. Else by any rules, from the beginning.
  *
- * @param memory  of which `again` is true
- * @param pcs     receives the frames; scribbled on in any case
- * @return number of frames; 0: walk
+ * @param memory  which was entered, and of which `again` is true; given back
  */
 size_t seep_eh_again(const struct seep_capture_start *start,
                      const struct seep_stack_bounds *bounds,
                      struct seep_memory *memory, uintptr_t *pcs,
-                     size_t capacity);
+                     size_t capacity, struct seep_capture_end *ret_end);
+
+/** As seep_native_capture(), by rules, with @capacity in range. */
+size_t seep_eh_capture(const struct seep_capture_start *start,
+                       struct seep_stack_bounds *bounds, uintptr_t *pcs,
+                       size_t capacity, struct seep_capture_end *ret_end);
 
 #endif

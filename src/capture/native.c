@@ -50,53 +50,9 @@ static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
     return 1;
 }
 
-static size_t walk_anew(const struct seep_capture_start *start,
-                        const struct seep_stack_bounds *bounds,
-                        struct seep_memory *memory, uintptr_t *pcs,
-                        size_t capacity, struct seep_capture_end *ret_end)
-{
-    size_t count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
-
-    if (seep_likely(memory != NULL)) {
-        seep_memory_give_back(memory);
-    }
-    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
-        count =
-            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
-    }
-    return count;
-}
-
-static inline size_t walk(const struct seep_capture_start *start,
-                          struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                          size_t capacity, struct seep_capture_end *ret_end)
-{
-    bool may_call = !atomic_load_explicit(&restricted, memory_order_relaxed);
-    struct seep_memory *memory = NULL;
-    size_t count;
-
-    if (seep_unlikely(bounds->high == 0)) {
-        seep_stack_bounds_find(bounds, start->sp, may_call);
-    }
-#if defined(__x86_64__)
-    memory =
-        seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
-    if (seep_likely(memory != NULL) && memory->again) {
-        count = seep_eh_again(start, bounds, memory, pcs, capacity);
-        if (seep_likely(count != 0)) {
-            seep_memory_give_back(memory);
-            ret_end->cut = SEEP_CUT_NONE;
-            ret_end->through_signal = false;
-            return count;
-        }
-    }
-#endif
-    return walk_anew(start, bounds, memory, pcs, capacity, ret_end);
-}
-
-static size_t capture_otherwise(const struct seep_capture_start *start,
-                                int chosen, uintptr_t *pcs, size_t capacity,
-                                struct seep_capture_end *ret_end)
+static SEEP_NOINLINE size_t capture_otherwise(
+    const struct seep_capture_start *start, int chosen, uintptr_t *pcs,
+    size_t capacity, struct seep_capture_end *ret_end)
 {
     size_t count = 0;
 
@@ -122,7 +78,7 @@ size_t seep_native_capture(const struct seep_capture_start *start,
         return 0;
     }
     if (seep_likely(chosen == BACKEND_EH_FRAME)) {
-        return walk(start, bounds, pcs, capacity, ret_end);
+        return seep_eh_capture(start, bounds, pcs, capacity, ret_end);
     }
     return capture_otherwise(start, chosen, pcs, capacity, ret_end);
 }
@@ -137,4 +93,9 @@ void seep_native_restrict(void)
 {
     atomic_store_explicit(&restricted, true, memory_order_relaxed);
     seep_stack_bounds_restrict();
+}
+
+bool seep_native_may_call(void)
+{
+    return !atomic_load_explicit(&restricted, memory_order_relaxed);
 }
