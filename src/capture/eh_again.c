@@ -210,7 +210,7 @@ SEEP_INLINE size_t again(const struct seep_capture_start *start,
     struct joint joint;
     size_t count;
 
-    if (seep_unlikely(start->sp < bounds->low || start->sp % 8 != 0 ||
+    if (seep_unlikely(start->sp < bounds->low ||
                       last->high != bounds->high ||
                       !seep_objects_are(memory->generation - 1) ||
                       capacity < NEW_MOST)) {

@@ -26,6 +26,7 @@
 
 /* F: the frame has a frame pointer, R: it leaves that alone, E: no caller. */
 #define SHAPE "FFRRRFFFFFRRFFFFFFFFRRRRFFE"
+#define WITHOUT_F "RRRRRRRRRRRRRRRRRRRRRRRRRRE"
 #define FRAMES (sizeof(SHAPE) - 1)
 #define BELOW 200U /* words below the first frame */
 
@@ -86,24 +87,23 @@ static void unload(void)
 }
 
 /* Frames of 4, 5, 6, 4 ... words; the words that no rule reads are numbers. */
-static int make_world(void **state)
+static int make_shape(const char *shape)
 {
     size_t at = BELOW;
     uintptr_t *saved = &world.start.fp;
 
-    (void)state;
     world.record_count = 0;
     for (size_t i = 0; i < WORDS; i++) {
         world.words[i] = i;
     }
     for (size_t i = 0; i < CODES; i++) {
-        world.rules[i] = rule_of(i < FRAMES ? SHAPE[i] : 'F', 4 + i % 3);
+        world.rules[i] = rule_of(i < FRAMES ? shape[i] : 'F', 4 + i % 3);
     }
     for (size_t i = 0; i < FRAMES; i++) {
         world.sps[i] = (uintptr_t)&world.words[at];
         at += 4 + i % 3;
         world.words[at - 1] = code(i + 1);
-        if (SHAPE[i] == 'F') {
+        if (shape[i] == 'F') {
             *saved = (uintptr_t)&world.words[at - 2];
             saved = &world.words[at - 2];
             world.record_count += i != 0;
@@ -116,6 +116,12 @@ static int make_world(void **state)
     world.bounds.high = (uintptr_t)(world.words + WORDS);
     unload();
     return 0;
+}
+
+static int make_world(void **state)
+{
+    (void)state;
+    return make_shape(SHAPE);
 }
 
 static void walk_with_memory(const struct seep_capture_start *start,
@@ -237,20 +243,41 @@ static void another_caller_of_the_hook_is_walked(void **state)
     assert_int_equal(walk(&start), 1);
 }
 
-/* A way into frame @to, which is an F, by @count frames that are, too. */
+static void walk_thrice_from(size_t frame)
+{
+    struct seep_capture_start start = world.start;
+
+    start.pc = code(frame);
+    start.sp = world.sps[frame];
+    start.fp = world.sps[frame + 1] - 2 * sizeof(uintptr_t);
+    for (int i = 0; i < 3; i++) {
+        walk(&start);
+    }
+    assert_true(world.taken);
+}
+
+/* Remember the stack from @frame on, and no other, but all rules. */
+static void remember_from(size_t frame)
+{
+    world.bounds.high ^= 8;
+    walk_thrice_from(frame);
+}
+
+/* A way into frame @to by @count frames, all F; the one next to it is of the
+ * code behind @first. */
 static struct seep_capture_start way_to(size_t to, size_t count, size_t first)
 {
-    uintptr_t *end = (uintptr_t *)world.sps[to] - 8 * count;
+    uintptr_t *end = (uintptr_t *)world.sps[to] - 4 * count;
     struct seep_capture_start start = world.start;
     uintptr_t *saved = &start.fp;
 
-    start.pc = code(count != 0 ? first : to);
+    start.pc = code(count != 0 ? first + count : to);
     start.sp = (uintptr_t)end;
-    for (size_t i = 1; i <= count; i++) {
-        end += 8;
+    for (size_t i = count; i > 0; i--) {
+        end += 4;
         *saved = (uintptr_t)(end - 2);
         saved = end - 2;
-        end[-1] = code(i < count ? first + i : to);
+        end[-1] = code(i > 1 ? first + i - 1 : to);
     }
     *saved = world.sps[to + 1] - 2 * sizeof(uintptr_t);
     return start;
@@ -280,7 +307,106 @@ static void stacks_may_become_deeper_and_less_deep(void **state)
 
         assert_int_equal(walk(&start), FRAMES - to + i % 6);
     }
-    assert_true(world.taken);
+}
+
+/* And their words are looked at as those of the frames that were there. */
+static void a_stack_may_grow_by_frames_before_its_first(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count <= 24; count++) {
+        struct seep_capture_start start = way_to(7, count, 40);
+        uintptr_t *top = (uintptr_t *)world.sps[7];
+
+        remember_from(7);
+        start = way_to(7, count, 40);
+        walk(&start);
+        remember_from(7);
+        start = way_to(7, count, 40);
+        for (int i = 0; i < 9; i++) {
+            assert_int_equal(walk(&start), FRAMES - 7 + count);
+            assert_true(world.taken);
+        }
+        for (uintptr_t *word = (uintptr_t *)start.sp; word < top; word++) {
+            *word ^= 0x40;
+            walk(&start);
+            *word ^= 0x40;
+            walk(&start);
+            walk(&start);
+        }
+    }
+}
+
+/* Of 20 frames the inner three are replaced by 31. */
+static void frames_for_which_there_is_no_room_are_walked(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct seep_capture_start start = way_to(7, 20, 61);
+
+        remember_from(7);
+        start = way_to(7, 20, 61);
+        for (int k = 0; k < 8 + i; k++) {
+            walk(&start);
+        }
+        start = way_to(7, 48, 33);
+        for (size_t k = 1; k <= 17; k++) {
+            *(uintptr_t *)(world.sps[7] - 8 * (1 + 4 * k)) = code(61 + k);
+        }
+        for (int k = 0; k < 9; k++) {
+            assert_int_equal(walk(&start), FRAMES - 7 + 48);
+        }
+    }
+}
+
+static void a_frame_pointer_that_is_garbage_is_not_followed(void **state)
+{
+    static const uintptr_t garbage[] = {
+        0, 1, 8, UINTPTR_MAX - 15, UINTPTR_MAX, UINTPTR_MAX / 16 * 8};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]) + 9; i++) {
+        struct seep_capture_start start = way_to(7, 2, 40);
+
+        walk(&start);
+        walk_thrice_from(7);
+        start = way_to(7, 2, 40);
+        start.fp = i < 6 ? garbage[i] : start.sp - 40 + 8 * i;
+        walk(&start);
+        walk_thrice_from(7);
+        start = way_to(7, 2, 40);
+        *(uintptr_t *)start.fp = i < 6 ? garbage[i] : start.fp - 40 + 8 * i;
+        walk(&start);
+        start = way_to(7, 2, 40);
+        start.fp += i;
+        walk(&start);
+        /* Where it leads to there is another record, which is sound. */
+        walk_thrice_from(7);
+        start = way_to(7, 2, 40);
+        memmove((char *)start.fp + i, (void *)start.fp, 16);
+        start.fp += i;
+        walk(&start);
+    }
+}
+
+static void
+frame_pointers_before_a_stack_without_any_are_looked_at(void **state)
+{
+    struct seep_capture_start start = way_to(7, 3, 40);
+
+    (void)state;
+    make_shape(WITHOUT_F);
+    for (uintptr_t by = 8; by <= 64; by += 8) {
+        start = way_to(7, 3, 40);
+        walk(&start);
+        remember_from(7);
+        for (int i = 0; i < 9; i++) {
+            start = way_to(7, 3, 40);
+            assert_int_equal(walk(&start), FRAMES - 7 + 3);
+            assert_true(world.taken);
+        }
+        *(uintptr_t *)start.fp += by;
+        walk(&start);
+    }
 }
 
 static void what_was_unloaded_is_not_remembered(void **state)
@@ -351,6 +477,10 @@ int main(void)
         TEST(another_caller_of_the_hook_is_walked),
         TEST(two_ways_into_a_stack_take_turns),
         TEST(stacks_may_become_deeper_and_less_deep),
+        TEST(a_stack_may_grow_by_frames_before_its_first),
+        TEST(frames_for_which_there_is_no_room_are_walked),
+        TEST(a_frame_pointer_that_is_garbage_is_not_followed),
+        TEST(frame_pointers_before_a_stack_without_any_are_looked_at),
         TEST(what_was_unloaded_is_not_remembered),
         TEST(a_walk_that_was_left_by_a_jump_leaves_nothing_behind),
         TEST(no_more_frames_than_there_is_room_for),
