@@ -3,7 +3,8 @@
  * The short cut for stacks that are nearly as they were.
  *
  * Invariant: until all words of the last stack from the joint on are found to
- * be as they were, only @pcs and what nobody reads of `now` are written.
+ * be as they were, nothing is written but @pcs, what nobody reads of `now`, and
+ * that a stack may be `framed`, which makes a comparison more thorough.
  */
 #include "capture/eh_again.h"
 
@@ -88,7 +89,7 @@ static inline bool find_joint(const struct seep_capture_start *start,
                               cfa < sp + SEEP_FRAMED_BYTES)) {
                 return false;
             }
-            last->framed = true; /* true or not, it costs time only */
+            last->framed = true;
         }
         if (seep_unlikely(cfa > high)) {
             return false;
@@ -115,7 +116,8 @@ static inline SEEP_READS_THE_STACK seep_pair pair_at(uintptr_t address)
     return *(const pair_of_words *)address;
 }
 
-/* What differs between @AT_ONCE frames from @i on and what lies there now. */
+/* Without a branch for each: what differs between @AT_ONCE frames from @i on
+ * and what lies there now. */
 static inline seep_pair differ(const struct seep_frames *last, size_t i)
 {
     seep_pair other = {0, 0};
@@ -153,6 +155,8 @@ static inline bool take_frames(const struct seep_frames *last, size_t at,
     return (other[0] | other[1]) == 0;
 }
 
+/* Those of frames that are given up, or that rest on what such a frame has
+ * saved, are for a walk to sort out. */
 static inline bool same_notes(const struct seep_frames *last, size_t at)
 {
     for (size_t i = 0; i < last->note_count; i++) {
@@ -167,6 +171,7 @@ static inline bool same_notes(const struct seep_frames *last, size_t at)
     return true;
 }
 
+/* As in the walk, FRAMED behind FRAMED alone needs no note. */
 static inline bool same_rbp(const struct seep_frames *last,
                             const struct joint *joint)
 {
@@ -210,8 +215,7 @@ SEEP_INLINE size_t again(const struct seep_capture_start *start,
     struct joint joint;
     size_t count;
 
-    if (seep_unlikely(start->sp < bounds->low ||
-                      last->high != bounds->high ||
+    if (seep_unlikely(start->sp < bounds->low || last->high != bounds->high ||
                       !seep_objects_are(memory->generation - 1) ||
                       capacity < NEW_MOST)) {
         return 0;
