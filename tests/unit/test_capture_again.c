@@ -142,6 +142,7 @@ static void walk_with_memory(const struct seep_capture_start *start,
     }
     /* Else no walk was begun. */
     world.taken = memory->walk.count == SIZE_MAX;
+    assert_in_range(memory->last->end, memory->last->first, SEEP_FRAMES);
 }
 
 /* With what is remembered and without. @return number of frames */
