@@ -25,7 +25,7 @@
 
 /* Of so many stacks one is kept: what most have in common is in that one, too,
  * and where two ways take turns, every other one is found as a whole. */
-#define KEEP_EVERY 4U
+#define KEEP_EVERY 16U
 
 /* Where the walk has met the last stack. */
 struct joint {
@@ -40,13 +40,19 @@ static inline SEEP_READS_THE_STACK uintptr_t word_at(uintptr_t address)
     return *(const uintptr_t *)address;
 }
 
+/* One of the callers that this code had before, or any rule that is kept: what
+ * all allocate by, as malloc's caller, has many callers. @return may be another
+ * one's */
 static inline const struct seep_hot *
 rule_of(struct seep_memory *memory, const struct seep_hot *from, uintptr_t back)
 {
     const struct seep_hot *hot = seep_memory_next(memory, from, 0);
 
-    if (hot->back != back) {
-        hot = seep_memory_next(memory, from, 1);
+    if (seep_unlikely(hot->back != back)) {
+        hot = seep_memory_set(memory, back);
+        for (uint32_t i = 1; hot->back != back && i < SEEP_HOT_WAYS; i++) {
+            hot++;
+        }
     }
     return hot;
 }

@@ -189,9 +189,7 @@ static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
 
 static struct seep_hot *find(struct seep_walk *walk, uintptr_t back)
 {
-    uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
-    struct seep_hot *set =
-        &walk->memory->hot[(hash >> 58) % SEEP_HOT_SETS * SEEP_HOT_WAYS];
+    struct seep_hot *set = seep_memory_set(walk->memory, back);
 
     for (uint32_t i = 0; i < SEEP_HOT_WAYS; i++) {
         if (set[i].back == back) {

@@ -206,6 +206,15 @@ void seep_memory_forget(struct seep_memory *memory);
 struct seep_hot *seep_memory_rule(struct seep_walk *walk, struct seep_hot *from,
                                   uintptr_t back);
 
+/** The rules among which that of what returns to @back is, if it is kept. */
+static inline struct seep_hot *seep_memory_set(struct seep_memory *memory,
+                                               uintptr_t back)
+{
+    uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &memory->hot[(hash >> 58) % SEEP_HOT_SETS * SEEP_HOT_WAYS];
+}
+
 /** A rule that followed that of @from once. */
 static inline struct seep_hot *seep_memory_next(struct seep_memory *memory,
                                                 const struct seep_hot *from,
