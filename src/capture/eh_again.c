@@ -23,8 +23,8 @@
 /* So many frames are compared at once. */
 #define AT_ONCE 4U
 
-/* Of so many stacks one is kept: what most have in common is in that one, too,
- * and where two ways take turns, every other one is found as a whole. */
+/* Of so many stacks one is kept: what most have in common is in that one, too.
+ */
 #define KEEP_EVERY 16U
 
 /* Where the walk has met the last stack. */
