@@ -19,6 +19,9 @@
 /* In the frame, at an odd address. */
 #define PLACE_LOST UINT32_C(0xfff9)
 
+/* Instead of an offset: no stack reaches so far. */
+#define FAR ((intptr_t)1 << 62)
+
 _Static_assert(SEEP_HOT_SETS *SEEP_HOT_WAYS * sizeof(struct seep_hot) <=
                    UINT16_MAX,
                "seep_hot.next counts bytes");
@@ -100,6 +103,7 @@ void seep_memory_forget(struct seep_memory *memory)
     last->first = 0;
     last->end = 0;
     last->sps[0] = UINTPTR_MAX;
+    memory->again = false;
 }
 
 /* The place of a register, at @lowest or above it; else it is lost. */
@@ -125,7 +129,7 @@ static void take_apart(struct seep_hot *hot, uint64_t rule)
 
     hot->kind = SEEP_HOT_ODD;
     hot->rule = rule;
-    hot->offset = offset;
+    hot->offset = FAR;
     hot->places = 0;
     if (seep_rule_place(rule, SEEP_RULE_RBP_SHIFT) == SEEP_RULE_AT_RBP ||
         seep_rule_place(rule, SEEP_RULE_RBX_SHIFT) == SEEP_RULE_AT_RBP) {
@@ -133,6 +137,7 @@ static void take_apart(struct seep_hot *hot, uint64_t rule)
     }
     if (kind == SEEP_RULE_RSP && offset >= (intptr_t)sizeof(uintptr_t)) {
         hot->kind = SEEP_HOT_RSP;
+        hot->offset = offset;
         lowest = -offset;
     } else if (kind == SEEP_RULE_RBP && offset == SEEP_FRAMED_BYTES &&
                place_of(rule, SEEP_RULE_RBP_SHIFT, lowest) ==
@@ -184,9 +189,7 @@ static SEEP_NOINLINE struct seep_hot *fill(struct seep_walk *walk,
 
 static struct seep_hot *find(struct seep_walk *walk, uintptr_t back)
 {
-    uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
-    struct seep_hot *set =
-        &walk->memory->hot[(hash >> 58) % SEEP_HOT_SETS * SEEP_HOT_WAYS];
+    struct seep_hot *set = seep_memory_set(walk->memory, back);
 
     for (uint32_t i = 0; i < SEEP_HOT_WAYS; i++) {
         if (set[i].back == back) {

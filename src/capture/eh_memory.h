@@ -45,7 +45,7 @@ enum seep_hot_kind {
 /** A rule, taken apart. */
 struct seep_hot {
     uintptr_t back;  /* the return address that it is of; 0: none */
-    intptr_t offset; /* CFA less rsp */
+    intptr_t offset; /* RSP: CFA less rsp; else far beyond any stack */
     uint64_t rule;   /* the whole of it */
     uint32_t places;
     uint16_t next[2]; /* where the callers lie that it had, in bytes */
@@ -70,6 +70,10 @@ struct seep_note {
     uintptr_t value;
 };
 
+/** Two words of the stack, or what is to be compared of them. */
+typedef uintptr_t seep_pair
+    __attribute__((vector_size(2 * sizeof(uintptr_t)), may_alias));
+
 /** A stack: frames [first, end), innermost first. */
 struct seep_frames {
     size_t first;
@@ -78,12 +82,28 @@ struct seep_frames {
     uintptr_t high;
     bool ended;  /* the last frame has no caller */
     bool framed; /* a frame's rbp lies where the frame before has saved it */
+    bool paired; /* the pairs are there */
     uintptr_t at[SEEP_WALK_REGISTERS]; /* in the last frame */
     uintptr_t pcs[SEEP_FRAMES];
     uintptr_t sps[SEEP_FRAMES + 1]; /* closed by UINTPTR_MAX */
     uint32_t places[SEEP_FRAMES];
     struct seep_note notes[SEEP_NOTES];
+    /* What lies below each frame but the first: rbp, where it is FRAMED and so
+     * is the one before, and its return address. */
+    seep_pair pairs[SEEP_FRAMES];
+    seep_pair masks[SEEP_FRAMES];
 };
+
+/** Make the pair of a frame that is not the first. */
+static inline void seep_frames_pair(struct seep_frames *frames, size_t frame)
+{
+    bool both = (frames->places[frame] & frames->places[frame - 1] &
+                 SEEP_PLACES_FRAMED) != 0;
+
+    frames->pairs[frame] = (seep_pair){
+        frames->sps[frame + 1] - SEEP_FRAMED_BYTES, frames->pcs[frame] + 1};
+    frames->masks[frame] = (seep_pair){both ? UINTPTR_MAX : 0, UINTPTR_MAX};
+}
 
 /** Where the walk joined the last stack. */
 struct seep_share {
@@ -106,11 +126,14 @@ struct seep_memory {
     struct seep_share share;
     uintptr_t before[SEEP_WALK_REGISTERS]; /* `at` before the last odd step */
     bool ended;                            /* by a frame without a caller */
+    uint8_t turn;
+    bool again; /* the last walk joined the last stack, which has ended */
     struct seep_hot hot[SEEP_HOT_SETS * SEEP_HOT_WAYS];
     struct seep_frames frames[2];
 };
 
-extern struct seep_memory seep_memories[SEEP_MEMORIES];
+extern struct seep_memory seep_memories[SEEP_MEMORIES]
+    __attribute__((visibility("hidden")));
 
 static inline uint32_t seep_memory_index(uintptr_t thread)
 {
@@ -123,16 +146,9 @@ struct seep_memory *seep_memory_ask(uintptr_t thread, uintptr_t sp,
                                     const struct seep_stack_bounds *bounds,
                                     bool may_call);
 
-/**
- * The calling thread's, for one walk that begins at @sp.
- *
- * @param thread    an address that is the thread's as long as it lives
- * @param may_call  system calls are welcome
- * @return NULL: go without
- */
-static inline struct seep_memory *
-seep_memory_take(uintptr_t thread, uintptr_t sp,
-                 const struct seep_stack_bounds *bounds, bool may_call)
+/** The calling thread's, if it has one that is free to be taken; else NULL.
+ * @thread is an address that is the thread's as long as it lives. */
+static inline struct seep_memory *seep_memory_of(uintptr_t thread)
 {
     struct seep_memory *memory = &seep_memories[seep_memory_index(thread)];
 
@@ -140,13 +156,36 @@ seep_memory_take(uintptr_t thread, uintptr_t sp,
             atomic_load_explicit(&memory->owner, memory_order_relaxed) !=
                 thread ||
             atomic_load_explicit(&memory->busy, memory_order_relaxed) != 0)) {
-        memory = seep_memory_ask(thread, sp, bounds, may_call);
-        if (memory == NULL) {
-            return NULL;
-        }
+        return NULL;
     }
+    return memory;
+}
+
+/** For one walk that begins at @sp. */
+static inline void seep_memory_enter(struct seep_memory *memory, uintptr_t sp)
+{
     atomic_store_explicit(&memory->busy, sp, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
+}
+
+/**
+ * Both at once.
+ *
+ * @param may_call  system calls are welcome
+ * @return NULL: go without
+ */
+static inline struct seep_memory *
+seep_memory_take(uintptr_t thread, uintptr_t sp,
+                 const struct seep_stack_bounds *bounds, bool may_call)
+{
+    struct seep_memory *memory = seep_memory_of(thread);
+
+    if (seep_unlikely(memory == NULL)) {
+        memory = seep_memory_ask(thread, sp, bounds, may_call);
+    }
+    if (seep_likely(memory != NULL)) {
+        seep_memory_enter(memory, sp);
+    }
     return memory;
 }
 
@@ -166,6 +205,15 @@ void seep_memory_forget(struct seep_memory *memory);
 /** The rule of what returns to @back, which called what @from is of. */
 struct seep_hot *seep_memory_rule(struct seep_walk *walk, struct seep_hot *from,
                                   uintptr_t back);
+
+/** The rules among which that of what returns to @back is, if it is kept. */
+static inline struct seep_hot *seep_memory_set(struct seep_memory *memory,
+                                               uintptr_t back)
+{
+    uint64_t hash = back * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &memory->hot[(hash >> 58) % SEEP_HOT_SETS * SEEP_HOT_WAYS];
+}
 
 /** A rule that followed that of @from once. */
 static inline struct seep_hot *seep_memory_next(struct seep_memory *memory,

@@ -368,9 +368,10 @@ static inline void put_before(struct seep_walk *walk, size_t begin, size_t end,
     const uint32_t *places = &now->places[SEEP_FRAMES_BEFORE + end];
 
     for (size_t left = end - begin; left != 0; left--) {
-        last->pcs[--at] = *--pcs;
-        last->sps[at] = *--sps;
-        last->places[at] = *--places;
+        last->pcs[at - 1] = *--pcs;
+        last->sps[at - 1] = *--sps;
+        last->places[at - 1] = *--places;
+        seep_frames_pair(last, at--);
     }
     last->first = at;
     last->framed |= now->framed;
@@ -427,6 +428,14 @@ static inline bool is_tied(const struct seep_memory *memory, size_t at)
            (last->places[at] & ~last->places[at - 1] & SEEP_PLACES_FRAMED) != 0;
 }
 
+static SEEP_NOINLINE void make_pairs(struct seep_frames *frames)
+{
+    for (size_t i = frames->first + 1; i < frames->end; i++) {
+        seep_frames_pair(frames, i);
+    }
+    frames->paired = true;
+}
+
 /* The frames before the one that was joined take the place of those that the
  * last stack had there. */
 static inline void keep_inner(struct seep_walk *walk,
@@ -439,7 +448,12 @@ static inline void keep_inner(struct seep_walk *walk,
     size_t begin = walk->barrier < share->count ? walk->barrier : share->count;
     size_t count = share->count - begin;
 
+    if (seep_unlikely(!last->paired)) {
+        make_pairs(last);
+    }
+    memory->again = last->ended;
     if (seep_unlikely(walk->count != outside || count > at)) {
+        memory->again = false;
         /* Less deep than what was kept, or deeper. */
         if (count > AGAIN_MOST || walk->count > outside + AGAIN_MOST) {
             seep_memory_forget(memory);
@@ -479,6 +493,7 @@ static void keep_all(struct seep_walk *walk)
     now->sps[now->end] = UINTPTR_MAX;
     now->high = walk->high;
     now->ended = memory->ended;
+    now->paired = false;
     memcpy(&now->pcs[now->first], &walk->pcs[walk->barrier],
            (walk->count - walk->barrier) * sizeof(uintptr_t));
     keep_registers(walk);

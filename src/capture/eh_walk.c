@@ -379,6 +379,7 @@ size_t seep_eh_walk(const struct seep_capture_start *start,
     if (start->sps != NULL) {
         tell_sps(walk, start->sps);
     }
+    memory->again = false;
     seep_share_keep(walk);
     return end(walk, cut, ret_end);
 }

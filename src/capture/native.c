@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/thread.h"
+#include "capture/eh_again.h"
 #include "capture/eh_cache.h"
 #include "capture/eh_memory.h"
 #include "capture/eh_walk.h"
@@ -49,30 +50,17 @@ static size_t one_frame(const struct seep_capture_start *start, uintptr_t *pcs)
     return 1;
 }
 
-static size_t walk(const struct seep_capture_start *start,
-                   struct seep_stack_bounds *bounds, uintptr_t *pcs,
-                   size_t capacity, struct seep_capture_end *ret_end)
+static SEEP_NOINLINE size_t capture_otherwise(
+    const struct seep_capture_start *start, int chosen, uintptr_t *pcs,
+    size_t capacity, struct seep_capture_end *ret_end)
 {
-    bool may_call = !atomic_load_explicit(&restricted, memory_order_relaxed);
-    struct seep_memory *memory = NULL;
-    size_t count;
+    size_t count = 0;
 
-    if (seep_unlikely(bounds->high == 0)) {
-        seep_stack_bounds_find(bounds, start->sp, may_call);
+    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
+    if (chosen == BACKEND_LIBUNWIND) {
+        count = seep_libunwind_walk(start, pcs, capacity, ret_end);
     }
-#if defined(__x86_64__)
-    memory =
-        seep_memory_take((uintptr_t)&seep_thread, start->sp, bounds, may_call);
-#endif
-    count = seep_eh_walk(start, bounds, memory, pcs, capacity, ret_end);
-    if (seep_likely(memory != NULL)) {
-        seep_memory_give_back(memory);
-    }
-    if (seep_unlikely(seep_eh_whole_may_help(ret_end->cut))) {
-        count =
-            seep_eh_walk_whole(start, bounds, pcs, count, capacity, ret_end);
-    }
-    return count;
+    return count != 0 ? count : one_frame(start, pcs);
 }
 
 size_t seep_native_capture(const struct seep_capture_start *start,
@@ -81,23 +69,18 @@ size_t seep_native_capture(const struct seep_capture_start *start,
 {
     /* Acquire: pairs with the release in seep_native_init(). */
     int chosen = atomic_load_explicit(&backend, memory_order_acquire);
-    size_t count;
 
-    *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DISABLED};
     if (capacity > SEEP_STACK_FRAMES_MAX) {
         capacity = SEEP_STACK_FRAMES_MAX;
     }
     if (seep_unlikely(capacity == 0)) {
-        ret_end->cut = SEEP_CUT_DEPTH;
+        *ret_end = (struct seep_capture_end){.cut = SEEP_CUT_DEPTH};
         return 0;
     }
     if (seep_likely(chosen == BACKEND_EH_FRAME)) {
-        return walk(start, bounds, pcs, capacity, ret_end);
+        return seep_eh_capture(start, bounds, pcs, capacity, ret_end);
     }
-    count = chosen == BACKEND_LIBUNWIND
-                ? seep_libunwind_walk(start, pcs, capacity, ret_end)
-                : 0;
-    return count != 0 ? count : one_frame(start, pcs);
+    return capture_otherwise(start, chosen, pcs, capacity, ret_end);
 }
 
 void seep_native_after_fork(void)
@@ -110,4 +93,9 @@ void seep_native_restrict(void)
 {
     atomic_store_explicit(&restricted, true, memory_order_relaxed);
     seep_stack_bounds_restrict();
+}
+
+bool seep_native_may_call(void)
+{
+    return !atomic_load_explicit(&restricted, memory_order_relaxed);
 }

@@ -92,4 +92,7 @@ void seep_native_after_fork(void);
 /** System calls are no longer welcome (seccomp): make none from now on. */
 void seep_native_restrict(void);
 
+/** Are they welcome still? */
+bool seep_native_may_call(void);
+
 #endif

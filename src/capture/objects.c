@@ -30,16 +30,12 @@ struct found_object {
 
 typedef int find_function(void *, struct found_object *);
 
-/* Generation in the upper 48 bits, dlcloses under way in the lower 16. */
-#define ACTIVE_MASK UINT64_C(0xffff)
-#define ONE_GENERATION (ACTIVE_MASK + 1)
-
 static find_function *real_find;
 
 /* The program itself. If there are holes between its segments (node is so),
  * the loader knows it only segment by segment. */
 static struct seep_elf_image program;
-static _Atomic uint64_t unloads;
+_Atomic uint64_t seep_objects_unloads;
 
 /* By what the kernel says of its program headers. */
 static void find_program(void)
@@ -148,26 +144,19 @@ bool seep_objects_find(uintptr_t address, struct seep_object *ret_object)
     return true;
 }
 
-uint64_t seep_objects_epoch(void)
-{
-    /* Acquire: pairs with the release in seep_objects_unload_end(), so that
-     * what is found after it is found in the objects that are left. */
-    uint64_t state = atomic_load_explicit(&unloads, memory_order_acquire);
-
-    return (state / ONE_GENERATION) << 1 | ((state & ACTIVE_MASK) != 0);
-}
-
 void seep_objects_unload_begin(void)
 {
     /* Acquire and release: nothing of dlclose may be seen before this; pairs
      * with the acquire in seep_objects_epoch(). */
-    atomic_fetch_add_explicit(&unloads, ONE_GENERATION + 1,
+    atomic_fetch_add_explicit(&seep_objects_unloads,
+                              SEEP_UNLOADS_GENERATION + 1,
                               memory_order_acq_rel);
 }
 
 void seep_objects_unload_end(void)
 {
-    uint64_t seen = atomic_load_explicit(&unloads, memory_order_relaxed);
+    uint64_t seen =
+        atomic_load_explicit(&seep_objects_unloads, memory_order_relaxed);
     uint64_t next;
 
     if (real_find == NULL) {
@@ -175,19 +164,24 @@ void seep_objects_unload_end(void)
     }
     /* A fork may have forgotten the begin: the count never goes below 0. */
     do {
-        next = seen + ONE_GENERATION - ((seen & ACTIVE_MASK) != 0);
+        next = seen + SEEP_UNLOADS_GENERATION -
+               ((seen & SEEP_UNLOADS_ACTIVE) != 0);
         /* Release: pairs with the acquire in seep_objects_epoch(). */
     } while (!atomic_compare_exchange_weak_explicit(
-        &unloads, &seen, next, memory_order_release, memory_order_relaxed));
+        &seep_objects_unloads, &seen, next, memory_order_release,
+        memory_order_relaxed));
 }
 
 void seep_object_map_after_fork(void)
 {
-    uint64_t seen = atomic_load_explicit(&unloads, memory_order_relaxed);
+    uint64_t seen =
+        atomic_load_explicit(&seep_objects_unloads, memory_order_relaxed);
 
     seep_snapshot_after_fork();
-    if ((seen & ACTIVE_MASK) != 0) {
-        atomic_store_explicit(&unloads, (seen & ~ACTIVE_MASK) + ONE_GENERATION,
+    if ((seen & SEEP_UNLOADS_ACTIVE) != 0) {
+        atomic_store_explicit(&seep_objects_unloads,
+                              (seen & ~SEEP_UNLOADS_ACTIVE) +
+                                  SEEP_UNLOADS_GENERATION,
                               memory_order_relaxed);
     }
 }

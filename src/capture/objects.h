@@ -14,6 +14,7 @@
 #define SEEP_CAPTURE_OBJECTS_H
 
 #include <link.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,8 +35,32 @@ void seep_objects_init(void);
 /** Find the object of @address. @return true if there is one */
 bool seep_objects_find(uintptr_t address, struct seep_object *ret_object);
 
+/** Generation in the upper 48 bits, dlcloses under way in the lower 16. */
+extern _Atomic uint64_t seep_objects_unloads
+    __attribute__((visibility("hidden")));
+
+#define SEEP_UNLOADS_ACTIVE UINT64_C(0xffff)
+#define SEEP_UNLOADS_GENERATION (SEEP_UNLOADS_ACTIVE + 1)
+
 /** Bumped before and after every dlclose: odd while one is under way. */
-uint64_t seep_objects_epoch(void);
+static inline uint64_t seep_objects_epoch(void)
+{
+    /* Acquire: pairs with the release in seep_objects_unload_end(), so that
+     * what is found after it is found in the objects that are left. */
+    uint64_t state =
+        atomic_load_explicit(&seep_objects_unloads, memory_order_acquire);
+
+    return (state / SEEP_UNLOADS_GENERATION) << 1 |
+           ((state & SEEP_UNLOADS_ACTIVE) != 0);
+}
+
+/** Is the epoch that of @generation, with no dlclose under way? */
+static inline bool seep_objects_are(uint64_t generation)
+{
+    /* Acquire: pairs with the release in seep_objects_unload_end(). */
+    return atomic_load_explicit(&seep_objects_unloads, memory_order_acquire) ==
+           generation * SEEP_UNLOADS_GENERATION;
+}
 
 /** Around the real dlclose, from its hook. */
 void seep_objects_unload_begin(void);

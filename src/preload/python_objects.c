@@ -22,6 +22,8 @@
 #define ARENA_BYTES (UINT64_C(256) << 10)
 #define ARENA_BYTES_LARGE (UINT64_C(1) << 20)
 #define SILENT_LOOKS_MAX 8U
+/* A block of 513 bytes for each 64 KiB that were asked for is 0.8 % of them. */
+#define FREES_LEFT_LOG2_LEAST 16U
 
 /** PyObjectArenaAllocator. */
 struct arenas {
@@ -92,7 +94,7 @@ static void *arena_alloc(void *context, size_t size)
 
     (void)context;
     if ((size != ARENA_BYTES && size != ARENA_BYTES_LARGE) ||
-        seep_python_wrap_is_inside() ||
+        seep_python_wrap_is_inside() || seep_python_wrap_is_blind() ||
         (!is_in_front() && !seep_python_wrap_is_used())) {
         return real_arenas.alloc(real_arenas.context, size);
     }
@@ -124,8 +126,9 @@ enum seep_python_objects seep_python_objects_look(void)
         silent = 1 + atomic_load_explicit(&silent_looks, memory_order_relaxed);
     }
     atomic_store_explicit(&silent_looks, silent, memory_order_relaxed);
-    state = silent > SILENT_LOOKS_MAX ? SEEP_PYTHON_OBJECTS_REPLACED
-                                      : SEEP_PYTHON_OBJECTS_ON;
+    state = silent > SILENT_LOOKS_MAX || seep_python_wrap_is_blind()
+                ? SEEP_PYTHON_OBJECTS_REPLACED
+                : SEEP_PYTHON_OBJECTS_ON;
     atomic_store_explicit(&objects_state, state, memory_order_relaxed);
     return (enum seep_python_objects)state;
 }
@@ -164,7 +167,8 @@ static enum seep_python_objects find_and_wrap(void)
     memcpy(&get, &get_symbol, sizeof(get));
     memcpy(&set, &set_symbol, sizeof(set));
     wrap_arenas(get_arenas, set_arenas);
-    seep_python_wrap(get, set);
+    seep_python_wrap(get, set,
+                     seep_options.sample_log2 >= FREES_LEFT_LOG2_LEAST);
     if (seep_python_version() >= 0x030c0000) {
         find_words((uintptr_t)get_symbol);
     } else {

@@ -7,9 +7,14 @@
  * counts them down and calls it last: no frame of ours is on the stack. All
  * else goes to a function that is called last too, for the same reason: the
  * stack begins at the wrapper's caller.
+ *
+ * Each domain has functions of its own: the context that they are called with
+ * is the real one, and where frees are left to malloc the real free is set.
  */
 #include "preload/python_wrap.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "preload/track.h"
@@ -23,26 +28,55 @@ struct domain {
      * the process: there is nothing to mark for. */
     _Atomic size_t small_most;
     _Atomic size_t proven_most; /* what the above goes back to */
+    /* What is larger was seen to be malloc's, to the byte: what malloc's hook
+     * counts down need not be marked for. */
+    _Atomic bool large_passes;
     _Atomic bool doubted; /* nobody has come since this was set; implies that
-                             small_most is 0, so that who comes is seen */
+                             small_most is 0 and large_passes not set, so that
+                             who comes is seen */
 };
 
-static struct domain mem_domain = {.doubted = true};
-static struct domain obj_domain = {.doubted = true};
+/* One line of the cache each: the fast path reads no more of ours but the
+ * countdown, and where that is. */
+static struct domain mem_domain
+    __attribute__((aligned(64))) = {.doubted = true};
+static struct domain obj_domain
+    __attribute__((aligned(64))) = {.doubted = true};
+static_assert(sizeof(struct domain) <= 64, "one line of the cache");
 
-/* Somebody came, for @size_bytes; @quiet: malloc was not called for it. */
-static void trust(struct domain *domain, size_t size_bytes, bool quiet)
+/* Every block that is recorded is malloc's: its free is seen there. */
+static bool frees_are_mallocs;
+/* The last that was to be was not: its free will not be seen. */
+static _Atomic bool unseen;
+
+/* Nearly always it is so already: the line is not taken from who reads it. */
+SEEP_INLINE void set_flag(_Atomic bool *flag, bool value)
+{
+    if (atomic_load_explicit(flag, memory_order_relaxed) != value) {
+        atomic_store_explicit(flag, value, memory_order_relaxed);
+    }
+}
+
+/* Somebody came, for @size_bytes; @malloced_bytes of it were malloced. */
+static void trust(struct domain *domain, size_t size_bytes,
+                  size_t malloced_bytes)
 {
     size_t proven =
         atomic_load_explicit(&domain->proven_most, memory_order_relaxed);
 
-    if (quiet && size_bytes <= SMALL_BYTES_MAX && size_bytes > proven) {
+    if (size_bytes > SMALL_BYTES_MAX) {
+        set_flag(&domain->large_passes, malloced_bytes == size_bytes);
+    } else if (malloced_bytes == 0 && size_bytes > proven) {
         proven = size_bytes;
         atomic_store_explicit(&domain->proven_most, proven,
                               memory_order_relaxed);
     }
-    atomic_store_explicit(&domain->doubted, false, memory_order_relaxed);
-    atomic_store_explicit(&domain->small_most, proven, memory_order_relaxed);
+    set_flag(&domain->doubted, false);
+    if (atomic_load_explicit(&domain->small_most, memory_order_relaxed) !=
+        proven) {
+        atomic_store_explicit(&domain->small_most, proven,
+                              memory_order_relaxed);
+    }
 }
 
 /* Whoever comes next is to be seen. @return has anybody since the last time? */
@@ -52,6 +86,7 @@ static bool doubt(struct domain *domain)
         !atomic_exchange_explicit(&domain->doubted, true, memory_order_relaxed);
 
     atomic_store_explicit(&domain->small_most, 0, memory_order_relaxed);
+    atomic_store_explicit(&domain->large_passes, false, memory_order_relaxed);
     return came;
 }
 
@@ -59,92 +94,168 @@ static bool doubt(struct domain *domain)
  * Is this a small block that does not end the countdown? Then it is counted
  * here, before it is made, and the real allocator is all that is left to call:
  * no frame of ours is on the stack. (A block that then cannot be made was
- * counted: where the threshold lies has no memory.)
+ * counted: where the threshold lies has no memory.) A mark that a jump has left
+ * is counted down too, until a block comes that is marked.
  */
 SEEP_INLINE bool passes_small(struct domain *domain, size_t size)
 {
     int64_t left = seep_thread.countdown_bytes - (int64_t)size;
 
-    if (seep_unlikely(size - 1 >= atomic_load_explicit(&domain->small_most,
-                                                       memory_order_relaxed) ||
-                      (uint64_t)left - 1 >= SEEP_SAMPLER_NEVER)) {
-        return false; /* or it is marked */
+    if (seep_unlikely(left <= 0 ||
+                      size - 1 >= atomic_load_explicit(&domain->small_most,
+                                                       memory_order_relaxed))) {
+        return false;
     }
     seep_thread.countdown_bytes = left;
     return true;
+}
+
+/* Is this a large block that does not end the countdown, and that malloc's hook
+ * counts down? Not where a jump has left a mark: that is to be undone. */
+SEEP_INLINE bool passes_large(struct domain *domain, size_t size)
+{
+    uint64_t left = (uint64_t)seep_thread.countdown_bytes - size;
+
+    return size > SMALL_BYTES_MAX && left - 1 < SEEP_SAMPLER_NEVER &&
+           atomic_load_explicit(&domain->large_passes, memory_order_relaxed);
+}
+
+/*
+ * What to ask for, to get @size_bytes: a block that ends the countdown is to be
+ * malloc's, and that is what pymalloc takes more from than it has itself.
+ */
+static size_t size_to_ask(int64_t countdown_bytes, size_t size_bytes)
+{
+    return frees_are_mallocs && size_bytes <= SMALL_BYTES_MAX &&
+                   countdown_bytes <= (int64_t)size_bytes
+               ? SMALL_BYTES_MAX + 1
+               : size_bytes;
+}
+
+/* How much malloc was asked for under the mark of @block. */
+static size_t size_malloced(const void *block)
+{
+    return (size_t)(seep_python_wrap_mark(block) - seep_thread.countdown_bytes);
+}
+
+/* @block of @size_bytes ends the countdown; @is_mallocs: all of it is. */
+static void tell(const struct seep_capture_start *start, const void *block,
+                 size_t size_bytes, bool is_mallocs)
+{
+    bool lost = frees_are_mallocs && !is_mallocs;
+
+    seep_track_object_allocated(start, block, size_bytes);
+    if (lost) {
+        seep_track_freed(block); /* rather than never */
+    }
+    atomic_store_explicit(&unseen, lost, memory_order_relaxed);
 }
 
 /* Called last by the wrapper, so that the stack begins at its caller. */
 static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
 {
     int64_t countdown_bytes = seep_python_wrap_enter(NULL);
-    void *block;
+    size_t asked = size_to_ask(countdown_bytes, size);
+    int error = errno;
+    bool is_mallocs;
+    void *block = domain->real.malloc(domain->real.context, asked);
 
-    block = domain->real.malloc(domain->real.context, size);
-    trust(domain, size,
-          seep_thread.countdown_bytes == seep_python_wrap_mark(NULL));
+    if (seep_unlikely(block == NULL) && asked != size) {
+        errno = error;
+        block = domain->real.malloc(domain->real.context, size);
+    }
+    is_mallocs = size_malloced(NULL) == asked;
+    trust(domain, asked, size_malloced(NULL));
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
-        seep_track_object_allocated(&start, block, size);
+        tell(&start, block, size, is_mallocs);
     }
     return block;
 }
 
-static void *object_malloc(void *context, size_t size)
+static SEEP_NOINLINE void *malloc_other(struct domain *domain, size_t size)
 {
-    struct domain *domain = context;
-
-    return seep_likely(passes_small(domain, size))
+    return seep_likely(passes_large(domain, size))
                ? domain->real.malloc(domain->real.context, size)
                : malloc_marked(domain, size);
+}
+
+SEEP_INLINE void *object_malloc(struct domain *domain, void *context,
+                                size_t size)
+{
+    return seep_likely(passes_small(domain, size))
+               ? domain->real.malloc(context, size)
+               : malloc_other(domain, size);
 }
 
 static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
                                          size_t size)
 {
     int64_t countdown_bytes = seep_python_wrap_enter(NULL);
-    void *block;
+    int error = errno;
+    bool is_mallocs;
+    size_t total;
+    size_t asked;
+    void *block = NULL;
 
-    block = domain->real.calloc(domain->real.context, count, size);
-    /* If it failed the product may have overflown, and proves nothing. */
-    trust(domain, block != NULL ? count * size : SIZE_MAX,
-          seep_thread.countdown_bytes == seep_python_wrap_mark(NULL));
+    if (__builtin_mul_overflow(count, size, &total)) {
+        total = SIZE_MAX;
+    }
+    asked = size_to_ask(countdown_bytes, total);
+    if (asked != total) {
+        block = domain->real.calloc(domain->real.context, 1, asked);
+    }
+    if (block == NULL) {
+        errno = error;
+        block = domain->real.calloc(domain->real.context, count, size);
+    }
+    is_mallocs = size_malloced(NULL) == asked;
+    trust(domain, asked, size_malloced(NULL));
     seep_python_wrap_leave(countdown_bytes);
-    /* It succeeded, so the product does not overflow. */
-    if (seep_unlikely(!seep_track_passes(block, count * size))) {
+    if (seep_unlikely(!seep_track_passes(block, total))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
-        seep_track_object_allocated(&start, block, count * size);
+        tell(&start, block, total, is_mallocs);
     }
     return block;
 }
 
-static void *object_calloc(void *context, size_t count, size_t size)
+SEEP_INLINE void *object_calloc(struct domain *domain, void *context,
+                                size_t count, size_t size)
 {
-    struct domain *domain = context;
     size_t total;
 
-    return seep_likely(!__builtin_mul_overflow(count, size, &total) &&
-                       passes_small(domain, total))
-               ? domain->real.calloc(domain->real.context, count, size)
+    return seep_likely(
+               !__builtin_mul_overflow(count, size, &total) &&
+               (passes_small(domain, total) || passes_large(domain, total)))
+               ? domain->real.calloc(context, count, size)
                : calloc_marked(domain, count, size);
 }
 
 /* Marked whatever the size: the block may be malloc's, and shrink. */
-static void *object_realloc(void *context, void *block, size_t size)
+SEEP_INLINE void *object_realloc(struct domain *domain, void *context,
+                                 void *block, size_t size)
 {
-    struct domain *domain = context;
     struct seep_track_out out = {false, 0};
     int64_t countdown_bytes;
+    int error = errno;
+    bool is_mallocs;
+    size_t asked;
     void *moved;
 
     if (seep_unlikely(!seep_track_ignores(block))) {
         out = seep_track_realloc_out(block);
     }
     countdown_bytes = seep_python_wrap_enter(block);
-    moved = domain->real.realloc(domain->real.context, block, size);
+    asked = size_to_ask(countdown_bytes, size);
+    moved = domain->real.realloc(context, block, asked);
+    if (seep_unlikely(moved == NULL) && asked != size) {
+        errno = error;
+        moved = domain->real.realloc(context, block, size);
+    }
+    is_mallocs = size_malloced(block) == asked;
     seep_python_wrap_leave(countdown_bytes);
     if (seep_unlikely(moved == NULL)) {
         /* Of whatever size: to Python, none of 0 bytes is a failure too. */
@@ -154,7 +265,7 @@ static void *object_realloc(void *context, void *block, size_t size)
     if (seep_unlikely(!seep_track_passes(moved, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
-        seep_track_object_allocated(&start, moved, size);
+        tell(&start, moved, size, is_mallocs);
     }
     return moved;
 }
@@ -170,21 +281,47 @@ static SEEP_NOINLINE void free_recorded(struct domain *domain, void *block)
     seep_python_wrap_leave(countdown_bytes);
 }
 
-static void object_free(void *context, void *block)
+SEEP_INLINE void object_free(struct domain *domain, void *context, void *block)
 {
-    struct domain *domain = context;
-
     if (seep_unlikely(!seep_track_ignores(block))) {
         free_recorded(domain, block);
         return;
     }
     /* The free beneath asks the same filter: it needs no mark. */
-    domain->real.free(domain->real.context, block);
+    domain->real.free(context, block);
 }
+
+/* That of malloc lies in one line of the cache too. */
+#define FUNCTIONS_OF(name)                                                 \
+    static __attribute__((aligned(64))) void *name##_malloc(void *context, \
+                                                            size_t size)   \
+    {                                                                      \
+        return object_malloc(&name##_domain, context, size);               \
+    }                                                                      \
+    static void *name##_calloc(void *context, size_t count, size_t size)   \
+    {                                                                      \
+        return object_calloc(&name##_domain, context, count, size);        \
+    }                                                                      \
+    static void *name##_realloc(void *context, void *block, size_t size)   \
+    {                                                                      \
+        return object_realloc(&name##_domain, context, block, size);       \
+    }                                                                      \
+    static void name##_free(void *context, void *block)                    \
+    {                                                                      \
+        object_free(&name##_domain, context, block);                       \
+    }
+
+FUNCTIONS_OF(mem)
+FUNCTIONS_OF(obj)
 
 bool seep_python_wrap_is(const struct seep_python_allocator *it)
 {
-    return it->context == &obj_domain && it->malloc == object_malloc;
+    return it->malloc == obj_malloc && it->realloc == obj_realloc;
+}
+
+bool seep_python_wrap_is_blind(void)
+{
+    return atomic_load_explicit(&unseen, memory_order_relaxed);
 }
 
 bool seep_python_wrap_doubt(void)
@@ -199,20 +336,23 @@ bool seep_python_wrap_is_used(void)
            !atomic_load_explicit(&mem_domain.doubted, memory_order_relaxed);
 }
 
-static void wrap(struct domain *domain, int number,
-                 seep_python_allocator_call *get,
-                 seep_python_allocator_call *set)
-{
-    struct seep_python_allocator ours = {domain, object_malloc, object_calloc,
-                                         object_realloc, object_free};
-
-    get(number, &domain->real);
-    set(number, &ours);
-}
-
 void seep_python_wrap(seep_python_allocator_call *get,
-                      seep_python_allocator_call *set)
+                      seep_python_allocator_call *set, bool leave_frees)
 {
-    wrap(&mem_domain, SEEP_PYTHON_DOMAIN_MEM, get, set);
-    wrap(&obj_domain, SEEP_PYTHON_DOMAIN_OBJ, get, set);
+    struct seep_python_allocator mem = {NULL, mem_malloc, mem_calloc,
+                                        mem_realloc, mem_free};
+    struct seep_python_allocator obj = {NULL, obj_malloc, obj_calloc,
+                                        obj_realloc, obj_free};
+
+    get(SEEP_PYTHON_DOMAIN_MEM, &mem_domain.real);
+    get(SEEP_PYTHON_DOMAIN_OBJ, &obj_domain.real);
+    mem.context = mem_domain.real.context;
+    obj.context = obj_domain.real.context;
+    frees_are_mallocs = leave_frees;
+    if (leave_frees) {
+        mem.free = mem_domain.real.free;
+        obj.free = obj_domain.real.free;
+    }
+    set(SEEP_PYTHON_DOMAIN_MEM, &mem);
+    set(SEEP_PYTHON_DOMAIN_OBJ, &obj);
 }

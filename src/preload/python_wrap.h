@@ -10,8 +10,13 @@
  * is freed in it: malloc passes without a look at it, and free knows that one
  * (what else is freed in there, tracemalloc's own say, it tells).
  *
- * Invariant: a wrapper gives exactly what the allocator beneath it gives. A
- * mark left behind by a jump is undone by the thread's next wrapper.
+ * Where blocks are sampled, free need not be wrapped: the one that is recorded
+ * is asked of malloc, as large ones are anyway, and its free is seen there.
+ *
+ * Invariant: a wrapper gives exactly what the allocator beneath it gives; for a
+ * block that is to be malloc's, what it gives for 513 bytes. What is recorded
+ * is seen to go, or told to go at once. A mark left behind by a jump is undone
+ * by the thread's next wrapper that marks.
  */
 #ifndef SEEP_PRELOAD_PYTHON_WRAP_H
 #define SEEP_PRELOAD_PYTHON_WRAP_H
@@ -41,13 +46,20 @@ struct seep_python_allocator {
 typedef void seep_python_allocator_call(int domain,
                                         struct seep_python_allocator *it);
 
-/** Stand before what is set: once, and for good, since others may come to
- * stand before us. */
+/**
+ * Stand before what is set: once, and for good, since others may come to stand
+ * before us. @leave_frees: free is left as it is, and what is recorded is
+ * malloc's. Not where much is recorded: small blocks take 513 bytes then.
+ */
 void seep_python_wrap(seep_python_allocator_call *get,
-                      seep_python_allocator_call *set);
+                      seep_python_allocator_call *set, bool leave_frees);
 
 /** Is it the wrapper of OBJ? */
 bool seep_python_wrap_is(const struct seep_python_allocator *it);
+
+/** Frees are left to malloc, which was not asked for the last block that was to
+ * be recorded: the program's allocators are others. */
+bool seep_python_wrap_is_blind(void);
 
 /** Has OBJ been called since this was last asked? Who comes next is noticed. */
 bool seep_python_wrap_doubt(void);
@@ -59,7 +71,9 @@ bool seep_python_wrap_is_used(void);
  * it: 128 KiB before it names another block. */
 SEEP_INLINE int64_t seep_python_wrap_mark(const void *block)
 {
-    uint64_t granule = (uintptr_t)block >> 4 & ((UINT64_C(1) << 44) - 1);
+    /* That of no block is the last: no thread mallocs as much under it. */
+    uint64_t granule =
+        (((uintptr_t)block >> 4) - 1) & ((UINT64_C(1) << 44) - 1);
 
     return SEEP_SAMPLER_NEVER + (int64_t)((granule + 1) << 17);
 }

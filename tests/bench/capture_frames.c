@@ -42,8 +42,24 @@ int NAME(descend_by_, SHAPE)(int depth, bottom_function *bottom, void *argument)
     return first(depth - 1, bottom, argument) + 1;
 }
 
-int NAME(descend_aside_by_, SHAPE)(int depth, bottom_function *bottom,
-                                   void *argument)
-{
-    return aside(depth - 1, bottom, argument) + 1;
-}
+/* Other ways down, each from a function of its own. */
+#define WAY(name)                                                              \
+    static int from_##name(int depth, bottom_function *bottom, void *argument) \
+    {                                                                          \
+        return name(depth - 1, bottom, argument) + 1;                          \
+    }
+
+WAY(third)
+WAY(fifth)
+WAY(seventh)
+WAY(aside)
+WAY(beside)
+
+descend_function *const NAME(ways_by_, SHAPE)[BENCH_WAYS] = {
+    NAME(descend_by_, SHAPE),
+    from_third,
+    from_fifth,
+    from_seventh,
+    from_aside,
+    from_beside,
+};

@@ -14,8 +14,9 @@ typedef int descend_function(int depth, bottom_function *bottom,
 descend_function descend_by_rbp;
 descend_function descend_by_rsp;
 
-/** As these, through other functions. */
-descend_function descend_aside_by_rbp;
-descend_function descend_aside_by_rsp;
+/** As these, each through other functions; the first are these. */
+#define BENCH_WAYS 6
+extern descend_function *const ways_by_rbp[BENCH_WAYS];
+extern descend_function *const ways_by_rsp[BENCH_WAYS];
 
 #endif

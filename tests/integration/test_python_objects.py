@@ -54,6 +54,12 @@ def is_there(process, function, row, space="python"):
         for key in ("allocated_count", "live_bytes", "live_count"))
 
 
+def live_bytes(process, function):
+    """An interpreter that adapts its code has more than one stack a line."""
+    return sum(site["live_bytes"] for site in process["sites"]
+               if line_of(site) == function and site["space"] == "python")
+
+
 def has_arenas(process):
     return any(site["space"] == "mapped" and site["largest_bytes"] >= 1 << 18
                for site in process["sites"])
@@ -93,15 +99,31 @@ def test_without_them_arenas_are_mapped_and_small_objects_unseen(folder, path):
     assert has_arenas(process)
 
 
+# Frees are left to malloc where samples are far apart, and not where near.
+@pytest.mark.parametrize("sample", [1 << 14, 1 << 16])
 @pytest.mark.parametrize("path", known())
-def test_samples_stand_for_all_and_arenas_are_not_counted_too(folder, path):
-    _, (process,) = run(folder, path, *["small"] * 40, sample=1 << 14)
-    # An interpreter that adapts its code has more than one stack for a line.
-    live = sum(one["live_bytes"] for one in process["sites"]
-               if line_of(one) == "small" and one["space"] == "python")
-    assert live == pytest.approx(40 * 3000 * 100, rel=0.3)
+def test_samples_stand_for_all_and_arenas_are_not_counted_too(folder, path,
+                                                              sample):
+    _, (process,) = run(folder, path, *["small"] * 80, sample=sample)
+    assert objects_of(process) == "recorded"
+    assert live_bytes(process, "small") == pytest.approx(80 * 3000 * 100,
+                                                         rel=0.3)
     assert process["facts"]["allocator_map_bytes"] >= 4 << 20
     assert not has_arenas(process)
+
+
+@pytest.mark.parametrize("sample", [1 << 14, 1 << 16])
+@pytest.mark.parametrize("before", [(), ("-X", "tracemalloc")], ids=len)
+@pytest.mark.parametrize("path", known())
+def test_what_was_sampled_is_seen_to_go(folder, path, before, sample):
+    _, (process,) = run(folder, path, *["small"] * 40, "gone", before=before,
+                        sample=sample)
+    sites = [site for name in ("small", "halved", "resized", "grow")
+             for site in sites_of(process, name)]
+    assert sum(site["allocated_count"] for site in sites) > 100
+    # What is under way when a line is left may be kept for the next.
+    assert sum(site["live_bytes"] for site in sites) <= 4 * sample
+    assert process["losses"]["lost_frees_closed"] == 0
 
 
 @pytest.mark.parametrize("path", known())
@@ -114,6 +136,19 @@ def test_every_thread_and_every_child_has_its_own(folder, path):
     assert missing(child, in_child) == []
     assert objects_of(child) == "recorded"
     assert sites_of(child, "small") == []
+
+
+@pytest.mark.parametrize("path", known())
+def test_a_child_frees_its_parents_samples_and_has_its_own(folder, path):
+    _, processes = run(folder, path, *["small"] * 60, "forked", "threads",
+                       "gone", sample=1 << 16)
+    parent, = (one for one in processes if not one["process"]["fork"])
+    assert live_bytes(parent, "small") <= 4 << 16
+    assert live_bytes(parent, "in_a_thread") <= 4 << 16
+    assert [one["losses"]["lost_frees_closed"] for one in processes] == (
+        [0] * len(processes))
+    for child in (one for one in processes if one["process"]["fork"]):
+        assert sites_of(child, "small") == []
 
 
 @pytest.mark.parametrize("path", known())

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "capture/eh_again.h"
 #include "capture/eh_cache.h"
 #include "capture/eh_memory.h"
 #include "capture/eh_rule.h"
@@ -25,6 +26,9 @@
 #define CODES 48U
 #define ROUNDS 300000U
 
+/* So many words do two ways into a stack differ in. */
+#define INNER 64U
+
 /* Where the code is that is made up: no object is there. */
 #define CODE_BASE UINT64_C(0x10000)
 
@@ -35,7 +39,10 @@ struct world {
     uint64_t seed;
     uint32_t framed; /* of ten rules so many are of frame pointers */
     uint32_t noted;  /* of ten of those so many do not look like it */
+    bool plain;      /* nearly all rules are simple, and stacks end */
     size_t joined;
+    size_t again; /* by the short cut */
+    bool taken;   /* the last one was */
     size_t walks;
     size_t frames;
 };
@@ -64,7 +71,7 @@ static uintptr_t any_slot(void)
 /* A place: not touched, below the CFA, somewhere at rbp, or lost. */
 static uint64_t any_place(void)
 {
-    switch (any(8)) {
+    switch (world.plain ? 1 + any(7) : any(8)) {
     case 0:
         return SEEP_RULE_AT_RBP | (uint64_t)(any(8) & 0x3ff) << 2;
     case 1:
@@ -95,7 +102,7 @@ static uint64_t any_rule(void)
     if (any(10) < world.framed) {
         return rule_of(SEEP_RULE_RBP, 2, at_cfa, any_place());
     }
-    switch (any(120)) {
+    switch (any(world.plain ? 1000 : 120)) {
     case 0:
         return SEEP_RULE_END;
     case 1:
@@ -120,8 +127,11 @@ static uint64_t any_rule(void)
  * and a return address. */
 static uintptr_t any_word(uint32_t index)
 {
-    uint32_t what = any(60);
+    uint32_t what = world.plain ? (any(300) == 0 ? 55 : 0) : any(60);
 
+    if (world.plain && index >= WORDS - 200 && index % 2 != 0) {
+        return CODE_BASE + (CODES - 1) * 16 + 1;
+    }
     if (world.framed != 0 && what < 58) {
         return index % 2 == 0 ? (uintptr_t)&world.words[index + 2 + 2 * any(6)]
                               : CODE_BASE + any(CODES) * 16 + 1;
@@ -159,18 +169,24 @@ static bool tell_rules(void)
 }
 
 /* No code may have another rule in the same epoch. */
-static void make_world(uint64_t seed, uint32_t framed, uint32_t noted)
+static void make_world(uint64_t seed, uint32_t framed, uint32_t noted,
+                       bool plain)
 {
     world.seed = seed;
+    world.plain = plain;
     world.framed = framed;
     world.noted = noted;
     world.joined = 0;
+    world.again = 0;
     world.walks = 0;
     world.frames = 0;
     seep_objects_unload_begin();
     seep_objects_unload_end();
     for (uint32_t i = 0; i < CODES; i++) {
         world.rules[i] = any_rule();
+    }
+    if (plain) {
+        world.rules[CODES - 1] = SEEP_RULE_END;
     }
     for (uint32_t i = 0; i < WORDS; i++) {
         world.words[i] = any_word(i);
@@ -190,8 +206,23 @@ static bool walk(const struct seep_capture_start *start, size_t capacity,
     }
     memset(walked->sps, 0, sizeof(walked->sps));
     tell_rules();
-    walked->count = seep_eh_walk(&from, &world.bounds, memory, walked->pcs,
-                                 capacity, &walked->end);
+    if (memory == NULL) {
+        walked->count = seep_eh_walk(&from, &world.bounds, NULL, walked->pcs,
+                                     capacity, &walked->end);
+        return tell_rules();
+    }
+    memory->walk.count = SIZE_MAX;
+    if (memory->again) {
+        walked->count = seep_eh_again(&from, &world.bounds, memory, walked->pcs,
+                                      capacity, &walked->end);
+    } else {
+        walked->count = seep_eh_walk(&from, &world.bounds, memory, walked->pcs,
+                                     capacity, &walked->end);
+        seep_memory_give_back(memory);
+    }
+    /* Else there was no need to walk. */
+    world.taken = memory->walk.count == SIZE_MAX;
+    world.again += world.taken;
     return tell_rules();
 }
 
@@ -208,7 +239,6 @@ static void walk_both(const struct seep_capture_start *start, size_t capacity)
     assert_non_null(memory);
     sound = walk(start, capacity, memory, &with);
     world.joined += memory->share.at != SEEP_FRAMES;
-    seep_memory_give_back(memory);
     if (!walk(start, capacity, NULL, &without) || !sound) {
         return;
     }
@@ -264,7 +294,7 @@ static void frames_that_are_taken_over_are_those_of_a_walk(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 40; seed++) {
-        make_world(seed, 0, 0);
+        make_world(seed, 0, 0, false);
         walk_often(ROUNDS / 80);
         if (seed == 1) {
             assert_true(world.joined > world.walks / 10);
@@ -276,7 +306,7 @@ static void frames_of_frame_pointers_are_those_of_a_walk(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 40; seed++) {
-        make_world(seed * 7919, 3 + seed % 6, 0);
+        make_world(seed * 7919, 3 + seed % 6, 0, false);
         walk_often(ROUNDS / 80);
     }
 }
@@ -286,14 +316,67 @@ static void what_rules_read_beside_is_looked_at_again(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 40; seed++) {
-        make_world(seed * 104729, 8 + seed % 3, 2 + seed % 9);
+        make_world(seed * 104729, 8 + seed % 3, 2 + seed % 9, false);
         walk_often(ROUNDS / 80);
     }
+}
+
+/* A stack that two ways lead into, which change seldom, as do the frames that
+ * they have in common. */
+static void walk_in_turns(uint32_t rounds)
+{
+    static uintptr_t wanted[1];
+    static uintptr_t ways[2][INNER];
+    struct seep_capture_start starts[2];
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint32_t way = any(2);
+        uint32_t capacity = SEEP_STACK_FRAMES_MAX;
+
+        if (i == 0 || any(40) == 0) {
+            for (uint32_t k = 0; k < INNER; k++) {
+                ways[way][k] = any_word(k);
+            }
+            starts[way].pc = CODE_BASE + any(CODES) * 16 + 1;
+            starts[way].sp = (uintptr_t)&world.words[any(20) * 2];
+            starts[way].fp = starts[way].sp + 16 * any(10);
+            starts[1 - way] = i == 0 ? starts[way] : starts[1 - way];
+        }
+        memcpy(world.words, ways[way], sizeof(ways[way]));
+        if (any(12) == 0) {
+            change(any(3) == 0 ? WORDS : 200);
+        }
+        if (any(500) == 0) {
+            change_something();
+        }
+        starts[way].sps = any(4) == 0 ? wanted : NULL;
+        if (any(30) == 0) {
+            capacity = 1 + any(120);
+        }
+        walk_both(&starts[way], capacity);
+    }
+}
+
+static void stacks_that_are_nearly_the_same_are_those_of_a_walk(void **state)
+{
+    size_t again = 0;
+    size_t walks = 0;
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 80; seed++) {
+        make_world(seed * 15485863, seed % 2 == 0 ? 0 : 4 + seed % 7,
+                   seed % 5 == 0 ? 1 : 0, true);
+        walk_in_turns(ROUNDS / 80);
+        again += world.again;
+        walks += world.walks;
+    }
+    assert_true(again > walks / 8);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stacks_that_are_nearly_the_same_are_those_of_a_walk),
         cmocka_unit_test(frames_that_are_taken_over_are_those_of_a_walk),
         cmocka_unit_test(frames_of_frame_pointers_are_those_of_a_walk),
         cmocka_unit_test(what_rules_read_beside_is_looked_at_again),

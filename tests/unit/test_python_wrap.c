@@ -69,30 +69,43 @@ void seep_track_realloc_failed(const void *block, struct seep_track_out out)
 }
 
 /* Python's allocators: of this test. */
-enum beneath { PLAIN, FAILS, JUMPS, FREES, QUIET };
+enum beneath {
+    PLAIN,
+    FAILS,
+    JUMPS,
+    FREES,
+    QUIET,
+    ARENAS, /* malloc only for what is large, as pymalloc */
+    POOR,   /* the same where malloc has nothing left */
+    TALL,   /* malloc is asked for more */
+};
 static enum beneath beneath;
 static struct seep_python_allocator set[3];
 static int tag;
 static int marks_seen;
+static size_t size_asked;
 static jmp_buf out_of_it;
 static char block_of[256] __attribute__((aligned(16)));
 
 static SEEP_NOINLINE void *give(void *context, size_t size)
 {
     assert_ptr_equal(context, &tag);
-    if (beneath == QUIET) {
+    size_asked = size;
+    if (beneath == QUIET || (beneath >= ARENAS && size <= 512)) {
         marks_seen += seep_python_wrap_is_inside();
         return block_of;
     }
-    assert_true(seep_python_wrap_is_inside());
+    marks_seen += seep_python_wrap_is_inside();
+    if (beneath == FAILS || beneath == POOR) {
+        errno = ENOMEM;
+        return NULL;
+    }
     /* Malloc beneath passes by itself. */
-    assert_true(seep_track_passes(block_of, size));
-    marks_seen++;
+    assert_true(seep_track_passes(block_of, size + (beneath == TALL ? 16 : 0)));
     if (beneath == JUMPS) {
         longjmp(out_of_it, 1);
     }
-    errno = beneath == FAILS ? ENOMEM : errno;
-    return beneath == FAILS ? NULL : block_of;
+    return block_of;
 }
 
 static void *real_malloc(void *context, size_t size)
@@ -131,14 +144,26 @@ static void set_allocator(int domain, struct seep_python_allocator *it)
     set[domain] = *it;
 }
 
-static int wrap(void **state)
+static void wrap_how(bool leave_frees)
 {
-    (void)state;
     for (int domain = MEM; domain <= OBJ; domain++) {
         set[domain] = (struct seep_python_allocator){
             &tag, real_malloc, real_calloc, real_realloc, real_free};
     }
-    seep_python_wrap(get_allocator, set_allocator);
+    seep_python_wrap(get_allocator, set_allocator, leave_frees);
+}
+
+static int wrap(void **state)
+{
+    (void)state;
+    wrap_how(false);
+    return 0;
+}
+
+static int wrap_leaving_frees(void **state)
+{
+    (void)state;
+    wrap_how(true);
     return 0;
 }
 
@@ -316,6 +341,23 @@ static void a_fork_inside_leaves_no_mark_in_the_child(void **state)
     assert_int_equal(seep_thread.countdown_bytes, SEEP_SAMPLER_NEVER);
 }
 
+static void a_mark_that_was_left_lasts_until_a_block_is_marked(void **state)
+{
+    (void)state;
+    beneath = QUIET;
+    obj_malloc(512);
+    jump_out();
+    beneath = QUIET;
+    for (int i = 0; i < 4096; i++) {
+        obj_malloc(512);
+    }
+    assert_true(seep_python_wrap_is_inside());
+    beneath = PLAIN;
+    obj_malloc(513);
+    assert_false(seep_python_wrap_is_inside());
+    assert_string_equal(told, "A");
+}
+
 static void a_thread_that_is_not_recorded_stays_so(void **state)
 {
     (void)state;
@@ -325,6 +367,164 @@ static void a_thread_that_is_not_recorded_stays_so(void **state)
     }
     assert_int_equal(seep_thread.countdown_bytes, SEEP_SAMPLER_NEVER - 100000);
     assert_string_equal(told, "");
+}
+
+static void frees_that_are_left_are_the_real_ones(void **state)
+{
+    (void)state;
+    assert_true(set[MEM].free == real_free);
+    assert_true(set[OBJ].free == real_free);
+    assert_ptr_equal(set[OBJ].context, &tag);
+    assert_true(seep_python_wrap_is(&set[OBJ]));
+}
+
+static void a_small_block_that_is_to_be_told_is_mallocs(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    obj_malloc(64);
+    obj_malloc(64);
+    assert_int_equal(size_asked, 64);
+    assert_int_equal(marks_seen, 1);
+    seep_thread.countdown_bytes = 64;
+    obj_malloc(64);
+    assert_int_equal(size_asked, 513);
+    assert_string_equal(told, "A");
+    assert_int_equal(last_size, 64);
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    set[MEM].calloc(set[MEM].context, 10, 4);
+    assert_int_equal(size_asked, 513);
+    assert_int_equal(last_size, 40);
+    set[MEM].realloc(set[MEM].context, block_of, 70);
+    assert_int_equal(size_asked, 513);
+    assert_int_equal(last_size, 70);
+    assert_string_equal(told, "AAA");
+    assert_false(seep_python_wrap_is_blind());
+}
+
+static void what_malloc_gives_anyway_is_asked_for_as_it_is(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    seep_thread.countdown_bytes = 0;
+    obj_malloc(600);
+    assert_int_equal(size_asked, 600);
+    set[MEM].calloc(set[MEM].context, 3, 200);
+    assert_int_equal(size_asked, 600);
+    set[MEM].realloc(set[MEM].context, block_of, 700);
+    assert_int_equal(size_asked, 700);
+    assert_string_equal(told, "AAA");
+    assert_false(seep_python_wrap_is_blind());
+    set[OBJ].calloc(set[OBJ].context, SIZE_MAX / 2, 4);
+    assert_true(size_asked != 513);
+}
+
+static void a_small_block_is_had_though_malloc_has_none(void **state)
+{
+    (void)state;
+    beneath = POOR;
+    errno = 0;
+    seep_thread.countdown_bytes = 0;
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_int_equal(size_asked, 64);
+    assert_ptr_equal(set[MEM].calloc(set[MEM].context, 2, 8), block_of);
+    assert_int_equal(size_asked, 16);
+    assert_ptr_equal(set[MEM].realloc(set[MEM].context, block_of, 64),
+                     block_of);
+    assert_int_equal(size_asked, 64);
+    assert_int_equal(errno, 0);
+    assert_string_equal(told, "AFAFAF"); /* nobody will tell that it goes */
+}
+
+static void a_block_whose_free_will_not_be_seen_goes_at_once(void **state)
+{
+    (void)state;
+    beneath = TALL;
+    seep_thread.countdown_bytes = 0;
+    obj_malloc(64);
+    assert_string_equal(told, "AF");
+    assert_true(seep_python_wrap_is_blind());
+    set[MEM].calloc(set[MEM].context, 2, 300);
+    set[MEM].realloc(set[MEM].context, block_of, 700);
+    assert_string_equal(told, "AFAFAF");
+    beneath = ARENAS;
+    obj_malloc(64);
+    assert_string_equal(told, "AFAFAFA");
+    assert_false(seep_python_wrap_is_blind());
+}
+
+static void a_large_block_that_malloc_counts_is_not_marked(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 1);
+    obj_malloc(1000);
+    set[OBJ].calloc(set[OBJ].context, 3, 1000);
+    assert_int_equal(marks_seen, 1);
+    assert_int_equal(seep_thread.countdown_bytes, (1 << 20) - 5000);
+    seep_thread.countdown_bytes = 1000;
+    obj_malloc(1000); /* it is to be told as an object */
+    assert_int_equal(marks_seen, 2);
+    assert_string_equal(told, "A");
+    seep_thread.countdown_bytes = 1 << 20;
+    seep_python_wrap_doubt();
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 3);
+    beneath = TALL;
+    seep_python_wrap_doubt();
+    obj_malloc(1000);
+    obj_malloc(1000);
+    assert_int_equal(marks_seen, 5);
+    assert_string_equal(told, "A");
+}
+
+static void a_large_block_undoes_what_a_jump_has_left(void **state)
+{
+    (void)state;
+    jump_out();
+    beneath = ARENAS;
+    obj_malloc(1000);
+    seep_thread.countdown_bytes = seep_python_wrap_mark(NULL);
+    obj_malloc(1000);
+    assert_false(seep_python_wrap_is_inside());
+    assert_int_equal(marks_seen, 3);
+}
+
+static void who_is_not_recorded_asks_for_what_it_needs(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;
+    obj_malloc(64);
+    assert_int_equal(size_asked, 64);
+    set[MEM].realloc(set[MEM].context, block_of, 70);
+    assert_int_equal(size_asked, 70);
+    assert_string_equal(told, "");
+}
+
+static int run_leaving_frees(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(frees_that_are_left_are_the_real_ones, begin),
+        cmocka_unit_test_setup(a_small_block_that_is_to_be_told_is_mallocs,
+                               begin),
+        cmocka_unit_test_setup(what_malloc_gives_anyway_is_asked_for_as_it_is,
+                               begin),
+        cmocka_unit_test_setup(a_small_block_is_had_though_malloc_has_none,
+                               begin),
+        cmocka_unit_test_setup(a_block_whose_free_will_not_be_seen_goes_at_once,
+                               begin),
+        cmocka_unit_test_setup(a_large_block_that_malloc_counts_is_not_marked,
+                               begin),
+        cmocka_unit_test_setup(a_large_block_undoes_what_a_jump_has_left,
+                               begin),
+        cmocka_unit_test_setup(who_is_not_recorded_asks_for_what_it_needs,
+                               begin),
+    };
+
+    return cmocka_run_group_tests_name("frees are left", tests,
+                                       wrap_leaving_frees, NULL);
 }
 
 int main(void)
@@ -346,8 +546,10 @@ int main(void)
             after_a_jump_out_of_it_the_thread_is_sampled_again, begin),
         cmocka_unit_test_setup(a_fork_inside_leaves_no_mark_in_the_child,
                                begin),
+        cmocka_unit_test_setup(
+            a_mark_that_was_left_lasts_until_a_block_is_marked, begin),
         cmocka_unit_test_setup(a_thread_that_is_not_recorded_stays_so, begin),
     };
 
-    return cmocka_run_group_tests(tests, wrap, NULL);
+    return cmocka_run_group_tests(tests, wrap, NULL) + run_leaving_frees();
 }

@@ -105,6 +105,21 @@ def threads():
     told("in_a_thread", [160, 4 * COUNT, 4 * COUNT])
 
 
+def gone():
+    """All that was kept goes, and Python's own count of blocks with it."""
+    kept.clear()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(10):
+        small()
+        halved()
+        resized()
+    kept.clear()
+    gc.collect()
+    assert abs(sys.getallocatedblocks() - before) < 100
+    expected.clear()
+
+
 def in_a_child():
     rows = [None] * COUNT
     kept.append(rows)
