@@ -47,10 +47,12 @@ def test_what_a_deep_bound_object_allocates_is_seen(how, library, folder):
     assert counters.get("cuda_deep_missed", 0) == 0
 
 
+@pytest.mark.parametrize("name", ["libcuda_deep_asks.so",
+                                  "$ORIGIN/libcuda_deep_asks.so"])
 @pytest.mark.parametrize("how", ["now", "shallow"])
-def test_a_name_is_searched_for_where_its_caller_says(how, folder):
-    plain = deep(how, "libcuda_deep_asks.so")
-    recorded = deep(how, "libcuda_deep_asks.so", folder=folder)
+def test_a_name_is_searched_for_where_its_caller_says(how, name, folder):
+    plain = deep(how, name)
+    recorded = deep(how, name, folder=folder)
     assert plain.stdout.count(b"0 1\n") == 3, plain
     assert recorded.seen == plain.seen
     live_bytes, counters = seen(recorded)
