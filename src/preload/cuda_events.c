@@ -67,9 +67,9 @@ static void headroom(const struct seep_cuda_headroom *asked)
 }
 
 static const struct seep_cuda_events asking = {allocated, freed, restored,
-                                               headroom};
+                                               headroom, seep_track_begin};
 static const struct seep_cuda_events not_asking = {allocated, freed, restored,
-                                                   NULL};
+                                                   NULL, seep_track_begin};
 
 void seep_cuda_events_init(void)
 {

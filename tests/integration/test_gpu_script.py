@@ -38,7 +38,7 @@ def test_the_script_passes_on_the_driver_in_host_memory(tmp_path):
     assert status == 0, results
     judged = [result for name, result in results.items()
               if name.startswith(("driver", "probe"))]
-    assert len(judged) == 9
+    assert len(judged) == 10
     assert all(result["verdict"] == "PASS" for result in judged), judged
     assert all(result["why"] for result in results.values()
                if result["verdict"] == "SKIP")
