@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from command_line import PYTHON
-from conftest import execute
+from conftest import dump, execute, recordings_in
 
 DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
 TOOLKIT = pathlib.Path("/usr/local/cuda/lib64")
@@ -78,6 +78,9 @@ except Exception as error:
     print(type(error).__name__, str(error).splitlines()[0])
 """
 
+# All its libraries, some hundreds, look past us.
+DEEP = "import os, sys; sys.setdlopenflags(os.RTLD_NOW | os.RTLD_DEEPBIND)"
+
 # Each is loaded, and makes its handle, which asks for a driver.
 VENDOR = """
 import ctypes, sys
@@ -138,15 +141,28 @@ def test_nothing_looks_like_a_driver_where_there_is_none(folder):
     assert first.count(b"undefined symbol") == 12 and b"'found'" in first
 
 
-@drivers()
-def test_torch_without_a_device_computes_the_same(path, folder):
+def need_torch():
     found = subprocess.run([PYTHON, "-c", "import torch"], check=False,
                            stderr=subprocess.DEVNULL, timeout=LIMIT_S)
     if found.returncode != 0:
         pytest.skip("no PyTorch")
+
+
+@drivers()
+def test_torch_without_a_device_computes_the_same(path, folder):
+    need_torch()
     said = compare(folder, TORCH, path=path)
     assert said.status == 0, said
     assert said.stdout.startswith(b"False 0")
+
+
+def test_torch_that_is_bound_deeply_is_led_back_and_computes_the_same(folder):
+    need_torch()
+    said = compare(folder, f"{DEEP}\n{TORCH}")
+    assert said.status == 0, said
+    counters = dump(*recordings_in(folder))["counters"]
+    assert counters["cuda_deep_objects"] > 0
+    assert counters["cuda_deep_missed"] == 0
 
 
 @drivers()
