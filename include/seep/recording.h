@@ -212,6 +212,10 @@ enum seep_inert_reason {
       "look-ups of functions newer than this library: not recorded")          \
     X(CUDA_OTHER_DRIVER, "cuda_other_driver", LOSS,                           \
       "look-ups in a second CUDA driver: not recorded")                       \
+    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", FACT,                           \
+      "objects with RTLD_DEEPBIND whose calls were led to a hook")            \
+    X(CUDA_DEEP_MISSED, "cuda_deep_missed", LOSS,                             \
+      "objects with RTLD_DEEPBIND that may call the driver unseen")           \
     X(CUDA_FULL, "cuda_full", LOSS,                                           \
       "device allocations not recorded because their table was full")         \
     X(CUDA_UNKNOWN, "cuda_unknown", FACT,                                     \

@@ -191,6 +191,37 @@ struct seep_cuda_array3d_v1 {
     unsigned int flags;
 };
 
+/** CUarraySparseSubresourceType and CUmemOperationType. */
+enum { SEEP_CUDA_PART_LEVEL = 0, SEEP_CUDA_PART_TAIL = 1 };
+enum { SEEP_CUDA_ARRAY_MAP = 1, SEEP_CUDA_ARRAY_UNMAP = 2 };
+
+/** CUarrayMapInfo. */
+struct seep_cuda_array_map {
+    int array_type;
+    void *array; /* or mipmap */
+    int part_type;
+    union {
+        struct {
+            unsigned int level;
+            unsigned int layer;
+            unsigned int offset[3];
+            unsigned int extent[3];
+        } level;
+        struct {
+            unsigned int layer;
+            unsigned long long offset;
+            unsigned long long size_bytes;
+        } tail;
+    } part;
+    int operation;
+    int handle_type;
+    uint64_t handle;
+    unsigned long long offset;
+    unsigned int devices;
+    unsigned int flags;
+    unsigned int reserved[2];
+};
+
 /** CUipcMemHandle, passed by value. */
 struct seep_cuda_ipc_handle {
     char reserved[64];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * dlsym() and dlvsym().
+ * dlsym(), dlvsym() and dlopen().
  *
  * They must be jumps and not calls: the next dlsym takes its return address for
  * its caller, who is the start of RTLD_NEXT and has a scope of his own for
  * RTLD_DEFAULT. Every argument register is kept; the stack is as the caller
  * left it. Only a name that begins with "cu" and a capital letter is looked at
  * further, and never with RTLD_NEXT (-1), nor with RTLD_DEFAULT (0) by dlvsym,
- * which nobody was seen to do.
+ * which nobody was seen to do. dlopen is looked at where its flags have
+ * RTLD_DEEPBIND (8), and is a call only where deep.c says that it may be.
  */
 #if defined(__x86_64__)
     .macro keep
@@ -73,6 +74,35 @@
     .text
     door dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
     door dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
+
+    .globl dlopen
+    .type dlopen, @function
+    .p2align 4
+dlopen:
+    .cfi_startproc
+    endbr64
+    test $8, %esi
+    jnz 3f
+1:  mov seep_cuda_next_dlopen(%rip), %rax
+    test %rax, %rax
+    jz 2f
+    jmp *%rax
+2:  keep
+    call seep_cuda_open_doors
+    restore
+    mov seep_cuda_next_dlopen(%rip), %rax
+    test %rax, %rax
+    jz 4f
+    jmp *%rax
+3:  keep
+    call seep_cuda_opens_deep
+    restore
+    test %al, %al
+    jz 1b
+    jmp seep_cuda_dlopen
+4:  ret
+    .cfi_endproc
+    .size dlopen, . - dlopen
 #elif defined(__aarch64__)
     .macro keep
     stp x29, x30, [sp, -48]!
@@ -145,5 +175,41 @@
     .text
     door dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
     door dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
+
+    .globl dlopen
+    .type dlopen, %function
+    .p2align 4
+dlopen:
+    .cfi_startproc
+    hint 34 // bti c
+    tbnz w1, 3, 3f
+1:  load_next seep_cuda_next_dlopen
+    cbz x16, 2f
+    br x16
+2:  keep
+    bl seep_cuda_open_doors
+    restore
+    load_next seep_cuda_next_dlopen
+    cbz x16, 4f
+    br x16
+3:  keep
+    bl seep_cuda_opens_deep
+    mov w9, w0
+    restore
+    tst w9, 0xff
+    b.eq 1b
+    b seep_cuda_dlopen
+4:  mov x0, 0
+    ret
+    .cfi_endproc
+    .size dlopen, . - dlopen
 #endif
+
+    // The same under names that nobody stands before.
+    .globl seep_cuda_door_dlsym
+    .hidden seep_cuda_door_dlsym
+    .set seep_cuda_door_dlsym, dlsym
+    .globl seep_cuda_door_dlvsym
+    .hidden seep_cuda_door_dlvsym
+    .set seep_cuda_door_dlvsym, dlvsym
     .section .note.GNU-stack, "", %progbits

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cuda/deep.h"
 #include "cuda/driver.h"
 #include "cuda/next.h"
 #include "cuda/resolve.h"
@@ -22,11 +23,14 @@ typedef int dlclose_function(void *);
 
 _Atomic uintptr_t seep_cuda_next_dlsym __attribute__((visibility("hidden")));
 _Atomic uintptr_t seep_cuda_next_dlvsym __attribute__((visibility("hidden")));
+_Atomic uintptr_t seep_cuda_next_dlopen __attribute__((visibility("hidden")));
 static _Atomic uintptr_t next_dlclose;
 
 void seep_cuda_open_doors(void)
 {
     atomic_store_explicit(&next_dlclose, seep_cuda_next("dlclose"),
+                          memory_order_relaxed);
+    atomic_store_explicit(&seep_cuda_next_dlopen, seep_cuda_next("dlopen"),
                           memory_order_relaxed);
     atomic_store_explicit(&seep_cuda_next_dlvsym, seep_cuda_next("dlvsym"),
                           memory_order_relaxed);

@@ -33,8 +33,13 @@ uintptr_t seep_cuda_driver_function(enum seep_cuda_question which)
 
 void seep_cuda_driver_learn(seep_cuda_by_name *find, void *how)
 {
+    const struct seep_cuda_events *events = seep_cuda_events();
+
     if (atomic_exchange_explicit(&is_learned, true, memory_order_relaxed)) {
         return;
+    }
+    if (events != NULL && events->expect != NULL) {
+        events->expect();
     }
     for (size_t i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
         atomic_store_explicit(&functions[i], find(how, names[i]),

@@ -40,6 +40,9 @@ struct seep_cuda_events {
     void (*restored)(uint64_t key, struct seep_cuda_out out);
     /** What a device has left; NULL: it is not wanted, and not asked for. */
     void (*headroom)(const struct seep_cuda_headroom *headroom);
+    /** The driver was looked for: what it gives will soon be told, perhaps by
+     * several threads at once. NULL: nobody wants to know. */
+    void (*expect)(void);
 };
 
 extern _Atomic(const struct seep_cuda_events *) seep_cuda_events_table

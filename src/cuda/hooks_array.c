@@ -8,6 +8,7 @@
 #include "cuda/array_size.h"
 #include "cuda/driver.h"
 #include "cuda/hooks.h"
+#include "cuda/hooks_sparse.h"
 #include "cuda/note.h"
 
 static void note(const struct seep_capture_start *from,
@@ -143,6 +144,7 @@ SEEP_CUDA_EXPORT(cuArray3DCreate_v2);
 int seep_cuda_cuArrayDestroy(void *array)
 {
     int (*real)(void *) = SEEP_CUDA_REAL(cuArrayDestroy);
+    uint32_t mark = seep_cuda_sparse_mark();
     struct seep_cuda_going going;
     int result;
 
@@ -152,6 +154,9 @@ int seep_cuda_cuArrayDestroy(void *array)
     going =
         seep_cuda_goes(SEEP_CUDA_FRAME(), SEEP_CUDA_ARRAY, (uintptr_t)array);
     result = real(array);
+    if (seep_cuda_came(going.nest, result)) {
+        seep_cuda_sparse_gone(mark, array);
+    }
     seep_cuda_went(&going, result);
     return result;
 }
@@ -185,6 +190,7 @@ SEEP_CUDA_EXPORT(cuMipmappedArrayCreate);
 int seep_cuda_cuMipmappedArrayDestroy(void *mipmap)
 {
     int (*real)(void *) = SEEP_CUDA_REAL(cuMipmappedArrayDestroy);
+    uint32_t mark = seep_cuda_sparse_mark();
     struct seep_cuda_going going;
     int result;
 
@@ -194,6 +200,9 @@ int seep_cuda_cuMipmappedArrayDestroy(void *mipmap)
     going =
         seep_cuda_goes(SEEP_CUDA_FRAME(), SEEP_CUDA_MIPMAP, (uintptr_t)mipmap);
     result = real(mipmap);
+    if (seep_cuda_came(going.nest, result)) {
+        seep_cuda_sparse_gone(mark, mipmap);
+    }
     seep_cuda_went(&going, result);
     return result;
 }

@@ -42,7 +42,8 @@ enum seep_cuda_kind {
     SEEP_CUDA_IPC = 9,        /* cuIpcOpenMemHandle: counts its opens */
     SEEP_CUDA_EXTERNAL = 10,  /* CUexternalMemory */
     SEEP_CUDA_TENSOR = 11,    /* a block of PyTorch's cache; not in the table */
-    SEEP_CUDA_KIND_COUNT = 12
+    SEEP_CUDA_PART = 12,      /* of a sparse array, where a handle is mapped */
+    SEEP_CUDA_KIND_COUNT = 13
 };
 
 struct seep_cuda_block {
@@ -55,7 +56,8 @@ struct seep_cuda_block {
     uint64_t value; /* the pointer or handle */
     uint64_t size_bytes;
     /* The context that it dies with; NULL for what outlives contexts: memory
-     * of cuMemCreate, of pools and of cuMemAllocAsync. */
+     * of cuMemCreate, of pools and of cuMemAllocAsync. Of a part of a sparse
+     * array: the array. */
     const void *context;
     /* What it keeps alive, its value and kind; 0: nothing. A mapping does so
      * by seep_cuda_ledger_map(), the buffer of an external memory by this. */
@@ -112,6 +114,7 @@ void seep_cuda_ledger_unmap_settle(const struct seep_cuda_leave_range *range,
  * it has destroyed @context: only then one knows (a primary context ends with
  * its last release), and what came after the mark is of the next context at
  * the same address. A primary context's handle is for the wrapper to know.
+ * An array ends with its parts in the same way.
  */
 uint32_t seep_cuda_ledger_mark(void);
 void seep_cuda_ledger_context_gone(uint32_t mark, const void *context);

@@ -55,6 +55,8 @@ enum seep_cuda_door_count {
     SEEP_CUDA_SUBSTITUTIONS,   /* answered with a wrapper */
     SEEP_CUDA_UNKNOWN_VARIANT, /* newer than this library: passed on */
     SEEP_CUDA_OTHER_DRIVER,    /* a second one: passed on */
+    SEEP_CUDA_DEEP_OBJECTS,    /* deep-bound ones, bound to us again */
+    SEEP_CUDA_DEEP_MISSED,     /* deep-bound ones that were not looked at */
     SEEP_CUDA_DOOR_COUNTS
 };
 

@@ -7,6 +7,7 @@
 #include "base/word.h"
 #include "capture/native.h"
 #include "cuda/counts.h"
+#include "cuda/deep.h"
 #include "cuda/driver.h"
 #include "cuda/events.h"
 #include "cuda/headroom.h"
@@ -66,9 +67,9 @@ static void headroom(const struct seep_cuda_headroom *asked)
 }
 
 static const struct seep_cuda_events asking = {allocated, freed, restored,
-                                               headroom};
+                                               headroom, seep_track_begin};
 static const struct seep_cuda_events not_asking = {allocated, freed, restored,
-                                                   NULL};
+                                                   NULL, seep_track_begin};
 
 void seep_cuda_events_init(void)
 {
@@ -81,6 +82,7 @@ void seep_cuda_events_init(void)
 
 void seep_cuda_events_restrict(void)
 {
+    seep_cuda_deep_restrict();
     if (seep_cuda_events() != NULL) {
         seep_cuda_events_set(&not_asking);
     }
@@ -106,6 +108,8 @@ void seep_cuda_events_tell(const struct seep_view *view)
         {SEEP_COUNT_CUDA_WRAPPED, SEEP_CUDA_SUBSTITUTIONS},
         {SEEP_COUNT_CUDA_UNKNOWN_VARIANT, SEEP_CUDA_UNKNOWN_VARIANT},
         {SEEP_COUNT_CUDA_OTHER_DRIVER, SEEP_CUDA_OTHER_DRIVER},
+        {SEEP_COUNT_CUDA_DEEP_OBJECTS, SEEP_CUDA_DEEP_OBJECTS},
+        {SEEP_COUNT_CUDA_DEEP_MISSED, SEEP_CUDA_DEEP_MISSED},
     };
 
     for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {

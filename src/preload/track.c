@@ -287,6 +287,20 @@ SEEP_NOINLINE void seep_track_remap_failed(const void *address,
               seep_recorder_range_restored);
 }
 
+void seep_track_begin(void)
+{
+    struct seep_thread *thread;
+
+    if (seep_life_state() != SEEP_LIFE_ARMED) {
+        return;
+    }
+    thread = seep_guard_enter((uintptr_t)__builtin_frame_address(0));
+    if (thread != NULL) {
+        seep_life_recording();
+        seep_guard_leave(thread);
+    }
+}
+
 SEEP_NOINLINE void
 seep_track_key_allocated(const struct seep_capture_start *from,
                          struct seep_place place, uint64_t key,

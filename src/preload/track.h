@@ -64,6 +64,10 @@ struct seep_track_out seep_track_range(const struct seep_capture_start *start,
 bool seep_track_knows_range(const void *address, size_t size_bytes);
 void seep_track_remap_failed(const void *address, struct seep_track_out out);
 
+/** Begin the recording now, which is not begun by two threads at once: what
+ * one of them tells meanwhile is lost. */
+void seep_track_begin(void);
+
 /** Things of the CUDA driver, by key: recorded whole. @from is the caller of
  * the hook; the others as with a realloc. */
 void seep_track_key_allocated(const struct seep_capture_start *from,

@@ -131,6 +131,19 @@ static void end_levels(const struct fake_object *mipmap)
     }
 }
 
+/* What was mapped into a sparse one ends with it. */
+static void end_parts(const struct fake_object *array)
+{
+    struct fake_object *next;
+
+    for (struct fake_object *at = fake_first(FAKE_MAP); at != NULL; at = next) {
+        next = at->next;
+        if (at->target == array) {
+            fake_end(at);
+        }
+    }
+}
+
 void fake_end(struct fake_object *object)
 {
     struct fake_object *owner = object->owner;
@@ -140,6 +153,9 @@ void fake_end(struct fake_object *object)
 
     if (object->type == FAKE_MIPMAP) {
         end_levels(object);
+    }
+    if (object->type == FAKE_MIPMAP || object->type == FAKE_ARRAY) {
+        end_parts(object);
     }
     if (counted) {
         fake_live(object->type, -(int64_t)object->size_bytes, -1);

@@ -265,6 +265,30 @@ static void a_buffer_outlives_its_external_memory(void **state)
     assert_result(cuDestroyExternalMemory(memory), CUDA_ERROR_INVALID_HANDLE);
 }
 
+static void a_sparse_array_ends_with_what_is_mapped_into_it(void **state)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR form = {.Width = 64,
+                                          .Height = 64,
+                                          .Format = CU_AD_FORMAT_FLOAT,
+                                          .NumChannels = 1,
+                                          .Flags = CUDA_ARRAY3D_SPARSE};
+    CUarrayMapInfo map = {.resourceType = CU_RESOURCE_TYPE_ARRAY,
+                          .memOperationType = CU_MEM_OPERATION_TYPE_MAP};
+    CUmemGenericAllocationHandle handle;
+    CUarray array;
+
+    (void)state;
+    assert_done(cuMemCreate(&handle, UNIT, &on_device, 0));
+    assert_done(cuArray3DCreate_v2(&array, &form));
+    map.resource.array = array;
+    map.memHandle.memHandle = handle;
+    assert_done(cuMemMapArrayAsync(&map, 1, NULL));
+    assert_done(cuMemRelease(handle));
+    assert_int_equal(physical(), UNIT);
+    assert_done(cuArrayDestroy(array));
+    assert_int_equal(physical(), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +302,7 @@ int main(int argc, char **argv)
         fake_test(an_ipc_handle_is_counted),
         fake_test(another_process_reads_by_an_ipc_handle),
         fake_test(a_buffer_outlives_its_external_memory),
+        fake_test(a_sparse_array_ends_with_what_is_mapped_into_it),
     };
 
     if (argc == 2) {

@@ -96,6 +96,16 @@ FIELD(seep_cuda_array3d, flags, CUDA_ARRAY3D_DESCRIPTOR_v2, Flags);
 SIZE(seep_cuda_array3d_v1, CUDA_ARRAY3D_DESCRIPTOR_v1);
 FIELD(seep_cuda_array3d_v1, depth, CUDA_ARRAY3D_DESCRIPTOR_v1, Depth);
 FIELD(seep_cuda_array3d_v1, flags, CUDA_ARRAY3D_DESCRIPTOR_v1, Flags);
+SIZE(seep_cuda_array_map, CUarrayMapInfo_v1);
+FIELD(seep_cuda_array_map, array, CUarrayMapInfo_v1, resource);
+FIELD(seep_cuda_array_map, part_type, CUarrayMapInfo_v1, subresourceType);
+FIELD(seep_cuda_array_map, part, CUarrayMapInfo_v1, subresource);
+FIELD(seep_cuda_array_map, part.level.offset[0], CUarrayMapInfo_v1,
+      subresource.sparseLevel.offsetX);
+FIELD(seep_cuda_array_map, part.tail.offset, CUarrayMapInfo_v1,
+      subresource.miptail.offset);
+FIELD(seep_cuda_array_map, operation, CUarrayMapInfo_v1, memOperationType);
+FIELD(seep_cuda_array_map, handle, CUarrayMapInfo_v1, memHandle);
 SIZE(seep_cuda_ipc_handle, CUipcMemHandle_v1);
 SIZE(seep_cuda_external, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1);
 FIELD(seep_cuda_external, size_bytes, CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1,
@@ -167,6 +177,9 @@ VALUE(SEEP_CUDA_ARRAY_LAYERED, CUDA_ARRAY3D_LAYERED);
 VALUE(SEEP_CUDA_ARRAY_CUBEMAP, CUDA_ARRAY3D_CUBEMAP);
 VALUE(SEEP_CUDA_ARRAY_SPARSE, CUDA_ARRAY3D_SPARSE);
 VALUE(SEEP_CUDA_ARRAY_DEFERRED_MAPPING, CUDA_ARRAY3D_DEFERRED_MAPPING);
+VALUE(SEEP_CUDA_PART_TAIL, CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL);
+VALUE(SEEP_CUDA_ARRAY_MAP, CU_MEM_OPERATION_TYPE_MAP);
+VALUE(SEEP_CUDA_ARRAY_UNMAP, CU_MEM_OPERATION_TYPE_UNMAP);
 VALUE(SEEP_CUDA_NODE_ALLOCATION, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 VALUE(SEEP_CUDA_NODE_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
 

@@ -169,6 +169,21 @@ static int driver_unmap(uint64_t address, size_t size_bytes)
     return answer('u');
 }
 
+static int driver_map_arrays(struct seep_cuda_array_map *list,
+                             unsigned int count, void *stream)
+{
+    (void)list;
+    (void)count;
+    (void)stream;
+    return answer('m');
+}
+
+static int driver_destroy(void *array)
+{
+    (void)array;
+    return answer('d');
+}
+
 static int driver_release(uint64_t handle)
 {
     (void)handle;
@@ -287,6 +302,9 @@ static int begin(void **state)
     SET(cuMemMap, driver_map);
     SET(cuMemUnmap, driver_unmap);
     SET(cuMemRelease, driver_release);
+    SET(cuMemMapArrayAsync, driver_map_arrays);
+    SET(cuMemMapArrayAsync_ptsz, driver_map_arrays);
+    SET(cuArrayDestroy, driver_destroy);
     SET(cuDevicePrimaryCtxReset, driver_reset);
     SET(cuDevicePrimaryCtxRelease, driver_release_primary);
     seep_cuda_driver_forget();
@@ -439,6 +457,58 @@ static void physical_memory_lives_while_it_is_held_or_mapped(void **state)
     assert_told("cAmrFu");
 }
 
+/* Two parts of an array, with memory whose handle is released. */
+static void map_parts(struct seep_cuda_array_map *parts)
+{
+    struct seep_cuda_allocation wanted = {
+        .location = {SEEP_CUDA_LOCATION_DEVICE, 2}};
+    uint64_t handle = 0;
+
+    seep_cuda_cuMemCreate(&handle, 65536, &wanted, 0);
+    parts[0] = (struct seep_cuda_array_map){.array = &other_context,
+                                            .part_type = SEEP_CUDA_PART_LEVEL,
+                                            .operation = SEEP_CUDA_ARRAY_MAP,
+                                            .handle = handle};
+    parts[1] = parts[0];
+    parts[1].part_type = SEEP_CUDA_PART_TAIL;
+    assert_int_equal(seep_cuda_cuMemMapArrayAsync(parts, 2, NULL), 0);
+    seep_cuda_cuMemRelease(handle);
+    assert_told("cAmr");
+}
+
+static void a_part_of_a_sparse_array_keeps_its_memory(void **state)
+{
+    struct seep_cuda_array_map parts[2];
+
+    (void)state;
+    map_parts(parts);
+    parts[0].operation = SEEP_CUDA_ARRAY_UNMAP;
+    parts[0].handle = 0;
+    seep_cuda_cuMemMapArrayAsync(parts, 1, NULL);
+    assert_told("cAmrm");
+    parts[1].operation = SEEP_CUDA_ARRAY_UNMAP;
+    next_result = REFUSED;
+    seep_cuda_cuMemMapArrayAsync_ptsz(&parts[1], 1, NULL);
+    assert_told("cAmrmm");
+    next_result = 0;
+    seep_cuda_cuMemMapArrayAsync_ptsz(&parts[1], 1, NULL);
+    assert_told("cAmrmmmF");
+}
+
+static void a_sparse_array_ends_with_its_parts(void **state)
+{
+    struct seep_cuda_array_map parts[2];
+
+    (void)state;
+    map_parts(parts);
+    next_result = REFUSED;
+    seep_cuda_cuArrayDestroy(&other_context);
+    assert_told("cAmrd");
+    next_result = 0;
+    seep_cuda_cuArrayDestroy(&other_context);
+    assert_told("cAmrddF");
+}
+
 static void a_primary_context_that_is_reset_takes_its_memory(void **state)
 {
     uint64_t pointer = 0;
@@ -487,6 +557,8 @@ int main(void)
         TEST(memory_of_a_captured_stream_is_a_graphs),
         TEST(pinned_memory_is_no_devices),
         TEST(physical_memory_lives_while_it_is_held_or_mapped),
+        TEST(a_part_of_a_sparse_array_keeps_its_memory),
+        TEST(a_sparse_array_ends_with_its_parts),
         TEST(a_primary_context_that_is_reset_takes_its_memory),
         TEST(only_the_last_release_ends_a_primary_context),
     };
