@@ -67,9 +67,9 @@ static json_t *dump_site(const struct seep_report_site *site)
         json_array_append_new(modules, text(site->frames[i].module));
     }
     return json_pack(
-        "{s:o,s:s,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
-        "id", text(site->id), "space", space_names[site->space], "torn",
-        (int)site->torn, "cut", (int)site->cut, "live_bytes",
+        "{s:o,s:s,s:i,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
+        "id", text(site->id), "space", space_names[site->space], "device",
+        site->device, "torn", (int)site->torn, "cut", (int)site->cut, "live_bytes",
         integer(site->live_bytes), "live_bytes_error", site->live_bytes_error,
         "live_count", site->live_count, "allocated_bytes",
         integer(site->allocated_bytes), "allocated_count",

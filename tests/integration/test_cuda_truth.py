@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Live bytes of the driver's memory by call site, through every door: what a
+recording says is what the program and the fake driver keep books of, to the
+byte, whether the heap beside it is recorded whole or sampled."""
+import json
+
+import pytest
+
+from conftest import BUILD, dump, execute, frame_functions, program
+
+DRIVER = BUILD / "tests/fake"
+DOORS = ["link", "dlsym", "noload", "default", "twins", "address1", "address2",
+         "address2twins", "runtime"]
+FIGURES = ("live_bytes", "live_count", "allocated_bytes", "allocated_count")
+FREED_TWICE = 2
+EXACT, SAMPLED = 1, None
+# What makes a figure wrong; frees of what is not known are the program's own.
+NEVER = ("cuda_full", "cuda_replaced", "cuda_busy", "cuda_saturated",
+         "cuda_nested", "cuda_nest_full", "cuda_other_driver",
+         "cuda_unknown_variant")
+
+
+def record(folder, name, *arguments, sample=EXACT, **more):
+    """Run a program on the fake driver: what it knows, what was recorded."""
+    more.setdefault("LD_LIBRARY_PATH", DRIVER)
+    done = execute([program(name), *arguments], folder, cwd=folder,
+                   sample=sample, timeout=120, **more)
+    assert (done.status, done.stderr) == (0, b""), done.stdout
+    return json.loads(done.stdout), dump(done.recordings[0])
+
+
+def figures_of(sites, names):
+    """{(function, space): figures} of the sites that have such a frame."""
+    sums = {}
+    for site in sites:
+        named = [frame for frame in frame_functions(site) if frame in names]
+        if not named:
+            continue
+        entry = sums.setdefault((named[0], site["space"]),
+                                dict.fromkeys(FIGURES, 0))
+        for figure in FIGURES:
+            entry[figure] += site[figure]
+    return sums
+
+
+def truth_of(told):
+    """The same, as the program has it; what it never made has no site."""
+    return {(site["function"], site["space"]):
+            {figure: site[figure] for figure in FIGURES}
+            for site in told["sites"] if site["allocated_count"] != 0}
+
+
+def compare(told, recorded):
+    """Figure by figure, and nothing was lost on the way."""
+    names = {site["function"] for site in told["sites"]}
+    assert figures_of(recorded["sites"], names) == truth_of(told)
+    assert recorded["losses"] == {}
+    assert {name: recorded["counters"][name] for name in NEVER} == \
+        dict.fromkeys(NEVER, 0)
+
+
+@pytest.mark.parametrize("sample", [EXACT, SAMPLED], ids=["exact", "sampled"])
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("distinct", [0, 1])
+@pytest.mark.parametrize("door", DOORS)
+def test_live_bytes_by_call_site_are_the_truth(door, distinct, threads, sample,
+                                               folder):
+    name = "cuda_doors_linked" if door == "link" else "cuda_doors"
+    told, recorded = record(folder, name, door, threads, sample=sample,
+                            SEEP_FAKE_CUDA_DISTINCT=distinct)
+    assert told["agrees"] and told["out_of_memory"] > 0
+    assert all(site["live_bytes"] > 0 for site in told["sites"])
+    compare(told, recorded)
+    assert recorded["counters"]["cuda_unknown"] == \
+        told["unknown"] + FREED_TWICE
