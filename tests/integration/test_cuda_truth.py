@@ -29,31 +29,31 @@ def record(folder, name, *arguments, sample=EXACT, **more):
     return json.loads(done.stdout), dump(done.recordings[0])
 
 
-def figures_of(sites, names):
-    """{(function, space): figures} of the sites that have such a frame."""
+def figures_of(sites, names, by):
+    """{(function, and what by says): figures} of sites with such a frame."""
     sums = {}
     for site in sites:
         named = [frame for frame in frame_functions(site) if frame in names]
         if not named:
             continue
-        entry = sums.setdefault((named[0], site["space"]),
+        entry = sums.setdefault((named[0], *(site[key] for key in by)),
                                 dict.fromkeys(FIGURES, 0))
         for figure in FIGURES:
             entry[figure] += site[figure]
     return sums
 
 
-def truth_of(told):
+def truth_of(told, by):
     """The same, as the program has it; what it never made has no site."""
-    return {(site["function"], site["space"]):
-            {figure: site[figure] for figure in FIGURES}
-            for site in told["sites"] if site["allocated_count"] != 0}
+    return figures_of([{**site, "frames": [site["function"]]}
+                       for site in told["sites"] if site["allocated_count"]],
+                      {site["function"] for site in told["sites"]}, by)
 
 
-def compare(told, recorded):
+def compare(told, recorded, by=("space",)):
     """Figure by figure, and nothing was lost on the way."""
     names = {site["function"] for site in told["sites"]}
-    assert figures_of(recorded["sites"], names) == truth_of(told)
+    assert figures_of(recorded["sites"], names, by) == truth_of(told, by)
     assert recorded["losses"] == {}
     assert {name: recorded["counters"][name] for name in NEVER} == \
         dict.fromkeys(NEVER, 0)
@@ -73,3 +73,25 @@ def test_live_bytes_by_call_site_are_the_truth(door, distinct, threads, sample,
     compare(told, recorded)
     assert recorded["counters"]["cuda_unknown"] == \
         told["unknown"] + FREED_TWICE
+
+
+def entries(folder, threads, sample, *arguments):
+    """All entry points that are no door's matter, on three devices."""
+    return record(folder, "cuda_entries", threads, *arguments, sample=sample,
+                  SEEP_FAKE_CUDA_DEVICES=3)
+
+
+@pytest.mark.parametrize("sample", [EXACT, SAMPLED], ids=["exact", "sampled"])
+@pytest.mark.parametrize("threads", [1, 8])
+def test_every_entry_point_is_charged_to_its_call_site(threads, sample,
+                                                       folder):
+    told, recorded = entries(folder, threads, sample)
+    assert told["agrees"] and told["unexpected"] == 0
+    compare(told, recorded)
+
+
+@pytest.mark.xfail(strict=False, reason="the report has no devices yet")
+def test_each_device_has_its_own_call_sites(folder):
+    told, recorded = entries(folder, 2, EXACT)
+    assert {site["device"] for site in told["sites"]} == {-1, 0, 1, 2}
+    compare(told, recorded, by=("space", "device"))
