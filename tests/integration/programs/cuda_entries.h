@@ -11,8 +11,11 @@
 
 #define SITE __attribute__((noinline)) static
 #define NO_DEVICE (-1)
-#define DEVICE_COUNT 3
-#define LAST_DEVICE (DEVICE_COUNT - 1) /* whose contexts end */
+/* Of threads, of contexts that end, and of two that are reset. */
+#define THREAD_DEVICES 2
+#define LAST_DEVICE 2
+#define RESET_DEVICE 3
+#define DEVICE_COUNT 5
 #define TOO_MANY ((size_t)1 << 50)
 
 /*
@@ -65,8 +68,11 @@ void entry_count(enum entry_site site, int device, uint64_t bytes, int number);
 
 /** A call that must give this; anything else fails the program. */
 bool entry_expect(CUresult result, CUresult wanted, int line);
+void entry_unknown(CUresult result, int line);
 #define DONE(call) entry_expect(call, CUDA_SUCCESS, __LINE__)
 #define REFUSED(call) entry_expect(call, CUDA_SUCCESS, -__LINE__)
+/** Likewise, and it would have freed what is not there. */
+#define UNKNOWN(call) entry_unknown(call, __LINE__)
 
 /** One round of a thread on @device, whose context is current. @leave: what is
  * made stays. */

@@ -104,7 +104,7 @@ static bool two_at_once(struct physical *one, bool leave)
     DONE(map_half(&other, 1));
     DONE(cuMemRelease(other.handle));
     DONE(cuMemRelease(one->handle));
-    REFUSED(cuMemUnmap(one->address, entry_unit_bytes / 2));
+    UNKNOWN(cuMemUnmap(one->address, entry_unit_bytes / 2));
     if (!leave) {
         DONE(cuMemUnmap(one->address, 2 * entry_unit_bytes));
         created_is_gone(one);
@@ -223,14 +223,14 @@ SITE CUresult site_out_async(CUdeviceptr *pointer)
     return cuMemAllocAsync(pointer, SMALL_BYTES, NULL);
 }
 
-SITE CUresult site_out_create(CUmemGenericAllocationHandle *handle)
+SITE CUresult site_out_create(CUmemGenericAllocationHandle *handle, int device)
 {
-    return cuMemCreate(handle, entry_unit_bytes, &entry_physical[LAST_DEVICE],
-                       0);
+    return cuMemCreate(handle, entry_unit_bytes, &entry_physical[device], 0);
 }
 
-/* In the context that is current, of the last device. */
+/* In the context that is current, which is one of @at. */
 struct contents {
+    int at;
     CUdeviceptr device, pitched, managed;
     size_t pitch_bytes;
     void *host;
@@ -239,18 +239,19 @@ struct contents {
 
 static void count_contents(const struct contents *in, int number)
 {
-    entry_count(SITE_IN_DEVICE, LAST_DEVICE, SMALL_BYTES, number);
-    entry_count(SITE_IN_PITCH, LAST_DEVICE, ROWS * in->pitch_bytes, number);
-    entry_count(SITE_IN_MANAGED, LAST_DEVICE, SMALL_BYTES, number);
+    entry_count(SITE_IN_DEVICE, in->at, SMALL_BYTES, number);
+    entry_count(SITE_IN_PITCH, in->at, ROWS * in->pitch_bytes, number);
+    entry_count(SITE_IN_MANAGED, in->at, SMALL_BYTES, number);
     entry_count(SITE_IN_HOST, NO_DEVICE, SMALL_BYTES, number);
-    entry_count(SITE_IN_ARRAY, LAST_DEVICE, 64 * 4, number);
+    entry_count(SITE_IN_ARRAY, in->at, 64 * 4, number);
 }
 
-static void fill(struct contents *in)
+static void fill(struct contents *in, int device)
 {
     const CUDA_ARRAY_DESCRIPTOR form = {
         .Width = 64, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
 
+    in->at = device;
     DONE(site_in_device(&in->device));
     DONE(site_in_pitch(&in->pitched, &in->pitch_bytes));
     DONE(site_in_managed(&in->managed));
@@ -270,15 +271,15 @@ static void drain(const struct contents *in)
 }
 
 /* What stays when the context goes. */
-static void add_lasting(void)
+static void add_lasting(int device)
 {
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr pointer = 0;
 
     DONE(site_out_async(&pointer));
-    entry_count(SITE_OUT_ASYNC, LAST_DEVICE, SMALL_BYTES, 1);
-    DONE(site_out_create(&handle));
-    entry_count(SITE_OUT_CREATE, LAST_DEVICE, entry_unit_bytes, 1);
+    entry_count(SITE_OUT_ASYNC, device, SMALL_BYTES, 1);
+    DONE(site_out_create(&handle, device));
+    entry_count(SITE_OUT_CREATE, device, entry_unit_bytes, 1);
 }
 
 static void end_context(bool old)
@@ -288,10 +289,10 @@ static void end_context(bool old)
     CUcontext context = NULL;
 
     DONE(cuCtxCreate_v2(&context, 0, LAST_DEVICE));
-    fill(&in[0]);
-    fill(&freed);
-    fill(&in[1]);
-    add_lasting();
+    fill(&in[0], LAST_DEVICE);
+    fill(&freed, LAST_DEVICE);
+    fill(&in[1], LAST_DEVICE);
+    add_lasting(LAST_DEVICE);
     drain(&freed);
     DONE(old ? cuCtxDestroy(context) : cuCtxDestroy_v2(context));
     count_contents(&in[0], -1);
@@ -299,7 +300,7 @@ static void end_context(bool old)
     REFUSED(old ? cuCtxDestroy(context) : cuCtxDestroy_v2(context));
 }
 
-/* Reset, it is empty and still there; it goes with its last release. */
+/* It goes with its last release. */
 static void end_primary(bool old)
 {
     struct contents in;
@@ -308,23 +309,31 @@ static void end_primary(bool old)
     DONE(cuDevicePrimaryCtxRetain(&context, LAST_DEVICE));
     DONE(cuDevicePrimaryCtxRetain(&context, LAST_DEVICE));
     DONE(cuCtxSetCurrent(context));
-    fill(&in);
-    add_lasting();
-    DONE(old ? cuDevicePrimaryCtxReset(LAST_DEVICE)
-             : cuDevicePrimaryCtxReset_v2(LAST_DEVICE));
+    fill(&in, LAST_DEVICE);
+    DONE(old ? cuDevicePrimaryCtxRelease(LAST_DEVICE)
+             : cuDevicePrimaryCtxRelease_v2(LAST_DEVICE));
+    add_lasting(LAST_DEVICE);
+    DONE(old ? cuDevicePrimaryCtxRelease(LAST_DEVICE)
+             : cuDevicePrimaryCtxRelease_v2(LAST_DEVICE));
     count_contents(&in, -1);
-    while (cuDevicePrimaryCtxRelease_v2(LAST_DEVICE) == CUDA_SUCCESS) {
-    }
-    DONE(cuDevicePrimaryCtxRetain(&context, LAST_DEVICE));
-    DONE(cuDevicePrimaryCtxRetain(&context, LAST_DEVICE));
+}
+
+/* Reset, it is empty. Nothing else takes what was in it: each way to do so has
+ * a device of its own, whose context is never released. */
+static void reset_primary(bool old)
+{
+    int device = old ? RESET_DEVICE : RESET_DEVICE + 1;
+    struct contents in;
+    CUcontext context = NULL;
+
+    DONE(cuDevicePrimaryCtxRetain(&context, device));
     DONE(cuCtxSetCurrent(context));
-    fill(&in);
-    DONE(old ? cuDevicePrimaryCtxRelease(LAST_DEVICE)
-             : cuDevicePrimaryCtxRelease_v2(LAST_DEVICE));
-    add_lasting();
-    DONE(old ? cuDevicePrimaryCtxRelease(LAST_DEVICE)
-             : cuDevicePrimaryCtxRelease_v2(LAST_DEVICE));
+    fill(&in, device);
+    add_lasting(device);
+    DONE(old ? cuDevicePrimaryCtxReset(device)
+             : cuDevicePrimaryCtxReset_v2(device));
     count_contents(&in, -1);
+    DONE(cuCtxSetCurrent(NULL));
 }
 
 /* Destroyed, a pool is there until its last allocation is freed. */
@@ -360,12 +369,13 @@ void entry_end(bool old)
 
     end_context(old);
     end_primary(old);
+    reset_primary(old);
     DONE(cuDevicePrimaryCtxRetain(&context, LAST_DEVICE));
     DONE(cuCtxSetCurrent(context));
     end_pool();
     if (old) {
         DONE(cuDevicePrimaryCtxRelease_v2(LAST_DEVICE));
     } else {
-        fill(&left);
+        fill(&left, LAST_DEVICE);
     }
 }
