@@ -96,3 +96,20 @@ def test_each_device_has_its_own_call_sites(folder):
     told, recorded = entries(folder, 2, EXACT)
     assert {site["device"] for site in told["sites"]} == {-1, *range(5)}
     compare(told, recorded, by=("space", "device"))
+
+
+@pytest.mark.parametrize("when", ["after", "before"])
+@pytest.mark.parametrize("sample", [EXACT, SAMPLED], ids=["exact", "sampled"])
+def test_a_child_is_recorded_if_the_driver_was_not_used_before(when, sample,
+                                                              folder):
+    done = execute([program("cuda_fork"), when], folder, cwd=folder,
+                   sample=sample, LD_LIBRARY_PATH=DRIVER)
+    assert (done.status, done.stderr) == (0, b""), done.stdout
+    told = json.loads(done.stdout)
+    recorded = {document["pid"] == told["child"]: document
+                for document in map(dump, done.recordings)}
+    assert set(recorded) == {False, True}
+    compare(told, recorded[when == "before"])
+    other = recorded[when != "before"]
+    assert not [site for site in other["sites"] if site["space"] == "device"]
+    assert other["losses"] == {} and other["counters"]["cuda_unknown"] == 0
