@@ -287,9 +287,8 @@ bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
             if (put_back(events, slot, state, unit)) {
                 return true;
             }
-        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE) {
-            return false;
-        } else if (is_saturated(state, unit)) {
+        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE ||
+                   is_saturated(state, unit)) {
             return false;
         } else if (seep_cuda_slot_change(slot, state, state + unit)) {
             return true;
