@@ -88,7 +88,9 @@ def test_every_entry_point_is_charged_to_its_call_site(threads, sample,
     told, recorded = entries(folder, threads, sample)
     assert told["agrees"] and told["unexpected"] == 0
     compare(told, recorded)
-    assert recorded["counters"]["cuda_unknown"] == told["unknown"] > 0
+    assert 0 < told["unknown"] <= recorded["counters"]["cuda_unknown"] <= \
+        told["unknown"] + told["raced"]
+    assert (told["raced"] > 0) == (threads > 1)
 
 
 @pytest.mark.xfail(strict=False, reason="the report has no devices yet")

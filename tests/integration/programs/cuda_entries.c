@@ -19,6 +19,10 @@
 
 #include "cuda_entries.h"
 
+#define THREADS_MOST 64
+#define RACED_COUNT 50
+#define RACED_ROUNDS 40
+#define RACED_BYTES 1000
 #define READ(counter) atomic_load_explicit(&(counter), memory_order_relaxed)
 
 static const struct {
@@ -36,7 +40,8 @@ static struct {
     _Atomic uint64_t allocated_bytes, allocated_count;
 } truth[SITE_COUNT][DEVICE_COUNT + 1];
 
-static _Atomic uint64_t unexpected, unknown;
+static _Atomic uint64_t unexpected, unknown, raced;
+static CUdeviceptr raced_pointers[RACED_COUNT];
 static CUcontext primary[THREAD_DEVICES];
 
 size_t entry_unit_bytes;
@@ -102,6 +107,64 @@ static void *be_busy(void *argument)
     return NULL;
 }
 
+/* All threads free the same pointers at once: of each one free is served. */
+SITE CUresult site_raced(CUdeviceptr *pointer)
+{
+    return cuMemAlloc_v2(pointer, RACED_BYTES);
+}
+
+static void make_raced(void)
+{
+    for (int i = 0; i < RACED_COUNT; i++) {
+        DONE(site_raced(&raced_pointers[i]));
+        entry_count(SITE_RACED, 0, RACED_BYTES, 1);
+    }
+}
+
+static void free_raced(void)
+{
+    for (int i = 0; i < RACED_COUNT; i++) {
+        CUresult result = i % 2 == 0 ? cuMemFree_v2(raced_pointers[i])
+                                     : cuMemFreeAsync(raced_pointers[i], NULL);
+
+        if (result == CUDA_SUCCESS) {
+            entry_count(SITE_RACED, 0, RACED_BYTES, -1);
+        } else {
+            atomic_fetch_add_explicit(&raced, 1, memory_order_relaxed);
+        }
+    }
+}
+
+static void *race(void *argument)
+{
+    DONE(cuCtxSetCurrent(primary[0]));
+    for (int round = 0; round < RACED_ROUNDS; round++) {
+        if (pthread_barrier_wait(argument) == PTHREAD_BARRIER_SERIAL_THREAD) {
+            make_raced();
+        }
+        pthread_barrier_wait(argument);
+        free_raced();
+    }
+    return NULL;
+}
+
+static bool run_threads(long threads, void *(*body)(void *), void *arguments,
+                        size_t size)
+{
+    pthread_t running[THREADS_MOST];
+
+    for (long i = 0; i < threads; i++) {
+        if (pthread_create(&running[i], NULL, body,
+                           (char *)arguments + (size_t)i * size) != 0) {
+            return false;
+        }
+    }
+    for (long i = 0; i < threads; i++) {
+        pthread_join(running[i], NULL);
+    }
+    return true;
+}
+
 static void prepare(void)
 {
     DONE(cuInit(0));
@@ -162,18 +225,20 @@ static void print(void)
         }
     }
     printf("],\n \"unexpected\": %" PRIu64 ", \"unknown\": %" PRIu64
-           ", \"agrees\": %s}\n",
-           READ(unexpected), READ(unknown), agrees() ? "true" : "false");
+           ", \"raced\": %" PRIu64 ", \"agrees\": %s}\n",
+           READ(unexpected), READ(unknown), READ(raced),
+           agrees() ? "true" : "false");
 }
 
 int main(int argc, char **argv)
 {
     long threads = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
     long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 24;
-    pthread_t running[64];
-    struct work work[64];
+    struct work work[THREADS_MOST];
+    pthread_barrier_t barrier;
 
-    if (threads < 1 || threads > 64) {
+    if (threads < 1 || threads > THREADS_MOST ||
+        pthread_barrier_init(&barrier, NULL, (unsigned)threads) != 0) {
         return 2;
     }
     prepare();
@@ -181,12 +246,10 @@ int main(int argc, char **argv)
     entry_refuse(0);
     for (long i = 0; i < threads; i++) {
         work[i] = (struct work){(int)(i % THREAD_DEVICES), (unsigned)rounds};
-        if (pthread_create(&running[i], NULL, be_busy, &work[i]) != 0) {
-            return 2;
-        }
     }
-    for (long i = 0; i < threads; i++) {
-        pthread_join(running[i], NULL);
+    if (!run_threads(threads, be_busy, work, sizeof(work[0])) ||
+        !run_threads(threads, race, &barrier, 0)) {
+        return 2;
     }
     entry_end(true);
     entry_end(false);

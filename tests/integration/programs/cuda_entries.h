@@ -51,7 +51,8 @@
     X(IN_HOST, "site_in_host", "pinned", SEEP_FAKE_PINNED)                   \
     X(IN_ARRAY, "site_in_array", "device", SEEP_FAKE_ARRAY)                  \
     X(OUT_ASYNC, "site_out_async", "device", SEEP_FAKE_ASYNC)                \
-    X(OUT_CREATE, "site_out_create", "device", SEEP_FAKE_PHYSICAL)
+    X(OUT_CREATE, "site_out_create", "device", SEEP_FAKE_PHYSICAL)           \
+    X(RACED, "site_raced", "device", SEEP_FAKE_DEVICE)
 
 enum entry_site {
 #define ENTRY_SITE_VALUE(symbol, function, space, kind) SITE_##symbol,
