@@ -57,14 +57,21 @@ class Outcome:
                     f"/{self.place(name)}")]
 
 
-def run_case(folder, case):
+def run_program(folder, case, seconds, **more):
     """Recorded by default, as in production."""
-    folder.mkdir()
-    done = execute([PYTHON, PROGRAM, case, SECONDS], folder, cwd=folder,
-                   timeout=SECONDS + 90, PYTHONDONTWRITEBYTECODE=1,
+    done = execute([PYTHON, PROGRAM, case, seconds], folder, cwd=folder,
+                   timeout=seconds + 90, PYTHONDONTWRITEBYTECODE=1,
                    SEEP_FAKE_TORCH=LIBRARIES,
-                   LD_LIBRARY_PATH=f"{BUILD / 'tests/fake'}:{LIBRARIES}")
+                   LD_LIBRARY_PATH=f"{BUILD / 'tests/fake'}:{LIBRARIES}",
+                   **more)
     assert (done.status, done.stderr) == (0, b""), (case, done.stderr)
+    return done
+
+
+def run_case(folder, case):
+    """A run that is long enough for a verdict."""
+    folder.mkdir()
+    done = run_program(folder, case, SECONDS)
     said = subprocess.run([SEEP, "report", "--json", "--by", "line",
                            done.recordings[0]], capture_output=True,
                           timeout=60, check=False)
@@ -172,3 +179,17 @@ def test_a_cache_that_grows_around_the_same_tensors_is_fragmented(outcomes):
 def test_a_cache_that_has_filled_is_no_leak(outcomes):
     verdict = outcomes["quiet"].report["verdict"]
     assert verdict["class"] in ("bounded", "steady")
+
+
+@pytest.mark.parametrize("word, spaces", [
+    ("tensors", {"device", "tensor"}), ("driver", {"device"}), ("off", set())])
+def test_what_is_recorded_of_a_gpu_can_be_chosen(word, spaces, folder):
+    """And PyTorch is told the same."""
+    done = run_program(folder, "quiet", 1, SEEP_CUDA=word)
+    recorded = dump(done.recordings[0])
+    assert {site["space"] for site in recorded["sites"]} - \
+        {"heap", "mapped", "python"} == spaces
+    told = json.loads(done.stdout)
+    assert told["reports"] == sum(
+        2 * line["allocated_count"] - line["live_count"]
+        for line in told["lines"].values())
