@@ -75,17 +75,20 @@ def test_live_bytes_by_call_site_are_the_truth(door, distinct, threads, sample,
         told["unknown"] + FREED_TWICE
 
 
-def entries(folder, threads, sample, *arguments):
+def entries(folder, threads, sample, *arguments, latency_ns=0):
     """All entry points that are no door's matter, on five devices."""
     return record(folder, "cuda_entries", threads, *arguments, sample=sample,
-                  SEEP_FAKE_CUDA_DEVICES=5)
+                  SEEP_FAKE_CUDA_DEVICES=5,
+                  SEEP_FAKE_CUDA_LATENCY_NS=latency_ns)
 
 
 @pytest.mark.parametrize("sample", [EXACT, SAMPLED], ids=["exact", "sampled"])
-@pytest.mark.parametrize("threads", [1, 8])
-def test_every_entry_point_is_charged_to_its_call_site(threads, sample,
-                                                       folder):
-    told, recorded = entries(folder, threads, sample)
+@pytest.mark.parametrize("threads, latency_ns",
+                         [(1, 0), (8, 0), (8, 20000)])
+def test_every_entry_point_is_charged_to_its_call_site(
+        threads, latency_ns, sample, folder):
+    """A driver that is slow lets others in between a call and its result."""
+    told, recorded = entries(folder, threads, sample, latency_ns=latency_ns)
     assert told["agrees"] and told["unexpected"] == 0
     compare(told, recorded)
     assert 0 < told["unknown"] <= recorded["counters"]["cuda_unknown"] <= \
