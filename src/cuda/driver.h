@@ -67,7 +67,8 @@ uint64_t seep_cuda_driver_size_of(uint64_t pointer);
 bool seep_cuda_driver_is_capturing(void *stream, bool per_thread);
 
 /** If it is time to, have it told what the current device, which is @device,
- * has left. From an outermost wrapper only, after its real call. */
+ * has left. From an outermost wrapper, after its real call, or from a report
+ * of PyTorch's, which may come for hours without a call of the driver. */
 void seep_cuda_driver_look(int device);
 
 /** Is there a primary context on @device? */

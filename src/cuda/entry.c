@@ -250,6 +250,31 @@ bool seep_cuda_entry_lower(const struct seep_cuda_events *events,
     }
 }
 
+static bool is_saturated(uint64_t state, uint64_t unit)
+{
+    if ((state & mask_of(unit)) != mask_of(unit)) {
+        return false;
+    }
+    seep_cuda_count_add(SEEP_CUDA_COUNT_SATURATED);
+    return true;
+}
+
+bool seep_cuda_entry_again(seep_cuda_reference reference)
+{
+    const uint64_t unit = SEEP_CUDA_ONE_REFERENCE;
+    uint64_t state;
+
+    do {
+        state = state_of(reference);
+        if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE ||
+            is_saturated(state, unit)) {
+            return false;
+        }
+    } while (!seep_cuda_slot_change(seep_cuda_slot_of(reference), state,
+                                    state + unit));
+    return true;
+}
+
 bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
                            seep_cuda_reference reference, uint64_t unit)
 {
@@ -262,10 +287,8 @@ bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
             if (put_back(events, slot, state, unit)) {
                 return true;
             }
-        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE) {
-            return false;
-        } else if ((state & mask_of(unit)) == mask_of(unit)) {
-            seep_cuda_count_add(SEEP_CUDA_COUNT_SATURATED);
+        } else if (seep_cuda_phase(state) != SEEP_CUDA_PHASE_LIVE ||
+                   is_saturated(state, unit)) {
             return false;
         } else if (seep_cuda_slot_change(slot, state, state + unit)) {
             return true;

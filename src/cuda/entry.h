@@ -58,6 +58,9 @@ bool seep_cuda_entry_lower(const struct seep_cuda_events *events,
 bool seep_cuda_entry_raise(const struct seep_cuda_events *events,
                            seep_cuda_reference reference, uint64_t unit);
 
+/** One reference more of what is LIVE. @return false: it is not */
+bool seep_cuda_entry_again(seep_cuda_reference reference);
+
 /** The driver took it: an entry that is OUT is no more, nor its holder if
  * that is OUT too. @return false: it is not OUT, or not by this thread */
 bool seep_cuda_entry_end(seep_cuda_reference reference);

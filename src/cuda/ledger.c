@@ -28,7 +28,9 @@ bool seep_cuda_ledger_was_used(void)
     return atomic_load_explicit(&used, memory_order_relaxed);
 }
 
-/* Is one more of the same value one more reference to the same thing? */
+/* Is one more of the same value one more reference to the same thing? Of one
+ * that is OUT it is not: the last reference is being closed, and if the driver
+ * has not done so yet, the new one is what stays of it. */
 static bool counts_references(const struct seep_cuda_block *block)
 {
     return block->kind == SEEP_CUDA_IPC ||
@@ -46,11 +48,9 @@ static enum before clear_one(const struct seep_cuda_events *events,
     seep_cuda_reference reference = seep_cuda_reference_to(slot, state);
     enum seep_cuda_phase phase = seep_cuda_phase(state);
 
-    if (counts_references(block)) {
-        if (seep_cuda_entry_raise(events, reference, SEEP_CUDA_ONE_REFERENCE)) {
-            return BEFORE_COUNTED;
-        }
-        return BEFORE_OTHER_KEY;
+    if (counts_references(block) && phase != SEEP_CUDA_PHASE_OUT) {
+        return seep_cuda_entry_again(reference) ? BEFORE_COUNTED
+                                                : BEFORE_OTHER_KEY;
     }
     if (phase == SEEP_CUDA_PHASE_EMPTY ||
         (phase == SEEP_CUDA_PHASE_LIVE &&

@@ -122,14 +122,33 @@ SEEP_COLD uintptr_t seep_cuda_find_target(size_t index)
     return found;
 }
 
+static bool is_unloaded(uintptr_t function)
+{
+    struct seep_elf_image image;
+
+    return function != 0 && !seep_object_map_locate(function, &image);
+}
+
+/* They came from one object, and go with it. */
+static void forget_questions(void)
+{
+    for (int i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
+        if (is_unloaded(
+                seep_cuda_driver_function((enum seep_cuda_question)i))) {
+            seep_cuda_driver_forget();
+            return;
+        }
+    }
+}
+
 void seep_cuda_forget_unloaded(const struct seep_cuda_table *table)
 {
+    forget_questions();
     for (size_t i = 0; i < table->count; i++) {
         uintptr_t known =
             atomic_load_explicit(&table->real[i], memory_order_relaxed);
-        struct seep_elf_image image;
 
-        if (known != 0 && !seep_object_map_locate(known, &image)) {
+        if (is_unloaded(known)) {
             atomic_compare_exchange_strong_explicit(&table->real[i], &known, 0,
                                                     memory_order_relaxed,
                                                     memory_order_relaxed);

@@ -90,7 +90,8 @@ static inline uintptr_t seep_cuda_target(enum seep_cuda_id id)
     return __builtin_expect(real != 0, 1) ? real : seep_cuda_find_target(id);
 }
 
-/** Behind a dlclose: targets that went with their object are forgotten. */
+/** Behind a dlclose: targets that went with their object are forgotten, and
+ * what we ask of the driver ourselves (driver.h) with it. */
 void seep_cuda_forget_unloaded(const struct seep_cuda_table *table);
 
 #endif

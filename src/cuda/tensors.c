@@ -15,6 +15,7 @@
 #include "capture/object_map.h"
 #include "capture/objects.h"
 #include "cuda/dlsym.h"
+#include "cuda/driver.h"
 #include "cuda/entry.h"
 #include "cuda/events.h"
 
@@ -190,6 +191,7 @@ static void reported(const struct seep_capture_start *from,
         device.type != TYPE_HOST) {
         note_totals(device, allocated_bytes, reserved_bytes);
         note(from, block, size_bytes, device);
+        seep_cuda_driver_look(device.index);
     }
     if (report != NULL) {
         report(block, size_bytes, allocated_bytes, reserved_bytes, device);

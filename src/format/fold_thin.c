@@ -44,11 +44,21 @@ bool seep_fold_coin(struct seep_fold *fold, uint64_t size, unsigned from_log2,
     return uniform(fold) < keep;
 }
 
-/* The next level: twice the mean; from exact, about the mean block. */
-static unsigned next_level(const struct seep_live *live, unsigned level)
+/* Of what is live, what can be thinned. */
+static uint64_t sampled_count(const struct seep_live *live)
 {
     uint64_t count =
         atomic_load_explicit(&live->shard->live_count, memory_order_relaxed);
+    uint64_t keys =
+        atomic_load_explicit(&live->shard->key_count, memory_order_relaxed);
+
+    return count > keys ? count - keys : 0;
+}
+
+/* The next level: twice the mean; from exact, about the mean block. */
+static unsigned next_level(const struct seep_live *live, unsigned level)
+{
+    uint64_t count = sampled_count(live);
     uint64_t bytes =
         atomic_load_explicit(&live->shard->live_bytes, memory_order_relaxed);
     unsigned next = level + 1;
@@ -67,13 +77,11 @@ static void raise_level(struct seep_fold *fold, const struct seep_live *live)
     unsigned level = seep_fold_level(view);
     uint64_t count =
         atomic_load_explicit(&live->shard->live_count, memory_order_relaxed);
-    uint64_t keys =
-        atomic_load_explicit(&live->shard->key_count, memory_order_relaxed);
     uint64_t slots = (uint64_t)live->mask + 1;
     uint32_t seen = level;
 
     /* A table that is full of what is never thinned gains nothing by it. */
-    if (count <= slots / 4 * 3 || count - keys <= slots / 8 ||
+    if (count <= slots / 4 * 3 || sampled_count(live) <= slots / 8 ||
         level >= LEVEL_MAX ||
         atomic_load_explicit(&live->shard->thin_level, memory_order_relaxed) !=
             level) {

@@ -70,13 +70,18 @@ static void widen_all(const struct seep_view *view, uint32_t width)
     }
 }
 
+/* Who was kept waiting on the way has seen a low, and no last. */
 static void put(struct seep_rec_device *entry, uint32_t tick,
                 const struct seep_devices_moment *moment)
 {
     uint64_t low = seep_word_load(&entry->low_free_bytes);
+    uint64_t last = seep_word_load(&entry->tick);
 
-    if (seep_word_load(&entry->tick) == 0 || moment->free_bytes < low) {
+    if (last == 0 || moment->free_bytes < low) {
         seep_word_store(&entry->low_free_bytes, moment->free_bytes);
+    }
+    if (tick < last) {
+        return;
     }
     seep_word_store(&entry->free_bytes, moment->free_bytes);
     seep_word_store(&entry->total_bytes, moment->total_bytes);

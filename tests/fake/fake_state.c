@@ -10,18 +10,24 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fake.h"
 
 #define RESULTS 1024
+#define PAGE_BYTES 4096
 
 struct fake_settings fake_settings;
 struct fake_device fake_devices[FAKE_DEVICES_MOST];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t started_by;
+/* A word in a page that a fork's child finds empty: to ask who we are at each
+ * call would be most of its cost. NULL: ask. */
+static _Atomic uint32_t *ours;
 static bool ended;
 static uint64_t fail_in;
 static CUresult fail_result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -143,6 +149,28 @@ static CUresult refuse(CUresult why)
     return why;
 }
 
+static void mark_ours(void)
+{
+    long page = syscall(SYS_mmap, NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    started_by = getpid();
+    if (page != -1 &&
+        syscall(SYS_madvise, page, PAGE_BYTES, MADV_WIPEONFORK) == 0) {
+        ours = (_Atomic uint32_t *)page;
+        atomic_store_explicit(ours, 1, memory_order_relaxed);
+    }
+}
+
+static bool is_child(void)
+{
+    if (started_by == 0) {
+        return false;
+    }
+    return ours != NULL ? atomic_load_explicit(ours, memory_order_relaxed) == 0
+                        : started_by != getpid();
+}
+
 CUresult fake_enter(enum fake_entry entry, bool before_init)
 {
     int kept = errno;
@@ -150,7 +178,7 @@ CUresult fake_enter(enum fake_entry entry, bool before_init)
     atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed);
     be_slow();
     /* A child's copy of the lock may be held by a thread that it has not. */
-    if (started_by != 0 && started_by != getpid()) {
+    if (is_child()) {
         errno = kept;
         return refuse(CUDA_ERROR_NOT_INITIALIZED);
     }
@@ -180,7 +208,7 @@ CUresult fake_start(void)
         return CUDA_ERROR_NO_DEVICE;
     }
     if (started_by == 0) {
-        started_by = getpid();
+        mark_ours();
     }
     return CUDA_SUCCESS;
 }

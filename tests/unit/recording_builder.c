@@ -213,8 +213,8 @@ void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
     struct seep_rec_event *slot =
         &seep_view_ring(view, shard)[position & (view->ring_slots - 1)];
     /* Every block is told here, so in an exact recording none was sampled,
-     * also once it is being thinned. */
-    uint64_t level = view->header->exact
+     * also once it is being thinned; and what a driver gave never is. */
+    uint64_t level = view->header->exact || SEEP_ADDRESS_IS_KEY(address)
                          ? 0
                          : atomic_load_explicit(&view->header->sample_log2,
                                                 memory_order_relaxed);

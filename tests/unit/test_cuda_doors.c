@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "capture/objects.h"
+#include "cuda/driver.h"
 #include "cuda/next.h"
 #include "cuda/proc_address.h"
 
@@ -167,6 +168,34 @@ static void a_target_that_was_unloaded_is_forgotten(void **state)
     assert_true(seep_cuda_substitute(&table, 1, entry(1)) == wrapper(1));
 }
 
+static uintptr_t answers_at;
+
+static uintptr_t find_question(void *how, const char *name)
+{
+    (void)how;
+    (void)name;
+    return answers_at;
+}
+
+static void a_driver_that_was_unloaded_is_asked_no_more(void **state)
+{
+    (void)state;
+    answers_at = entry(0);
+    seep_cuda_driver_learn(find_question, NULL);
+    seep_cuda_forget_unloaded(&table);
+    assert_true(seep_cuda_driver_function(SEEP_CUDA_ASK_cuCtxGetDevice) ==
+                entry(0));
+    seep_cuda_driver_forget();
+    answers_at = 4096;
+    seep_cuda_driver_learn(find_question, NULL);
+    seep_cuda_forget_unloaded(&table);
+    assert_int_equal(seep_cuda_driver_device(), -1);
+    answers_at = 0;
+    seep_cuda_driver_learn(find_question, NULL);
+    assert_int_equal(seep_cuda_driver_device(), -1);
+    seep_cuda_driver_forget();
+}
+
 static size_t asked;
 static uintptr_t answer;
 
@@ -261,6 +290,7 @@ int main(void)
         TEST(what_another_library_gives_is_passed_on),
         TEST(a_wrapper_is_never_its_own_target),
         TEST(a_target_that_was_unloaded_is_forgotten),
+        TEST(a_driver_that_was_unloaded_is_asked_no_more),
         TEST(the_variant_that_was_given_is_exchanged),
         TEST(what_is_not_wrapped_or_not_there_is_passed_on),
         TEST(flags_of_tomorrow_are_passed_on),

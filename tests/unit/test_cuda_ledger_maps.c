@@ -218,6 +218,25 @@ static void opens_of_another_process_memory_are_counted(void **state)
     assert_int_equal(imported_bytes(), 0);
 }
 
+/* The driver may have taken the last one already: what is opened at that
+ * address now is another thing, of another size. */
+static void an_import_behind_the_last_close_is_a_new_one(void **state)
+{
+    uint64_t p = fresh();
+    struct seep_cuda_leave leave;
+
+    (void)state;
+    add(SEEP_CUDA_IPC, SEEP_SPACE_IMPORTED, p, MIB, &context_a);
+    leave = seep_cuda_ledger_leave(SEEP_CUDA_IPC, p);
+    add(SEEP_CUDA_IPC, SEEP_SPACE_IMPORTED, p, 3 * MIB, &context_a);
+    seep_cuda_ledger_settle(&leave, true);
+    assert_int_equal(imported_bytes(), 3 * MIB);
+    assert_int_equal(cuda_recorder_allocations(), 2);
+    assert_int_equal(cuda_recorder_restores(), 0);
+    drop(SEEP_CUDA_IPC, p);
+    assert_int_equal(imported_bytes(), 0);
+}
+
 static void external_memory_lives_while_a_buffer_is_mapped(void **state)
 {
     uint64_t external = fresh();
@@ -329,6 +348,7 @@ int main(void)
         TEST(an_imported_handle_counts_where_it_is_mapped),
         TEST(a_mapping_of_an_unknown_handle_can_be_unmapped),
         TEST(opens_of_another_process_memory_are_counted),
+        TEST(an_import_behind_the_last_close_is_a_new_one),
         TEST(external_memory_lives_while_a_buffer_is_mapped),
         TEST(a_context_takes_its_own_and_nothing_else),
         TEST(a_context_at_the_same_address_keeps_what_came_later),

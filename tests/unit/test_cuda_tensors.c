@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "capture/objects.h"
+#include "cuda/abi.h"
+#include "cuda/driver.h"
+#include "cuda/headroom.h"
 #include "cuda/tensors.h"
 #include "cuda_recorder.h"
 
@@ -143,6 +146,63 @@ static void off_means_passed_on_only(void **state)
     assert_int_equal(seen[0], 2);
 }
 
+static int current_context(void **context)
+{
+    *context = blocks;
+    return SEEP_CUDA_SUCCESS;
+}
+
+static int current_device(int *device)
+{
+    *device = 5;
+    return SEEP_CUDA_SUCCESS;
+}
+
+static int memory(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = 10;
+    *total_bytes = 20;
+    return SEEP_CUDA_SUCCESS;
+}
+
+static uintptr_t find(void *how, const char *name)
+{
+    (void)how;
+    return strcmp(name, "cuCtxGetCurrent") == 0   ? (uintptr_t)current_context
+           : strcmp(name, "cuCtxGetDevice") == 0  ? (uintptr_t)current_device
+           : strcmp(name, "cuMemGetInfo_v2") == 0 ? (uintptr_t)memory
+                                                  : 0;
+}
+
+static struct seep_cuda_headroom told;
+static struct seep_cuda_tensor_totals totals_then;
+
+static void hear(const struct seep_cuda_headroom *headroom)
+{
+    told = *headroom;
+    seep_cuda_tensors_totals(headroom->device, &totals_then);
+}
+
+/* A cache that is full asks nothing of the driver for hours. */
+static void a_report_is_a_moment_to_ask_what_is_left(void **state)
+{
+    struct seep_cuda_events hearing = *seep_cuda_events();
+
+    (void)state;
+    hearing.headroom = hear;
+    seep_cuda_events_set(&hearing);
+    seep_cuda_driver_learn(find, NULL);
+    seep_cuda_headroom_reset();
+    report(&blocks[0], 1000, 1000, 2000, HOST, 5);
+    assert_int_equal(told.total_bytes, 0);
+    report(&blocks[0], 1000, 1000, 2000, CUDA, 5);
+    assert_int_equal(told.device, 5);
+    assert_int_equal(told.free_bytes, 10);
+    assert_int_equal(totals_then.allocated_bytes, 1000);
+    seep_cuda_events_set(NULL);
+    seep_cuda_driver_forget();
+}
+
 static void errno_stays(void **state)
 {
     (void)state;
@@ -176,6 +236,7 @@ int main(void)
         TEST(a_tensor_is_live_until_it_is_freed),
         TEST(the_profiler_is_told_what_it_would_be_told),
         TEST(what_the_host_gave_is_passed_on_and_not_recorded),
+        TEST(a_report_is_a_moment_to_ask_what_is_left),
         TEST(the_totals_are_those_told_last),
         TEST(off_means_passed_on_only),
         TEST(libraries_that_are_loaded_again_are_found_again),

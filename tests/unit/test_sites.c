@@ -69,6 +69,54 @@ static void one_stack_is_one_site(void **state)
     assert_int_equal(intern(SEEP_SPACE_HEAP, 10, 20, 2), site);
 }
 
+static uint32_t intern_at(struct seep_place place, bool cached)
+{
+    uint64_t addresses[2] = {10, 20};
+    struct seep_sites_stack stack = {.addresses = addresses, .count = 2};
+
+    if (!cached) {
+        seep_sites_forget();
+    }
+    return seep_sites_intern(&view, place, &stack, frame_of);
+}
+
+static void each_device_has_a_site_of_its_own(void **state)
+{
+    uint32_t sites[SEEP_DEVICES_MAX + 1];
+
+    (void)state;
+    for (uint32_t i = 0; i <= SEEP_DEVICES_MAX; i++) {
+        struct seep_place place = {SEEP_SPACE_DEVICE, i};
+
+        sites[i] = intern_at(place, true);
+        assert_int_equal(view.sites[sites[i]].device, i);
+        assert_int_equal(view.sites[sites[i]].space, SEEP_SPACE_DEVICE);
+        assert_int_equal(view.sites[sites[i]].stack,
+                         view.sites[sites[0]].stack);
+        assert_int_equal(intern_at(place, true), sites[i]);
+        assert_int_equal(intern_at(place, false), sites[i]);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_int_not_equal(sites[i], sites[j]);
+        }
+    }
+}
+
+/* A site without a device is what it was before there were devices. */
+static void without_a_device_the_key_is_of_stack_and_space(void **state)
+{
+    const struct seep_rec_site *site =
+        &view.sites[intern_at((struct seep_place){SEEP_SPACE_HEAP, 0}, true)];
+    uint64_t words[2] = {
+        atomic_load_explicit(&view.stacks[site->stack].key,
+                             memory_order_relaxed),
+        SEEP_SPACE_HEAP,
+    };
+
+    (void)state;
+    assert_true(atomic_load_explicit(&site->key, memory_order_relaxed) ==
+                seep_hash_words(0, words, 2));
+}
+
 static void a_site_has_its_frames(void **state)
 {
     const struct seep_rec_site *site =
@@ -269,6 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(one_stack_is_one_site),
+        TEST(each_device_has_a_site_of_its_own),
+        TEST(without_a_device_the_key_is_of_stack_and_space),
         TEST(a_site_has_its_frames),
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
