@@ -21,7 +21,8 @@
 struct seep_verdict_input {
     const struct seep_site_work *works; /* .site only; the worst first */
     size_t count;
-    uint64_t live_bytes; /* of all sites in spaces that hold memory */
+    /* By place, of all sites in spaces that hold memory. */
+    uint64_t live_bytes[SEEP_PLACE_COUNT];
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
     /* What private memory grew by over the run, at the rate of its settled
@@ -32,12 +33,23 @@ struct seep_verdict_input {
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;
     struct seep_balance_outside outside;
+    /* PyTorch's cache of each device, by its ordinal. */
+    struct seep_verdict_cache {
+        bool fragments; /* it grows, and the tensors in it do not */
+        struct seep_interval bytes_per_s; /* that it grows by */
+    } caches[SEEP_DEVICES_MAX];
 };
 
 /** Growth at the present rate of work, for the forecast. */
 struct seep_verdict_now {
     enum seep_forecast_basis basis;
     struct seep_interval bytes_per_s; /* of memory of the host */
+    /* Of the memory of each device: what the class is about of it. */
+    struct seep_verdict_pace {
+        bool told; /* false: nothing */
+        enum seep_forecast_basis basis;
+        struct seep_interval bytes_per_s;
+    } devices[SEEP_DEVICES_MAX];
     double left_bytes; /* that caches have to fill up to bounds named */
 };
 

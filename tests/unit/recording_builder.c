@@ -191,6 +191,16 @@ uint32_t builder_site(struct recording_builder *builder, uint32_t stack,
     return index;
 }
 
+uint32_t builder_site_of_device(struct recording_builder *builder,
+                                uint32_t stack, enum seep_space space,
+                                uint32_t ordinal)
+{
+    uint32_t site = builder_site(builder, stack, space);
+
+    builder->view.sites[site].device = ordinal + 1;
+    return site;
+}
+
 static void fold_shard(struct recording_builder *builder, uint32_t shard)
 {
     _Atomic uint64_t *lock = &builder->view.shards[shard].lock;
@@ -269,6 +279,39 @@ void builder_moment(struct recording_builder *builder, uint32_t index,
     atomic_store_explicit(&moment->progress_units, units, memory_order_relaxed);
     atomic_store_explicit(&moment->tick, tick, memory_order_relaxed);
     atomic_store_explicit(&builder->view.header->progress_units, units,
+                          memory_order_relaxed);
+}
+
+static struct seep_rec_device *device_entry(struct recording_builder *builder,
+                                            uint32_t ordinal, uint32_t index)
+{
+    must(ordinal < builder->view.device_count && index < SEEP_BUCKET_COUNT);
+    return &builder->view.devices[(size_t)ordinal * SEEP_BUCKET_COUNT + index];
+}
+
+void builder_device(struct recording_builder *builder, uint32_t ordinal,
+                    uint32_t index, uint32_t tick, uint64_t total_bytes,
+                    uint64_t free_bytes)
+{
+    struct seep_rec_device *entry = device_entry(builder, ordinal, index);
+
+    atomic_store_explicit(&entry->tick, tick, memory_order_relaxed);
+    atomic_store_explicit(&entry->total_bytes, total_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&entry->free_bytes, free_bytes, memory_order_relaxed);
+    atomic_store_explicit(&entry->low_free_bytes, free_bytes,
+                          memory_order_relaxed);
+}
+
+void builder_cache(struct recording_builder *builder, uint32_t ordinal,
+                   uint32_t index, uint64_t reserved_bytes,
+                   uint64_t allocated_bytes)
+{
+    struct seep_rec_device *entry = device_entry(builder, ordinal, index);
+
+    atomic_store_explicit(&entry->tensor_reserved_bytes, reserved_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&entry->tensor_allocated_bytes, allocated_bytes,
                           memory_order_relaxed);
 }
 

@@ -27,7 +27,7 @@ static int begin(void **state)
     process.input.works = process.works;
     process.input.duration_s = RUN_S;
     process.input.most_growth_bytes = INFINITY;
-    process.input.live_bytes = (uint64_t)(100 * MIB);
+    process.input.live_bytes[SEEP_PLACE_HOST] = (uint64_t)(100 * MIB);
     process.input.outside.rss_bytes = 100 * MIB;
     process.input.outside.known = true;
     process.input.outside.p = 1;
@@ -274,7 +274,8 @@ static void only_material_growth_makes_a_suspect(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
     site->class = SEEP_CLASS_AGING;
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
-    process.input.live_bytes = (uint64_t)(1000 * MIB); /* 2 MiB is the floor */
+    /* 2 MiB is the floor */
+    process.input.live_bytes[SEEP_PLACE_HOST] = (uint64_t)(1000 * MIB);
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     assert_true(process.verdict.floor_bytes == .002 * 1000 * MIB);
 }
