@@ -14,6 +14,7 @@
 #include "units.h"
 #include "verdict_words.h"
 #include "view_balance.h"
+#include "view_devices.h"
 #include "view_labels.h"
 #include "view_sites.h"
 #include "words.h"
@@ -207,6 +208,7 @@ void seep_view_text_report(struct seep_page *page,
     }
     if (report->inert == SEEP_INERT_NONE) {
         seep_view_balance(page, report);
+        seep_view_devices(page, report);
         seep_page_end_line(page);
     }
     print_next(page, &words, options);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * GPUs as text. Invariant: what stands indented is a part of the row above it,
+ * and a part of which there is nothing is left out.
+ */
+#include "view_devices.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "table.h"
+#include "units.h"
+#include "verdict_words.h"
+#include "view_balance.h"
+#include "words.h"
+
+#define INDENT_FULL 8
+
+static bool is_nothing(const struct seep_report_extent *extent)
+{
+    return !extent->valid ||
+           (extent->first_bytes <= 0 && extent->last_bytes <= 0);
+}
+
+/* What a cache holds and nobody uses. */
+static struct seep_report_extent
+difference(const struct seep_report_extent *reserved,
+           const struct seep_report_extent *used)
+{
+    struct seep_report_extent cache = *reserved;
+
+    if (used->valid) {
+        cache.first_bytes = fmax(cache.first_bytes - used->first_bytes, 0);
+        cache.last_bytes = fmax(cache.last_bytes - used->last_bytes, 0);
+        cache.slope_bytes_per_s -= used->slope_bytes_per_s;
+        cache.slope_error = hypot(cache.slope_error, used->slope_error);
+    }
+    return cache;
+}
+
+static void add_used(struct seep_table *table, const struct seep_report *report,
+                     const struct seep_report_device *device)
+{
+    char total[SEEP_UNITS_TEXT_BYTES];
+    char now[SEEP_UNITS_TEXT_BYTES];
+    char low[SEEP_UNITS_TEXT_BYTES];
+
+    seep_units_bytes((double)device->total_bytes, total);
+    seep_units_bytes((double)device->free_bytes, now);
+    seep_units_bytes((double)device->low_free_bytes, low);
+    seep_view_balance_row(table, report, "used", &device->used);
+    if (device->low_free_bytes < device->free_bytes) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "of %s, %s free, %s at the least", total, now, low);
+    } else {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE, "of %s, %s free", total,
+                        now);
+    }
+}
+
+static void add_part(struct seep_table *table, const struct seep_report *report,
+                     const char *part, const struct seep_report_extent *extent,
+                     const char *note)
+{
+    if (!is_nothing(extent)) {
+        seep_view_balance_row(table, report, part, extent);
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE, "%s", note);
+    }
+}
+
+static void add_tensors(struct seep_table *table,
+                        const struct seep_report *report,
+                        const struct seep_report_device *device)
+{
+    add_part(table, report, "  PyTorch's cache", &device->tensor_reserved,
+             device->cache_fragments ? "grows, its tensors do not" : "");
+    add_part(table, report, "    in tensors", &device->tensor_allocated, "");
+}
+
+static void add_graphs(struct seep_table *table,
+                       const struct seep_report *report,
+                       const struct seep_report_device *device)
+{
+    char live[SEEP_UNITS_TEXT_BYTES];
+    char note[2 * SEEP_UNITS_TEXT_BYTES];
+
+    seep_units_bytes(device->graph_used.last_bytes, live);
+    snprintf(note, sizeof(note), "of CUDA graphs, %s of it in use", live);
+    add_part(table, report, "  graphs", &device->graph_reserved,
+             device->graph_used.valid ? note : "of CUDA graphs");
+}
+
+/* "in 1 h 10 min (1 h 08 min to 1 h 12 min)" */
+static void print_forecast(struct seep_page *page,
+                           const struct seep_report_device *device)
+{
+    char *when = seep_verdict_words_when(&device->forecast);
+
+    if (when != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, " full", INDENT_FULL, "%s",
+                            when);
+    }
+    free(when);
+}
+
+static void print_device(struct seep_page *page,
+                         const struct seep_report *report,
+                         const struct seep_report_device *device)
+{
+    struct seep_report_extent pool =
+        difference(&device->pool_reserved, &device->pool_used);
+    char title[SEEP_WORDS_GPU_BYTES];
+    struct seep_table *table;
+
+    seep_words_gpu((int)device->ordinal, title);
+    table = seep_view_balance_open(page, title);
+    if (table == NULL) {
+        return;
+    }
+    add_used(table, report, device);
+    add_part(table, report, "= tracked", &device->tracked,
+             "by calls of this process");
+    add_tensors(table, report, device);
+    add_part(table, report, "+ unexplained", &device->unexplained,
+             "contexts, code, other processes");
+    add_part(table, report, "  pool's cache", &pool,
+             "kept by the driver for cuMemAllocAsync");
+    add_graphs(table, report, device);
+    seep_table_print(table, page, 1);
+    seep_table_close(table);
+    print_forecast(page, device);
+}
+
+void seep_view_devices(struct seep_page *page, const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++) {
+        seep_page_end_line(page);
+        print_device(page, report, &report->devices[i]);
+    }
+}
