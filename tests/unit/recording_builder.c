@@ -368,6 +368,30 @@ static uint32_t sample_site(struct recording_builder *builder,
     return builder_site(builder, builder_stack(builder, frames, 6), space);
 }
 
+/* Segments that tensors lie in, and what the driver says of the device. */
+static void sample_device(struct recording_builder *builder,
+                          const uint32_t *modules)
+{
+    uint32_t tensor = sample_site(builder, modules, 0x5000, SEEP_SPACE_TENSOR);
+    uint32_t segment = sample_site(builder, modules, 0x6000, SEEP_SPACE_DEVICE);
+    uint64_t next = UINT64_C(1) << 56;
+
+    builder->view.sites[tensor].device = 1;
+    builder->view.sites[segment].device = 1;
+    for (uint32_t step = 0; step < 100; step++) {
+        uint32_t tick = step * BUILDER_TICKS_PER_S;
+
+        builder_alloc(builder, next, 1 << 20, tensor, tick);
+        if (step % 2 == 0) {
+            builder_alloc(builder, next + 0x10000, 2 << 20, segment, tick);
+        }
+        builder_device(builder, 0, step, tick + 1, UINT64_C(4) << 30,
+                       (UINT64_C(4) << 30) - (step << 20));
+        builder_cache(builder, 0, step, (step / 2 + 1) << 21, step << 20);
+        next += 0x100000;
+    }
+}
+
 void builder_init_sample(struct recording_builder *builder)
 {
     uint32_t modules[2];
@@ -402,6 +426,7 @@ void builder_init_sample(struct recording_builder *builder)
         }
         next += 0x10000;
     }
+    sample_device(builder, modules);
     builder_fold(builder);
     builder_alloc(builder, next, 4096, sites[0], 95200); /* pending */
     atomic_store_explicit(&builder->view.sites[sites[1]].lock, 1,

@@ -92,8 +92,8 @@ void builder_temporary(char ret_path[BUILDER_PATH_BYTES]);
 
 /**
  * A small recording with something of everything: modules, stacks, a leak, a
- * cache, churn, a mapping, pending events, a torn site, a timeline. The run
- * took 100 s.
+ * cache, churn, a mapping, pending events, a torn site, a timeline, a device
+ * with tensors. The run took 100 s.
  */
 void builder_init_sample(struct recording_builder *builder);
 
