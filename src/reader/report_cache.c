@@ -33,6 +33,7 @@ struct cache {
     double leak_squares;
     struct seep_window_slope reserved; /* of the whole cache */
     struct seep_window_slope allocated;
+    struct seep_window_slope demanded; /* the same when the driver was asked */
 };
 
 static bool has_name(const struct seep_report_frame *frame)
@@ -177,16 +178,21 @@ static void measure(struct cache *cache)
 
     cache->reserved = slope_of(cache, live->reserved, live->cache_first);
     cache->allocated = slope_of(cache, live->tensors, 0);
-    if (live->cache_first >= cache->build->clock.count) {
-        cache->reserved.valid = false;
-    }
+    cache->demanded = slope_of(cache, live->allocated, live->cache_first);
 }
 
+static bool is_cause(const struct seep_window_slope *slope, double growth)
+{
+    return slope->valid && slope->per_s >= CAUSE_SHARE * growth;
+}
+
+/* Also at the peaks of a request, when the cache takes more: a cache that peaks
+ * make grow does not fall to pieces. */
 static bool is_still(const struct cache *cache, double growth)
 {
     return cache->tensors < CAUSE_SHARE * growth &&
-           !(cache->allocated.valid &&
-             cache->allocated.per_s >= CAUSE_SHARE * growth);
+           !is_cause(&cache->allocated, growth) &&
+           !is_cause(&cache->demanded, growth);
 }
 
 /* All of the cache grows, by what is worth a verdict, and its tensors do not:

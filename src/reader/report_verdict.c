@@ -143,6 +143,23 @@ static void add_growth_bounds(const struct seep_report *report,
     }
 }
 
+static void add_device_bounds(const struct seep_report_build *build,
+                              struct seep_verdict_input *input)
+{
+    double end_s = build->report.duration_s;
+    struct seep_window_series series;
+    struct seep_window_slope slope;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        seep_report_series_of(&build->clock, build->devices[i].device, 0,
+                              &series);
+        slope =
+            seep_window_slope_of(&series, SEEP_BALANCE_SETTLE * end_s, end_s);
+        input->least_device_bytes[i] =
+            slope.valid ? fmax(0, slope.per_s - slope.error) * end_s : 0;
+    }
+}
+
 /* Of entry 0, which is no call site. */
 static double uncharged_growth(const struct seep_report_build *build)
 {
@@ -174,6 +191,7 @@ void seep_report_add_verdict(struct seep_report_build *build)
     memcpy(input.live_bytes, build->sites.live_bytes, sizeof(input.live_bytes));
     memcpy(input.caches, build->caches, sizeof(input.caches));
     add_growth_bounds(&build->report, &input);
+    add_device_bounds(build, &input);
     seep_verdict_decide(&input, &build->report.verdict, &now);
     add_forecast(&build->report, &now);
     add_device_forecasts(build, &now);

@@ -220,6 +220,25 @@ static bool grows_untold(const struct seep_verdict_input *input,
     return input->least_growth_bytes - known >= least;
 }
 
+/* The same of a device; -1: of none. */
+static int find_untold(const struct seep_verdict_input *input,
+                       const struct seep_verdict_counts *counts)
+{
+    for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
+        unsigned place = SEEP_PLACE_DEVICE + i;
+        double known = fmax(0, counts->minor.parts[place].estimate +
+                                   counts->suppressed.parts[place].estimate) *
+                       input->duration_s;
+        double least = fmax(seep_sites_floor_bytes(input->live_bytes[place]),
+                            OUTSIDE_SHARE * (double)input->live_bytes[place]);
+
+        if (input->least_device_bytes[i] - known >= least) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
 /* Where every bound was named it ends, and what is left is known. */
 static struct seep_verdict_now
 tell_filling(struct seep_report_verdict *verdict,
@@ -253,6 +272,11 @@ tell_quiet(const struct seep_verdict_input *input,
         now.basis = SEEP_FORECAST_UNTOLD;
     } else if (counts->filling.count > 0) {
         now = tell_filling(verdict, counts);
+    } else if (find_untold(input, counts) >= 0) {
+        verdict->class = SEEP_VERDICT_INSUFFICIENT;
+        verdict->reason = "device memory grows, by too little at each "
+                          "call site to be found there";
+        verdict->device = find_untold(input, counts);
     } else if (counts->filled.count > 0) {
         verdict->class = SEEP_VERDICT_BOUNDED;
         verdict->reason = "it grew after the start, and has stopped";

@@ -29,6 +29,8 @@ struct seep_verdict_input {
      * part: at least and at most, 0 and INFINITY if it is not known. */
     double least_growth_bytes;
     double most_growth_bytes;
+    /* What calls of the process hold of each device grew by at least. */
+    double least_device_bytes[SEEP_DEVICES_MAX];
     /* What is charged to no call site grew by at most so much: many things at
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;

@@ -633,6 +633,46 @@ static void a_small_leak_of_tensors_does_not_excuse_a_cache(void **state)
     assert_true(report->devices[0].cache_fragments);
 }
 
+/* Each second one request needs 2 MiB more than the last did, for a moment. */
+static void a_cache_that_peaks_make_grow_is_not_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+    const struct seep_report *report;
+    uint32_t site;
+
+    work(f);
+    site = site_of(f, "/opt/app/forward", SEEP_SPACE_TENSOR, 0);
+    for (int i = 0; i < RUN_S; i++) {
+        uint64_t key = take(f, site, (uint64_t)(i + 1) * 2 * MIB, i + .2);
+
+        builder_free(&f->builder, key, SECONDS(i + .3));
+        f->devices[0].allocated[i] = (uint64_t)(i + 1) * 2 * MIB;
+    }
+    take_segments(f, TORCH, 2 * MIB, 10, RUN_S);
+    ask(f, 0, 0, 0);
+    report = report_of(f);
+
+    assert_int_not_equal(report->verdict.class, SEEP_VERDICT_FRAGMENTATION);
+    assert_false(report->devices[0].cache_fragments);
+}
+
+static void growth_at_no_call_site_of_a_device_is_not_steady(void **state)
+{
+    struct fixture *f = *state;
+    const struct seep_report *report;
+
+    work(f);
+    for (int i = 0; i < 200; i++) {
+        take(f, site_of(f, "/opt/app/many", SEEP_SPACE_DEVICE, 1), 5 * MIB,
+             i / 2.);
+    }
+    report = report_of(f);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
+    assert_int_equal(report->verdict.device, 1);
+    assert_non_null(strstr(report->verdict.reason, "device memory"));
+}
+
 /* Nobody's line grows by itself, and all of them together do. */
 static void tensors_of_many_lines_leave_the_segments_to_be_named(void **state)
 {
@@ -825,6 +865,8 @@ int main(void)
         WITH(a_cache_that_has_what_it_needs_is_bounded),
         WITH(what_leaks_beside_the_cache_is_a_leak),
         WITH(a_small_leak_of_tensors_does_not_excuse_a_cache),
+        WITH(a_cache_that_peaks_make_grow_is_not_in_pieces),
+        WITH(growth_at_no_call_site_of_a_device_is_not_steady),
         WITH(tensors_of_many_lines_leave_the_segments_to_be_named),
         cmocka_unit_test(tensors_are_in_no_sum),
         WITH(a_moment_of_a_device_may_hold_anything),
