@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -131,6 +132,46 @@ static void segments_stand_below_the_tensors(void **state)
     free(text);
 }
 
+/* Their bytes are those of the tensors in them. */
+static void segments_speak_for_nothing(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_BOUNDED);
+    fake_report_give_devices(&fake);
+    fake.report.verdict.filling = false;
+    fake.sites[0].class = SEEP_CLASS_STEP;
+    fake.sites[2].class = SEEP_CLASS_STEP;
+    fake.report.site_count = 3;
+    assert_printed("most is 562 MiB at serve.py:31 handle");
+    fake.sites[0].backs_tensors = true;
+    assert_printed("most is 4 MiB at serve.py:8 load");
+}
+
+static void a_brief_table_has_segments_beside_what_does_not_grow(void **state)
+{
+    static struct seep_report_site sites[9];
+    struct seep_text_options options = {.site_limit = 10, .brief = true};
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = 200};
+
+    (void)state;
+    sites[0] = fake.sites[0];
+    for (size_t i = 1; i < 9; i++) {
+        sites[i] = fake.sites[2];
+        sites[i].backs_tensors = i > 4;
+    }
+    fake.report.sites = sites;
+    fake.report.site_count = 9;
+    fake.report.site_total = 9;
+    seep_view_text_report(&page, &fake.report, &options);
+    fclose(page.file);
+    assert_non_null(strstr(text, " and 2 more call sites"));
+    assert_non_null(strstr(text, "\n segments "));
+    free(text);
+}
+
 /* A block that is pinned for a device is memory of the host all the same. */
 static void pinned_memory_is_the_hosts(void **state)
 {
@@ -213,6 +254,19 @@ static void a_forecast_of_a_device_has_every_answer(void **state)
     assert_printed(" full   cannot be told: too little was seen\n");
 }
 
+/* The driver is asked when it has just served a call, and may have served none
+ * for long: a line through one second of half an hour is no growth. */
+static void what_was_not_followed_has_no_growth(void **state)
+{
+    (void)state;
+    assert_printed("\n used                 1 GiB   10 GiB    +114 ±1 MiB  of");
+    fake.devices[0].forecast =
+        (struct seep_report_forecast){.what = "", .device = -1};
+    assert_printed("\n used                 1 GiB   10 GiB              of 80");
+    assert_printed("\n     in tensors     200 MiB    8 GiB\n");
+    assert_printed(" full   cannot be told: too little was seen\n");
+}
+
 /* What the parts of the devices tell is not among the host's rows. */
 static void device_memory_is_told_once(void **state)
 {
@@ -278,6 +332,34 @@ static void a_cache_that_fragments_is_told_with_its_remedies(void **state)
     assert_true(is_told(ADVICE, "max_split_size_mb:128"));
     assert_false(is_told(ADVICE, "MALLOC_ARENA_MAX"));
     assert_false(is_told(ADVICE, "jemalloc"));
+    assert_ptr_equal(seep_verdict_words_fragmented(&fake.report),
+                     &fake.devices[0]);
+}
+
+/* The known patterns of a process are those of the host's allocators. */
+static void a_cache_that_fragments_is_none_of_the_hosts_allocator(void **state)
+{
+    static const char document[] =
+        "{\"schema\": \"seep-patterns/1\", \"patterns\": [{\"id\": \"heap\", "
+        "\"name\": \"n\", \"cause\": \"c\", \"remedy\": \"r\", \"source\": "
+        "[\"https://example.org/\"], \"process\": {\"verdict\": "
+        "[\"fragmentation\"]}}]}";
+    struct seep_catalogue *catalogue = NULL;
+    char path[] = "/tmp/seep-patterns-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_int_equal(write(fd, document, sizeof(document) - 1),
+                     sizeof(document) - 1);
+    close(fd);
+    assert_int_equal(seep_catalogue_add_file(&catalogue, path, NULL), 0);
+    unlink(path);
+    become_fragmented();
+    assert_null(seep_verdict_words_pattern(&fake.report, catalogue));
+    fake.report.verdict.device = -1;
+    assert_non_null(seep_verdict_words_pattern(&fake.report, catalogue));
+    assert_null(seep_verdict_words_pattern(&fake.report, NULL));
+    seep_catalogue_close(catalogue);
 }
 
 /* Who reserves address space has segments that grow already. */
@@ -337,6 +419,7 @@ static void a_segment_asks_for_the_tensors_in_it(void **state)
     assert_false(is_told(ADVICE, asked));
     fake.frames[0].module = "/opt/torch/lib/libc10_cuda.so";
     assert_true(is_told(ADVICE, asked));
+    assert_true(is_told(REASON, "the line missed the cache and need not be"));
     fake.report.space_count = 3;
     assert_false(is_told(ADVICE, asked));
 }
@@ -388,6 +471,9 @@ int main(void)
         cmocka_unit_test_setup(growth_on_both_sides_is_said_to_be_on_both,
                                fill),
         cmocka_unit_test_setup(segments_stand_below_the_tensors, fill),
+        cmocka_unit_test_setup(segments_speak_for_nothing, fill),
+        cmocka_unit_test_setup(
+            a_brief_table_has_segments_beside_what_does_not_grow, fill),
         cmocka_unit_test_setup(pinned_memory_is_the_hosts, fill),
         cmocka_unit_test_setup(a_full_device_is_foretold, fill),
         cmocka_unit_test_setup(
@@ -395,6 +481,7 @@ int main(void)
         cmocka_unit_test_setup(each_device_has_a_part_of_its_own, fill),
         cmocka_unit_test_setup(what_is_nothing_is_left_out, fill),
         cmocka_unit_test_setup(a_forecast_of_a_device_has_every_answer, fill),
+        cmocka_unit_test_setup(what_was_not_followed_has_no_growth, fill),
         cmocka_unit_test_setup(device_memory_is_told_once, fill),
         cmocka_unit_test_setup(a_row_names_its_device_where_there_are_several,
                                fill),
@@ -403,6 +490,8 @@ int main(void)
         cmocka_unit_test_setup(live_bytes_are_told_of_host_and_device, fill),
         cmocka_unit_test_setup(a_cache_that_fragments_is_told_with_its_remedies,
                                fill),
+        cmocka_unit_test_setup(
+            a_cache_that_fragments_is_none_of_the_hosts_allocator, fill),
         cmocka_unit_test_setup(what_is_set_already_is_not_advised, fill),
         cmocka_unit_test_setup(a_cache_that_fragments_is_a_reason_beside_others,
                                fill),

@@ -60,8 +60,7 @@ json_t *seep_json_verdict(const struct seep_report *report,
 {
     const struct seep_report_verdict *verdict = &report->verdict;
     const struct seep_pattern *pattern =
-        catalogue == NULL ? NULL
-                          : seep_catalogue_find_process(catalogue, report);
+        seep_verdict_words_pattern(report, catalogue);
     json_t *object = json_object();
     struct seep_verdict_words words;
 

@@ -313,6 +313,7 @@ void seep_verdict_words_add_advice(const struct seep_report *report,
     /* of another allocator than glibc's the catalogue knows more */
     bool told =
         class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
+    seep_verdict_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
         advisers[class](report, words);
     }

@@ -106,9 +106,38 @@ static void tell_cache(const struct seep_report *report,
     }
 }
 
+static bool is_segment(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        const struct seep_report_frame *frame = &site->frames[i];
+
+        if (!frame->python &&
+            (strncmp(seep_where_base_name(frame->module), "libc10_cuda.so",
+                     strlen("libc10_cuda.so")) == 0 ||
+             strstr(frame->function, "CUDACachingAllocator") != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A segment is charged to whoever missed the cache, not to who holds it. */
+static bool is_without_tensors(const struct seep_report *report)
+{
+    const struct seep_report_site *site = seep_verdict_words_site(report);
+
+    return site != NULL && site->space == SEEP_SPACE_DEVICE &&
+           is_segment(site) && !has_space(report, SEEP_SPACE_TENSOR);
+}
+
 void seep_verdict_words_add_device_reasons(const struct seep_report *report,
                                            struct seep_verdict_words *words)
 {
+    if (is_without_tensors(report)) {
+        seep_verdict_words_reason(
+            words, "it is memory of PyTorch's cache: the line missed the cache "
+                   "and need not be the one that keeps what is in it");
+    }
     for (size_t i = 0; i < report->device_count; i++) {
         tell_outside(report, &report->devices[i], words);
         tell_cache(report, &report->devices[i], words);
@@ -147,33 +176,13 @@ static void advise_cache(const struct seep_report *report,
         "few, fixed shapes, so that what was freed fits the next");
 }
 
-static bool is_segment(const struct seep_report_site *site)
+void seep_verdict_words_add_segment_advice(const struct seep_report *report,
+                                           struct seep_verdict_words *words)
 {
-    for (size_t i = 0; i < site->frame_count; i++) {
-        const struct seep_report_frame *frame = &site->frames[i];
-
-        if (!frame->python &&
-            (strncmp(seep_where_base_name(frame->module), "libc10_cuda.so",
-                     strlen("libc10_cuda.so")) == 0 ||
-             strstr(frame->function, "CUDACachingAllocator") != NULL)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A segment is charged to whoever missed the cache, not to who holds it. */
-static void advise_tensors(const struct seep_report *report,
-                           struct seep_verdict_words *words)
-{
-    const struct seep_report_site *site = seep_verdict_words_site(report);
-
-    if (site != NULL && site->space == SEEP_SPACE_DEVICE && is_segment(site) &&
-        !has_space(report, SEEP_SPACE_TENSOR)) {
+    if (is_without_tensors(report)) {
         seep_verdict_words_advise(
             words, "seep run --cuda tensors -- COMMAND, or SEEP_CUDA=tensors: "
-                   "this line only missed PyTorch's cache; with its tensors "
-                   "the line that keeps them is told");
+                   "PyTorch's tensors by the lines that keep them");
     }
 }
 
@@ -198,7 +207,6 @@ static void advise_pool(const struct seep_report_device *device,
 void seep_verdict_words_add_device_advice(const struct seep_report *report,
                                           struct seep_verdict_words *words)
 {
-    advise_tensors(report, words);
     for (size_t i = 0; i < report->device_count; i++) {
         if (report->devices[i].cache_fragments) {
             advise_cache(report, &report->devices[i], words);

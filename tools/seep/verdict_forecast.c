@@ -135,9 +135,6 @@ char *seep_verdict_words_when(const struct seep_report_forecast *forecast)
     size_t size;
     FILE *file;
 
-    if (forecast->limit_bytes == 0) {
-        return NULL;
-    }
     file = open_memstream(&text, &size);
     if (file == NULL) {
         return NULL;

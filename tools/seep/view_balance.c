@@ -24,7 +24,9 @@
 #define MATTERS_SHARE 0.1 /* of the growth of RSS */
 
 enum column { PART, FIRST, LAST, GROWTH, NOTE, COLUMN_COUNT };
-static_assert(NOTE == SEEP_VIEW_BALANCE_NOTE, "the column of notes");
+static_assert(NOTE == SEEP_VIEW_BALANCE_NOTE &&
+                  GROWTH == SEEP_VIEW_BALANCE_GROWTH,
+              "columns that others fill");
 
 struct seep_report_extent
 seep_view_balance_tracked(const struct seep_report *report)

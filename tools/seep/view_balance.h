@@ -12,8 +12,9 @@
 #include "reader/report.h"
 #include "table.h"
 
-/** Column of a table of parts for a word beside the figures. */
+/** Columns of a table of parts: a word beside the figures, and the growth. */
 #define SEEP_VIEW_BALANCE_NOTE 4
+#define SEEP_VIEW_BALANCE_GROWTH 3
 
 void seep_view_balance(struct seep_page *page,
                        const struct seep_report *report);

@@ -39,6 +39,22 @@ difference(const struct seep_report_extent *reserved,
     return cache;
 }
 
+/* Asked for a moment only: a line through it is no growth. */
+static bool is_followed(const struct seep_report_device *device)
+{
+    return device->forecast.answer != SEEP_FORECAST_UNKNOWN;
+}
+
+static void add_row(struct seep_table *table, const struct seep_report *report,
+                    const struct seep_report_device *device, const char *part,
+                    const struct seep_report_extent *extent)
+{
+    seep_view_balance_row(table, report, part, extent);
+    if (!is_followed(device)) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
+    }
+}
+
 static void add_used(struct seep_table *table, const struct seep_report *report,
                      const struct seep_report_device *device)
 {
@@ -49,7 +65,7 @@ static void add_used(struct seep_table *table, const struct seep_report *report,
     seep_units_bytes((double)device->total_bytes, total);
     seep_units_bytes((double)device->free_bytes, now);
     seep_units_bytes((double)device->low_free_bytes, low);
-    seep_view_balance_row(table, report, "used", &device->used);
+    add_row(table, report, device, "used", &device->used);
     if (device->low_free_bytes < device->free_bytes) {
         seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
                         "of %s, %s free, %s at the least", total, now, low);
@@ -59,36 +75,58 @@ static void add_used(struct seep_table *table, const struct seep_report *report,
     }
 }
 
-static void add_part(struct seep_table *table, const struct seep_report *report,
-                     const char *part, const struct seep_report_extent *extent,
-                     const char *note)
+/* @return whether there is anything of it */
+static bool add_part(struct seep_table *table, const struct seep_report *report,
+                     const struct seep_report_device *device, const char *part,
+                     const struct seep_report_extent *extent)
 {
-    if (!is_nothing(extent)) {
-        seep_view_balance_row(table, report, part, extent);
-        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE, "%s", note);
+    if (is_nothing(extent)) {
+        return false;
     }
+    add_row(table, report, device, part, extent);
+    return true;
 }
 
-static void add_tensors(struct seep_table *table,
+static void add_tracked(struct seep_table *table,
                         const struct seep_report *report,
                         const struct seep_report_device *device)
 {
-    add_part(table, report, "  PyTorch's cache", &device->tensor_reserved,
-             device->cache_fragments ? "grows, its tensors do not" : "");
-    add_part(table, report, "    in tensors", &device->tensor_allocated, "");
+    if (add_part(table, report, device, "= tracked", &device->tracked)) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "by calls of this process");
+    }
+    if (add_part(table, report, device, "  PyTorch's cache",
+                 &device->tensor_reserved) &&
+        device->cache_fragments) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "grows, its tensors do not");
+    }
+    add_part(table, report, device, "    in tensors",
+             &device->tensor_allocated);
 }
 
-static void add_graphs(struct seep_table *table,
-                       const struct seep_report *report,
-                       const struct seep_report_device *device)
+static void add_unexplained(struct seep_table *table,
+                            const struct seep_report *report,
+                            const struct seep_report_device *device)
 {
+    struct seep_report_extent pool =
+        difference(&device->pool_reserved, &device->pool_used);
     char live[SEEP_UNITS_TEXT_BYTES];
-    char note[2 * SEEP_UNITS_TEXT_BYTES];
 
-    seep_units_bytes(device->graph_used.last_bytes, live);
-    snprintf(note, sizeof(note), "of CUDA graphs, %s of it in use", live);
-    add_part(table, report, "  graphs", &device->graph_reserved,
-             device->graph_used.valid ? note : "of CUDA graphs");
+    if (add_part(table, report, device, "+ unexplained",
+                 &device->unexplained)) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "contexts, code, other processes");
+    }
+    if (add_part(table, report, device, "  pool's cache", &pool)) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "kept by the driver for cuMemAllocAsync");
+    }
+    if (add_part(table, report, device, "  graphs", &device->graph_reserved)) {
+        seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
+                        "of CUDA graphs, %s of it in use",
+                        seep_units_bytes(device->graph_used.last_bytes, live));
+    }
 }
 
 /* "in 1 h 10 min (1 h 08 min to 1 h 12 min)" */
@@ -108,8 +146,6 @@ static void print_device(struct seep_page *page,
                          const struct seep_report *report,
                          const struct seep_report_device *device)
 {
-    struct seep_report_extent pool =
-        difference(&device->pool_reserved, &device->pool_used);
     char title[SEEP_WORDS_GPU_BYTES];
     struct seep_table *table;
 
@@ -119,14 +155,8 @@ static void print_device(struct seep_page *page,
         return;
     }
     add_used(table, report, device);
-    add_part(table, report, "= tracked", &device->tracked,
-             "by calls of this process");
-    add_tensors(table, report, device);
-    add_part(table, report, "+ unexplained", &device->unexplained,
-             "contexts, code, other processes");
-    add_part(table, report, "  pool's cache", &pool,
-             "kept by the driver for cuMemAllocAsync");
-    add_graphs(table, report, device);
+    add_tracked(table, report, device);
+    add_unexplained(table, report, device);
     seep_table_print(table, page, 1);
     seep_table_close(table);
     print_forecast(page, device);

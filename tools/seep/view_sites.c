@@ -75,21 +75,24 @@ static bool is_shown(const struct seep_report_site *site,
 
 static bool is_quiet(const struct seep_report_site *site)
 {
-    return site->class >= SEEP_CLASS_INSUFFICIENT || site->backs_tensors;
+    return site->class >= SEEP_CLASS_INSUFFICIENT;
 }
 
 struct seep_view_choice
 seep_view_sites_start(const struct seep_report *report,
                       const struct seep_text_options *options)
 {
-    struct seep_view_choice choice = {SIZE_MAX, SIZE_MAX};
+    struct seep_view_choice choice = {SIZE_MAX, SIZE_MAX, QUIET_ROWS};
 
     if (options->site_limit > 0) {
         choice.left = options->site_limit;
     }
+    if (!options->brief) {
+        choice.segments_left = SIZE_MAX;
+    }
     for (size_t i = 0; options->brief && i < report->site_count; i++) {
         if (is_shown(&report->sites[i], options) &&
-            !is_quiet(&report->sites[i])) {
+            !report->sites[i].backs_tensors && !is_quiet(&report->sites[i])) {
             choice.quiet_left = QUIET_ROWS;
         }
     }
@@ -100,12 +103,16 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
                             const struct seep_report_site *site,
                             const struct seep_text_options *options)
 {
-    if (!is_shown(site, options) || choice->left == 0 ||
-        (is_quiet(site) && choice->quiet_left == 0)) {
+    size_t *left = site->backs_tensors ? &choice->segments_left
+                   : is_quiet(site)    ? &choice->quiet_left
+                                       : &choice->left;
+
+    if (!is_shown(site, options) || *left == 0 ||
+        (choice->left == 0 && !site->backs_tensors)) {
         return false;
     }
-    choice->left--;
-    choice->quiet_left -= is_quiet(site);
+    choice->left -= left != &choice->segments_left;
+    *left -= left != &choice->left;
     return true;
 }
 
@@ -185,7 +192,8 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
         seep_table_note(
             table, "known bound: %s",
             seep_units_bytes((double)site->known_bound_bytes, bound));
-    } else if (site->pattern != NULL && !is_quiet(site)) {
+    } else if (site->pattern != NULL && !is_quiet(site) &&
+               !site->backs_tensors) {
         bool told = site == seep_verdict_words_site(report);
 
         seep_table_note(table, "known: %s%s%s", site->pattern->name,
