@@ -50,7 +50,7 @@ struct seep_report_build {
     double beside_variance; /* of it, by sampling: of Python's small blocks */
     struct seep_balance_outside outside;
     struct seep_report_device_live devices[SEEP_DEVICES_MAX];
-    struct seep_verdict_cache caches[SEEP_DEVICES_MAX];
+    struct seep_interval caches[SEEP_DEVICES_MAX]; /* see verdict.h */
     /* What of the report's devices has that ordinal; NULL: was not asked. */
     struct seep_report_device *device_of[SEEP_DEVICES_MAX];
 };

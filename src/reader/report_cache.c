@@ -209,13 +209,13 @@ static bool grows_alone(const struct cache *cache)
            is_still(cache, cache->reserved.per_s);
 }
 
-static void take_back(struct cache *cache, const char *reason, bool alone)
+static void take_back(struct cache *cache, const char *reason)
 {
     for (size_t i = 0; i < cache->count; i++) {
         struct seep_report_site *site = &cache->sites[i];
 
         if (is_in(cache, site, SEEP_SPACE_DEVICE) && site->backs_tensors &&
-            is_growing(site) && (alone || site->class == SEEP_CLASS_LEAK)) {
+            is_growing(site)) {
             site->class = SEEP_CLASS_BACKING;
             site->class_reason = reason;
         }
@@ -224,7 +224,6 @@ static void take_back(struct cache *cache, const char *reason, bool alone)
 
 static void tell_fragments(struct cache *cache, bool alone)
 {
-    struct seep_verdict_cache *verdict = &cache->build->caches[cache->ordinal];
     double rate = cache->leak;
     double half = sqrt(cache->leak_squares);
 
@@ -234,10 +233,8 @@ static void tell_fragments(struct cache *cache, bool alone)
     }
     take_back(cache,
               "PyTorch's cache takes ever more segments, and the tensors in "
-              "it do not grow",
-              alone);
-    verdict->fragments = true;
-    verdict->bytes_per_s =
+              "it do not grow");
+    cache->build->caches[cache->ordinal] =
         (struct seep_interval){rate, rate - half, rate + half};
     if (cache->build->device_of[cache->ordinal] != NULL) {
         cache->build->device_of[cache->ordinal]->cache_fragments = true;
@@ -258,8 +255,7 @@ static void mark_cache(struct cache *cache)
         !alone) {
         take_back(cache,
                   "segments of PyTorch's cache: they grow with the tensors in "
-                  "them",
-                  true);
+                  "them");
     } else if (alone || (cache->leak > 0 && is_still(cache, cache->segments))) {
         tell_fragments(cache, alone);
     }

@@ -172,10 +172,8 @@ static int find_cache(const struct seep_verdict_input *input)
     double most = 0;
 
     for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
-        const struct seep_verdict_cache *cache = &input->caches[i];
-
-        if (cache->fragments && cache->bytes_per_s.estimate > most) {
-            most = cache->bytes_per_s.estimate;
+        if (input->caches[i].estimate > most) {
+            most = input->caches[i].estimate;
             found = i;
         }
     }
@@ -201,7 +199,7 @@ tell_cache(struct seep_report_verdict *verdict,
     verdict->reason = reasons[device];
     verdict->device = device;
     verdict->has_growth = true;
-    verdict->growth_bytes_per_s = input->caches[device].bytes_per_s;
+    verdict->growth_bytes_per_s = input->caches[device];
     return (struct seep_verdict_now){.basis = SEEP_FORECAST_GROWS};
 }
 
@@ -329,7 +327,7 @@ tell_class(const struct seep_verdict_input *input,
         return tell_outside(verdict, &input->outside);
     }
     if (cache >= 0 &&
-        input->caches[cache].bytes_per_s.estimate > low_of(&counts->suspect)) {
+        input->caches[cache].estimate > low_of(&counts->suspect)) {
         return tell_cache(verdict, input, cache);
     }
     if (counts->suspect.count == 0 && was_kept(&input->outside)) {

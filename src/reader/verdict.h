@@ -35,11 +35,9 @@ struct seep_verdict_input {
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;
     struct seep_balance_outside outside;
-    /* PyTorch's cache of each device, by its ordinal. */
-    struct seep_verdict_cache {
-        bool fragments; /* it grows, and the tensors in it do not */
-        struct seep_interval bytes_per_s; /* that it grows by */
-    } caches[SEEP_DEVICES_MAX];
+    /* That PyTorch's cache of each device grows by, where the tensors in it do
+     * not; else 0. */
+    struct seep_interval caches[SEEP_DEVICES_MAX];
 };
 
 /** Growth at the present rate of work, for the forecast. */

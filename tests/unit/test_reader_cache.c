@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * PyTorch's cache in a report, from recordings made by hand: tensors that leak
+ * in it, a cache that grows by itself, and what is neither.
+ */
+#include "seep_test.h"
+
+#include <string.h>
+
+#include "device_run.h"
+
+#define RUN_S DEVICE_RUN_S
+#define MIB DEVICE_RUN_MIB
+#define TORCH DEVICE_RUN_TORCH
+
+/* The first row of that space; NULL: none. */
+static const struct seep_report_site *row_of(const struct seep_report *report,
+                                             enum seep_space space)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (report->sites[i].space == space) {
+            return &report->sites[i];
+        }
+    }
+    return NULL;
+}
+
+/* 1 MiB of tensors each tenth of a second, in segments of 20 MiB. */
+static void leak_tensors(struct device_run *run, const char *module)
+{
+    device_run_work(run);
+    device_run_tensors(run, MIB);
+    device_run_segments(run, module, 20 * MIB, 20, RUN_S);
+    device_run_ask(run, 0, 512 * MIB, 0);
+}
+
+static void assert_tensors_leak(const struct seep_report *report)
+{
+    const struct seep_report_site *segments = row_of(report, SEEP_SPACE_DEVICE);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->verdict.device, 0);
+    assert_int_equal(report->verdict.growing_count, 1);
+    assert_true(device_run_is_near(report->verdict.growth_bytes_per_s.estimate,
+                                   10. * (double)MIB, .05));
+    assert_int_equal(report->sites[0].space, SEEP_SPACE_TENSOR);
+    assert_int_equal(report->sites[0].class, SEEP_CLASS_LEAK);
+    assert_string_equal(report->verdict.first_id, report->sites[0].id);
+    assert_true(segments->backs_tensors);
+    assert_int_equal(segments->class, SEEP_CLASS_BACKING);
+    assert_non_null(strstr(segments->class_reason, "tensors"));
+    assert_false(report->devices[0].cache_fragments);
+}
+
+static void tensors_leak_and_their_segments_are_apart(void **state)
+{
+    struct device_run *run = *state;
+
+    leak_tensors(run, TORCH);
+    assert_tensors_leak(device_run_report(run));
+    assert_true(
+        device_run_is_near(run->report->devices[0].tensor_reserved.last_bytes,
+                           1000. * (double)MIB, .03));
+    assert_true(
+        device_run_is_near(run->report->devices[0].tensor_allocated.last_bytes,
+                           1010. * (double)MIB, .03));
+    /* What is tracked is the segments, not what is in them again. */
+    assert_true(device_run_is_near(run->report->devices[0].tracked.last_bytes,
+                                   1000. * (double)MIB, .03));
+}
+
+static void segments_are_found_by_what_the_cache_says_of_itself(void **state)
+{
+    struct device_run *run = *state;
+
+    leak_tensors(run, "/opt/app/allocator.so");
+    assert_tensors_leak(device_run_report(run));
+}
+
+static void without_tensors_segments_are_judged(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_segments(run, TORCH, 20 * MIB, 5, RUN_S);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->sites[0].class, SEEP_CLASS_LEAK);
+    assert_false(report->sites[0].backs_tensors);
+}
+
+static void a_cache_that_grows_alone_falls_to_pieces(void **state)
+{
+    static const char *const modules[] = {TORCH, "/opt/app/allocator.so"};
+
+    for (int i = 0; i < 2; i++) {
+        struct device_run *run = *state;
+        const struct seep_report *report;
+        const struct seep_report_site *segments;
+
+        device_run_work(run);
+        device_run_tensors(run, 0);
+        device_run_segments(run, modules[i], 2 * MIB, 2, RUN_S);
+        device_run_ask(run, 0, 0, 0);
+        report = device_run_report(run);
+        segments = row_of(report, SEEP_SPACE_DEVICE);
+
+        assert_int_equal(report->verdict.class, SEEP_VERDICT_FRAGMENTATION);
+        assert_non_null(strstr(report->verdict.reason, "cache of GPU 0"));
+        assert_int_equal(report->verdict.device, 0);
+        assert_true(
+            device_run_is_near(report->verdict.growth_bytes_per_s.estimate,
+                               10. * (double)MIB, .06));
+        assert_true(report->devices[0].cache_fragments);
+        assert_int_equal(segments->class, SEEP_CLASS_BACKING);
+        assert_int_equal(report->verdict.forecast.device, 0);
+        device_run_tear_down(state);
+        device_run_set_up(state);
+    }
+}
+
+/* The driver did not tell, or was not asked: then blocks do. */
+static void a_cache_in_pieces_is_told_by_its_segments_alone(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 2 * MIB, 2, RUN_S);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_FRAGMENTATION);
+    assert_int_equal(report->device_count, 0);
+    assert_true(device_run_is_near(report->verdict.growth_bytes_per_s.estimate,
+                                   10. * (double)MIB, .06));
+}
+
+/* Too few for a test of blocks: 20 in the run, and no more questions. */
+static void few_large_segments_fall_to_pieces_too(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 64 * MIB, 50, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    for (uint32_t i = 0; i < RUN_S; i++) {
+        if (i % 5 != 0) {
+            builder_device(&run->builder, 0, i, 0, 0, 0);
+        }
+    }
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_FRAGMENTATION);
+    assert_true(report->devices[0].cache_fragments);
+}
+
+static void a_cache_that_has_what_it_needs_is_bounded(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 2 * MIB, 2, 35);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
+    assert_false(report->devices[0].cache_fragments);
+    assert_int_equal(report->devices[0].forecast.answer, SEEP_FORECAST_NEVER);
+}
+
+/* Beside a cache that holds what it held: one is known by its frames, and
+ * neither is by what the cache says of itself. */
+static void what_leaks_beside_the_cache_is_a_leak(void **state)
+{
+    static const char *const modules[] = {TORCH, "/opt/app/allocator.so"};
+
+    for (int i = 0; i < 2; i++) {
+        struct device_run *run = *state;
+        const struct seep_report *report;
+
+        device_run_work(run);
+        device_run_tensors(run, 0);
+        device_run_segments(run, modules[i], 2 * MIB, 2, 4);
+        device_run_grow(run, "/opt/app/kernels.so", 0, MIB, 0, RUN_S);
+        device_run_ask(run, 0, 0, 0);
+        report = device_run_report(run);
+
+        assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+        assert_int_equal(report->sites[0].space, SEEP_SPACE_DEVICE);
+        assert_false(report->sites[0].backs_tensors);
+        device_run_tear_down(state);
+        device_run_set_up(state);
+    }
+}
+
+/* PyTorch called what called the runtime. */
+static void what_pytorch_calls_is_not_its_cache(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+    const uint64_t frames[] = {
+        builder_frame(builder_module(&run->builder, "/opt/libcudart.so", 1), 1),
+        builder_frame(builder_module(&run->builder, "/opt/kernels.so", 2), 2),
+        builder_frame(builder_module(&run->builder, TORCH, 3), 3),
+    };
+    uint32_t site = builder_site_of_device(
+        &run->builder, builder_stack(&run->builder, frames, 3),
+        SEEP_SPACE_DEVICE, 0);
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 2 * MIB, 2, 4);
+    for (int i = 0; i < RUN_S * 10; i++) {
+        device_run_take(run, site, MIB, i / 10.);
+    }
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_false(report->sites[0].backs_tensors);
+}
+
+/* 8 MiB of 4 GiB. */
+static void a_cache_that_hardly_grows_is_not_in_pieces(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_grow(run, "/opt/app/model.so", 0, 128 * MIB, 0, 4);
+    device_run_segments(run, TORCH, 8192, 1, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
+    assert_false(report->devices[0].cache_fragments);
+}
+
+static void a_small_leak_of_tensors_does_not_excuse_a_cache(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 65536);
+    device_run_segments(run, TORCH, 2 * MIB, 2, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->sites[0].space, SEEP_SPACE_TENSOR);
+    assert_int_equal(report->verdict.growing_count, 1);
+    assert_true(report->devices[0].cache_fragments);
+}
+
+/* Each second one request needs 2 MiB more than the last did, for a moment. */
+static void a_cache_that_peaks_make_grow_is_not_in_pieces(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+    uint32_t site;
+
+    device_run_work(run);
+    site = device_run_site(run, "/opt/app/forward", SEEP_SPACE_TENSOR, 0);
+    for (int i = 0; i < RUN_S; i++) {
+        uint64_t key =
+            device_run_take(run, site, (uint64_t)(i + 1) * 2 * MIB, i + .2);
+
+        builder_free(&run->builder, key, device_run_tick(i + .3));
+        run->devices[0].allocated[i] = (uint64_t)(i + 1) * 2 * MIB;
+    }
+    device_run_segments(run, TORCH, 2 * MIB, 10, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_not_equal(report->verdict.class, SEEP_VERDICT_FRAGMENTATION);
+    assert_false(report->devices[0].cache_fragments);
+}
+
+static void growth_at_no_call_site_of_a_device_is_not_steady(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    for (int i = 0; i < 200; i++) {
+        device_run_take(
+            run, device_run_site(run, "/opt/app/many", SEEP_SPACE_DEVICE, 1),
+            5 * MIB, i / 2.);
+    }
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
+    assert_int_equal(report->verdict.device, 1);
+    assert_non_null(strstr(report->verdict.reason, "device memory"));
+}
+
+/* Nobody's line grows by itself, and all of them together do. */
+static void tensors_of_many_lines_leave_the_segments_to_be_named(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    for (int i = 0; i < 200; i++) {
+        device_run_take(
+            run, device_run_site(run, "/opt/app/many", SEEP_SPACE_TENSOR, 0),
+            5 * MIB, i / 2.);
+    }
+    device_run_segments(run, TORCH, 20 * MIB, 20, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->sites[0].space, SEEP_SPACE_DEVICE);
+    assert_true(report->sites[0].backs_tensors);
+    assert_false(report->devices[0].cache_fragments);
+}
+
+#define WITH(name)                                           \
+    cmocka_unit_test_setup_teardown(name, device_run_set_up, \
+                                    device_run_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(tensors_leak_and_their_segments_are_apart),
+        WITH(segments_are_found_by_what_the_cache_says_of_itself),
+        WITH(without_tensors_segments_are_judged),
+        WITH(a_cache_that_grows_alone_falls_to_pieces),
+        WITH(a_cache_in_pieces_is_told_by_its_segments_alone),
+        WITH(what_pytorch_calls_is_not_its_cache),
+        WITH(a_cache_that_hardly_grows_is_not_in_pieces),
+        WITH(few_large_segments_fall_to_pieces_too),
+        WITH(a_cache_that_has_what_it_needs_is_bounded),
+        WITH(what_leaks_beside_the_cache_is_a_leak),
+        WITH(a_small_leak_of_tensors_does_not_excuse_a_cache),
+        WITH(a_cache_that_peaks_make_grow_is_not_in_pieces),
+        WITH(growth_at_no_call_site_of_a_device_is_not_steady),
+        WITH(tensors_of_many_lines_leave_the_segments_to_be_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
