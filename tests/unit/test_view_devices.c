@@ -290,6 +290,41 @@ static void a_row_names_its_device_where_there_are_several(void **state)
     assert_printed("  tensor 1  put");
 }
 
+static void a_stack_names_its_device_too(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = 200};
+
+    (void)state;
+    seep_view_text_report(&page, &fake.report, &options);
+    fake.sites[0].backs_tensors = true;
+    seep_view_text_report(&page, &fake.report, &options);
+    fclose(page.file);
+    assert_non_null(strstr(text, "site 3f9a0011  leak, device 0, 562 MiB"));
+    assert_non_null(strstr(text, "site 3f9a0011  segments of PyTorch's cache, "
+                                 "device 0, 562 MiB"));
+    free(text);
+}
+
+static void info_names_the_devices(void **state)
+{
+    char *text = NULL;
+    size_t size;
+    struct seep_page page = {.file = open_memstream(&text, &size),
+                             .columns = 200};
+
+    (void)state;
+    seep_view_text_info(&page, &fake.report);
+    fclose(page.file);
+    assert_non_null(strstr(text, "\ndevices    GPU 0, 80 GiB, 70 GiB free, 69 "
+                                 "GiB at the least\n           GPU 1, 80 GiB, "
+                                 "79 GiB free\n"));
+    free(text);
+}
+
 static void a_terminal_of_80_columns_tells_host_from_device(void **state)
 {
     (void)state;
@@ -485,6 +520,8 @@ int main(void)
         cmocka_unit_test_setup(device_memory_is_told_once, fill),
         cmocka_unit_test_setup(a_row_names_its_device_where_there_are_several,
                                fill),
+        cmocka_unit_test_setup(a_stack_names_its_device_too, fill),
+        cmocka_unit_test_setup(info_names_the_devices, fill),
         cmocka_unit_test_setup(a_terminal_of_80_columns_tells_host_from_device,
                                fill),
         cmocka_unit_test_setup(live_bytes_are_told_of_host_and_device, fill),

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "table.h"
 #include "units.h"
@@ -66,7 +67,7 @@ static void add_used(struct seep_table *table, const struct seep_report *report,
     seep_units_bytes((double)device->free_bytes, now);
     seep_units_bytes((double)device->low_free_bytes, low);
     add_row(table, report, device, "used", &device->used);
-    if (device->low_free_bytes < device->free_bytes) {
+    if (strcmp(low, now) != 0) {
         seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE,
                         "of %s, %s free, %s at the least", total, now, low);
     } else {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "table.h"
@@ -78,12 +79,14 @@ static void print_devices(struct seep_page *page,
         char low[SEEP_UNITS_TEXT_BYTES];
 
         seep_words_gpu((int)device->ordinal, name);
-        seep_page_paragraph(
-            page, SEEP_INK_STRONG, i == 0 ? "devices" : "", INDENT,
-            "%s, %s, %s free, %s at the least", name,
-            seep_units_bytes((double)device->total_bytes, total),
-            seep_units_bytes((double)device->free_bytes, now),
-            seep_units_bytes((double)device->low_free_bytes, low));
+        seep_units_bytes((double)device->total_bytes, total);
+        seep_units_bytes((double)device->free_bytes, now);
+        seep_units_bytes((double)device->low_free_bytes, low);
+        seep_page_paragraph(page, SEEP_INK_STRONG, i == 0 ? "devices" : "",
+                            INDENT, "%s, %s, %s free%s%s%s", name, total, now,
+                            strcmp(low, now) == 0 ? "" : ", ",
+                            strcmp(low, now) == 0 ? "" : low,
+                            strcmp(low, now) == 0 ? "" : " at the least");
     }
 }
 

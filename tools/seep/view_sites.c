@@ -144,25 +144,12 @@ static void fill_growth(struct seep_table *table, const int *at,
     }
 }
 
-static void fill_space(struct seep_table *table, size_t column,
-                       const struct seep_report *report,
-                       const struct seep_report_site *site)
-{
-    const char *name = seep_words_space(site->space);
-
-    if (site->device >= 0 && seep_words_is_gpu(site->space) &&
-        seep_words_has_devices(report)) {
-        seep_table_cell(table, column, "%s %d", name, site->device);
-    } else {
-        seep_table_cell(table, column, "%s", name);
-    }
-}
-
 static void fill_totals(struct seep_table *table, const int *at,
                         const struct seep_report *report,
                         const struct seep_report_site *site)
 {
     char text[SEEP_UNITS_TEXT_BYTES];
+    char place[SEEP_WORDS_GPU_BYTES];
 
     if (at[LIVE] >= 0) {
         seep_table_cell(table, (size_t)at[LIVE], "%s",
@@ -177,7 +164,8 @@ static void fill_totals(struct seep_table *table, const int *at,
                         seep_units_count(site->live_count, text));
     }
     if (at[SPACE] >= 0) {
-        fill_space(table, (size_t)at[SPACE], report, site);
+        seep_table_cell(table, (size_t)at[SPACE], "%s",
+                        seep_words_place(report, site, place));
     }
 }
 

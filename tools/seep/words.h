@@ -89,7 +89,12 @@ bool seep_words_is_gpu(enum seep_space space);
 const char *seep_words_memory(const struct seep_report_site *site,
                               char text[SEEP_WORDS_GPU_BYTES]);
 
-/** The same of all sites that grow as @first does. */
+/** "heap", "device"; "device 1" where there is more than one device. */
+const char *seep_words_place(const struct seep_report *report,
+                             const struct seep_report_site *site,
+                             char text[SEEP_WORDS_GPU_BYTES]);
+
+/** What seep_words_memory() says, of all sites that grow as @first does. */
 const char *seep_words_growing(const struct seep_report *report,
                                const struct seep_report_site *first,
                                char text[SEEP_WORDS_GPU_BYTES]);
@@ -97,9 +102,6 @@ const char *seep_words_growing(const struct seep_report *report,
 /** Live bytes that calls of the process hold of the host, and of GPUs. */
 uint64_t seep_words_host_bytes(const struct seep_report *report);
 uint64_t seep_words_gpu_bytes(const struct seep_report *report);
-
-/** Is there more than one device to be told apart? */
-bool seep_words_has_devices(const struct seep_report *report);
 
 const char *seep_words_unwinder(enum seep_unwinder unwinder);
 const char *seep_words_cut(enum seep_cut cut);

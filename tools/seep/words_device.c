@@ -115,18 +115,32 @@ uint64_t seep_words_gpu_bytes(const struct seep_report *report)
     return driver > tensors ? driver : tensors;
 }
 
-bool seep_words_has_devices(const struct seep_report *report)
+/* Devices that the driver was not asked about have sites all the same. */
+static bool has_several(const struct seep_report *report)
 {
     bool several = report->device_count > 1;
     int first = -1;
 
     for (size_t i = 0; i < report->site_count && !several; i++) {
-        int device = report->sites[i].device;
+        int device = place_of(&report->sites[i]);
 
-        if (seep_words_is_gpu(report->sites[i].space) && device >= 0) {
+        if (device >= 0) {
             several = first >= 0 && device != first;
             first = device;
         }
     }
     return several;
+}
+
+const char *seep_words_place(const struct seep_report *report,
+                             const struct seep_report_site *site,
+                             char text[SEEP_WORDS_GPU_BYTES])
+{
+    const char *name = seep_words_space(site->space);
+
+    if (place_of(site) < 0 || !has_several(report)) {
+        return name;
+    }
+    snprintf(text, SEEP_WORDS_GPU_BYTES, "%s %d", name, site->device);
+    return text;
 }
