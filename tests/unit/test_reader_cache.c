@@ -138,7 +138,7 @@ static void a_cache_in_pieces_is_told_by_its_segments_alone(void **state)
                                    10. * (double)MIB, .06));
 }
 
-/* Too few for a test of blocks: 20 in the run, and no more questions. */
+/* Too few for a test of blocks: 10 in the run, and no more questions. */
 static void few_large_segments_fall_to_pieces_too(void **state)
 {
     struct device_run *run = *state;
@@ -146,10 +146,10 @@ static void few_large_segments_fall_to_pieces_too(void **state)
 
     device_run_work(run);
     device_run_tensors(run, 0);
-    device_run_segments(run, TORCH, 64 * MIB, 50, RUN_S);
+    device_run_segments(run, TORCH, 64 * MIB, 100, RUN_S);
     device_run_ask(run, 0, 0, 0);
     for (uint32_t i = 0; i < RUN_S; i++) {
-        if (i % 5 != 0) {
+        if (i % 10 != 0) {
             builder_device(&run->builder, 0, i, 0, 0, 0);
         }
     }
