@@ -101,6 +101,9 @@ static void growth_on_both_sides_is_said_to_be_on_both(void **state)
     fake.sites[1].space = SEEP_SPACE_DEVICE;
     fake.sites[1].device = 1;
     assert_printed("): memory of several GPUs grows");
+    fake.sites[1].backs_tensors = true;
+    assert_printed("): memory of GPU 0 grows");
+    fake.sites[1].backs_tensors = false;
     fake.sites[1].device = 0;
     assert_printed("): memory of GPU 0 grows");
     fake.sites[1].space = SEEP_SPACE_HEAP;
@@ -170,6 +173,15 @@ static void a_brief_table_has_segments_beside_what_does_not_grow(void **state)
     assert_non_null(strstr(text, " and 2 more call sites"));
     assert_non_null(strstr(text, "\n segments "));
     free(text);
+    sites[0].backs_tensors = true; /* now nothing else grows */
+    for (size_t i = 1; i < 9; i++) {
+        sites[i].backs_tensors = false;
+    }
+    page.file = open_memstream(&text, &size);
+    seep_view_text_report(&page, &fake.report, &options);
+    fclose(page.file);
+    assert_null(strstr(text, "more call sites"));
+    free(text);
 }
 
 /* A block that is pinned for a device is memory of the host all the same. */
@@ -212,6 +224,7 @@ static void each_device_has_a_part_of_its_own(void **state)
                    "of 80 GiB, 70 GiB free, 69 GiB at the least\n");
     assert_printed("\n = tracked          512 MiB    9 GiB ");
     assert_printed("\n   PyTorch's cache  256 MiB  8.5 GiB ");
+    assert_false(is_printed(200, "its tensors do not"));
     assert_printed("\n     in tensors     200 MiB    8 GiB ");
     assert_printed("\n + unexplained      512 MiB    1 GiB ");
     assert_printed("\n   pool's cache      32 MiB   64 MiB ");
@@ -362,6 +375,7 @@ static void a_cache_that_fragments_is_told_with_its_remedies(void **state)
                    "256 MiB of it in tensors.\n"
                    "      At this rate GPU 0's 80 GiB are full in ");
     assert_printed("grows, its tensors do not\n");
+    assert_false(is_told(REASON, "it fragments"));
     assert_true(is_told(ADVICE, "expandable_segments:True"));
     assert_true(is_told(ADVICE, "the 8.2 GiB that lie idle on GPU 0"));
     assert_true(is_told(ADVICE, "max_split_size_mb:128"));
