@@ -279,7 +279,8 @@ struct seep_report_forecast {
 struct seep_report_device {
     uint32_t ordinal;
     uint64_t total_bytes;
-    uint64_t free_bytes;     /* at the last moment */
+    uint64_t free_bytes;     /* at the end: what the driver told last, less
+                                what calls of the process took since */
     uint64_t low_free_bytes; /* the lowest of all moments */
     struct seep_report_extent used;
     struct seep_report_extent tracked;

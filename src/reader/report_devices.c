@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Each device as the driver told of it, against what calls of the process hold
- * of it.
- *
- * A moment is the last one of its bucket, taken right after a call that was
- * served, and where no call is served nothing is held or given back. So what
- * calls hold at the moment is best known at the end of its bucket.
+ * of it. The driver is asked after a call that it served, every tenth of a
+ * second at most: a model may be loaded between the last question and the next
+ * one, which never comes. What calls hold is known at the end of each bucket,
+ * and of what lives when it was born, so it is known at a moment too, but for
+ * what was given back later in that bucket; and how it went on after the last.
  *
  * Invariant: whatever a damaged file says, times ascend, figures are finite,
  * and a part is never negative.
@@ -21,7 +21,7 @@
 #define FOLLOWED_MIN 3
 
 /* Every series of one device, at the same times. */
-struct device_series {
+struct series {
     struct seep_window_series used;
     struct seep_window_series tracked;
     struct seep_window_series unexplained;
@@ -51,24 +51,41 @@ void seep_report_series_of(const struct seep_clock *clock, const double *values,
     }
 }
 
+struct work {
+    struct series series; /* of the device at hand */
+    struct seep_rec_device *moments[SEEP_DEVICES_MAX][SEEP_BUCKET_COUNT];
+    double late[SEEP_DEVICES_MAX][SEEP_BUCKET_COUNT]; /* born after them */
+};
+
 /*
  * Memory that is managed lies in the device or in the host, as it was touched
  * last, and nobody tells: it is counted in the device of whose context it is,
  * so that what is unexplained is not more than it can be.
  */
-static void add_use(struct device_series *series,
-                    struct seep_rec_device *moment, double t_s,
-                    const struct seep_report_device_live *live, uint32_t bucket)
+static double held_in(const struct seep_report_device_live *live,
+                      uint32_t bucket)
 {
+    return live->device[bucket] + live->managed[bucket];
+}
+
+static void add_use(struct series *series, double t_s, double used, double held)
+{
+    seep_window_add(&series->used, t_s, used);
+    seep_window_add(&series->tracked, t_s, held);
+    seep_window_add(&series->unexplained, t_s,
+                    seep_balance_positive(used - held));
+}
+
+static void add_moment(struct series *series, struct seep_rec_device *moment,
+                       double held)
+{
+    double t_s = seep_sites_seconds((double)seep_snapshot_load(moment->tick));
     double total = load(&moment->total_bytes);
-    double used = seep_balance_positive(total - load(&moment->free_bytes));
-    double tracked = live->device[bucket] + live->managed[bucket];
 
     if (total > 0) {
-        seep_window_add(&series->used, t_s, used);
-        seep_window_add(&series->tracked, t_s, tracked);
-        seep_window_add(&series->unexplained, t_s,
-                        seep_balance_positive(used - tracked));
+        add_use(series, t_s,
+                seep_balance_positive(total - load(&moment->free_bytes)),
+                seep_balance_positive(held));
     }
     seep_window_add(&series->pool_reserved, t_s,
                     load(&moment->pool_reserved_bytes));
@@ -141,28 +158,86 @@ static size_t pick_moments(const struct seep_clock *clock,
     return count;
 }
 
-static size_t read_moments(struct seep_report_build *build, uint32_t ordinal,
-                           struct device_series *series,
-                           struct seep_report_device *device)
+/* The device that a live entry is memory of; -1: of none that is followed. */
+static int device_of(const struct seep_view *view, struct seep_rec_live *live)
 {
+    uint32_t index = seep_snapshot_load(live->site);
+    const struct seep_rec_site *site;
+    int ordinal;
+
+    if (!SEEP_ADDRESS_IS_KEY(seep_snapshot_load(live->address)) ||
+        index >= view->site_capacity) {
+        return -1;
+    }
+    site = &view->sites[index];
+    ordinal = seep_sites_device_of(site);
+    return (site->space == SEEP_SPACE_DEVICE ||
+            site->space == SEEP_SPACE_MANAGED) &&
+                   ordinal < (int)SEEP_DEVICES_MAX
+               ? ordinal
+               : -1;
+}
+
+/* What is live and was born after the moment of its bucket. */
+static void add_late(const struct seep_report_build *build, struct work *work)
+{
+    const struct seep_view *view = &build->snapshot.view;
     const struct seep_clock *clock = &build->clock;
-    struct seep_report_device_live *live = &build->devices[ordinal];
-    struct seep_rec_device *picked[SEEP_BUCKET_COUNT] = {NULL};
-    size_t count = pick_moments(
-        clock,
-        &build->snapshot.view.devices[(size_t)ordinal * SEEP_BUCKET_COUNT],
-        device, picked);
 
-    for (uint32_t i = 0; i < clock->count; i++) {
-        if (picked[i] != NULL) {
-            uint64_t tick = seep_snapshot_load(picked[i]->tick);
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_rec_live *live = &view->live[i];
+        uint64_t tick = seep_snapshot_load(live->birth_tick);
+        int ordinal = device_of(view, live);
+        struct seep_rec_device *moment;
 
-            add_use(series, picked[i], seep_sites_seconds((double)tick), live,
-                    i);
-            keep_cache(clock, picked[i], i, live);
+        if (ordinal < 0 || tick > clock->end_tick) {
+            continue;
+        }
+        moment = work->moments[ordinal][tick >> clock->width_log2];
+        if (moment != NULL && tick > seep_snapshot_load(moment->tick)) {
+            work->late[ordinal][tick >> clock->width_log2] +=
+                (double)(seep_snapshot_load(live->size_level) & SEEP_SIZE_MASK);
         }
     }
-    return count;
+}
+
+static void read_moments(struct seep_report_build *build, uint32_t ordinal,
+                         struct work *work)
+{
+    struct seep_report_device_live *live = &build->devices[ordinal];
+
+    for (uint32_t i = 0; i < build->clock.count; i++) {
+        struct seep_rec_device *moment = work->moments[ordinal][i];
+
+        if (moment != NULL) {
+            add_moment(&work->series, moment,
+                       held_in(live, i) - work->late[ordinal][i]);
+            keep_cache(&build->clock, moment, i, live);
+        }
+    }
+}
+
+/* From the last moment to the end, as far as calls of the process went on. */
+static void close_series(const struct seep_report_build *build,
+                         struct series *series,
+                         struct seep_report_device *device)
+{
+    double total = (double)device->total_bytes;
+    size_t last = series->used.count - 1;
+    double held;
+    double used;
+
+    if (series->used.count == 0) {
+        return;
+    }
+    held = held_in(&build->devices[device->ordinal], build->clock.count - 1);
+    used = series->used.value[last] + held - series->tracked.value[last];
+    used = fmin(seep_balance_positive(used), total);
+    add_use(series, build->report.duration_s, used, held);
+    device->free_bytes = device->total_bytes - (uint64_t)used;
+    if (device->free_bytes < device->low_free_bytes) {
+        device->low_free_bytes = device->free_bytes;
+    }
 }
 
 /* What is 0 all the time was never told. */
@@ -179,7 +254,7 @@ extent_of(const struct seep_window_series *series, double end_s)
     return extent;
 }
 
-static void fill_device(const struct device_series *series, double end_s,
+static void fill_device(const struct series *series, double end_s,
                         struct seep_report_device *device)
 {
     device->used = seep_balance_extent_of(&series->used, end_s);
@@ -193,49 +268,64 @@ static void fill_device(const struct device_series *series, double end_s,
     device->tensor_allocated = extent_of(&series->tensor_allocated, end_s);
 }
 
-static bool fill(struct seep_report_build *build, uint32_t ordinal,
-                 struct device_series *series,
-                 struct seep_report_device *ret_device)
+static void fill(struct seep_report_build *build, struct work *work,
+                 struct seep_report_device *device)
 {
     double end_s = build->report.duration_s;
-    struct seep_report_device device = {
-        .ordinal = ordinal,
-        .forecast = {.answer = SEEP_FORECAST_UNKNOWN, .what = "", .device = -1},
-    };
 
-    memset(series, 0, sizeof(*series));
-    if (read_moments(build, ordinal, series, &device) == 0) {
-        return false;
+    memset(&work->series, 0, sizeof(work->series));
+    read_moments(build, device->ordinal, work);
+    build->devices[device->ordinal].is_followed = seep_balance_covers(
+        &work->series.used, FOLLOWED_MIN, SEEP_BALANCE_SETTLE * end_s, end_s);
+    close_series(build, &work->series, device);
+    fill_device(&work->series, end_s, device);
+}
+
+/* @return how many devices the driver told of */
+static size_t list_devices(struct seep_report_build *build, struct work *work,
+                           struct seep_report_device *devices)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        struct seep_report_device *device = &devices[count];
+
+        build->devices[i].cache_first = build->clock.count;
+        *device = (struct seep_report_device){
+            .ordinal = i,
+            .forecast = {.what = "", .device = -1},
+        };
+        if (i < view->device_count &&
+            pick_moments(&build->clock,
+                         &view->devices[(size_t)i * SEEP_BUCKET_COUNT], device,
+                         work->moments[i]) > 0) {
+            build->device_of[i] = device;
+            count++;
+        }
     }
-    fill_device(series, end_s, &device);
-    build->devices[ordinal].is_followed = seep_balance_covers(
-        &series->used, FOLLOWED_MIN, SEEP_BALANCE_SETTLE * end_s, end_s);
-    *ret_device = device;
-    return true;
+    return count;
 }
 
 int seep_report_add_devices(struct seep_report_build *build)
 {
-    uint32_t capacity = build->snapshot.view.device_count;
+    /* One more: there is always a next one to be filled. */
     struct seep_report_device *devices =
-        seep_store_take(&build->store, SEEP_DEVICES_MAX, sizeof(*devices));
-    struct device_series *series = malloc(sizeof(*series));
-    size_t count = 0;
+        seep_store_take(&build->store, SEEP_DEVICES_MAX + 1, sizeof(*devices));
+    struct work *work = calloc(1, sizeof(*work));
 
-    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
-        build->devices[i].cache_first = build->clock.count;
-    }
-    if (devices == NULL || series == NULL) {
-        free(series);
+    if (devices == NULL || work == NULL) {
+        free(work);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < capacity && i < SEEP_DEVICES_MAX; i++) {
-        if (fill(build, i, series, &devices[count])) {
-            build->device_of[i] = &devices[count++];
-        }
-    }
-    free(series);
     build->report.devices = devices;
-    build->report.device_count = count;
+    build->report.device_count = list_devices(build, work, devices);
+    if (build->report.device_count > 0) {
+        add_late(build, work);
+    }
+    for (size_t i = 0; i < build->report.device_count; i++) {
+        fill(build, work, &devices[i]);
+    }
+    free(work);
     return 0;
 }

@@ -176,6 +176,36 @@ static void a_model_that_was_loaded_does_not_grow(void **state)
     assert_string_not_equal(report->verdict.forecast.what, "device");
 }
 
+/* The driver was asked once, in the middle of the load: what came behind it
+ * took of what it said is free. */
+static void what_calls_took_since_the_last_question_is_used(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report_device *device;
+    uint32_t site;
+    uint64_t key;
+
+    device_run_work(run);
+    site = device_run_site(run, "/opt/app/model", SEEP_SPACE_DEVICE, 0);
+    device_run_take(run, site, GIB, 1.05);
+    builder_device(&run->builder, 0, 1, device_run_tick(1.1), TOTAL_BYTES,
+                   TOTAL_BYTES - GIB - 64 * MIB);
+    device_run_take(run, site, GIB, 1.2);
+    device_run_take(run, site, GIB, 1.3);
+    key = device_run_take(run, site, GIB, 9);
+    builder_free(&run->builder, key, device_run_tick(20));
+    device = &device_run_report(run)->devices[0];
+
+    assert_true(device->used.first_bytes == (double)(GIB + 64 * MIB));
+    assert_true(device->tracked.first_bytes == (double)GIB);
+    assert_true(device->unexplained.first_bytes == 64. * (double)MIB);
+    assert_true(device->unexplained.last_bytes == 64. * (double)MIB);
+    assert_true(device->tracked.last_bytes == 3. * (double)GIB);
+    assert_int_equal(device->free_bytes, TOTAL_BYTES - 3 * GIB - 64 * MIB);
+    assert_int_equal(device->low_free_bytes, device->free_bytes);
+    assert_int_equal(device->forecast.answer, SEEP_FORECAST_UNKNOWN);
+}
+
 static void a_pool_that_fills_is_bounded(void **state)
 {
     struct device_run *run = *state;
@@ -463,6 +493,7 @@ int main(void)
         WITH(growth_of_both_devices_is_of_neither),
         WITH(a_neighbour_that_grows_is_no_leak_of_ours),
         WITH(a_model_that_was_loaded_does_not_grow),
+        WITH(what_calls_took_since_the_last_question_is_used),
         WITH(a_pool_that_fills_is_bounded),
         WITH(a_leak_of_the_host_is_not_minor_beside_a_model),
         WITH(the_limit_that_is_reached_first_wins),
