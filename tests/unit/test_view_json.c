@@ -253,6 +253,28 @@ static void devices_are_there_with_all_that_is_known(void **state)
     json_decref(document);
 }
 
+static void what_was_not_followed_has_no_slope(void **state)
+{
+    struct seep_json_options options = {0};
+
+    (void)state;
+    fake_report_give_devices(&fake);
+    fake.devices[1].forecast =
+        (struct seep_report_forecast){.what = "", .device = -1};
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *devices = json_object_get(one, "devices");
+    json_t *first = json_object_get(json_array_get(devices, 0), "used");
+    json_t *second = json_object_get(json_array_get(devices, 1), "used");
+    static const char slope[] = "slope_bytes_per_s";
+    assert_true(json_is_real(json_object_get(first, slope)));
+    assert_true(json_is_null(json_object_get(second, slope)));
+    assert_true(json_is_real(json_object_get(second, "last_bytes")));
+    assert_true(
+        json_is_null(json_object_get(json_array_get(devices, 1), "forecast")));
+    json_decref(document);
+}
+
 static void a_process_without_gpus_has_none(void **state)
 {
     struct seep_json_options options = {0};
@@ -469,6 +491,7 @@ int main(void)
         cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
         cmocka_unit_test_setup(every_class_has_every_member, fill),
         cmocka_unit_test_setup(devices_are_there_with_all_that_is_known, fill),
+        cmocka_unit_test_setup(what_was_not_followed_has_no_slope, fill),
         cmocka_unit_test_setup(a_process_without_gpus_has_none, fill),
         cmocka_unit_test_setup(the_words_are_those_of_the_text, fill),
         cmocka_unit_test_setup(a_forecast_without_an_end_is_null_there, fill),

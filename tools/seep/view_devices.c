@@ -40,18 +40,12 @@ difference(const struct seep_report_extent *reserved,
     return cache;
 }
 
-/* Asked for a moment only: a line through it is no growth. */
-static bool is_followed(const struct seep_report_device *device)
-{
-    return device->forecast.answer != SEEP_FORECAST_UNKNOWN;
-}
-
 static void add_row(struct seep_table *table, const struct seep_report *report,
                     const struct seep_report_device *device, const char *part,
                     const struct seep_report_extent *extent)
 {
     seep_view_balance_row(table, report, part, extent);
-    if (!is_followed(device)) {
+    if (!seep_words_is_followed(device)) {
         seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
     }
 }

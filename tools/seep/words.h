@@ -81,6 +81,9 @@ const char *seep_words_space(enum seep_space space);
 /** "GPU 0"; of one that is not known "a GPU". */
 void seep_words_gpu(int device, char text[SEEP_WORDS_GPU_BYTES]);
 
+/** Was it asked for long enough? A line through less is no growth. */
+bool seep_words_is_followed(const struct seep_report_device *device);
+
 /** Does memory of @space lie on a device? */
 bool seep_words_is_gpu(enum seep_space space);
 

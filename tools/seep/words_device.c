@@ -16,6 +16,12 @@ void seep_words_gpu(int device, char text[SEEP_WORDS_GPU_BYTES])
     }
 }
 
+/* The driver is asked when it has served a call, which may be long ago. */
+bool seep_words_is_followed(const struct seep_report_device *device)
+{
+    return device->forecast.answer != SEEP_FORECAST_UNKNOWN;
+}
+
 bool seep_words_is_gpu(enum seep_space space)
 {
     return space == SEEP_SPACE_DEVICE || space == SEEP_SPACE_TENSOR ||
