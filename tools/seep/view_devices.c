@@ -17,6 +17,7 @@
 #include "words.h"
 
 #define INDENT_FULL 8
+#define LEAST_S 30.0 /* nothing is told of less */
 
 static bool is_nothing(const struct seep_report_extent *extent)
 {
@@ -126,11 +127,16 @@ static void add_unexplained(struct seep_table *table,
 
 /* "in 1 h 10 min (1 h 08 min to 1 h 12 min)" */
 static void print_forecast(struct seep_page *page,
+                           const struct seep_report *report,
                            const struct seep_report_device *device)
 {
     char *when = seep_verdict_words_when(&device->forecast);
 
-    if (when != NULL) {
+    if (!seep_words_is_followed(device) && report->duration_s >= LEAST_S) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, " full", INDENT_FULL,
+                            "cannot be told: the driver is asked when it has "
+                            "served a call, and served too few");
+    } else if (when != NULL) {
         seep_page_paragraph(page, SEEP_INK_PLAIN, " full", INDENT_FULL, "%s",
                             when);
     }
@@ -154,7 +160,7 @@ static void print_device(struct seep_page *page,
     add_unexplained(table, report, device);
     seep_table_print(table, page, 1);
     seep_table_close(table);
-    print_forecast(page, device);
+    print_forecast(page, report, device);
 }
 
 void seep_view_devices(struct seep_page *page, const struct seep_report *report)
