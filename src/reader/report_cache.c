@@ -129,11 +129,18 @@ static bool find_segments(struct cache *cache)
     return true;
 }
 
+/* What was suppressed stays as it is; of tensors it is a cause all the same. */
+static bool is_segment(const struct cache *cache,
+                       const struct seep_report_site *site)
+{
+    return is_in(cache, site, SEEP_SPACE_DEVICE) && site->backs_tensors &&
+           site->suppressed_by == NULL;
+}
+
 static bool is_growing(const struct seep_report_site *site)
 {
-    return site->has_growth && site->suppressed_by == NULL &&
-           (seep_class_may_leak(site->class) ||
-            site->class == SEEP_CLASS_MINOR);
+    return site->has_growth && (seep_class_may_leak(site->class) ||
+                                site->class == SEEP_CLASS_MINOR);
 }
 
 static void add_up(struct cache *cache)
@@ -147,8 +154,7 @@ static void add_up(struct cache *cache)
         }
         if (is_in(cache, site, SEEP_SPACE_TENSOR)) {
             cache->tensors += rate->estimate;
-        } else if (is_in(cache, site, SEEP_SPACE_DEVICE) &&
-                   site->backs_tensors) {
+        } else if (is_segment(cache, site)) {
             cache->segments += rate->estimate;
             if (site->class == SEEP_CLASS_LEAK) {
                 double half = (rate->high - rate->low) / 2;
@@ -214,8 +220,7 @@ static void take_back(struct cache *cache, const char *reason)
     for (size_t i = 0; i < cache->count; i++) {
         struct seep_report_site *site = &cache->sites[i];
 
-        if (is_in(cache, site, SEEP_SPACE_DEVICE) && site->backs_tensors &&
-            is_growing(site)) {
+        if (is_segment(cache, site) && is_growing(site)) {
             site->class = SEEP_CLASS_BACKING;
             site->class_reason = reason;
         }

@@ -192,15 +192,13 @@ void device_run_ask(struct device_run *run, uint32_t ordinal, uint64_t other,
 
 const struct seep_report *device_run_report(struct device_run *run)
 {
-    static const struct seep_report_options options = {.symbols = false};
-
     builder_fold(&run->builder);
     builder_exit(&run->builder, device_run_tick(DEVICE_RUN_S));
     builder_write(&run->builder, run->path);
     seep_report_close(run->report);
     run->report = NULL;
-    assert_int_equal(seep_report_open(run->path, &options, NULL, &run->report),
-                     0);
+    assert_int_equal(
+        seep_report_open(run->path, &run->options, NULL, &run->report), 0);
     return run->report;
 }
 

@@ -25,6 +25,7 @@ struct device_run {
     char path[BUILDER_PATH_BYTES];
     struct recording_builder builder;
     struct seep_report *report;
+    struct seep_report_options options;
     uint64_t next; /* address, or offset of code */
     struct {
         uint64_t held[DEVICE_RUN_S]; /* at the end of each second */

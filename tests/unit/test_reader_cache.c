@@ -5,9 +5,12 @@
  */
 #include "seep_test.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device_run.h"
+#include "reader/suppress.h"
 
 #define RUN_S DEVICE_RUN_S
 #define MIB DEVICE_RUN_MIB
@@ -243,16 +246,102 @@ static void a_cache_that_hardly_grows_is_not_in_pieces(void **state)
     assert_false(report->devices[0].cache_fragments);
 }
 
-static void a_small_leak_of_tensors_does_not_excuse_a_cache(void **state)
+/* Known of the cache only from the middle of the run on: what it held before
+ * did not come then. */
+static void a_cache_that_is_known_late_did_not_grow_then(void **state)
 {
     struct device_run *run = *state;
     const struct seep_report *report;
 
     device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, "/opt/app/allocator.so", 20 * MIB, 2, 10);
+    device_run_grow(run, "/opt/app/kernels.so", 0, MIB, 0, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    for (uint32_t i = 0; i < RUN_S / 2; i++) {
+        builder_device(&run->builder, 0, i, 0, 0, 0);
+    }
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_false(report->sites[0].backs_tensors);
+}
+
+/* In what object ever: by its name, which is not that of the nearest. */
+static void an_allocator_is_known_by_its_name(void **state)
+{
+    static const char *const names[] = {
+        "c10::cuda::CUDACachingAllocator::raw_alloc(unsigned long)",
+        "c10::cuda::CUDACachingAllocator::raw_alloc(unsigned long)+0x40",
+    };
+
+    for (int i = 0; i < 2; i++) {
+        struct device_run *run = *state;
+        uint64_t frame = builder_code_frame(
+            builder_code(&run->builder, SEEP_CODE_PYTHON, "", names[i], 0), 0);
+        uint32_t site = builder_site_of_device(
+            &run->builder, builder_stack(&run->builder, &frame, 1),
+            SEEP_SPACE_DEVICE, 0);
+
+        device_run_work(run);
+        device_run_tensors(run, 0);
+        for (int k = 0; k < RUN_S * 10; k++) {
+            device_run_take(run, site, MIB, k / 10.);
+        }
+        assert_int_equal(device_run_report(run)->verdict.class,
+                         i == 0 ? SEEP_VERDICT_FRAGMENTATION
+                                : SEEP_VERDICT_LEAK);
+        device_run_tear_down(state);
+        device_run_set_up(state);
+    }
+}
+
+/* Whose tensors may grow, his segments may. */
+static void what_tensors_are_suppressed_for_their_segments_are(void **state)
+{
+    struct device_run *run = *state;
+    struct seep_suppressions *suppressions = NULL;
+    const struct seep_report *report;
+    char path[BUILDER_PATH_BYTES];
+    FILE *file;
+
+    leak_tensors(run, TORCH);
+    builder_temporary(path);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("leak:/opt/app/keep\n", file);
+    fclose(file);
+    assert_int_equal(seep_suppressions_add_file(&suppressions, path, NULL), 0);
+    unlink(path);
+    run->options.suppressions = suppressions;
+    report = device_run_report(run);
+    seep_suppressions_close(suppressions);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
+    assert_int_equal(report->verdict.suppressed_count, 1);
+    assert_int_equal(row_of(report, SEEP_SPACE_DEVICE)->class,
+                     SEEP_CLASS_BACKING);
+}
+
+static void a_small_leak_of_tensors_does_not_excuse_a_cache(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+    int backing = 0;
+    int segments = 0;
+
+    device_run_work(run);
     device_run_tensors(run, 65536);
+    device_run_segments(run, TORCH, 2 * MIB, 2, 4); /* and no longer */
     device_run_segments(run, TORCH, 2 * MIB, 2, RUN_S);
     device_run_ask(run, 0, 0, 0);
     report = device_run_report(run);
+    for (size_t i = 0; i < report->site_count; i++) {
+        backing += report->sites[i].class == SEEP_CLASS_BACKING;
+        segments += report->sites[i].backs_tensors;
+    }
+    assert_int_equal(backing, 1);
+    assert_int_equal(segments, 2);
 
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
     assert_int_equal(report->sites[0].space, SEEP_SPACE_TENSOR);
@@ -341,6 +430,9 @@ int main(void)
         WITH(a_cache_that_hardly_grows_is_not_in_pieces),
         WITH(few_large_segments_fall_to_pieces_too),
         WITH(a_cache_that_has_what_it_needs_is_bounded),
+        WITH(a_cache_that_is_known_late_did_not_grow_then),
+        WITH(an_allocator_is_known_by_its_name),
+        WITH(what_tensors_are_suppressed_for_their_segments_are),
         WITH(what_leaks_beside_the_cache_is_a_leak),
         WITH(a_small_leak_of_tensors_does_not_excuse_a_cache),
         WITH(a_cache_that_peaks_make_grow_is_not_in_pieces),

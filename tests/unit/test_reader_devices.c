@@ -187,11 +187,14 @@ static void what_calls_took_since_the_last_question_is_used(void **state)
 
     device_run_work(run);
     site = device_run_site(run, "/opt/app/model", SEEP_SPACE_DEVICE, 0);
-    device_run_take(run, site, GIB, 1.05);
+    device_run_take(run, site, GIB, 1.08);
     builder_device(&run->builder, 0, 1, device_run_tick(1.1), TOTAL_BYTES,
                    TOTAL_BYTES - GIB - 64 * MIB);
     device_run_take(run, site, GIB, 1.2);
-    device_run_take(run, site, GIB, 1.3);
+    device_run_take(run, device_run_site(run, "/a", SEEP_SPACE_MANAGED, 0), GIB,
+                    1.3);
+    device_run_take(run, device_run_site(run, "/a", SEEP_SPACE_TENSOR, 0), MIB,
+                    1.3);
     key = device_run_take(run, site, GIB, 9);
     builder_free(&run->builder, key, device_run_tick(20));
     device = &device_run_report(run)->devices[0];
@@ -204,6 +207,38 @@ static void what_calls_took_since_the_last_question_is_used(void **state)
     assert_int_equal(device->free_bytes, TOTAL_BYTES - 3 * GIB - 64 * MIB);
     assert_int_equal(device->low_free_bytes, device->free_bytes);
     assert_int_equal(device->forecast.answer, SEEP_FORECAST_UNKNOWN);
+}
+
+static void a_device_holds_no_more_than_it_has(void **state)
+{
+    struct device_run *run = *state;
+    uint32_t site;
+
+    device_run_work(run);
+    site = device_run_site(run, "/opt/app/model", SEEP_SPACE_DEVICE, 0);
+    builder_device(&run->builder, 0, 1, device_run_tick(1.1), TOTAL_BYTES, GIB);
+    device_run_take(run, site, 2 * GIB, 1.2);
+    device_run_report(run);
+    assert_int_equal(run->report->devices[0].free_bytes, 0);
+    assert_true(run->report->devices[0].used.last_bytes == (double)TOTAL_BYTES);
+}
+
+static void a_block_may_be_born_at_any_time(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_view *view = &run->builder.view;
+
+    device_run_work(run);
+    device_run_grow(run, "/opt/app/kernels.so", 0, MIB, 0, 5);
+    device_run_ask(run, 0, 0, 0);
+    builder_fold(&run->builder);
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        atomic_store_explicit(&view->live[i].birth_tick, UINT32_MAX - i,
+                              memory_order_relaxed);
+    }
+    device_run_report(run);
+    assert_true(run->report->devices[0].tracked.last_bytes ==
+                50. * (double)MIB);
 }
 
 static void a_pool_that_fills_is_bounded(void **state)
@@ -494,6 +529,8 @@ int main(void)
         WITH(a_neighbour_that_grows_is_no_leak_of_ours),
         WITH(a_model_that_was_loaded_does_not_grow),
         WITH(what_calls_took_since_the_last_question_is_used),
+        WITH(a_device_holds_no_more_than_it_has),
+        WITH(a_block_may_be_born_at_any_time),
         WITH(a_pool_that_fills_is_bounded),
         WITH(a_leak_of_the_host_is_not_minor_beside_a_model),
         WITH(the_limit_that_is_reached_first_wins),
