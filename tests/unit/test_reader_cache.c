@@ -296,31 +296,56 @@ static void an_allocator_is_known_by_its_name(void **state)
     }
 }
 
-/* Whose tensors may grow, his segments may. */
-static void what_tensors_are_suppressed_for_their_segments_are(void **state)
+/* What is said of @module is suppressed. */
+static const struct seep_report *report_without(struct device_run *run,
+                                                const char *module)
 {
-    struct device_run *run = *state;
     struct seep_suppressions *suppressions = NULL;
-    const struct seep_report *report;
     char path[BUILDER_PATH_BYTES];
     FILE *file;
 
-    leak_tensors(run, TORCH);
     builder_temporary(path);
     file = fopen(path, "w");
     assert_non_null(file);
-    fputs("leak:/opt/app/keep\n", file);
+    fprintf(file, "leak:%s\n", module);
     fclose(file);
     assert_int_equal(seep_suppressions_add_file(&suppressions, path, NULL), 0);
     unlink(path);
     run->options.suppressions = suppressions;
-    report = device_run_report(run);
+    device_run_report(run);
+    run->options.suppressions = NULL;
     seep_suppressions_close(suppressions);
+    return run->report;
+}
+
+/* Whose tensors may grow, his segments may. */
+static void what_tensors_are_suppressed_for_their_segments_are(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    leak_tensors(run, TORCH);
+    report = report_without(run, "/opt/app/keep");
 
     assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
     assert_int_equal(report->verdict.suppressed_count, 1);
     assert_int_equal(row_of(report, SEEP_SPACE_DEVICE)->class,
                      SEEP_CLASS_BACKING);
+}
+
+static void segments_may_be_suppressed_as_anything_may(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 2 * MIB, 2, RUN_S);
+    report = report_without(run, TORCH);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
+    assert_int_equal(report->verdict.suppressed_count, 1);
+    assert_int_equal(row_of(report, SEEP_SPACE_DEVICE)->class, SEEP_CLASS_LEAK);
 }
 
 static void a_small_leak_of_tensors_does_not_excuse_a_cache(void **state)
@@ -433,6 +458,7 @@ int main(void)
         WITH(a_cache_that_is_known_late_did_not_grow_then),
         WITH(an_allocator_is_known_by_its_name),
         WITH(what_tensors_are_suppressed_for_their_segments_are),
+        WITH(segments_may_be_suppressed_as_anything_may),
         WITH(what_leaks_beside_the_cache_is_a_leak),
         WITH(a_small_leak_of_tensors_does_not_excuse_a_cache),
         WITH(a_cache_that_peaks_make_grow_is_not_in_pieces),
