@@ -27,9 +27,10 @@ struct cache {
     struct seep_report_site *sites;
     size_t count;
     int ordinal;
-    double segments; /* bytes per second that their rows grow by */
-    double tensors;  /* the same of tensors */
-    double leak;     /* of segments, what was judged a leak */
+    double segments;   /* bytes per second that their rows grow by */
+    double tensors;    /* the same of tensors */
+    bool tensors_leak; /* one of them is judged a leak, and is counted */
+    double leak;       /* of segments, what was judged a leak */
     double leak_squares;
     struct seep_window_slope reserved; /* of the whole cache */
     struct seep_window_slope allocated;
@@ -154,6 +155,8 @@ static void add_up(struct cache *cache)
         }
         if (is_in(cache, site, SEEP_SPACE_TENSOR)) {
             cache->tensors += rate->estimate;
+            cache->tensors_leak |=
+                site->class == SEEP_CLASS_LEAK && site->suppressed_by == NULL;
         } else if (is_segment(cache, site)) {
             cache->segments += rate->estimate;
             if (site->class == SEEP_CLASS_LEAK) {
@@ -248,6 +251,7 @@ static void tell_fragments(struct cache *cache, bool alone)
 
 static void mark_cache(struct cache *cache)
 {
+    bool are_cause;
     bool alone;
 
     if (!find_segments(cache)) {
@@ -256,13 +260,14 @@ static void mark_cache(struct cache *cache)
     add_up(cache);
     measure(cache);
     alone = grows_alone(cache);
-    if (cache->tensors > 0 && cache->tensors >= CAUSE_SHARE * cache->segments &&
-        !alone) {
-        take_back(cache,
-                  "segments of PyTorch's cache: they grow with the tensors in "
-                  "them");
-    } else if (alone || (cache->leak > 0 && is_still(cache, cache->segments))) {
+    are_cause =
+        cache->tensors > 0 && cache->tensors >= CAUSE_SHARE * cache->segments;
+    if (alone ||
+        (!are_cause && cache->leak > 0 && is_still(cache, cache->segments))) {
         tell_fragments(cache, alone);
+    } else if (are_cause || cache->tensors_leak) {
+        take_back(cache, "segments of PyTorch's cache: they grow with the "
+                         "tensors in them");
     }
 }
 

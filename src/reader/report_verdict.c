@@ -71,9 +71,15 @@ static void add_forecast(struct seep_report *report,
                        &report->verdict.forecast);
 }
 
+static double least_slope(const struct seep_report_extent *extent)
+{
+    return extent->slope_bytes_per_s - extent->slope_error;
+}
+
 /*
  * What the class is about of this memory, else what the device itself showed,
- * whoever it was: a growth that can be told from none.
+ * whoever it was: a growth that can be told from none, and is clearly more
+ * than what the class is about.
  */
 static struct seep_report_forecast
 forecast_of_device(const struct seep_report_device *device, bool is_followed,
@@ -89,10 +95,11 @@ forecast_of_device(const struct seep_report_device *device, bool is_followed,
         is_followed ? SEEP_FORECAST_GROWS : SEEP_FORECAST_UNTOLD;
     struct seep_report_forecast forecast;
 
-    if (pace->told) {
+    if (pace->told &&
+        !(is_followed && least_slope(used) > pace->bytes_per_s.high)) {
         basis = pace->basis;
         limit.bytes_per_s = pace->bytes_per_s;
-    } else if (used->slope_bytes_per_s > used->slope_error) {
+    } else if (least_slope(used) > 0) {
         limit.bytes_per_s = (struct seep_interval){
             used->slope_bytes_per_s,
             used->slope_bytes_per_s - used->slope_error,

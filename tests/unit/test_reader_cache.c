@@ -416,6 +416,35 @@ static void growth_at_no_call_site_of_a_device_is_not_steady(void **state)
     assert_non_null(strstr(report->verdict.reason, "device memory"));
 }
 
+/* Of the growth a third is at one line, and the rest at many. */
+static void what_a_line_leaks_is_not_counted_in_segments_again(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, MIB / 3);
+    for (int i = 0; i < 200; i++) {
+        device_run_take(run,
+                        device_run_site(run, "/opt/many", SEEP_SPACE_TENSOR, 0),
+                        10 * MIB / 3, i / 2.);
+    }
+    device_run_segments(run, TORCH, 20 * MIB, 20, RUN_S);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->verdict.growing_count, 1);
+    assert_int_equal(report->sites[0].space, SEEP_SPACE_TENSOR);
+    assert_int_equal(row_of(report, SEEP_SPACE_DEVICE)->class,
+                     SEEP_CLASS_BACKING);
+    assert_false(report->devices[0].cache_fragments);
+    /* The device fills by all of it. */
+    assert_true(device_run_is_near(
+        report->devices[0].forecast.seconds.estimate,
+        (double)report->devices[0].free_bytes / 10 / (double)MIB, .1));
+}
+
 /* Nobody's line grows by itself, and all of them together do. */
 static void tensors_of_many_lines_leave_the_segments_to_be_named(void **state)
 {
@@ -463,6 +492,7 @@ int main(void)
         WITH(a_small_leak_of_tensors_does_not_excuse_a_cache),
         WITH(a_cache_that_peaks_make_grow_is_not_in_pieces),
         WITH(growth_at_no_call_site_of_a_device_is_not_steady),
+        WITH(what_a_line_leaks_is_not_counted_in_segments_again),
         WITH(tensors_of_many_lines_leave_the_segments_to_be_named),
     };
 

@@ -315,6 +315,23 @@ static void a_device_that_is_full_later_does_not_win(void **state)
                 report->verdict.forecast.seconds.high);
 }
 
+static void a_leak_and_a_neighbour_fill_a_device_together(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_grow(run, "/opt/app/kernels.so", 0, MIB, 0, RUN_S);
+    device_run_ask(run, 0, 2 * GIB, 20 * MIB);
+    report = device_run_report(run);
+
+    assert_true(device_run_is_near(report->verdict.growth_bytes_per_s.estimate,
+                                   10. * (double)MIB, .06));
+    assert_true(device_run_is_near(
+        report->devices[0].forecast.seconds.estimate,
+        (double)report->devices[0].free_bytes / 30 / (double)MIB, .06));
+}
+
 /* What others give back meanwhile they may not have for ever. */
 static void a_leak_fills_a_device_that_others_leave(void **state)
 {
@@ -535,6 +552,7 @@ int main(void)
         WITH(a_leak_of_the_host_is_not_minor_beside_a_model),
         WITH(the_limit_that_is_reached_first_wins),
         WITH(a_device_that_is_full_later_does_not_win),
+        WITH(a_leak_and_a_neighbour_fill_a_device_together),
         WITH(a_leak_fills_a_device_that_others_leave),
         WITH(a_leak_of_the_host_does_not_fill_a_device),
         cmocka_unit_test(tensors_are_in_no_sum),
