@@ -111,7 +111,9 @@ struct seep_report_site {
     char id[20];      /* stable over runs of the same program */
     char line_id[20]; /* by stack: of the row that it is in by line; else "" */
     enum seep_space space;
-    int device; /* ordinal; -1: none, or not known */
+    int device;         /* ordinal; -1: none, or not known */
+    bool backs_tensors; /* segments of PyTorch's cache: what is in them is
+                           counted in space tensor, by who asked for it */
     enum seep_class class;
     const char *class_reason;
     bool torn; /* its last event may be half applied */
@@ -277,7 +279,8 @@ struct seep_report_forecast {
 struct seep_report_device {
     uint32_t ordinal;
     uint64_t total_bytes;
-    uint64_t free_bytes;     /* at the last moment */
+    uint64_t free_bytes;     /* at the end: what the driver told last, less
+                                what calls of the process took since */
     uint64_t low_free_bytes; /* the lowest of all moments */
     struct seep_report_extent used;
     struct seep_report_extent tracked;
@@ -299,8 +302,10 @@ struct seep_report_verdict {
     struct seep_interval growth_bytes_per_s; /* of what the class is about */
     bool has_growth_per_unit;
     struct seep_interval growth_bytes_per_unit;
-    double first_share;   /* of it, at the first site; 0 if at no site */
-    char first_id[20];    /* of that site: it need not be the first listed */
+    double first_share; /* of it, at the first site; 0 if at no site */
+    char first_id[20];  /* of that site: it need not be the first listed */
+    int device; /* all of it is of the memory of this one; -1: of the host's,
+                   or of more than one */
     size_t growing_count; /* sites that it is at */
     size_t suppressed_count;
     double suppressed_bytes_per_s; /* that the suppressed ones grow */
