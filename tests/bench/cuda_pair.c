@@ -87,13 +87,11 @@ static NOINLINE int backtrace_here(void *argument)
 
 static void take(double *least, bottom_function *bottom, void *argument)
 {
-    static descend_function *const ways[] = {descend_by_rsp,
-                                             descend_aside_by_rsp};
     double begin = now_ns();
     double spent;
 
     for (unsigned i = 0; i < CALLS; i++) {
-        ways[i % 2](INNER_FRAMES, bottom, argument);
+        ways_by_rsp[i % BENCH_WAYS](INNER_FRAMES, bottom, argument);
     }
     spent = (now_ns() - begin) / CALLS;
     if (*least == 0 || spent < *least) {
