@@ -259,8 +259,6 @@ static void mark_cache(struct cache *cache)
     add_up(cache);
     measure(cache);
     alone = grows_alone(cache);
-    are_cause =
-        cache->tensors > 0 && cache->tensors >= CAUSE_SHARE * cache->segments;
     if (alone ||
         (!are_cause && cache->leak > 0 && is_still(cache, cache->segments))) {
         tell_fragments(cache, alone);
