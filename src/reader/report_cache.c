@@ -259,8 +259,7 @@ static void mark_cache(struct cache *cache)
     add_up(cache);
     measure(cache);
     alone = grows_alone(cache);
-    if (alone ||
-        (!are_cause && cache->leak > 0 && is_still(cache, cache->segments))) {
+    if (alone || (cache->leak > 0 && is_still(cache, cache->segments))) {
         tell_fragments(cache, alone);
     } else if (cache->tensors_leak ||
                (cache->tensors > 0 &&
