@@ -251,7 +251,6 @@ static void tell_fragments(struct cache *cache, bool alone)
 
 static void mark_cache(struct cache *cache)
 {
-    bool are_cause;
     bool alone;
 
     if (!find_segments(cache)) {
@@ -260,12 +259,11 @@ static void mark_cache(struct cache *cache)
     add_up(cache);
     measure(cache);
     alone = grows_alone(cache);
-    are_cause =
-        cache->tensors > 0 && cache->tensors >= CAUSE_SHARE * cache->segments;
-    if (alone ||
-        (!are_cause && cache->leak > 0 && is_still(cache, cache->segments))) {
+    if (alone || (cache->leak > 0 && is_still(cache, cache->segments))) {
         tell_fragments(cache, alone);
-    } else if (are_cause || cache->tensors_leak) {
+    } else if (cache->tensors_leak ||
+               (cache->tensors > 0 &&
+                cache->tensors >= CAUSE_SHARE * cache->segments)) {
         take_back(cache, "segments of PyTorch's cache: they grow with the "
                          "tensors in them");
     }
