@@ -8,9 +8,6 @@
  * it, restored if the driver then refused. Keys are not addresses of the
  * process: their upper byte, never 0, says what kind of thing it is, so no two
  * kinds meet, nor any of them a block of the heap.
- *
- * The recording has no device in its call sites yet. README.md of this folder
- * says what the format needs for it; until then @device goes no further.
  */
 #ifndef SEEP_CUDA_EVENTS_H
 #define SEEP_CUDA_EVENTS_H
