@@ -15,9 +15,8 @@ FIGURES = ("live_bytes", "live_count", "allocated_bytes", "allocated_count")
 FREED_TWICE = 2
 EXACT, SAMPLED = 1, None
 # What makes a figure wrong; frees of what is not known are the program's own.
-NEVER = ("cuda_full", "cuda_replaced", "cuda_busy", "cuda_saturated",
-         "cuda_nested", "cuda_nest_full", "cuda_other_driver",
-         "cuda_unknown_variant")
+NEVER = ("cuda_full", "cuda_replaced", "cuda_saturated", "cuda_nested",
+         "cuda_nest_full", "cuda_other_driver", "cuda_unknown_variant")
 
 
 def record(folder, name, *arguments, sample=EXACT, **more):
@@ -54,7 +53,10 @@ def compare(told, recorded, by=("space",)):
     """Figure by figure, and nothing was lost on the way."""
     names = {site["function"] for site in told["sites"]}
     assert figures_of(recorded["sites"], names, by) == truth_of(told, by)
-    assert recorded["losses"] == {}
+    # Of several who free the same at once one may give up its change: the
+    # figures above are right all the same.
+    assert recorded["losses"].keys() <= {"cuda_busy"}
+    assert recorded["losses"].get("cuda_busy", 0) <= told.get("raced", 0)
     assert {name: recorded["counters"][name] for name in NEVER} == \
         dict.fromkeys(NEVER, 0)
 
@@ -96,7 +98,6 @@ def test_every_entry_point_is_charged_to_its_call_site(
     assert (told["raced"] > 0) == (threads > 1)
 
 
-@pytest.mark.xfail(strict=False, reason="the report has no devices yet")
 def test_each_device_has_its_own_call_sites(folder):
     told, recorded = entries(folder, 2, EXACT)
     assert {site["device"] for site in told["sites"]} == {-1, *range(5)}

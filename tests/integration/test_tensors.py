@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The tensors inside PyTorch's cache, by Python line, beside the segments that
 the cache took from the driver; and which of the two a leak is. The programs
-are fake_torch.py's three cases, which run at once."""
+are fake_torch.py's three cases, and one of them with the driver's calls alone,
+all at once."""
 import concurrent.futures
 import dataclasses
 import json
@@ -18,8 +19,9 @@ PROGRAM = pathlib.Path(__file__).parent / "programs/fake_torch/fake_torch.py"
 LIBRARIES = PROGRAMS / "fake_torch"
 SECONDS = 31  # no verdict before 30
 CASES = ("leak", "fragmentation", "quiet")
-UNTIL_READ = pytest.mark.xfail(
-    strict=False, reason="the reader does not judge devices yet")
+# {how it is run: the program's case, what is recorded of GPUs}
+RUNS = {case: (case, "tensors") for case in CASES} | {
+    "driver": ("leak", "driver")}
 
 
 @dataclasses.dataclass
@@ -68,10 +70,10 @@ def run_program(folder, case, seconds, **more):
     return done
 
 
-def run_case(folder, case):
+def run_case(folder, case, recorded):
     """A run that is long enough for a verdict."""
     folder.mkdir()
-    done = run_program(folder, case, SECONDS)
+    done = run_program(folder, case, SECONDS, SEEP_CUDA=recorded)
     said = subprocess.run([SEEP, "report", "--json", "--by", "line",
                            done.recordings[0]], capture_output=True,
                           timeout=60, check=False)
@@ -86,10 +88,10 @@ def run_all(tmp_path_factory):
     if not SEEP.exists():
         pytest.skip("the tool is not built")
     folder = tmp_path_factory.mktemp("tensors")
-    with concurrent.futures.ThreadPoolExecutor(len(CASES)) as pool:
-        futures = {case: pool.submit(run_case, folder / case, case)
-                   for case in CASES}
-        return {case: future.result() for case, future in futures.items()}
+    with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:
+        futures = {name: pool.submit(run_case, folder / name, *how)
+                   for name, how in RUNS.items()}
+        return {name: future.result() for name, future in futures.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -127,7 +129,6 @@ def test_pytorch_is_told_all_that_it_would_be_told(outcomes, case):
         2 * line["allocated_count"] - line["live_count"] for line in lines)
 
 
-@UNTIL_READ
 @pytest.mark.parametrize("case", CASES)
 def test_the_caches_own_totals_are_told_to_the_end(outcomes, case):
     """Reports go on when the driver is asked for nothing any more."""
@@ -157,18 +158,27 @@ def test_a_leak_of_tensors_is_named_by_line_with_its_rate(outcomes):
         <= growth["high"]
 
 
-@UNTIL_READ
 def test_segments_of_a_leak_are_not_a_second_leak(outcomes):
     """What the verdict is about is the tensors."""
     outcome = outcomes["leak"]
     (site,) = outcome.sites("reply", "tensor")
     assert [each["where"] for each in outcome.report["sites"]
             if each["class"] == "leak"] == [site["where"]]
+    assert outcome.report["verdict"]["growing_count"] == 1
+    assert all(each["backs_tensors"] for each in outcome.report["sites"]
+               if each["space"] == "device")
     assert outcome.report["verdict"]["growth_bytes_per_s"]["estimate"] == \
         pytest.approx(site["growth_bytes_per_s"]["estimate"], rel=0.02)
 
 
-@UNTIL_READ
+def test_where_tensors_are_not_recorded_segments_are_the_leak(outcomes):
+    report = outcomes["driver"].report
+    assert report["verdict"]["class"] == "leak"
+    assert report["sites"][0]["space"] == "device"
+    assert not report["sites"][0]["backs_tensors"]
+    assert not [site for site in report["sites"] if site["space"] == "tensor"]
+
+
 def test_a_cache_that_grows_around_the_same_tensors_is_fragmented(outcomes):
     outcome = outcomes["fragmentation"]
     assert outcome.report["verdict"]["class"] == "fragmentation"
