@@ -15,9 +15,11 @@
  *   CODES      struct seep_rec_code[]    hash table, what other frames name
  *   FRAMES     uint64_t[]                frames of all stacks, append-only
  *   STACKS     struct seep_rec_stack[]   hash table, stack -> frames
- *   SITES      struct seep_rec_site[]    hash table, (stack, space) -> totals
+ *   SITES      struct seep_rec_site[]    hash table, (stack, space, device) ->
+ *                                        totals
  *   SERIES     struct seep_rec_series[]  bounded pool, a site's time series
  *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
+ *   DEVICES    struct seep_rec_device[]  what the GPUs have left, likewise
  *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
  *   RINGS      struct seep_rec_event[]   shard_count x ring_slots
  *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots
@@ -63,7 +65,7 @@
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
-#define SEEP_FORMAT_MAJOR 3U
+#define SEEP_FORMAT_MAJOR 4U
 #define SEEP_FORMAT_MINOR 0U
 #define SEEP_BYTE_ORDER 0x01020304U
 #define SEEP_PAGE_BYTES 4096U
@@ -74,6 +76,7 @@
 #define SEEP_BUILD_ID_MAX 32U
 #define SEEP_STASH_COUNT 16U
 #define SEEP_COUNT_ONE (UINT64_C(1) << 16)
+#define SEEP_DEVICES_MAX 8U
 
 #define SEEP_PUBLISHED 2U
 
@@ -202,6 +205,32 @@ enum seep_inert_reason {
       "times the allocator was asked for its own figures")                    \
     X(ALLOCATOR_GIVEN_UP, "allocator_given_up", FACT,                         \
       "the allocator is not asked any more: slow, or not safe to ask")        \
+    X(CUDA_LOOKUPS, "cuda_lookups", FACT,                                     \
+      "look-ups of names of the CUDA driver")                                 \
+    X(CUDA_WRAPPED, "cuda_wrapped", FACT, "of these, answered with a hook")   \
+    X(CUDA_UNKNOWN_VARIANT, "cuda_unknown_variant", LOSS,                     \
+      "look-ups of functions newer than this library: not recorded")          \
+    X(CUDA_OTHER_DRIVER, "cuda_other_driver", LOSS,                           \
+      "look-ups in a second CUDA driver: not recorded")                       \
+    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", FACT,                           \
+      "objects with RTLD_DEEPBIND whose calls were led to a hook")            \
+    X(CUDA_DEEP_MISSED, "cuda_deep_missed", LOSS,                             \
+      "objects with RTLD_DEEPBIND that may call the driver unseen")           \
+    X(CUDA_FULL, "cuda_full", LOSS,                                           \
+      "device allocations not recorded because their table was full")         \
+    X(CUDA_UNKNOWN, "cuda_unknown", FACT,                                     \
+      "frees of device memory that was not recorded")                         \
+    X(CUDA_REPLACED, "cuda_replaced", LOSS,                                   \
+      "device allocations closed late because their free was not seen")       \
+    X(CUDA_BUSY, "cuda_busy", LOSS,                                           \
+      "changes of device memory given up because of another thread")          \
+    X(CUDA_SATURATED, "cuda_saturated", LOSS,                                 \
+      "references to device memory beyond what can be counted")               \
+    X(CUDA_NESTED, "cuda_nested", FACT, "calls of the driver by itself")      \
+    X(CUDA_NEST_FULL, "cuda_nest_full", LOSS,                                 \
+      "calls of the driver not recorded: too many threads in it")             \
+    X(DEVICES_FULL, "devices_full", LOSS,                                     \
+      "answers about devices for which there was no room")                    \
     X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
     X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
       "frames of the distinct stacks")                                        \
@@ -237,6 +266,7 @@ enum seep_counter {
     X(SITES)             \
     X(SERIES)            \
     X(TIMELINE)          \
+    X(DEVICES)           \
     X(SHARDS)            \
     X(RINGS)             \
     X(LIVE)
@@ -320,7 +350,7 @@ struct seep_rec_header {
     _Atomic uint32_t python_state;   /* enum seep_python_state */
     _Atomic uint32_t python_version; /* as PY_VERSION_HEX; 0 none */
     _Atomic uint32_t python_objects; /* enum seep_python_objects */
-    uint8_t reserved[SEEP_PAGE_BYTES - 664];
+    uint8_t reserved[SEEP_PAGE_BYTES - 688];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -359,7 +389,7 @@ struct seep_rec_stack {
  */
 struct seep_rec_site {
     _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
-    _Atomic uint64_t key;  /* hash of (stack, space); 0 empty */
+    _Atomic uint64_t key;  /* hash of (stack, space, device); 0 empty */
     _Atomic uint32_t state;
     uint32_t space;          /* enum seep_space */
     uint32_t stack;          /* index in STACKS */
@@ -373,7 +403,9 @@ struct seep_rec_site {
     _Atomic uint32_t first_tick;
     _Atomic uint32_t last_tick;
     _Atomic uint64_t event_count; /* events applied, not weighted */
-    uint64_t reserved[4];
+    uint32_t device;              /* ordinal + 1; 0: none, or not known */
+    uint32_t reserved_device;
+    uint64_t reserved[3];
 };
 
 /**
@@ -431,6 +463,27 @@ struct seep_rec_moment {
 };
 
 /**
+ * A device at one moment, the last one taken inside the bucket: entry
+ * device * SEEP_BUCKET_COUNT + bucket, on the grid of TIMELINE as a whole: of
+ * one width at a time, which is that of the last tick in DEVICES. What the
+ * driver did not tell is 0.
+ */
+struct seep_rec_device {
+    _Atomic uint64_t tick;       /* 0: none was taken in this bucket */
+    _Atomic uint64_t free_bytes; /* of the device: all processes share it */
+    _Atomic uint64_t total_bytes;
+    _Atomic uint64_t low_free_bytes; /* lowest of the moments in this bucket */
+    _Atomic uint64_t pool_reserved_bytes; /* default pool of the device; less */
+    _Atomic uint64_t pool_used_bytes;     /* this, it is the pool's cache */
+    _Atomic uint64_t
+        graph_reserved_bytes; /* memory nodes of graphs, likewise */
+    _Atomic uint64_t graph_used_bytes;
+    _Atomic uint64_t tensor_reserved_bytes;  /* segments of PyTorch's cache */
+    _Atomic uint64_t tensor_allocated_bytes; /* what it handed out of these */
+    uint64_t reserved[6];
+};
+
+/**
  * One entry of a shard's live table, open addressing. For ranges (last shard)
  * an entry is one contiguous piece that is still mapped.
  */
@@ -441,6 +494,11 @@ struct seep_rec_live {
     _Atomic uint32_t site;
     _Atomic uint32_t birth_tick;
 };
+
+/** What is no address of the process, but names a thing of the CUDA driver: its
+ * upper byte is not 0. All of these are recorded, none is sampled or thinned.
+ */
+#define SEEP_ADDRESS_IS_KEY(address) ((uint64_t)(address) >> 56 != 0)
 
 /** A piece of a range that was cut in two: counts as no block of its own. */
 #define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)
@@ -499,7 +557,7 @@ struct seep_rec_shard {
     _Atomic uint64_t head; /* next position to fold */
     _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
     _Atomic uint64_t live_count;
-    _Atomic uint64_t live_bytes; /* unweighted, of the entries */
+    _Atomic uint64_t live_bytes; /* unweighted, of entries that are no keys */
     _Atomic uint64_t move;       /* 0, or (from + 1) << 32 | (to + 1) */
     _Atomic uint32_t thin_level; /* sample_log2 that the table is thinned to */
     _Atomic uint32_t thin_cursor;
@@ -507,9 +565,10 @@ struct seep_rec_shard {
     _Atomic uint64_t dropped_frees;
     _Atomic uint32_t stash_next;
     _Atomic uint32_t flow_width_log2;
-    uint64_t live_first; /* index in LIVE of this shard's first entry */
-    uint64_t live_slots; /* a power of two */
-    uint64_t reserved[5];
+    uint64_t live_first;        /* index in LIVE of this shard's first entry */
+    uint64_t live_slots;        /* a power of two */
+    _Atomic uint64_t key_count; /* of live_count: see SEEP_ADDRESS_IS_KEY */
+    uint64_t reserved[4];
     struct seep_rec_stashed stash[SEEP_STASH_COUNT];
     struct seep_rec_flow flow[SEEP_BUCKET_COUNT];
 };
@@ -529,6 +588,7 @@ static_assert(sizeof(struct seep_rec_site) == 128, "format");
 static_assert(sizeof(struct seep_rec_bucket) == 64, "format");
 static_assert(sizeof(struct seep_rec_series) == 64 + 64 * 128, "format");
 static_assert(sizeof(struct seep_rec_moment) == 128, "format");
+static_assert(sizeof(struct seep_rec_device) == 128, "format");
 static_assert(sizeof(struct seep_rec_live) == 24, "format");
 static_assert(sizeof(struct seep_rec_event) == 32, "format");
 static_assert(sizeof(struct seep_rec_shard) % 64 == 0, "no shared lines");

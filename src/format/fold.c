@@ -78,7 +78,7 @@ void seep_fold_unlock_site(struct seep_fold *fold, uint32_t site)
 
 void seep_fold_forget(struct seep_fold *fold, uint64_t address)
 {
-    if (fold->forget != NULL) {
+    if (fold->forget != NULL && !SEEP_ADDRESS_IS_KEY(address)) {
         fold->forget(fold->context, address);
     }
 }

@@ -71,7 +71,7 @@ bool seep_fold_alloc(struct seep_fold *fold, const struct seep_live *live,
         }
         seep_view_count(fold->view, SEEP_COUNT_LOST_FREES_CLOSED, 1);
     }
-    if (block.sample_log2 < level) {
+    if (block.sample_log2 < level && !SEEP_ADDRESS_IS_KEY(block.address)) {
         if (!seep_fold_coin(fold, block.size, block.sample_log2, level)) {
             seep_fold_forget(fold, block.address);
             return true;

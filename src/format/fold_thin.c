@@ -44,11 +44,21 @@ bool seep_fold_coin(struct seep_fold *fold, uint64_t size, unsigned from_log2,
     return uniform(fold) < keep;
 }
 
-/* The next level: twice the mean; from exact, about the mean block. */
-static unsigned next_level(const struct seep_live *live, unsigned level)
+/* Of what is live, what can be thinned. */
+static uint64_t sampled_count(const struct seep_live *live)
 {
     uint64_t count =
         atomic_load_explicit(&live->shard->live_count, memory_order_relaxed);
+    uint64_t keys =
+        atomic_load_explicit(&live->shard->key_count, memory_order_relaxed);
+
+    return count > keys ? count - keys : 0;
+}
+
+/* The next level: twice the mean; from exact, about the mean block. */
+static unsigned next_level(const struct seep_live *live, unsigned level)
+{
+    uint64_t count = sampled_count(live);
     uint64_t bytes =
         atomic_load_explicit(&live->shard->live_bytes, memory_order_relaxed);
     unsigned next = level + 1;
@@ -67,9 +77,12 @@ static void raise_level(struct seep_fold *fold, const struct seep_live *live)
     unsigned level = seep_fold_level(view);
     uint64_t count =
         atomic_load_explicit(&live->shard->live_count, memory_order_relaxed);
+    uint64_t slots = (uint64_t)live->mask + 1;
     uint32_t seen = level;
 
-    if (count <= ((uint64_t)live->mask + 1) / 4 * 3 || level >= LEVEL_MAX ||
+    /* A table that is full of what is never thinned gains nothing by it. */
+    if (count <= slots / 4 * 3 || sampled_count(live) <= slots / 8 ||
+        level >= LEVEL_MAX ||
         atomic_load_explicit(&live->shard->thin_level, memory_order_relaxed) !=
             level) {
         return;
@@ -131,7 +144,8 @@ static void thin_step(struct seep_fold *fold, const struct seep_live *live,
     for (uint32_t step = 0; step < limit; step++) {
         struct seep_block block = seep_live_get(live, index);
 
-        if (block.address != 0 && block.sample_log2 < level) {
+        if (block.address != 0 && block.sample_log2 < level &&
+            !SEEP_ADDRESS_IS_KEY(block.address)) {
             if (!thin_entry(fold, live, index, level)) {
                 break;
             }

@@ -20,6 +20,7 @@ struct counts {
     uint32_t strings;
     uint32_t modules;
     uint32_t codes;
+    uint32_t devices;
     uint32_t frames;
     uint32_t stacks;
     uint32_t sites;
@@ -55,6 +56,7 @@ static struct counts counts_for(uint64_t units, bool exact)
     c.strings = clamp(units * 1024, 64 << 10, 4 << 20);
     c.modules = clamp(units * 4, 512, 4096);
     c.codes = power_of_two_below(clamp(units * 16, 512, 1 << 16));
+    c.devices = clamp(units / 32, 1, SEEP_DEVICES_MAX);
     c.sites =
         power_of_two_below(clamp(units * (exact ? 16 : 32), 512, 1 << 20));
     c.stacks = c.sites;
@@ -105,6 +107,8 @@ static void set_sections(struct seep_rec_header *header, const struct counts *c,
                 series);
     set_section(header, SEEP_SECTION_TIMELINE, sizeof(struct seep_rec_moment),
                 c->sites != 0 ? SEEP_BUCKET_COUNT : 0);
+    set_section(header, SEEP_SECTION_DEVICES, sizeof(struct seep_rec_device),
+                (uint64_t)c->devices * SEEP_BUCKET_COUNT);
     set_section(header, SEEP_SECTION_SHARDS, sizeof(struct seep_rec_shard),
                 shards);
     set_section(header, SEEP_SECTION_RINGS, sizeof(struct seep_rec_event),

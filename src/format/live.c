@@ -81,6 +81,12 @@ static uint64_t less(uint64_t count, uint64_t by)
     return count > by ? count - by : 0;
 }
 
+/* What thinning can act on. */
+static uint64_t sampled_bytes(const struct seep_block *block)
+{
+    return SEEP_ADDRESS_IS_KEY(block->address) ? 0 : block->size;
+}
+
 void seep_live_update(const struct seep_live *live, uint32_t index,
                       const struct seep_block *block)
 {
@@ -90,9 +96,10 @@ void seep_live_update(const struct seep_live *live, uint32_t index,
                     (block->size & SEEP_SIZE_MASK) |
                         (uint64_t)block->sample_log2 << SEEP_SIZE_BITS |
                         (block->fragment ? SEEP_LIVE_FRAGMENT : 0));
-    seep_word_store(&live->shard->live_bytes,
-                    less(seep_word_load(&live->shard->live_bytes), old.size) +
-                        block->size);
+    seep_word_store(
+        &live->shard->live_bytes,
+        less(seep_word_load(&live->shard->live_bytes), sampled_bytes(&old)) +
+            sampled_bytes(block));
 }
 
 bool seep_live_insert(const struct seep_live *live,
@@ -120,6 +127,9 @@ bool seep_live_insert(const struct seep_live *live,
             atomic_store_explicit(&entry->address, block->address,
                                   memory_order_release);
             seep_word_store(&live->shard->live_count, count + 1);
+            if (SEEP_ADDRESS_IS_KEY(block->address)) {
+                seep_word_add(&live->shard->key_count, 1);
+            }
             return true;
         }
         index = (index + 1) & live->mask;
@@ -175,8 +185,13 @@ void seep_live_remove(const struct seep_live *live, uint32_t index)
 {
     struct seep_block old = seep_live_get(live, index);
 
-    seep_word_store(&live->shard->live_bytes,
-                    less(seep_word_load(&live->shard->live_bytes), old.size));
+    seep_word_store(
+        &live->shard->live_bytes,
+        less(seep_word_load(&live->shard->live_bytes), sampled_bytes(&old)));
+    if (SEEP_ADDRESS_IS_KEY(old.address)) {
+        seep_word_store(&live->shard->key_count,
+                        less(seep_word_load(&live->shard->key_count), 1));
+    }
     seep_word_store(&live->shard->live_count,
                     less(seep_word_load(&live->shard->live_count), 1));
     close_hole(live, index);
@@ -200,13 +215,16 @@ void seep_live_recount(const struct seep_live *live)
 {
     uint64_t count = 0;
     uint64_t bytes = 0;
+    uint64_t keys = 0;
 
     for (uint32_t i = 0; i <= live->mask; i++) {
         struct seep_block block = seep_live_get(live, i);
 
         count += block.address != 0;
-        bytes += block.address != 0 ? block.size : 0;
+        bytes += block.address != 0 ? sampled_bytes(&block) : 0;
+        keys += SEEP_ADDRESS_IS_KEY(block.address);
     }
+    seep_word_store(&live->shard->key_count, keys);
     seep_word_store(&live->shard->live_count, count);
     seep_word_store(&live->shard->live_bytes, bytes);
 }

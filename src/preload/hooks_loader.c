@@ -17,6 +17,7 @@
 
 #include "base/syscall.h"
 #include "capture/objects.h"
+#include "cuda/resolve.h"
 #include "preload/hooks.h"
 #include "preload/life.h"
 #include "preload/real.h"
@@ -35,6 +36,7 @@ int dlclose(void *handle)
     seep_objects_unload_begin();
     result = seep_real.dlclose(handle);
     seep_objects_unload_end();
+    seep_cuda_forget_unloaded(&seep_cuda_table);
     return result;
 }
 

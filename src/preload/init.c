@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "capture/objects.h"
 #include "preload/allocator.h"
+#include "preload/cuda_events.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -87,6 +88,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_objects_init();
     seep_stacks_init();
     seep_python_objects_init();
+    seep_cuda_events_init();
     seep_life_arm();
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/syscall.h"
+#include "preload/cuda_events.h"
 #include "preload/ending.h"
 #include "preload/identity.h"
 #include "preload/python_wrap.h"
@@ -52,6 +53,7 @@ SEEP_COLD void seep_life_forked(struct seep_thread *thread)
     }
     seep_recorder_drop();
     seep_stacks_after_fork();
+    seep_cuda_events_after_fork();
     thread->id = 0;
     atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
@@ -73,6 +75,7 @@ static void leave_parent(void)
 {
     const struct seep_view *view = seep_recorder_view();
 
+    seep_cuda_events_after_fork();
     seep_python_wrap_unmark(); /* a handler may have forked in there */
     if (seep_thread.hook_frame != 0 && view != NULL &&
         !seep_identity_is_ours() && !seep_life_is_restricted()) {
@@ -204,6 +207,7 @@ void seep_life_restrict(void)
     seep_clock_forbidden = true;
     seep_recorder_restrict();
     seep_stacks_restrict();
+    seep_cuda_events_restrict();
     count_restricted();
     if (seep_life_state() == SEEP_LIFE_ARMED) {
         set_state(SEEP_LIFE_DONE);
@@ -219,6 +223,7 @@ void seep_life_exit(void)
             atomic_store_explicit(&view->header->exit_tick,
                                   seep_recorder_tick(), memory_order_relaxed);
         }
+        seep_cuda_events_tell(view);
         atomic_store_explicit(&view->header->exited, 1, memory_order_relaxed);
     }
 }

@@ -117,6 +117,17 @@ static enum seep_options_python read_python(const char *given)
                : SEEP_OPTIONS_PYTHON_FRAMES;
 }
 
+static enum seep_options_cuda read_cuda(const char *given)
+{
+    if (given != NULL &&
+        (seep_text_equal(given, "off") || seep_text_equal(given, "0"))) {
+        return SEEP_OPTIONS_CUDA_OFF;
+    }
+    return given != NULL && seep_text_equal(given, "driver")
+               ? SEEP_OPTIONS_CUDA_DRIVER
+               : SEEP_OPTIONS_CUDA_TENSORS;
+}
+
 void seep_options_read(char *const *environment, const char *base_name)
 {
     const char *pattern = find(environment, "SEEP_OUT");
@@ -142,6 +153,7 @@ void seep_options_read(char *const *environment, const char *base_name)
         seep_options.unwinder = SEEP_UNWINDER_LIBUNWIND;
     }
     seep_options.python = read_python(find(environment, "SEEP_PYTHON"));
+    seep_options.cuda = read_cuda(find(environment, "SEEP_CUDA"));
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
     seep_options.skipped =
         seep_options.skipped ||

@@ -20,6 +20,13 @@ enum seep_options_python {
     SEEP_OPTIONS_PYTHON_OBJECTS, /* and its own objects are recorded */
 };
 
+/** How much of CUDA is recorded. */
+enum seep_options_cuda {
+    SEEP_OPTIONS_CUDA_OFF,
+    SEEP_OPTIONS_CUDA_DRIVER,  /* what the driver gives */
+    SEEP_OPTIONS_CUDA_TENSORS, /* and what PyTorch makes of it */
+};
+
 struct seep_options {
     char pattern[1024];        /* SEEP_OUT */
     char fallback_folder[512]; /* TMPDIR, or /tmp */
@@ -31,6 +38,7 @@ struct seep_options {
     uint64_t size_bytes;             /* SEEP_SIZE */
     enum seep_unwinder unwinder;     /* SEEP_UNWINDER */
     enum seep_options_python python; /* SEEP_PYTHON */
+    enum seep_options_cuda cuda;     /* SEEP_CUDA */
 };
 
 extern struct seep_options seep_options __attribute__((visibility("hidden")));

@@ -161,7 +161,7 @@ static size_t walk(const struct seep_capture_start *from, uintptr_t *pcs,
 
 static uint32_t native_site(const struct seep_view *view,
                             const struct seep_capture_start *from,
-                            enum seep_space space, bool *may_ask,
+                            struct seep_place place, bool *may_ask,
                             uint64_t *addresses, size_t capacity)
 {
     struct seep_sites_stack stack = {
@@ -179,16 +179,16 @@ static uint32_t native_site(const struct seep_view *view,
     } else {
         add_thread(view, &stack, capacity, is_new);
     }
-    return seep_sites_intern(view, space, &stack, frame_of);
+    return seep_sites_intern(view, place, &stack, frame_of);
 }
 
 static SEEP_NOINLINE uint32_t site_without(
     const struct seep_view *view, const struct seep_capture_start *from,
-    enum seep_space space, bool *may_ask)
+    struct seep_place place, bool *may_ask)
 {
     uint64_t addresses[FRAMES_WITHOUT];
 
-    return native_site(view, from, space, may_ask, addresses, FRAMES_WITHOUT);
+    return native_site(view, from, place, may_ask, addresses, FRAMES_WITHOUT);
 }
 
 /* A code object that is met for the first time, or came back. */
@@ -239,7 +239,7 @@ static uint64_t python_frame(const struct seep_view *view,
 static uint32_t merged_site(const struct seep_view *view,
                             struct seep_python_stack *python,
                             const struct seep_capture_start *from,
-                            enum seep_space space, bool *may_ask)
+                            struct seep_place place, bool *may_ask)
 {
     struct seep_capture_start start = *from;
     struct seep_sites_stack stack = {.epoch = seep_objects_epoch()};
@@ -265,32 +265,32 @@ static uint32_t merged_site(const struct seep_view *view,
     if (python->truncated && stack.cut == SEEP_CUT_NONE) {
         stack.cut = SEEP_CUT_DEPTH;
     }
-    return seep_sites_intern(view, space, &stack, frame_of);
+    return seep_sites_intern(view, place, &stack, frame_of);
 }
 
 SEEP_NOINLINE uint32_t seep_stacks_site(const struct seep_view *view,
                                         const struct seep_capture_start *from,
-                                        enum seep_space space, bool *may_ask)
+                                        struct seep_place place, bool *may_ask)
 {
     bool is_on = seep_python_is_on();
     struct seep_python_stack *python;
     uint32_t site;
 
     if (from->alone) {
-        return site_without(view, from, space, may_ask);
+        return site_without(view, from, place, may_ask);
     }
     python = seep_python_stack_take();
     if (seep_unlikely(python == NULL)) {
         seep_view_count(view, SEEP_COUNT_PYTHON_BUSY, is_on);
-        return site_without(view, from, space, may_ask);
+        return site_without(view, from, place, may_ask);
     }
     if (!is_on) {
-        site = native_site(view, from, space, may_ask, python->pcs,
+        site = native_site(view, from, place, may_ask, python->pcs,
                            SEEP_STACK_FRAMES_MAX);
         seep_python_stack_give(python);
         return site;
     }
-    site = merged_site(view, python, from, space, may_ask);
+    site = merged_site(view, python, from, place, may_ask);
     seep_python_stack_give(python);
     set(&view->header->python_state, seep_python_state());
     return site;

@@ -14,12 +14,13 @@
 
 #include "capture/native.h"
 #include "format/view.h"
+#include "record/sites.h"
 
 /** From the constructor, after seep_objects_init(). */
 void seep_stacks_init(void);
 
 /**
- * The site of @from in @space.
+ * The site of @from at @place.
  *
  * @param may_ask  on entry: is it wanted? Then: is this thread outside of the
  *                 allocator, so that the allocator may be asked?
@@ -27,7 +28,7 @@ void seep_stacks_init(void);
  */
 uint32_t seep_stacks_site(const struct seep_view *view,
                           const struct seep_capture_start *from,
-                          enum seep_space space, bool *may_ask);
+                          struct seep_place place, bool *may_ask);
 
 /** Write into the recording what became of Python. */
 void seep_stacks_describe(const struct seep_view *view);

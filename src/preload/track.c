@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "preload/cuda_events.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -49,6 +50,7 @@ static void take_moment(const struct seep_view *view, uint32_t tick)
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
         seep_timeline_take(view, seep_thread.id, tick);
+        seep_cuda_events_tell(view);
         seep_stacks_describe(view);
     }
 }
@@ -122,7 +124,8 @@ static void allocated(const struct seep_capture_start *from, const void *block,
         view = seep_life_recording();
         if (view != NULL) {
             bool may_ask = seep_timeline_wants_allocator();
-            uint32_t site = seep_stacks_site(view, from, space, &may_ask);
+            uint32_t site = seep_stacks_site(
+                view, from, (struct seep_place){space, 0}, &may_ask);
             uint32_t tick = seep_recorder_allocated(
                 thread, site, (uintptr_t)block, size_bytes);
 
@@ -150,8 +153,8 @@ seep_track_object_allocated(const struct seep_capture_start *from,
     allocated(from, block, size_bytes, SEEP_SPACE_PYTHON);
 }
 
-/* A release of @block; false if it was not told. */
-static bool release(uintptr_t frame, const void *block,
+/* A release of @address; false if it was not told. */
+static bool release(uintptr_t frame, uint64_t address,
                     enum seep_event_kind kind, uint32_t *ret_tick)
 {
     struct seep_thread *thread;
@@ -161,8 +164,9 @@ static bool release(uintptr_t frame, const void *block,
 
     /* Also while another thread is starting: its view comes before its state,
      * and what was allocated in between must not lose its free. */
-    if (block == NULL || seep_life_state() == SEEP_LIFE_OFF ||
-        seep_life_state() == SEEP_LIFE_DONE || seep_python_wrap_holds(block)) {
+    if (address == 0 || seep_life_state() == SEEP_LIFE_OFF ||
+        seep_life_state() == SEEP_LIFE_DONE ||
+        seep_python_wrap_holds((const void *)(uintptr_t)address)) {
         return false;
     }
     thread = seep_guard_enter(frame);
@@ -171,7 +175,7 @@ static bool release(uintptr_t frame, const void *block,
     }
     view = seep_life_current();
     if (view != NULL) {
-        *ret_tick = seep_recorder_freed(thread, (uintptr_t)block, kind);
+        *ret_tick = seep_recorder_freed(thread, address, kind);
         take_moment(view, *ret_tick);
         timer_stop(view, started);
         told = true;
@@ -184,30 +188,30 @@ SEEP_NOINLINE void seep_track_freed(const void *block)
 {
     uint32_t tick;
 
-    release((uintptr_t)__builtin_frame_address(0), block, SEEP_EVENT_FREE,
-            &tick);
+    release((uintptr_t)__builtin_frame_address(0), (uintptr_t)block,
+            SEEP_EVENT_FREE, &tick);
 }
 
 SEEP_NOINLINE struct seep_track_out seep_track_realloc_out(const void *block)
 {
     struct seep_track_out out = {false, 0};
 
-    out.recorded = release((uintptr_t)__builtin_frame_address(0), block,
-                           SEEP_EVENT_REALLOC_OUT, &out.tick);
+    out.recorded = release((uintptr_t)__builtin_frame_address(0),
+                           (uintptr_t)block, SEEP_EVENT_REALLOC_OUT, &out.tick);
     return out;
 }
 
 typedef void restore_function(struct seep_thread *thread, uint64_t address,
                               uint32_t tick);
 
-static void take_back(uintptr_t frame, const void *address,
+static void take_back(uintptr_t frame, uint64_t address,
                       struct seep_track_out out, restore_function *restore)
 {
     struct seep_thread *thread = out.recorded ? seep_guard_enter(frame) : NULL;
 
     if (thread != NULL) {
         if (seep_recorder_view() != NULL) {
-            restore(thread, (uintptr_t)address, out.tick);
+            restore(thread, address, out.tick);
         }
         seep_guard_leave(thread);
     }
@@ -216,7 +220,7 @@ static void take_back(uintptr_t frame, const void *address,
 SEEP_NOINLINE void seep_track_realloc_failed(const void *block,
                                              struct seep_track_out out)
 {
-    take_back((uintptr_t)__builtin_frame_address(0), block, out,
+    take_back((uintptr_t)__builtin_frame_address(0), (uintptr_t)block, out,
               seep_recorder_restored);
 }
 
@@ -245,7 +249,9 @@ seep_track_range(const struct seep_capture_start *from,
     view = from != NULL ? seep_life_recording() : seep_life_current();
     if (view != NULL) {
         if (from != NULL) {
-            site = seep_stacks_site(view, from, SEEP_SPACE_MAPPED, &may_ask);
+            site = seep_stacks_site(view, from,
+                                    (struct seep_place){SEEP_SPACE_MAPPED, 0},
+                                    &may_ask);
         }
         out.tick = seep_recorder_range(thread, kind, site, (uintptr_t)address,
                                        size_bytes);
@@ -277,8 +283,67 @@ SEEP_NOINLINE bool seep_track_knows_range(const void *address,
 SEEP_NOINLINE void seep_track_remap_failed(const void *address,
                                            struct seep_track_out out)
 {
-    take_back((uintptr_t)__builtin_frame_address(0), address, out,
+    take_back((uintptr_t)__builtin_frame_address(0), (uintptr_t)address, out,
               seep_recorder_range_restored);
+}
+
+void seep_track_begin(void)
+{
+    struct seep_thread *thread;
+
+    if (seep_life_state() != SEEP_LIFE_ARMED) {
+        return;
+    }
+    thread = seep_guard_enter((uintptr_t)__builtin_frame_address(0));
+    if (thread != NULL) {
+        seep_life_recording();
+        seep_guard_leave(thread);
+    }
+}
+
+SEEP_NOINLINE void
+seep_track_key_allocated(const struct seep_capture_start *from,
+                         struct seep_place place, uint64_t key,
+                         uint64_t size_bytes)
+{
+    enum seep_life_state state = seep_life_state();
+    uint64_t started = timer_start();
+    struct seep_thread *thread;
+    const struct seep_view *view;
+    bool may_ask = false; /* the driver may hold the allocator's locks */
+
+    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
+        return;
+    }
+    thread = seep_guard_enter(from->sp);
+    if (thread == NULL) {
+        return;
+    }
+    view = seep_life_recording();
+    if (view != NULL) {
+        uint32_t site = seep_stacks_site(view, from, place, &may_ask);
+        uint32_t tick = seep_recorder_allocated(thread, site, key, size_bytes);
+
+        take_moment(view, tick);
+        timer_stop(view, started);
+    }
+    seep_guard_leave(thread);
+}
+
+SEEP_NOINLINE struct seep_track_out seep_track_key_out(uint64_t key)
+{
+    struct seep_track_out out = {false, 0};
+
+    out.recorded = release((uintptr_t)__builtin_frame_address(0), key,
+                           SEEP_EVENT_REALLOC_OUT, &out.tick);
+    return out;
+}
+
+SEEP_NOINLINE void seep_track_key_restored(uint64_t key,
+                                           struct seep_track_out out)
+{
+    take_back((uintptr_t)__builtin_frame_address(0), key, out,
+              seep_recorder_restored);
 }
 
 void seep_track_count(enum seep_counter counter, uint64_t amount)

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "capture/native.h"
 #include "record/filter.h"
+#include "record/sites.h"
 #include "seep/recording.h"
 
 /** True if a block of @size_bytes at @block need not be looked at further. */
@@ -62,6 +63,18 @@ struct seep_track_out seep_track_range(const struct seep_capture_start *start,
 /** Is any of this recorded? A file's mapping, say, is not. */
 bool seep_track_knows_range(const void *address, size_t size_bytes);
 void seep_track_remap_failed(const void *address, struct seep_track_out out);
+
+/** Begin the recording now, which is not begun by two threads at once: what
+ * one of them tells meanwhile is lost. */
+void seep_track_begin(void);
+
+/** Things of the CUDA driver, by key: recorded whole. @from is the caller of
+ * the hook; the others as with a realloc. */
+void seep_track_key_allocated(const struct seep_capture_start *from,
+                              struct seep_place place, uint64_t key,
+                              uint64_t size_bytes);
+struct seep_track_out seep_track_key_out(uint64_t key);
+void seep_track_key_restored(uint64_t key, struct seep_track_out out);
 
 /** A mapping that is not recorded, only counted. */
 void seep_track_count(enum seep_counter counter, uint64_t amount);

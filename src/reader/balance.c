@@ -158,11 +158,13 @@ static void add_rest(struct seep_balance_series *series,
     }
 }
 
-static struct seep_report_extent
-extent_of(const struct seep_window_series *series, double from_s, double to_s)
+struct seep_report_extent
+seep_balance_extent_of(const struct seep_window_series *series, double end_s)
 {
+    double from_s = SEEP_BALANCE_SETTLE * end_s;
     struct seep_report_extent extent = {.valid = series->count > 0};
-    struct seep_window_slope slope = seep_window_slope_of(series, from_s, to_s);
+    struct seep_window_slope slope =
+        seep_window_slope_of(series, from_s, end_s);
 
     if (extent.valid) {
         extent.first_bytes = series->value[0];
@@ -184,16 +186,15 @@ extent_of(const struct seep_window_series *series, double from_s, double to_s)
 static void fill_memory(const struct seep_balance_series *series, double end_s,
                         struct seep_report_memory *memory)
 {
-    double from_s = SEEP_BALANCE_SETTLE * end_s;
-
-    memory->rss = extent_of(&series->rss, from_s, end_s);
-    memory->anonymous = extent_of(&series->anonymous, from_s, end_s);
-    memory->shared = extent_of(&series->shared, from_s, end_s);
-    memory->swap = extent_of(&series->swap, from_s, end_s);
-    memory->cgroup = extent_of(&series->cgroup, from_s, end_s);
-    memory->tracked = extent_of(&series->tracked, from_s, end_s);
-    memory->allocator_overhead = extent_of(&series->overhead, from_s, end_s);
-    memory->unexplained = extent_of(&series->unexplained, from_s, end_s);
+    memory->rss = seep_balance_extent_of(&series->rss, end_s);
+    memory->anonymous = seep_balance_extent_of(&series->anonymous, end_s);
+    memory->shared = seep_balance_extent_of(&series->shared, end_s);
+    memory->swap = seep_balance_extent_of(&series->swap, end_s);
+    memory->cgroup = seep_balance_extent_of(&series->cgroup, end_s);
+    memory->tracked = seep_balance_extent_of(&series->tracked, end_s);
+    memory->allocator_overhead =
+        seep_balance_extent_of(&series->overhead, end_s);
+    memory->unexplained = seep_balance_extent_of(&series->unexplained, end_s);
     memory->valid = memory->rss.valid;
 }
 

@@ -86,4 +86,8 @@ void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
                        struct seep_balance_outside *ret_outside);
 
+/** Of the whole run, its slope of the settled part. Also of devices. */
+struct seep_report_extent
+seep_balance_extent_of(const struct seep_window_series *series, double end_s);
+
 #endif

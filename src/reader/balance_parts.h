@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * What the files of the balance share: its parts as series over the run.
+ * What the files of the balance share, and devices of them: its parts as
+ * series over the run.
  *
  * Pure; any thread.
  */

@@ -3,7 +3,6 @@
 #include "reader/forecast.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 static double headroom_of(uint64_t limit_bytes, uint64_t used_bytes)
 {
@@ -29,6 +28,7 @@ forecast_of(const struct seep_forecast_limit *limit,
         .what = limit->what,
         .limit_bytes = limit->limit_bytes,
         .used_bytes = limit->used_bytes,
+        .device = -1,
     };
 
     if (!is_growing(rate) || !isfinite(headroom / rate->estimate)) {
@@ -45,8 +45,8 @@ forecast_of(const struct seep_forecast_limit *limit,
     return forecast;
 }
 
-static bool is_nearer(const struct seep_report_forecast *a,
-                      const struct seep_report_forecast *b)
+bool seep_forecast_is_nearer(const struct seep_report_forecast *a,
+                             const struct seep_report_forecast *b)
 {
     if (b->answer == SEEP_FORECAST_UNKNOWN || a->answer != b->answer) {
         return a->answer > b->answer;
@@ -65,13 +65,14 @@ void seep_forecast_make(const struct seep_forecast_limit *limits, size_t count,
     struct seep_report_forecast nearest = {
         .answer = SEEP_FORECAST_UNKNOWN,
         .what = "",
+        .device = -1,
     };
 
     for (size_t i = 0; basis != SEEP_FORECAST_UNTOLD && i < count; i++) {
         if (limits[i].limit_bytes > 0) {
             struct seep_report_forecast at = forecast_of(&limits[i], basis);
 
-            nearest = is_nearer(&at, &nearest) ? at : nearest;
+            nearest = seep_forecast_is_nearer(&at, &nearest) ? at : nearest;
         }
     }
     *ret_forecast = nearest;

@@ -8,6 +8,7 @@
 #ifndef SEEP_READER_FORECAST_H
 #define SEEP_READER_FORECAST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,5 +32,9 @@ enum seep_forecast_basis {
 void seep_forecast_make(const struct seep_forecast_limit *limits, size_t count,
                         enum seep_forecast_basis basis,
                         struct seep_report_forecast *ret_forecast);
+
+/** Is @a reached before @b? What is known comes before what is not. */
+bool seep_forecast_is_nearer(const struct seep_report_forecast *a,
+                             const struct seep_report_forecast *b);
 
 #endif

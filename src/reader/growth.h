@@ -21,13 +21,18 @@
 #define SEEP_GROWTH_BUCKET_MINIMUM 32 /* fewer filled ones tell nothing */
 #define SEEP_GROWTH_BUCKET_LIMIT 1024 /* more are refused */
 
-/** Ordered as a report lists them: X(SYMBOL, "name in JSON"). */
+/**
+ * Ordered as a report lists them: X(SYMBOL, "name in JSON"). BACKING grows and
+ * is no leak of its own: a cache that grows with what is in it, or for its own
+ * reasons (reader/report_cache.c). No test of a site by itself gives it.
+ */
 #define SEEP_CLASSES(X)                  \
     X(LEAK, "leak")                      \
     X(SUSPECT, "suspect")                \
     X(WARMING, "warming")                \
     X(AGING, "aging")                    \
     X(MINOR, "minor")                    \
+    X(BACKING, "backing")                \
     X(INSUFFICIENT, "insufficient-data") \
     X(TURNOVER, "turnover")              \
     X(PLATEAU, "plateau")                \

@@ -93,6 +93,9 @@ static int fill(struct seep_report_build *build, const char *path)
     if (error == 0) {
         error = seep_report_add_spaces(build);
     }
+    if (error == 0) {
+        error = seep_report_add_devices(build);
+    }
     /* Marks change what a verdict counts, so they come first. */
     if (error == 0) {
         error = seep_report_add_sites(build);

@@ -111,6 +111,9 @@ struct seep_report_site {
     char id[20];      /* stable over runs of the same program */
     char line_id[20]; /* by stack: of the row that it is in by line; else "" */
     enum seep_space space;
+    int device;         /* ordinal; -1: none, or not known */
+    bool backs_tensors; /* segments of PyTorch's cache: what is in them is
+                           counted in space tensor, by who asked for it */
     enum seep_class class;
     const char *class_reason;
     bool torn; /* its last event may be half applied */
@@ -264,6 +267,32 @@ struct seep_report_forecast {
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
     bool if_suspect; /* only .low means something: should it be a leak */
+    int device;      /* ordinal, of "device"; else -1 */
+};
+
+/**
+ * One GPU from the first to the last time that the driver was asked. used =
+ * total - free is of all processes; tracked is what calls of this process hold
+ * of it (spaces device and managed); unexplained = used - tracked: contexts,
+ * modules, other processes, calls that no hook saw.
+ */
+struct seep_report_device {
+    uint32_t ordinal;
+    uint64_t total_bytes;
+    uint64_t free_bytes;     /* at the end: what the driver told last, less
+                                what calls of the process took since */
+    uint64_t low_free_bytes; /* the lowest of all moments */
+    struct seep_report_extent used;
+    struct seep_report_extent tracked;
+    struct seep_report_extent unexplained;
+    struct seep_report_extent pool_reserved; /* of the default pool */
+    struct seep_report_extent pool_used;
+    struct seep_report_extent graph_reserved; /* memory nodes of graphs */
+    struct seep_report_extent graph_used;
+    struct seep_report_extent tensor_reserved;  /* PyTorch's cache, and */
+    struct seep_report_extent tensor_allocated; /* what of it is in use */
+    bool cache_fragments; /* that cache grows, and what is in use does not */
+    struct seep_report_forecast forecast; /* when free is 0 */
 };
 
 struct seep_report_verdict {
@@ -273,8 +302,10 @@ struct seep_report_verdict {
     struct seep_interval growth_bytes_per_s; /* of what the class is about */
     bool has_growth_per_unit;
     struct seep_interval growth_bytes_per_unit;
-    double first_share;   /* of it, at the first site; 0 if at no site */
-    char first_id[20];    /* of that site: it need not be the first listed */
+    double first_share; /* of it, at the first site; 0 if at no site */
+    char first_id[20];  /* of that site: it need not be the first listed */
+    int device; /* all of it is of the memory of this one; -1: of the host's,
+                   or of more than one */
     size_t growing_count; /* sites that it is at */
     size_t suppressed_count;
     double suppressed_bytes_per_s; /* that the suppressed ones grow */
@@ -317,7 +348,9 @@ struct seep_report {
     struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
-    size_t space_count;                   /* only spaces that were used */
+    size_t space_count;                       /* only spaces that were used */
+    const struct seep_report_device *devices; /* that were asked */
+    size_t device_count;
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */

@@ -14,9 +14,24 @@
 #include "reader/sites.h"
 #include "reader/sites_clock.h"
 #include "reader/snapshot.h"
+#include "reader/verdict.h"
 
 struct seep_names;
 struct seep_symboliser;
+
+/** What calls of the process hold of one device, and what PyTorch says of its
+ * cache there, at the end of each bucket of the clock. */
+struct seep_report_device_live {
+    double device[SEEP_BUCKET_COUNT];  /* space device */
+    double managed[SEEP_BUCKET_COUNT]; /* space managed */
+    double tensors[SEEP_BUCKET_COUNT]; /* space tensor */
+    bool has_tensors;                  /* there are sites of that */
+    double reserved[SEEP_BUCKET_COUNT];
+    double allocated[SEEP_BUCKET_COUNT];
+    uint32_t cache_first; /* bucket from which the last two are known; not
+                             below the clock's count: never */
+    bool is_followed;     /* the driver was asked over enough of the run */
+};
 
 struct seep_report_build {
     struct seep_report report; /* first: what is given out */
@@ -34,12 +49,17 @@ struct seep_report_build {
     double beside_live[SEEP_BUCKET_COUNT];
     double beside_variance; /* of it, by sampling: of Python's small blocks */
     struct seep_balance_outside outside;
+    struct seep_report_device_live devices[SEEP_DEVICES_MAX];
+    struct seep_interval caches[SEEP_DEVICES_MAX]; /* see verdict.h */
+    /* What of the report's devices has that ordinal; NULL: was not asked. */
+    struct seep_report_device *device_of[SEEP_DEVICES_MAX];
 };
 
 /** Each fills its part of the report. @return 0 or -ENOMEM */
 int seep_report_add_process(struct seep_report_build *build);
 int seep_report_add_counters(struct seep_report_build *build);
 int seep_report_add_spaces(struct seep_report_build *build);
+int seep_report_add_devices(struct seep_report_build *build);
 int seep_report_add_memory(struct seep_report_build *build);
 int seep_report_add_sites(struct seep_report_build *build);
 void seep_report_add_verdict(struct seep_report_build *build);
@@ -47,6 +67,16 @@ void seep_report_add_verdict(struct seep_report_build *build);
 /** Suppressed, bounded, known? @options may be NULL. */
 void seep_report_mark_site(const struct seep_report_options *options,
                            struct seep_report_site *site);
+
+/** Which of @sites are segments of PyTorch's cache, and whose growth that of
+ * each cache is; see report_cache.c. They have frames by now. */
+void seep_report_mark_caches(struct seep_report_build *build,
+                             struct seep_report_site *sites, size_t count);
+
+/** The figures of the end of each bucket up to the end of the run. */
+void seep_report_series_of(const struct seep_clock *clock, const double *values,
+                           uint32_t first,
+                           struct seep_window_series *ret_series);
 
 /** Frames, id and `where` of the first sites. @return 0 or negative errno */
 int seep_report_add_frames(struct seep_report_build *build,

@@ -238,6 +238,15 @@ static uint64_t add_rules(uint64_t hash, struct grouping *grouping)
     return seep_hash_add(hash, seep_known_find(options->known, &site));
 }
 
+/* What is of no device has the id that it had before devices were told. */
+static uint64_t start_of(const struct seep_rec_site *site)
+{
+    uint64_t hash = seep_hash_add(SEEP_HASH_SEED, site->space);
+    int device = seep_sites_device_of(site);
+
+    return device < 0 ? hash : seep_hash_add(hash, (uint64_t)device);
+}
+
 int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys)
 {
@@ -254,11 +263,12 @@ int seep_group_keys(struct seep_report_build *build,
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < view->site_capacity; i++) {
-        uint64_t hash = seep_hash_add(SEEP_HASH_SEED, view->sites[i].space);
+        uint64_t hash;
 
         if (!seep_sites_is_used(&view->sites[i], i)) {
             continue;
         }
+        hash = start_of(&view->sites[i]);
         grouping.frame_count = 0;
         seep_names_stack(build, i, &grouping.stack);
         keys[i].id = id_of(&grouping, by, hash);

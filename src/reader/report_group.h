@@ -2,10 +2,11 @@
 /**
  * Which sites of a recording are one row of its report.
  *
- * Invariant: a row's id depends on the space and on what its stacks have in
- * common: of a stack on module names and offsets, of Python on files, names
- * and lines; not on where code lay, in which folder it was installed, nor, but
- * for rows by function and thread, on which symbols could be had.
+ * Invariant: a row's id depends on the space, on the device where there is one,
+ * and on what its stacks have in common: of a stack on module names and
+ * offsets, of Python on files, names and lines; not on where code lay, in which
+ * folder it was installed, nor, but for rows by function and thread, on which
+ * symbols could be had.
  *
  * Errors: 0 or -ENOMEM. Threads: one at a time.
  */

@@ -107,7 +107,9 @@ static void finish(struct space_sum *sum, const struct seep_clock *clock)
     sum->space.slope_bytes_per_s = slope_of(&line);
 }
 
-/* What of the spaces lies in RSS. */
+/* What of the spaces lies in RSS. Memory of devices does not, nor do tensors
+ * and imports, which are views of it; what is managed does where the host
+ * touched it last. */
 static void keep_live(struct seep_report_build *build,
                       const struct space_sum *sums,
                       const struct space_sum *arenas)
@@ -134,6 +136,31 @@ static bool is_in_arenas(const struct seep_report_site *site)
                ARENA_BLOCK_BYTES_MAX * site->allocated_count;
 }
 
+/* What a device holds for its calls; of managed memory it is at most that. */
+static void keep_device(struct seep_report_build *build,
+                        const struct seep_site_work *work)
+{
+    unsigned ordinal = (unsigned)work->site.device;
+    struct seep_report_device_live *live;
+    struct space_sum sum;
+
+    if (work->site.device < 0 || ordinal >= SEEP_DEVICES_MAX) {
+        return;
+    }
+    live = &build->devices[ordinal];
+    memset(&sum, 0, sizeof(sum));
+    add_site(&sum, work, &build->clock);
+    for (uint32_t i = 0; i < build->clock.count; i++) {
+        live->device[i] +=
+            work->site.space == SEEP_SPACE_DEVICE ? sum.live[i] : 0;
+        live->managed[i] +=
+            work->site.space == SEEP_SPACE_MANAGED ? sum.live[i] : 0;
+        live->tensors[i] +=
+            work->site.space == SEEP_SPACE_TENSOR ? sum.live[i] : 0;
+    }
+    live->has_tensors |= work->site.space == SEEP_SPACE_TENSOR;
+}
+
 /* @return how many spaces were used */
 static size_t sum_spaces(struct seep_report_build *build,
                          const struct seep_sites *sites,
@@ -152,6 +179,7 @@ static size_t sum_spaces(struct seep_report_build *build,
         if (is_in_arenas(&work->site)) {
             add_site(&arenas, work, &build->clock);
         }
+        keep_device(build, work);
     }
     for (unsigned i = 0; i < SEEP_SPACE_COUNT; i++) {
         if (sums[i].used) {

@@ -172,6 +172,9 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         seep_report_mark_site(build->options, &sites[i]);
+    }
+    seep_report_mark_caches(build, sites, count);
+    for (size_t i = 0; i < count; i++) {
         /* What is judged next sees the same. */
         build->sites.works[i].site = sites[i];
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The verdict of a report, and how long its memory lasts. */
 #include <math.h>
+#include <string.h>
 
 #include "reader/report_build.h"
 #include "reader/verdict.h"
@@ -70,6 +71,69 @@ static void add_forecast(struct seep_report *report,
                        &report->verdict.forecast);
 }
 
+static double least_slope(const struct seep_report_extent *extent)
+{
+    return extent->slope_bytes_per_s - extent->slope_error;
+}
+
+/*
+ * What the class is about of this memory, else what the device itself showed,
+ * whoever it was: a growth that can be told from none, and is clearly more
+ * than what the class is about.
+ */
+static struct seep_report_forecast
+forecast_of_device(const struct seep_report_device *device, bool is_followed,
+                   const struct seep_verdict_pace *pace)
+{
+    const struct seep_report_extent *used = &device->used;
+    struct seep_forecast_limit limit = {
+        .what = "device",
+        .limit_bytes = device->total_bytes,
+        .used_bytes = device->total_bytes - device->free_bytes,
+    };
+    enum seep_forecast_basis basis =
+        is_followed ? SEEP_FORECAST_GROWS : SEEP_FORECAST_UNTOLD;
+    struct seep_report_forecast forecast;
+
+    if (pace->told &&
+        !(is_followed && least_slope(used) > pace->bytes_per_s.high)) {
+        basis = pace->basis;
+        limit.bytes_per_s = pace->bytes_per_s;
+    } else if (least_slope(used) > 0) {
+        limit.bytes_per_s = (struct seep_interval){
+            used->slope_bytes_per_s,
+            used->slope_bytes_per_s - used->slope_error,
+            used->slope_bytes_per_s + used->slope_error,
+        };
+    }
+    seep_forecast_make(&limit, 1, basis, &forecast);
+    if (forecast.answer != SEEP_FORECAST_UNKNOWN) {
+        forecast.device = (int)device->ordinal;
+    }
+    return forecast;
+}
+
+/* A device that is full first is what ends first. */
+static void add_device_forecasts(struct seep_report_build *build,
+                                 const struct seep_verdict_now *now)
+{
+    struct seep_report_forecast *nearest = &build->report.verdict.forecast;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        struct seep_report_device *device = build->device_of[i];
+
+        if (device == NULL) {
+            continue;
+        }
+        device->forecast = forecast_of_device(
+            device, build->devices[i].is_followed, &now->devices[i]);
+        if (device->forecast.answer == SEEP_FORECAST_TIME &&
+            seep_forecast_is_nearer(&device->forecast, nearest)) {
+            *nearest = device->forecast;
+        }
+    }
+}
+
 static void add_growth_bounds(const struct seep_report *report,
                               struct seep_verdict_input *input)
 {
@@ -83,6 +147,23 @@ static void add_growth_bounds(const struct seep_report *report,
             fmax(0, slope - private->slope_error) * report->duration_s;
         input->most_growth_bytes =
             fmax(0, slope + private->slope_error) * report->duration_s;
+    }
+}
+
+static void add_device_bounds(const struct seep_report_build *build,
+                              struct seep_verdict_input *input)
+{
+    double end_s = build->report.duration_s;
+    struct seep_window_series series;
+    struct seep_window_slope slope;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        seep_report_series_of(&build->clock, build->devices[i].device, 0,
+                              &series);
+        slope =
+            seep_window_slope_of(&series, SEEP_BALANCE_SETTLE * end_s, end_s);
+        input->least_device_bytes[i] =
+            slope.valid ? fmax(0, slope.per_s - slope.error) * end_s : 0;
     }
 }
 
@@ -107,7 +188,6 @@ void seep_report_add_verdict(struct seep_report_build *build)
     struct seep_verdict_input input = {
         .works = build->sites.works,
         .count = build->sites.count,
-        .live_bytes = build->sites.live_bytes,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
         .uncharged_growth_bytes = uncharged_growth(build),
@@ -115,7 +195,11 @@ void seep_report_add_verdict(struct seep_report_build *build)
     };
     struct seep_verdict_now now;
 
+    memcpy(input.live_bytes, build->sites.live_bytes, sizeof(input.live_bytes));
+    memcpy(input.caches, build->caches, sizeof(input.caches));
     add_growth_bounds(&build->report, &input);
+    add_device_bounds(build, &input);
     seep_verdict_decide(&input, &build->report.verdict, &now);
     add_forecast(&build->report, &now);
+    add_device_forecasts(build, &now);
 }

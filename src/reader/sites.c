@@ -15,10 +15,45 @@
 #include "base/hash.h"
 #include "reader/sites_survivors.h"
 
+#define ORDINAL_LIMIT 1024U /* no machine has so many devices */
+#define FLOOR_BYTES (1024.0 * 1024.0)
+#define FLOOR_SHARE 0.002 /* of the live bytes of the place */
+
 bool seep_sites_space_holds(enum seep_space space)
 {
     return space != SEEP_SPACE_REGISTERED && space != SEEP_SPACE_RESERVED &&
-           space != SEEP_SPACE_IMPORTED;
+           space != SEEP_SPACE_IMPORTED && space != SEEP_SPACE_TENSOR;
+}
+
+bool seep_sites_space_is_judged(enum seep_space space)
+{
+    return seep_sites_space_holds(space) || space == SEEP_SPACE_TENSOR;
+}
+
+unsigned seep_sites_place_of(const struct seep_report_site *site)
+{
+    if (site->space != SEEP_SPACE_DEVICE && site->space != SEEP_SPACE_TENSOR) {
+        return SEEP_PLACE_HOST;
+    }
+    return site->device >= 0 && site->device < (int)SEEP_DEVICES_MAX
+               ? SEEP_PLACE_DEVICE + (unsigned)site->device
+               : SEEP_PLACE_OTHER;
+}
+
+double seep_sites_floor_bytes(uint64_t live_bytes)
+{
+    return fmax(FLOOR_BYTES, FLOOR_SHARE * (double)live_bytes);
+}
+
+int seep_sites_device_of(const struct seep_rec_site *site)
+{
+    bool has_none = site->space == SEEP_SPACE_HEAP ||
+                    site->space == SEEP_SPACE_MAPPED ||
+                    site->space == SEEP_SPACE_PYTHON;
+
+    return has_none || site->device == 0 || site->device > ORDINAL_LIMIT
+               ? -1
+               : (int)site->device - 1;
 }
 
 double seep_sites_seconds(double ticks)
@@ -32,6 +67,11 @@ bool seep_sites_is_used(struct seep_rec_site *site, uint32_t index)
            site->space < SEEP_SPACE_COUNT &&
            (seep_snapshot_load(site->event_count) != 0 ||
             seep_snapshot_load(site->allocated_bytes) != 0);
+}
+
+static uint64_t later(uint64_t last, uint64_t tick)
+{
+    return tick > last && tick <= SEEP_SITES_TICK_MAX ? tick : last;
 }
 
 uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot)
@@ -49,11 +89,10 @@ uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot)
         }
     }
     for (uint32_t i = 0; i < moments; i++) {
-        uint64_t tick = seep_snapshot_load(view->timeline[i].tick);
-
-        if (tick > last && tick <= SEEP_SITES_TICK_MAX) {
-            last = tick;
-        }
+        last = later(last, seep_snapshot_load(view->timeline[i].tick));
+    }
+    for (uint32_t i = 0; i < view->device_count * SEEP_BUCKET_COUNT; i++) {
+        last = later(last, seep_snapshot_load(view->devices[i].tick));
     }
     return last;
 }
@@ -132,6 +171,7 @@ static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
             blocks_of(seep_snapshot_load(from->allocated_count_q16));
     }
     site->space = (enum seep_space)from->space;
+    site->device = seep_sites_device_of(from);
     site->allocated_bytes += allocated;
     site->freed_bytes += freed;
     site->allocated_count +=
@@ -189,7 +229,7 @@ static void finish_totals(struct seep_sites *sites)
         site->stack_count = work->member_count;
         site->first_s = seep_sites_seconds(work->first_tick);
         if (seep_sites_space_holds(site->space)) {
-            sites->live_bytes += site->live_bytes;
+            sites->live_bytes[seep_sites_place_of(site)] += site->live_bytes;
         }
     }
 }

@@ -62,6 +62,15 @@ struct seep_site_work {
     struct seep_growth growth;
 };
 
+/**
+ * A memory that can be full: that of the host, of a device by its ordinal, or
+ * of a device that is not known, or one too many.
+ */
+#define SEEP_PLACE_HOST 0U
+#define SEEP_PLACE_DEVICE 1U /* and so on, one each */
+#define SEEP_PLACE_OTHER (SEEP_PLACE_DEVICE + SEEP_DEVICES_MAX)
+#define SEEP_PLACE_COUNT (SEEP_PLACE_OTHER + 1U)
+
 struct seep_sites {
     struct seep_site_work *works;
     size_t count;
@@ -69,11 +78,26 @@ struct seep_sites {
     struct seep_site_loose *loose;    /* ditto */
     struct seep_survivor *survivors;  /* ditto */
     size_t survivor_count;
-    uint64_t live_bytes; /* of all sites in spaces that hold memory */
+    /* By place, of all sites in spaces that hold memory. */
+    uint64_t live_bytes[SEEP_PLACE_COUNT];
 };
 
-/** Spaces whose blocks are memory of their own. */
+/** Spaces whose blocks are memory of their own: what sums are made of. Tensors
+ * are not: they lie in segments, which space device has. */
 bool seep_sites_space_holds(enum seep_space space);
+
+/** Spaces whose growth counts: those, and tensors, which say whose it is. */
+bool seep_sites_space_is_judged(enum seep_space space);
+
+/** Where the memory of @site is. What is managed counts as the host's: it can
+ * always go there. */
+unsigned seep_sites_place_of(const struct seep_report_site *site);
+
+/** What grows by less over the run, where so much is live, is minor. */
+double seep_sites_floor_bytes(uint64_t live_bytes);
+
+/** Ordinal of the device of an entry of SITES; -1: none, or not known. */
+int seep_sites_device_of(const struct seep_rec_site *site);
 
 /** Did anything happen at entry @index of SITES? */
 bool seep_sites_is_used(struct seep_rec_site *site, uint32_t index);

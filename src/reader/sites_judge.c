@@ -24,8 +24,6 @@
 #define RISING_ZS_MAX 5.0
 #define LOOSE_SHARE 0.5  /* of what lives, that must have been seen to live */
 #define LOOSE_FREED 0.02 /* so little given back changes nothing */
-#define FLOOR_BYTES (1024.0 * 1024.0)
-#define FLOOR_SHARE 0.002 /* of the live bytes of the process */
 
 /* By the clock of work a start-up is all of a run that waits ever after, and
  * what it keeps grew in every tenth of it. */
@@ -233,12 +231,12 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
 static int rank_of(const struct seep_report_site *site)
 {
     static const int ranks[SEEP_CLASS_COUNT] = {
-        [SEEP_CLASS_LEAK] = 0,     [SEEP_CLASS_SUSPECT] = 1,
-        [SEEP_CLASS_WARMING] = 2,  [SEEP_CLASS_AGING] = 2,
-        [SEEP_CLASS_MINOR] = 3,    [SEEP_CLASS_INSUFFICIENT] = 4,
-        [SEEP_CLASS_TURNOVER] = 5, [SEEP_CLASS_PLATEAU] = 5,
-        [SEEP_CLASS_STEP] = 5,     [SEEP_CLASS_SAWTOOTH] = 6,
-        [SEEP_CLASS_STEADY] = 6,
+        [SEEP_CLASS_LEAK] = 0,         [SEEP_CLASS_SUSPECT] = 1,
+        [SEEP_CLASS_WARMING] = 2,      [SEEP_CLASS_AGING] = 2,
+        [SEEP_CLASS_MINOR] = 3,        [SEEP_CLASS_BACKING] = 3,
+        [SEEP_CLASS_INSUFFICIENT] = 4, [SEEP_CLASS_TURNOVER] = 5,
+        [SEEP_CLASS_PLATEAU] = 5,      [SEEP_CLASS_STEP] = 5,
+        [SEEP_CLASS_SAWTOOTH] = 6,     [SEEP_CLASS_STEADY] = 6,
     };
 
     return ranks[site->class];
@@ -270,8 +268,6 @@ static int compare_works(const void *a, const void *b)
 void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
 {
     const char *too_short = seep_sites_too_short(clock);
-    double floor_bytes =
-        fmax(FLOOR_BYTES, FLOOR_SHARE * (double)sites->live_bytes);
     bool rising = load_rises(clock);
     struct seep_evidence evidence;
 
@@ -285,7 +281,10 @@ void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
     }
     correct_for_many(sites);
     for (size_t i = 0; i < sites->count; i++) {
-        restrain(&sites->works[i].growth, clock, rising, floor_bytes);
+        unsigned place = seep_sites_place_of(&sites->works[i].site);
+
+        restrain(&sites->works[i].growth, clock, rising,
+                 seep_sites_floor_bytes(sites->live_bytes[place]));
         publish(&sites->works[i], clock);
     }
     qsort(sites->works, sites->count, sizeof(*sites->works), compare_works);

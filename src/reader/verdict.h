@@ -21,23 +21,35 @@
 struct seep_verdict_input {
     const struct seep_site_work *works; /* .site only; the worst first */
     size_t count;
-    uint64_t live_bytes; /* of all sites in spaces that hold memory */
+    /* By place, of all sites in spaces that hold memory. */
+    uint64_t live_bytes[SEEP_PLACE_COUNT];
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
     /* What private memory grew by over the run, at the rate of its settled
      * part: at least and at most, 0 and INFINITY if it is not known. */
     double least_growth_bytes;
     double most_growth_bytes;
+    /* What calls of the process hold of each device grew by at least. */
+    double least_device_bytes[SEEP_DEVICES_MAX];
     /* What is charged to no call site grew by at most so much: many things at
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;
     struct seep_balance_outside outside;
+    /* That PyTorch's cache of each device grows by, where the tensors in it do
+     * not; else 0. */
+    struct seep_interval caches[SEEP_DEVICES_MAX];
 };
 
 /** Growth at the present rate of work, for the forecast. */
 struct seep_verdict_now {
     enum seep_forecast_basis basis;
     struct seep_interval bytes_per_s; /* of memory of the host */
+    /* Of the memory of each device: what the class is about of it. */
+    struct seep_verdict_pace {
+        bool told; /* false: nothing */
+        enum seep_forecast_basis basis;
+        struct seep_interval bytes_per_s;
+    } devices[SEEP_DEVICES_MAX];
     double left_bytes; /* that caches have to fill up to bounds named */
 };
 

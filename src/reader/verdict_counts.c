@@ -15,6 +15,7 @@ static double half_of(const struct seep_interval *interval)
 static void add_growth(struct seep_verdict_tally *tally,
                        const struct seep_report_site *site)
 {
+    struct seep_verdict_part *part = &tally->parts[seep_sites_place_of(site)];
     const struct seep_interval *rate = &site->growth_bytes_per_s;
     double half = half_of(rate);
     double pace = 0;
@@ -24,9 +25,10 @@ static void add_growth(struct seep_verdict_tally *tally,
     }
     tally->estimate += rate->estimate;
     tally->squares += half * half;
-    tally->low += fmax(rate->low, 0);
-    tally->now += rate->estimate * pace;
-    tally->now_squares += half * pace * half * pace;
+    part->estimate += rate->estimate;
+    part->low += fmax(rate->low, 0);
+    part->now += rate->estimate * pace;
+    part->now_squares += half * pace * half * pace;
     if (site->has_growth_per_unit) {
         half = half_of(&site->growth_bytes_per_unit);
         tally->unit_count++;
@@ -47,6 +49,7 @@ static void add_to_tally(struct seep_verdict_tally *tally,
         tally->id = site->id;
     }
     tally->count++;
+    tally->parts[seep_sites_place_of(site)].count++;
 }
 
 /* Born after the start, and live: at most so much did a site rise by. */
@@ -88,7 +91,9 @@ static void count_filling(struct seep_verdict_counts *counts,
     }
     if (material) {
         add_to_tally(&counts->filling, site);
-        counts->bound_left_bytes += fmax(left, 0);
+        if (seep_sites_place_of(site) == SEEP_PLACE_HOST) {
+            counts->bound_left_bytes += fmax(left, 0);
+        }
     }
 }
 
@@ -101,16 +106,17 @@ static bool slows_doubtfully(const struct seep_site_work *work)
 
 static void count_site(struct seep_verdict_counts *counts,
                        const struct seep_site_work *work,
-                       const struct seep_verdict_input *input,
-                       double floor_bytes)
+                       const struct seep_verdict_input *input)
 {
     const struct seep_report_site *site = &work->site;
+    unsigned place = seep_sites_place_of(site);
+    uint64_t live_bytes = input->live_bytes[place];
+    double floor_bytes = seep_sites_floor_bytes(live_bytes);
     bool material = is_material(site, input->duration_s, floor_bytes);
-    bool large =
-        is_large(site, input->duration_s,
-                 fmax((double)input->live_bytes, floor_bytes / LARGE_SHARE));
+    bool large = is_large(site, input->duration_s,
+                          fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
 
-    if (!seep_sites_space_holds(site->space)) {
+    if (!seep_sites_space_is_judged(site->space)) {
         return;
     }
     if (site->suppressed_by != NULL) {
@@ -149,7 +155,9 @@ static void count_site(struct seep_verdict_counts *counts,
         add_to_tally(&counts->minor, site);
         break;
     case SEEP_CLASS_INSUFFICIENT:
-        counts->untold_bytes += (double)site->live_bytes;
+        if (place == SEEP_PLACE_HOST) {
+            counts->untold_bytes += (double)site->live_bytes;
+        }
         break;
     default:
         break;
@@ -157,11 +165,10 @@ static void count_site(struct seep_verdict_counts *counts,
 }
 
 void seep_verdict_count(const struct seep_verdict_input *input,
-                        double floor_bytes,
                         struct seep_verdict_counts *ret_counts)
 {
     memset(ret_counts, 0, sizeof(*ret_counts));
     for (size_t i = 0; i < input->count; i++) {
-        count_site(ret_counts, &input->works[i], input, floor_bytes);
+        count_site(ret_counts, &input->works[i], input);
     }
 }

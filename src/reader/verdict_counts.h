@@ -10,15 +10,22 @@
 
 #include "reader/verdict.h"
 
+/* What of them is in one memory. */
+struct seep_verdict_part {
+    size_t count;
+    double estimate; /* bytes per second */
+    double low;      /* sum of the lower ends */
+    double now;      /* as estimate, at the present rate of work */
+    double now_squares;
+};
+
 /* Several sites taken together; sites are sampled independently. */
 struct seep_verdict_tally {
     size_t count;
     double estimate; /* bytes per second */
     double squares;  /* of half intervals */
-    double low;      /* sum of the lower ends */
     double first;    /* estimate of the first one */
-    double now;      /* as estimate, at the present rate of work */
-    double now_squares;
+    struct seep_verdict_part parts[SEEP_PLACE_COUNT];
     size_t unit_count;
     double unit_estimate;
     double unit_squares;
@@ -35,13 +42,13 @@ struct seep_verdict_counts {
     struct seep_verdict_tally minor;
     struct seep_verdict_tally suppressed;
     size_t known;
-    size_t doubtful; /* may leak, too little of it to count */
-    double untold_bytes;
-    double bound_left_bytes; /* of what fills: INFINITY if a bound is unknown */
+    size_t doubtful;         /* may leak, too little of it to count */
+    double untold_bytes;     /* of the host's memory */
+    double bound_left_bytes; /* of what fills of the host: INFINITY if a
+                                bound is unknown */
 };
 
 void seep_verdict_count(const struct seep_verdict_input *input,
-                        double floor_bytes,
                         struct seep_verdict_counts *ret_counts);
 
 #endif

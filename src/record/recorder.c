@@ -12,6 +12,7 @@
 #include "format/fold.h"
 #include "format/live.h"
 #include "record/codes.h"
+#include "record/devices.h"
 #include "record/filter.h"
 #include "record/ring.h"
 #include "record/timeline.h"
@@ -55,6 +56,7 @@ void seep_recorder_start(void *mapping)
     seep_view_init(&the_view, mapping);
     is_exact = the_view.header->exact != 0;
     seep_timeline_start();
+    seep_devices_start();
     seep_sites_forget();
     seep_codes_forget();
     seep_filter_fill(is_exact);
@@ -81,10 +83,16 @@ uint32_t seep_recorder_tick(void)
     return (uint32_t)tick;
 }
 
+/* What the driver gave is in no filter: the CUDA part has a ledger of it. */
+static bool is_filtered(uint64_t address)
+{
+    return !is_exact && !SEEP_ADDRESS_IS_KEY(address);
+}
+
 static void forget(void *context, uint64_t address)
 {
     (void)context;
-    if (!is_exact) {
+    if (is_filtered(address)) {
         seep_filter_forget((uintptr_t)address);
     }
 }
@@ -323,12 +331,12 @@ uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
         .site = site,
         .tick = seep_recorder_tick(),
         .kind = SEEP_EVENT_ALLOC,
-        .sample_log2 = thread->sample_log2,
+        .sample_log2 = SEEP_ADDRESS_IS_KEY(address) ? 0 : thread->sample_log2,
     };
 
     /* Before the event: the block's free may come from another thread as soon
      * as the program has the address. */
-    if (!is_exact && !seep_filter_add((uintptr_t)address)) {
+    if (is_filtered(address) && !seep_filter_add((uintptr_t)address)) {
         seep_view_count(&the_view, SEEP_COUNT_FILTER_SATURATED, 1);
     }
     if (!push(thread, seep_view_shard_of(&the_view, address), &event)) {
@@ -367,7 +375,7 @@ void seep_recorder_restored(struct seep_thread *thread, uint64_t address,
 {
     /* Whether the block was recorded only the fold knows: count it again in
      * the filter. A cell too high costs a look, one too low a free. */
-    if (!is_exact) {
+    if (is_filtered(address)) {
         seep_filter_add((uintptr_t)address);
     }
     restore(thread, seep_view_shard_of(&the_view, address), address, tick);

@@ -40,7 +40,8 @@ void seep_recorder_restrict(void);
 /** Is this still the process that the recording is of? Set before start. */
 void seep_recorder_set_identity(bool (*still_ours)(void));
 
-/** A block was allocated at @site. @return the tick of the event */
+/** A block was allocated at @site; by the sampling of @thread, or whole if
+ * @address is a key (SEEP_ADDRESS_IS_KEY). @return the tick of the event */
 uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
                                  uint64_t address, uint64_t size_bytes);
 

@@ -84,11 +84,12 @@ static uint32_t intern_stack(const struct seep_view *view,
     return index;
 }
 
-static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
-                            uint32_t stack, uint64_t stack_key)
+static uint32_t intern_site(const struct seep_view *view,
+                            struct seep_place place, uint32_t stack,
+                            uint64_t stack_key)
 {
-    uint64_t words[2] = {stack_key, space};
-    uint64_t key = seep_hash_words(0, words, 2);
+    uint64_t words[2] = {stack_key, place.space};
+    uint64_t key = seep_hash_words(place.device, words, 2);
     uint32_t index = 0;
     bool is_new = false;
 
@@ -98,9 +99,10 @@ static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
         return 0;
     }
     if (is_new) {
-        view->sites[index].space = space;
+        view->sites[index].space = place.space;
+        view->sites[index].device = place.device;
         view->sites[index].stack = stack;
-        /* Release: space and stack; pairs with the acquire load of state in
+        /* Release: place and stack; pairs with the acquire load of state in
          * reader/snapshot. */
         atomic_store_explicit(&view->sites[index].state, SEEP_PUBLISHED,
                               memory_order_release);
@@ -111,7 +113,7 @@ static uint32_t intern_site(const struct seep_view *view, enum seep_space space,
 }
 
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
-                                 enum seep_space space,
+                                 struct seep_place place,
                                  const struct seep_sites_stack *stack,
                                  seep_sites_frame frame_of)
 {
@@ -129,7 +131,7 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     index =
         intern_stack(view, frames, kept,
                      kept < count ? SEEP_CUT_DEPTH : stack->cut, &stack_key);
-    return intern_site(view, space, index, stack_key);
+    return intern_site(view, place, index, stack_key);
 }
 
 /*
@@ -154,13 +156,14 @@ static uint64_t hash_addresses(const struct seep_sites_stack *stack,
     return seep_hash_words(stack->count, lane, 4);
 }
 
-uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
+uint32_t seep_sites_intern(const struct seep_view *view,
+                           struct seep_place place,
                            const struct seep_sites_stack *stack,
                            seep_sites_frame frame_of)
 {
-    uint64_t hash =
-        hash_addresses(stack, (uint64_t)space << 48 ^ stack->epoch << 8 ^
-                                  (uint64_t)stack->cut);
+    uint64_t hash = hash_addresses(
+        stack, (uint64_t)place.space << 48 ^ (uint64_t)place.device << 52 ^
+                   stack->epoch << 8 ^ (uint64_t)stack->cut);
     uint64_t tag;
     uint64_t seen;
     _Atomic uint64_t *entry;
@@ -177,7 +180,7 @@ uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
         }
         return site;
     }
-    site = intern(view, space, stack, frame_of);
+    site = intern(view, place, stack, frame_of);
     if (seep_unlikely(
             !atomic_load_explicit(&cache_is_used, memory_order_relaxed))) {
         atomic_store_explicit(&cache_is_used, true, memory_order_relaxed);

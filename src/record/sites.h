@@ -26,12 +26,19 @@ struct seep_sites_stack {
     uint64_t epoch; /* of the loaded objects when it was captured */
 };
 
+/** Where the memory of a site lies. */
+struct seep_place {
+    enum seep_space space;
+    uint32_t device; /* ordinal + 1; 0: none, or not known */
+};
+
 /** How an address becomes a frame of the recording (module and offset). */
 typedef uint64_t (*seep_sites_frame)(const struct seep_view *view,
                                      uintptr_t address);
 
 /** @return the site's index, 0 if there is no room */
-uint32_t seep_sites_intern(const struct seep_view *view, enum seep_space space,
+uint32_t seep_sites_intern(const struct seep_view *view,
+                           struct seep_place place,
                            const struct seep_sites_stack *stack,
                            seep_sites_frame frame_of);
 

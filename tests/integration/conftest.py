@@ -33,7 +33,8 @@ ALLOCATORS = {
     "mimalloc": LIBRARIES / "libmimalloc.so.2",
 }
 OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE",
-        "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY", "SEEP_PYTHON")
+        "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY", "SEEP_PYTHON",
+        "SEEP_CUDA")
 TIMEOUT_S = 60
 
 

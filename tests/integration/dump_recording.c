@@ -67,16 +67,39 @@ static json_t *dump_site(const struct seep_report_site *site)
         json_array_append_new(modules, text(site->frames[i].module));
     }
     return json_pack(
-        "{s:o,s:s,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
-        "id", text(site->id), "space", space_names[site->space], "torn",
-        (int)site->torn, "cut", (int)site->cut, "live_bytes",
-        integer(site->live_bytes), "live_bytes_error", site->live_bytes_error,
-        "live_count", site->live_count, "allocated_bytes",
-        integer(site->allocated_bytes), "allocated_count",
+        "{s:o,s:s,s:i,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
+        "id", text(site->id), "space", space_names[site->space], "device",
+        site->device, "torn", (int)site->torn, "cut", (int)site->cut,
+        "live_bytes", integer(site->live_bytes), "live_bytes_error",
+        site->live_bytes_error, "live_count", site->live_count,
+        "allocated_bytes", integer(site->allocated_bytes), "allocated_count",
         site->allocated_count, "freed_bytes", integer(site->freed_bytes),
         "freed_count", site->freed_count, "largest_bytes",
         integer(site->largest_bytes), "where", text(site->where), "frames",
         frames, "modules", modules, "series", dump_series(site));
+}
+
+static json_t *dump_extent(const struct seep_report_extent *extent)
+{
+    return extent->valid
+               ? json_pack("{s:f,s:f,s:f}", "first_bytes", extent->first_bytes,
+                           "last_bytes", extent->last_bytes,
+                           "slope_bytes_per_s", extent->slope_bytes_per_s)
+               : json_null();
+}
+
+static json_t *dump_device(const struct seep_report_device *device)
+{
+    return json_pack(
+        "{s:i,s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "ordinal",
+        (int)device->ordinal, "total_bytes", integer(device->total_bytes),
+        "free_bytes", integer(device->free_bytes), "low_free_bytes",
+        integer(device->low_free_bytes), "cache_fragments",
+        (int)device->cache_fragments, "used", dump_extent(&device->used),
+        "tracked", dump_extent(&device->tracked), "unexplained",
+        dump_extent(&device->unexplained), "tensor_reserved",
+        dump_extent(&device->tensor_reserved), "tensor_allocated",
+        dump_extent(&device->tensor_allocated));
 }
 
 static json_t *dump(const struct seep_report *report)
@@ -84,9 +107,13 @@ static json_t *dump(const struct seep_report *report)
     json_t *sites = json_array();
     json_t *counters = json_object();
     json_t *losses = json_object();
+    json_t *devices = json_array();
 
     for (size_t i = 0; i < report->site_count; i++) {
         json_array_append_new(sites, dump_site(&report->sites[i]));
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        json_array_append_new(devices, dump_device(&report->devices[i]));
     }
     for (size_t i = 0; i < report->counter_count; i++) {
         const struct seep_report_counter *counter = &report->counters[i];
@@ -97,7 +124,8 @@ static json_t *dump(const struct seep_report *report)
         }
     }
     return json_pack(
-        "{s:s,s:i,s:o,s:b,s:b,s:b,s:i,s:i,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o}",
+        "{s:s,s:i,s:o,s:b,s:b,s:b,s:i,s:i,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o,"
+        "s:o}",
         "state", state_names[report->state], "pid", (int)report->pid,
         "executable", text(report->executable), "exact", (int)report->exact,
         "began_exact", (int)report->began_exact, "is_fork",
@@ -107,7 +135,7 @@ static json_t *dump(const struct seep_report *report)
         "file_bytes", integer(report->file_bytes), "pending_events",
         integer(report->pending_events), "torn_sites",
         integer(report->torn_sites), "counters", counters, "losses", losses,
-        "sites", sites);
+        "sites", sites, "devices", devices);
 }
 
 int main(int argument_count, char **arguments)

@@ -85,7 +85,9 @@ def test_a_recording_has_the_stacks_of_the_program():
                                                encoding="ascii")
         build(folder / "libseep.so", *WORKER, "-shared", "-Wl,-z,now",
               "-Wl,-z,nodelete", "-Wl,--no-undefined",
-              *sources("base", "format", "record", "capture", "preload"))
+              f"-Wl,--version-script={SOURCE}/src/cuda/exports.map",
+              *sources("base", "format", "record", "capture", "cuda",
+                       "preload"))
         build(folder / "recorded", "-std=gnu11", "-O1", "-fno-builtin",
               "-fno-optimize-sibling-calls",
               SOURCE / "tests/integration/programs/recorded_aarch64.c")

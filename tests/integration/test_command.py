@@ -71,6 +71,7 @@ def test_the_environment_gains_only_ours(tmp_path):
     assert after.pop(b"LD_PRELOAD") == os.fsencode(PRELOAD.resolve())
     assert after.pop(b"SEEP_OUT").startswith(os.fsencode(tmp_path))
     assert after.pop(b"SEEP_PYTHON") == b"objects"
+    assert after.pop(b"SEEP_CUDA") == b"tensors"
     assert after == before
 
 
@@ -84,6 +85,18 @@ def test_python_is_recorded_as_told(tmp_path, options, before, after):
     assert done.stdout.decode().strip() == after
     printed = seep("env", *options, **variables).stdout.decode()
     assert f"export SEEP_PYTHON='{after}'\n" in printed
+
+
+@pytest.mark.parametrize("options, before, after", [
+    ([], None, "tensors"), ([], "driver", "driver"),
+    (["--cuda", "off"], None, "off"), (["--cuda", "driver"], "0", "driver")])
+def test_cuda_is_recorded_as_told(tmp_path, options, before, after):
+    variables = {} if before is None else {"SEEP_CUDA": before}
+    done = run(tmp_path, "sh", "-c", "echo $SEEP_CUDA", options=options,
+               **variables)
+    assert done.stdout.decode().strip() == after
+    printed = seep("env", *options, **variables).stdout.decode()
+    assert f"export SEEP_CUDA='{after}'\n" in printed
 
 
 def test_a_preload_that_is_there_stays_behind_ours(tmp_path):
@@ -347,6 +360,8 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("run", "--allocator", "my", "--", "true"), "is none of jemalloc"),
     (("run", "--unwinder", "x", "--", "true"), "is none of eh_frame"),
     (("run", "--python", "lines", "--", "true"), "is none of objects"),
+    (("run", "--cuda", "on", "--", "true"), "is none of tensors, driver"),
+    (("env", "--cuda", "tensor"), "is none of tensors, driver"),
     (("env", "extra"), "is not expected here"),
 ])
 def test_wrong_usage_is_2_and_one_line(words, said):

@@ -46,7 +46,8 @@ def symbols(library):
     for line in run('readelf', '--wide', '--dyn-syms', library).splitlines():
         field = line.split()
         if len(field) >= 8 and field[0].rstrip(':').isdigit():
-            if field[4] in ('GLOBAL', 'WEAK'):
+            # Not the name of a version, which is a symbol too.
+            if field[4] in ('GLOBAL', 'WEAK') and field[6] != 'ABS':
                 yield field[7].split('@')[0], field[6] != 'UND'
 
 

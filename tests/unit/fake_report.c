@@ -58,6 +58,7 @@ static void fill_sites(struct fake_report *fake)
         .start_s = 10, .width_s = 10, .live_bytes = 200, .low_bytes = 100};
     fake->sites[0] = (struct seep_report_site){
         .id = "3f9a00112233",
+        .device = -1,
         .class = SEEP_CLASS_LEAK,
         .class_reason = "every tenth of the run keeps its share",
         .live_bytes = 562ULL << 20,
@@ -83,6 +84,7 @@ static void fill_sites(struct fake_report *fake)
     };
     fake->sites[1] = (struct seep_report_site){
         .id = "77aa00112233",
+        .device = -1,
         .class = SEEP_CLASS_SUSPECT,
         .class_reason = "began late",
         .live_bytes = 14ULL << 20,
@@ -96,6 +98,7 @@ static void fill_sites(struct fake_report *fake)
     };
     fake->sites[2] = (struct seep_report_site){
         .id = "c0ffee112233",
+        .device = -1,
         .class = SEEP_CLASS_STEP,
         .class_reason = "it came at once and stayed",
         .live_bytes = 4ULL << 20,
@@ -141,12 +144,14 @@ static void fill_process(struct seep_report *report)
         .growth_bytes_per_unit = {12631, 12264, 12998},
         .first_share = 0.97,
         .growing_count = 1,
+        .device = -1,
         .floor_bytes = 1 << 20,
         .forecast = {.answer = SEEP_FORECAST_TIME,
                      .what = "cgroup",
                      .limit_bytes = 8ULL << 30,
                      .used_bytes = 700 << 20,
-                     .seconds = {10260, 9840, 10740}},
+                     .seconds = {10260, 9840, 10740},
+                     .device = -1},
     };
     report->cost_s = 2.5;
     report->memory = (struct seep_report_memory){
@@ -285,4 +290,65 @@ void fake_report_become(struct fake_report *fake, enum seep_verdict_class class)
     default:
         break;
     }
+}
+
+static const struct seep_report_device first_device = {
+    .total_bytes = 80ULL << 30,
+    .free_bytes = 70ULL << 30,
+    .low_free_bytes = 69ULL << 30,
+    .used = {true, 1 << 30, 10737418240.0, 2e6, 2e4},
+    .tracked = {true, 512 << 20, 9663676416.0, 2e6, 1e4},
+    .unexplained = {true, 512 << 20, 1 << 30, 100, 100},
+    .pool_reserved = {true, 64 << 20, 96 << 20, 0, 0},
+    .pool_used = {true, 32 << 20, 32 << 20, 0, 0},
+    .graph_reserved = {true, 6 << 20, 6 << 20, 0, 0},
+    .graph_used = {true, 4 << 20, 4 << 20, 0, 0},
+    .tensor_reserved = {true, 256 << 20, 9126805504.0, 2e6, 1e4},
+    .tensor_allocated = {true, 200 << 20, 8589934592.0, 2e6, 1e4},
+    .forecast = {.answer = SEEP_FORECAST_TIME,
+                 .what = "device",
+                 .limit_bytes = 80ULL << 30,
+                 .used_bytes = 10ULL << 30,
+                 .seconds = {37580, 37000, 38000}},
+};
+
+static const struct seep_report_device second_device = {
+    .ordinal = 1,
+    .total_bytes = 80ULL << 30,
+    .free_bytes = 79ULL << 30,
+    .low_free_bytes = 79ULL << 30,
+    .used = {true, 1 << 30, 1 << 30, 0, 0},
+    .tracked = {.valid = true},
+    .unexplained = {true, 1 << 30, 1 << 30, 0, 0},
+    .forecast = {.answer = SEEP_FORECAST_NEVER,
+                 .what = "device",
+                 .limit_bytes = 80ULL << 30,
+                 .used_bytes = 1ULL << 30,
+                 .device = 1},
+};
+
+void fake_report_give_devices(struct fake_report *fake)
+{
+    fake->devices[0] = first_device;
+    fake->devices[1] = second_device;
+    fake->report.devices = fake->devices;
+    fake->report.device_count = 2;
+    fake->sites[0].space = SEEP_SPACE_DEVICE;
+    fake->sites[0].device = 0;
+    fake->sites[1].space = SEEP_SPACE_HEAP;
+    fake->spaces[1] = (struct seep_report_space){
+        .space = SEEP_SPACE_DEVICE,
+        .live_bytes = 9ULL << 30,
+        .allocated_bytes = 9ULL << 30,
+        .slope_bytes_per_s = 2e6,
+    };
+    fake->spaces[2] = (struct seep_report_space){
+        .space = SEEP_SPACE_TENSOR,
+        .live_bytes = 8ULL << 30,
+        .allocated_bytes = 8ULL << 30,
+        .slope_bytes_per_s = 2e6,
+    };
+    fake->report.space_count = 3;
+    fake->report.verdict.device = 0;
+    fake->report.verdict.forecast = first_device.forecast;
 }

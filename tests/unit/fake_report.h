@@ -19,7 +19,8 @@ struct fake_report {
     struct seep_report_frame frames[4];
     struct seep_report_point points[2];
     struct seep_report_counter counters[SEEP_COUNTER_COUNT];
-    struct seep_report_space spaces[2];
+    struct seep_report_space spaces[4];
+    struct seep_report_device devices[2];
     struct seep_report_mapping mappings[2];
 };
 
@@ -32,6 +33,12 @@ void fake_report_fill(struct fake_report *fake);
  */
 void fake_report_become(struct fake_report *fake,
                         enum seep_verdict_class class);
+
+/**
+ * The same with two GPUs, of which the first is filled by the first call site:
+ * a leak of device memory there, with PyTorch's cache, a pool and graphs.
+ */
+void fake_report_give_devices(struct fake_report *fake);
 
 /** A pattern, as a catalogue would have it. */
 extern const struct seep_pattern fake_report_pattern;

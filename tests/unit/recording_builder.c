@@ -191,6 +191,16 @@ uint32_t builder_site(struct recording_builder *builder, uint32_t stack,
     return index;
 }
 
+uint32_t builder_site_of_device(struct recording_builder *builder,
+                                uint32_t stack, enum seep_space space,
+                                uint32_t ordinal)
+{
+    uint32_t site = builder_site(builder, stack, space);
+
+    builder->view.sites[site].device = ordinal + 1;
+    return site;
+}
+
 static void fold_shard(struct recording_builder *builder, uint32_t shard)
 {
     _Atomic uint64_t *lock = &builder->view.shards[shard].lock;
@@ -213,8 +223,8 @@ void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
     struct seep_rec_event *slot =
         &seep_view_ring(view, shard)[position & (view->ring_slots - 1)];
     /* Every block is told here, so in an exact recording none was sampled,
-     * also once it is being thinned. */
-    uint64_t level = view->header->exact
+     * also once it is being thinned; and what a driver gave never is. */
+    uint64_t level = view->header->exact || SEEP_ADDRESS_IS_KEY(address)
                          ? 0
                          : atomic_load_explicit(&view->header->sample_log2,
                                                 memory_order_relaxed);
@@ -272,6 +282,39 @@ void builder_moment(struct recording_builder *builder, uint32_t index,
                           memory_order_relaxed);
 }
 
+static struct seep_rec_device *device_entry(struct recording_builder *builder,
+                                            uint32_t ordinal, uint32_t index)
+{
+    must(ordinal < builder->view.device_count && index < SEEP_BUCKET_COUNT);
+    return &builder->view.devices[(size_t)ordinal * SEEP_BUCKET_COUNT + index];
+}
+
+void builder_device(struct recording_builder *builder, uint32_t ordinal,
+                    uint32_t index, uint32_t tick, uint64_t total_bytes,
+                    uint64_t free_bytes)
+{
+    struct seep_rec_device *entry = device_entry(builder, ordinal, index);
+
+    atomic_store_explicit(&entry->tick, tick, memory_order_relaxed);
+    atomic_store_explicit(&entry->total_bytes, total_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&entry->free_bytes, free_bytes, memory_order_relaxed);
+    atomic_store_explicit(&entry->low_free_bytes, free_bytes,
+                          memory_order_relaxed);
+}
+
+void builder_cache(struct recording_builder *builder, uint32_t ordinal,
+                   uint32_t index, uint64_t reserved_bytes,
+                   uint64_t allocated_bytes)
+{
+    struct seep_rec_device *entry = device_entry(builder, ordinal, index);
+
+    atomic_store_explicit(&entry->tensor_reserved_bytes, reserved_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&entry->tensor_allocated_bytes, allocated_bytes,
+                          memory_order_relaxed);
+}
+
 void builder_exit(struct recording_builder *builder, uint32_t tick)
 {
     struct seep_rec_header *header = builder->view.header;
@@ -325,6 +368,30 @@ static uint32_t sample_site(struct recording_builder *builder,
     return builder_site(builder, builder_stack(builder, frames, 6), space);
 }
 
+/* Segments that tensors lie in, and what the driver says of the device. */
+static void sample_device(struct recording_builder *builder,
+                          const uint32_t *modules)
+{
+    uint32_t tensor = sample_site(builder, modules, 0x5000, SEEP_SPACE_TENSOR);
+    uint32_t segment = sample_site(builder, modules, 0x6000, SEEP_SPACE_DEVICE);
+    uint64_t next = UINT64_C(1) << 56;
+
+    builder->view.sites[tensor].device = 1;
+    builder->view.sites[segment].device = 1;
+    for (uint32_t step = 0; step < 100; step++) {
+        uint32_t tick = step * BUILDER_TICKS_PER_S;
+
+        builder_alloc(builder, next, 1 << 20, tensor, tick);
+        if (step % 2 == 0) {
+            builder_alloc(builder, next + 0x10000, 2 << 20, segment, tick);
+        }
+        builder_device(builder, 0, step, tick + 1, UINT64_C(4) << 30,
+                       (UINT64_C(4) << 30) - (step << 20));
+        builder_cache(builder, 0, step, (step / 2 + 1) << 21, step << 20);
+        next += 0x100000;
+    }
+}
+
 void builder_init_sample(struct recording_builder *builder)
 {
     uint32_t modules[2];
@@ -359,6 +426,7 @@ void builder_init_sample(struct recording_builder *builder)
         }
         next += 0x10000;
     }
+    sample_device(builder, modules);
     builder_fold(builder);
     builder_alloc(builder, next, 4096, sites[0], 95200); /* pending */
     atomic_store_explicit(&builder->view.sites[sites[1]].lock, 1,

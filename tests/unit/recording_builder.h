@@ -57,6 +57,10 @@ uint32_t builder_stack(struct recording_builder *builder,
                        const uint64_t *frames, uint32_t count);
 uint32_t builder_site(struct recording_builder *builder, uint32_t stack,
                       enum seep_space space);
+/** The same in the memory of a device, by its ordinal. */
+uint32_t builder_site_of_device(struct recording_builder *builder,
+                                uint32_t stack, enum seep_space space,
+                                uint32_t ordinal);
 
 /** Push one event; folds the shard first when its ring is full. */
 void builder_push(struct recording_builder *builder, enum seep_event_kind kind,
@@ -71,6 +75,14 @@ void builder_fold(struct recording_builder *builder);
 /** Entry @index of the timeline. */
 void builder_moment(struct recording_builder *builder, uint32_t index,
                     uint32_t tick, uint64_t rss_bytes, uint64_t units);
+/** Entry @index of device @ordinal; what is not given is 0. */
+void builder_device(struct recording_builder *builder, uint32_t ordinal,
+                    uint32_t index, uint32_t tick, uint64_t total_bytes,
+                    uint64_t free_bytes);
+/** What PyTorch's cache said of itself then. */
+void builder_cache(struct recording_builder *builder, uint32_t ordinal,
+                   uint32_t index, uint64_t reserved_bytes,
+                   uint64_t allocated_bytes);
 void builder_exit(struct recording_builder *builder, uint32_t tick);
 
 void builder_write(const struct recording_builder *builder, const char *path);
@@ -80,8 +92,8 @@ void builder_temporary(char ret_path[BUILDER_PATH_BYTES]);
 
 /**
  * A small recording with something of everything: modules, stacks, a leak, a
- * cache, churn, a mapping, pending events, a torn site, a timeline. The run
- * took 100 s.
+ * cache, churn, a mapping, pending events, a torn site, a timeline, a device
+ * with tensors. The run took 100 s.
  */
 void builder_init_sample(struct recording_builder *builder);
 

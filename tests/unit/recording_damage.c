@@ -2,6 +2,7 @@
 /* See recording_damage.h. */
 #include "recording_damage.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,15 @@ void recording_damage_field(struct recording_damage *damage, int field,
         {&v->modules[0].build_id_bytes, 4},
         {&v->shards[0].live_first, 8},
         {&v->shards[0].flow_width_log2, 4},
+        {&v->sites[5].device, 4},
+        {&v->sites[6].device, 4},
+        {&v->sites[1].device, 4},
+        {&h->sections[SEEP_SECTION_DEVICES].entry_count, 4},
+        {&v->devices[0].tick, 8},
+        {&v->devices[50].tick, 8},
+        {&v->devices[50].free_bytes, 8},
+        {&v->devices[50].total_bytes, 8},
+        {&v->devices[50].tensor_reserved_bytes, 8},
     };
 
     memcpy(fields[field].at, &value, fields[field].bytes);
@@ -148,6 +158,30 @@ static uint64_t read_site(const struct seep_report_site *site)
     return sum;
 }
 
+static void must_be_finite(const struct seep_report_extent *extent)
+{
+    if (!isfinite(extent->first_bytes) || !isfinite(extent->last_bytes) ||
+        !isfinite(extent->slope_bytes_per_s) ||
+        !isfinite(extent->slope_error)) {
+        abort();
+    }
+}
+
+static uint64_t read_device(const struct seep_report_device *device)
+{
+    if (device->ordinal >= SEEP_DEVICES_MAX ||
+        device->free_bytes > device->total_bytes ||
+        device->low_free_bytes > device->free_bytes) {
+        abort();
+    }
+    must_be_finite(&device->used);
+    must_be_finite(&device->tracked);
+    must_be_finite(&device->unexplained);
+    must_be_finite(&device->tensor_reserved);
+    must_be_finite(&device->tensor_allocated);
+    return sum_of(device, sizeof(*device)) + sum_of_text(device->forecast.what);
+}
+
 static void read_report(const struct seep_report *report)
 {
     volatile uint64_t sum =
@@ -158,6 +192,9 @@ static void read_report(const struct seep_report *report)
 
     for (size_t i = 0; i < report->argument_count; i++) {
         sum += sum_of_text(report->arguments[i]);
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        sum += read_device(&report->devices[i]);
     }
     for (size_t i = 0; i < report->site_count; i++) {
         sum += read_site(&report->sites[i]);

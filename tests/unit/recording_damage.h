@@ -13,7 +13,7 @@
 #include "reader/report.h"
 #include "recording_builder.h"
 
-#define RECORDING_DAMAGE_FIELDS 37
+#define RECORDING_DAMAGE_FIELDS 46
 
 struct recording_damage {
     struct recording_builder builder; /* damaged in place */

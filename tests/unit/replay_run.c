@@ -66,7 +66,7 @@ static void fill_work(const json_t *site, const struct seep_clock *clock,
         (uint64_t)(work->site.allocated_count + work->site.freed_count);
     work->site.live_count = work->site.allocated_count - work->site.freed_count;
     work->site.live_bytes = (uint64_t)live;
-    sites->live_bytes += work->site.live_bytes;
+    sites->live_bytes[SEEP_PLACE_HOST] += work->site.live_bytes;
 }
 
 /* The survivors of all sites in one array, as sites.c has them. */

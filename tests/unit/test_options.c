@@ -116,6 +116,32 @@ static void how_much_of_python_is_looked_at_is_one_word(void **state)
     assert_int_equal(seep_options.python, SEEP_OPTIONS_PYTHON_FRAMES);
 }
 
+static void how_much_of_the_driver_is_looked_at_is_one_word(void **state)
+{
+    static const struct {
+        const char *variable;
+        enum seep_options_cuda cuda;
+    } words[] = {
+        {"SEEP_CUDA=off", SEEP_OPTIONS_CUDA_OFF},
+        {"SEEP_CUDA=0", SEEP_OPTIONS_CUDA_OFF},
+        {"SEEP_CUDA=driver", SEEP_OPTIONS_CUDA_DRIVER},
+        {"SEEP_CUDA=tensors", SEEP_OPTIONS_CUDA_TENSORS},
+        {"SEEP_CUDA=", SEEP_OPTIONS_CUDA_TENSORS},
+        {"SEEP_CUDA=yes please", SEEP_OPTIONS_CUDA_TENSORS},
+        {"SEEP_CUDA=offend", SEEP_OPTIONS_CUDA_TENSORS},
+        {"SEEP_CUDAS=off", SEEP_OPTIONS_CUDA_TENSORS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        char variable[64];
+
+        strcpy(variable, words[i].variable);
+        read_one(variable, "x");
+        assert_int_equal(seep_options.cuda, words[i].cuda);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +152,7 @@ int main(void)
         cmocka_unit_test(a_folder_takes_the_default_name_in_it),
         cmocka_unit_test(a_path_that_does_not_fit_is_no_path),
         cmocka_unit_test(how_much_of_python_is_looked_at_is_one_word),
+        cmocka_unit_test(how_much_of_the_driver_is_looked_at_is_one_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

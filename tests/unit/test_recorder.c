@@ -132,6 +132,27 @@ static void a_failed_realloc_puts_its_block_back(void **state)
     assert_int_equal(live(SITE), 0);
 }
 
+/* What a driver gave stands for itself, and nobody asks the filter for it: a
+ * cell that it took would be the heap's no more. */
+static void a_key_is_exact_and_in_no_filter(void **state)
+{
+    const uint64_t key = UINT64_C(1) << 56 | 0x12340;
+    uint32_t tick;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        seep_recorder_allocated(&thread, SITE, key, 100);
+        assert_int_equal(live(SITE), 100);
+        assert_false(seep_filter_maybe(key));
+        tick = seep_recorder_freed(&thread, key, SEEP_EVENT_REALLOC_OUT);
+        seep_recorder_restored(&thread, key, tick);
+        assert_int_equal(live(SITE), 100);
+        assert_false(seep_filter_maybe(key));
+        seep_recorder_freed(&thread, key, SEEP_EVENT_REALLOC_OUT);
+        assert_int_equal(live(SITE), 0);
+    }
+}
+
 /* Left in a fold by a jump out of a handler: the thread's next hook gives
  * back the shard and the site, or nobody would ever fold them again. */
 static void what_an_abandoned_hook_held_is_given_back(void **state)
@@ -163,6 +184,7 @@ int main(void)
         SAMPLED(unmapping_forgets_no_block),
         SAMPLED(a_busy_address_does_not_fill_its_cell),
         SAMPLED(a_failed_realloc_puts_its_block_back),
+        SAMPLED(a_key_is_exact_and_in_no_filter),
         cmocka_unit_test_setup_teardown(
             what_an_abandoned_hook_held_is_given_back, set_up_exact, tear_down),
     };

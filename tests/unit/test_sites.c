@@ -32,6 +32,8 @@ static uint64_t frame_of(const struct seep_view *unused, uint64_t address)
     return address + 1;
 }
 
+static const struct seep_place heap = {SEEP_SPACE_HEAP, 0};
+
 static uint64_t same_frame(const struct seep_view *unused, uint64_t word)
 {
     (void)unused;
@@ -45,7 +47,8 @@ static uint32_t intern(enum seep_space space, uint64_t first, uint64_t second,
     struct seep_sites_stack stack = {
         .addresses = addresses, .count = 2, .epoch = epoch};
 
-    return seep_sites_intern(&view, space, &stack, frame_of);
+    return seep_sites_intern(&view, (struct seep_place){space, 0}, &stack,
+                             frame_of);
 }
 
 static uint64_t counter(enum seep_counter which)
@@ -64,6 +67,54 @@ static void one_stack_is_one_site(void **state)
     assert_int_not_equal(intern(SEEP_SPACE_MAPPED, 10, 20, 0), site);
     /* After a dlclose the same addresses are looked up anew. */
     assert_int_equal(intern(SEEP_SPACE_HEAP, 10, 20, 2), site);
+}
+
+static uint32_t intern_at(struct seep_place place, bool cached)
+{
+    uint64_t addresses[2] = {10, 20};
+    struct seep_sites_stack stack = {.addresses = addresses, .count = 2};
+
+    if (!cached) {
+        seep_sites_forget();
+    }
+    return seep_sites_intern(&view, place, &stack, frame_of);
+}
+
+static void each_device_has_a_site_of_its_own(void **state)
+{
+    uint32_t sites[SEEP_DEVICES_MAX + 1];
+
+    (void)state;
+    for (uint32_t i = 0; i <= SEEP_DEVICES_MAX; i++) {
+        struct seep_place place = {SEEP_SPACE_DEVICE, i};
+
+        sites[i] = intern_at(place, true);
+        assert_int_equal(view.sites[sites[i]].device, i);
+        assert_int_equal(view.sites[sites[i]].space, SEEP_SPACE_DEVICE);
+        assert_int_equal(view.sites[sites[i]].stack,
+                         view.sites[sites[0]].stack);
+        assert_int_equal(intern_at(place, true), sites[i]);
+        assert_int_equal(intern_at(place, false), sites[i]);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_int_not_equal(sites[i], sites[j]);
+        }
+    }
+}
+
+/* A site without a device is what it was before there were devices. */
+static void without_a_device_the_key_is_of_stack_and_space(void **state)
+{
+    const struct seep_rec_site *site =
+        &view.sites[intern_at((struct seep_place){SEEP_SPACE_HEAP, 0}, true)];
+    uint64_t words[2] = {
+        atomic_load_explicit(&view.stacks[site->stack].key,
+                             memory_order_relaxed),
+        SEEP_SPACE_HEAP,
+    };
+
+    (void)state;
+    assert_true(atomic_load_explicit(&site->key, memory_order_relaxed) ==
+                seep_hash_words(0, words, 2));
 }
 
 static void a_site_has_its_frames(void **state)
@@ -139,7 +190,7 @@ static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
         words[stack.count++] = SEEP_FRAME_IS_CODE | (uint64_t)thread
                                                         << SEEP_FRAME_LINE_BITS;
     }
-    return seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    return seep_sites_intern(&view, heap, &stack, same_frame);
 }
 
 static uint32_t frames_of(uint32_t site)
@@ -194,7 +245,7 @@ static void a_short_stack_keeps_the_users_line(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 * 3 + 1);
-    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(frames_of(site), 2);
     first = view.stacks[view.sites[site].stack].first_frame;
     assert_true(view.frames[first] == inner);
@@ -213,7 +264,7 @@ static void native_recursion_is_folded_between_lines_of_python(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 + 1);
-    site = seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(frames_of(site), 7);
     first = view.stacks[view.sites[site].stack].first_frame;
     for (size_t i = 0; i < 7; i++) {
@@ -230,9 +281,8 @@ static void native_recursion_alone_tells_sites_apart(void **state)
 
     (void)state;
     fill_to(view.site_capacity / 4 + 1);
-    assert_int_not_equal(
-        seep_sites_intern(&view, SEEP_SPACE_HEAP, &stack, same_frame),
-        seep_sites_intern(&view, SEEP_SPACE_HEAP, &deeper, same_frame));
+    assert_int_not_equal(seep_sites_intern(&view, heap, &stack, same_frame),
+                         seep_sites_intern(&view, heap, &deeper, same_frame));
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
 }
 
@@ -267,6 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(one_stack_is_one_site),
+        TEST(each_device_has_a_site_of_its_own),
+        TEST(without_a_device_the_key_is_of_stack_and_space),
         TEST(a_site_has_its_frames),
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),

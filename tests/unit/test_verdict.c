@@ -27,7 +27,7 @@ static int begin(void **state)
     process.input.works = process.works;
     process.input.duration_s = RUN_S;
     process.input.most_growth_bytes = INFINITY;
-    process.input.live_bytes = (uint64_t)(100 * MIB);
+    process.input.live_bytes[SEEP_PLACE_HOST] = (uint64_t)(100 * MIB);
     process.input.outside.rss_bytes = 100 * MIB;
     process.input.outside.known = true;
     process.input.outside.p = 1;
@@ -118,6 +118,63 @@ static void leaks_add_up_and_their_errors_by_squares(void **state)
     assert_true(process.verdict.growth_bytes_per_unit.low == 30);
     assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
     assert_true(fabs(process.now.bytes_per_s.estimate - 11000) < .1);
+}
+
+/* 2 MB over the run are little of a model, and not of what the host holds. */
+static void a_floor_is_that_of_the_memory_that_grows(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_SUSPECT, 2000);
+    process.input.live_bytes[SEEP_PLACE_DEVICE] = (uint64_t)(1e4 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    assert_int_equal(process.verdict.device, -1);
+    process.works[0].site.space = SEEP_SPACE_DEVICE;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    add(SEEP_CLASS_LEAK, 1e5)->space = SEEP_SPACE_TENSOR;
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_int_equal(process.verdict.device, 0);
+    assert_true(process.verdict.floor_bytes > 19 * MIB);
+}
+
+/* Of a device neither makes the host's growth known, nor its class unknown. */
+static void what_a_device_holds_says_nothing_of_the_host(void **state)
+{
+    (void)state;
+    process.input.least_growth_bytes = 9 * MIB;
+    add(SEEP_CLASS_MINOR, 8000)->space = SEEP_SPACE_DEVICE;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("private memory grows"));
+    begin(state);
+    add(SEEP_CLASS_INSUFFICIENT, 0)->space = SEEP_SPACE_DEVICE;
+    process.works[0].site.live_bytes = (uint64_t)(60 * MIB);
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    begin(state);
+    add(SEEP_CLASS_WARMING, 8000)->space = SEEP_SPACE_DEVICE;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_true(process.verdict.filling);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    assert_true(process.now.bytes_per_s.estimate == 0);
+    assert_true(process.now.devices[0].told);
+    assert_int_equal(process.now.devices[0].basis, SEEP_FORECAST_UNTOLD);
+    assert_false(process.now.devices[1].told);
+}
+
+/* Of the host's memory, or of more than the whole of the cache's growth. */
+static void a_cache_in_pieces_comes_after_what_is_worse(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    process.input.caches[1] = (struct seep_interval){9000, 8000, 10000};
+    assert_int_equal(decide(), SEEP_VERDICT_FRAGMENTATION);
+    assert_true(says("GPU 1"));
+    assert_int_equal(process.verdict.device, 1);
+    assert_true(process.verdict.growth_bytes_per_s.estimate == 9000);
+    add(SEEP_CLASS_SUSPECT, 20000);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    grow_outside();
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    add(SEEP_CLASS_LEAK, 5000);
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
 }
 
 static void a_leak_comes_before_what_grows_outside(void **state)
@@ -274,7 +331,8 @@ static void only_material_growth_makes_a_suspect(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
     site->class = SEEP_CLASS_AGING;
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
-    process.input.live_bytes = (uint64_t)(1000 * MIB); /* 2 MiB is the floor */
+    /* 2 MiB is the floor */
+    process.input.live_bytes[SEEP_PLACE_HOST] = (uint64_t)(1000 * MIB);
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     assert_true(process.verdict.floor_bytes == .002 * 1000 * MIB);
 }
@@ -432,6 +490,9 @@ int main(void)
         WITH(nothing_recorded_is_no_verdict),
         WITH(a_run_too_short_is_no_verdict_whatever_its_sites_say),
         WITH(leaks_add_up_and_their_errors_by_squares),
+        WITH(a_floor_is_that_of_the_memory_that_grows),
+        WITH(what_a_device_holds_says_nothing_of_the_host),
+        WITH(a_cache_in_pieces_comes_after_what_is_worse),
         WITH(a_leak_comes_before_what_grows_outside),
         WITH(a_suppressed_leak_is_counted_and_makes_no_leak),
         WITH(a_site_that_holds_no_memory_makes_no_leak),

@@ -119,6 +119,7 @@ static void assert_members(json_t *object, const char *const (*members)[2])
 
 static const char *const verdict_members[][2] = {
     {"class", "s"},
+    {"device", "n?"},
     {"sentence", "s"},
     {"reasons", "a"},
     {"advice", "a"},
@@ -138,9 +139,9 @@ static const char *const verdict_members[][2] = {
     {NULL, NULL},
 };
 static const char *const forecast_members[][2] = {
-    {"answer", "s"},     {"what", "s?"},      {"limit_bytes", "n"},
-    {"used_bytes", "n"}, {"if_suspect", "b"}, {"seconds", "o?"},
-    {NULL, NULL},
+    {"answer", "s"},      {"what", "s?"},      {"device", "n?"},
+    {"limit_bytes", "n"}, {"used_bytes", "n"}, {"if_suspect", "b"},
+    {"seconds", "o?"},    {NULL, NULL},
 };
 static const char *const memory_members[][2] = {
     {"rss", "o?"},
@@ -162,6 +163,8 @@ static const char *const site_members[][2] = {
     {"id", "s"},
     {"line_id", "s?"},
     {"space", "s"},
+    {"device", "n?"},
+    {"backs_tensors", "b"},
     {"class", "s"},
     {"reason", "s?"},
     {"torn", "b"},
@@ -194,6 +197,98 @@ static const char *const site_members[][2] = {
     {"frames", "a"},
     {NULL, NULL},
 };
+
+static const char *const device_members[][2] = {
+    {"ordinal", "n"},      {"total_bytes", "n"},    {"free_bytes", "n"},
+    {"used", "o?"},        {"low_free_bytes", "n"}, {"tracked", "o?"},
+    {"unexplained", "o?"}, {"pool", "o"},           {"graph", "o"},
+    {"tensor", "o"},       {"forecast", "o?"},      {NULL, NULL},
+};
+static const char *const tensor_members[][2] = {
+    {"reserved", "o?"},
+    {"allocated", "o?"},
+    {"fragments", "b"},
+    {NULL, NULL},
+};
+
+static json_int_t integer_at(json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void devices_are_there_with_all_that_is_known(void **state)
+{
+    struct seep_json_options options = {0};
+
+    (void)state;
+    fake_report_give_devices(&fake);
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *devices = json_object_get(one, "devices");
+    json_t *sites = json_object_get(one, "sites");
+    json_t *first = json_array_get(devices, 0);
+    json_t *second = json_array_get(devices, 1);
+    json_t *tensor = json_object_get(first, "tensor");
+    json_t *forecast = json_object_get(first, "forecast");
+
+    assert_int_equal(json_array_size(devices), 2);
+    assert_members(first, device_members);
+    assert_members(second, device_members);
+    assert_members(tensor, tensor_members);
+    assert_members(forecast, forecast_members);
+    assert_int_equal(integer_at(second, "ordinal"), 1);
+    assert_int_equal(integer_at(first, "free_bytes"), 70LL << 30);
+    assert_int_equal(integer_at(first, "low_free_bytes"), 69LL << 30);
+    assert_true(
+        json_real_value(json_object_get(json_object_get(tensor, "allocated"),
+                                        "last_bytes")) == 8589934592.0);
+    assert_string_equal(string_at(forecast, "what"), "device");
+    assert_int_equal(integer_at(forecast, "device"), 0);
+    assert_true(json_is_null(
+        json_object_get(json_object_get(second, "pool"), "reserved")));
+    assert_true(
+        json_is_integer(json_object_get(json_array_get(sites, 0), "device")));
+    assert_true(
+        json_is_null(json_object_get(json_array_get(sites, 1), "device")));
+    json_decref(document);
+}
+
+static void what_was_not_followed_has_no_slope(void **state)
+{
+    struct seep_json_options options = {0};
+
+    (void)state;
+    fake_report_give_devices(&fake);
+    fake.devices[1].forecast =
+        (struct seep_report_forecast){.what = "", .device = -1};
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *devices = json_object_get(one, "devices");
+    json_t *first = json_object_get(json_array_get(devices, 0), "used");
+    json_t *second = json_object_get(json_array_get(devices, 1), "used");
+    static const char slope[] = "slope_bytes_per_s";
+    assert_true(json_is_real(json_object_get(first, slope)));
+    assert_true(json_is_null(json_object_get(second, slope)));
+    assert_true(json_is_real(json_object_get(second, "last_bytes")));
+    assert_true(
+        json_is_null(json_object_get(json_array_get(devices, 1), "forecast")));
+    json_decref(document);
+}
+
+static void a_process_without_gpus_has_none(void **state)
+{
+    struct seep_json_options options = {0};
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *forecast =
+        json_object_get(json_object_get(one, "verdict"), "forecast");
+
+    (void)state;
+    assert_true(json_is_array(json_object_get(one, "devices")));
+    assert_int_equal(json_array_size(json_object_get(one, "devices")), 0);
+    assert_true(json_is_null(json_object_get(forecast, "device")));
+    json_decref(document);
+}
 
 static void every_class_has_every_member(void **state)
 {
@@ -395,6 +490,9 @@ int main(void)
         cmocka_unit_test_setup(the_document_has_the_schema, fill),
         cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
         cmocka_unit_test_setup(every_class_has_every_member, fill),
+        cmocka_unit_test_setup(devices_are_there_with_all_that_is_known, fill),
+        cmocka_unit_test_setup(what_was_not_followed_has_no_slope, fill),
+        cmocka_unit_test_setup(a_process_without_gpus_has_none, fill),
         cmocka_unit_test_setup(the_words_are_those_of_the_text, fill),
         cmocka_unit_test_setup(a_forecast_without_an_end_is_null_there, fill),
         cmocka_unit_test_setup(a_rule_is_written_as_the_file_has_it, fill),

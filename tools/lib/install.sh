@@ -69,3 +69,21 @@ install_missing() {
         trap - EXIT
     fi
 }
+
+# fetch_wheel NAME==VERSION FOLDER: unpacked there, once. Fails quietly: what
+# needs it is skipped.
+fetch_wheel() {
+    local name=${1%%==*} folder=$2
+    [ ! -f "$folder/$name.fetched" ] || return 0
+    say "fetching $1"
+    mkdir -p "$folder"
+    if python3 -m pip download -q --no-deps --disable-pip-version-check \
+        -d "$folder" "$1" &&
+        python3 -m zipfile -e "$folder/${name//-/_}"-*.whl "$folder"; then
+        rm -f "$folder"/*.whl
+        touch "$folder/$name.fetched"
+        return 0
+    fi
+    say "not to be had: $1"
+    return 1
+}

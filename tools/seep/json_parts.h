@@ -23,5 +23,7 @@ json_t *seep_json_count(uint64_t value);
 /** A string like "0x1234": a number of 64 bits is no number of JSON's. */
 json_t *seep_json_address(uint64_t value);
 json_t *seep_json_interval(const struct seep_interval *interval, double scale);
+json_t *seep_json_extent(const struct seep_report_extent *extent);
+json_t *seep_json_forecast(const struct seep_report_forecast *forecast);
 
 #endif

@@ -155,6 +155,9 @@ static json_t *members_of(const struct seep_report_site *site)
     seep_json_put(object, "id", seep_json_text(site->id));
     seep_json_put(object, "line_id", seep_json_text_or_null(site->line_id));
     seep_json_put(object, "space", json_string(seep_words_space(site->space)));
+    seep_json_put(object, "device",
+                  site->device < 0 ? json_null() : json_integer(site->device));
+    seep_json_put(object, "backs_tensors", json_boolean(site->backs_tensors));
     seep_json_put(object, "class", json_string(seep_class_name(site->class)));
     seep_json_put(object, "reason", seep_json_text_or_null(site->class_reason));
     seep_json_put(object, "torn", json_boolean(site->torn));

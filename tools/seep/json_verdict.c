@@ -37,33 +37,6 @@ static json_t *texts_of(char *const *texts, size_t count)
     return array;
 }
 
-static json_t *forecast_of(const struct seep_report_forecast *forecast)
-{
-    static const char *const answers[] = {
-        [SEEP_FORECAST_UNKNOWN] = "unknown",
-        [SEEP_FORECAST_NEVER] = "never",
-        [SEEP_FORECAST_TIME] = "time",
-    };
-    json_t *object;
-
-    if (forecast->answer == SEEP_FORECAST_UNKNOWN &&
-        forecast->limit_bytes == 0) {
-        return json_null();
-    }
-    object = json_object();
-    seep_json_put(object, "answer", json_string(answers[forecast->answer % 3]));
-    seep_json_put(object, "what", seep_json_text_or_null(forecast->what));
-    seep_json_put(object, "limit_bytes",
-                  seep_json_count(forecast->limit_bytes));
-    seep_json_put(object, "used_bytes", seep_json_count(forecast->used_bytes));
-    seep_json_put(object, "if_suspect", json_boolean(forecast->if_suspect));
-    seep_json_put(object, "seconds",
-                  forecast->answer == SEEP_FORECAST_TIME
-                      ? seep_json_interval(&forecast->seconds, 1)
-                      : json_null());
-    return object;
-}
-
 static void put_counts(json_t *object,
                        const struct seep_report_verdict *verdict)
 {
@@ -87,14 +60,16 @@ json_t *seep_json_verdict(const struct seep_report *report,
 {
     const struct seep_report_verdict *verdict = &report->verdict;
     const struct seep_pattern *pattern =
-        catalogue == NULL ? NULL
-                          : seep_catalogue_find_process(catalogue, report);
+        seep_verdict_words_pattern(report, catalogue);
     json_t *object = json_object();
     struct seep_verdict_words words;
 
     seep_verdict_words_make(report, pattern, &words);
     seep_json_put(object, "class",
                   json_string(seep_verdict_name(verdict->class)));
+    seep_json_put(object, "device",
+                  verdict->device < 0 ? json_null()
+                                      : json_integer(verdict->device));
     seep_json_put(object, "sentence", seep_json_text_or_null(words.sentence));
     seep_json_put(object, "reasons",
                   texts_of(words.reasons, words.reason_count));
@@ -109,25 +84,8 @@ json_t *seep_json_verdict(const struct seep_report *report,
                       : json_null());
     put_counts(object, verdict);
     seep_json_put(object, "pattern", seep_json_pattern(pattern));
-    seep_json_put(object, "forecast", forecast_of(&verdict->forecast));
+    seep_json_put(object, "forecast", seep_json_forecast(&verdict->forecast));
     seep_verdict_words_fini(&words);
-    return object;
-}
-
-static json_t *extent_of(const struct seep_report_extent *extent)
-{
-    json_t *object;
-
-    if (!extent->valid) {
-        return json_null();
-    }
-    object = json_object();
-    seep_json_put(object, "first_bytes", seep_json_real(extent->first_bytes));
-    seep_json_put(object, "last_bytes", seep_json_real(extent->last_bytes));
-    seep_json_put(object, "slope_bytes_per_s",
-                  seep_json_real(extent->slope_bytes_per_s));
-    seep_json_put(object, "slope_error_bytes_per_s",
-                  seep_json_real(extent->slope_error));
     return object;
 }
 
@@ -180,7 +138,7 @@ static json_t *mappings_of(const struct seep_report_memory *memory)
 
 static json_t *unexplained_of(const struct seep_report_memory *memory)
 {
-    json_t *object = extent_of(&memory->unexplained);
+    json_t *object = seep_json_extent(&memory->unexplained);
 
     if (json_is_object(object)) {
         seep_json_put(object, "mappings",
@@ -233,14 +191,14 @@ json_t *seep_json_memory(const struct seep_report *report)
     struct seep_report_extent tracked = seep_view_balance_tracked(report);
     json_t *object = json_object();
 
-    seep_json_put(object, "rss", extent_of(&memory->rss));
-    seep_json_put(object, "anonymous", extent_of(&memory->anonymous));
-    seep_json_put(object, "shared", extent_of(&memory->shared));
-    seep_json_put(object, "swap", extent_of(&memory->swap));
-    seep_json_put(object, "cgroup", extent_of(&memory->cgroup));
-    seep_json_put(object, "tracked", extent_of(&tracked));
+    seep_json_put(object, "rss", seep_json_extent(&memory->rss));
+    seep_json_put(object, "anonymous", seep_json_extent(&memory->anonymous));
+    seep_json_put(object, "shared", seep_json_extent(&memory->shared));
+    seep_json_put(object, "swap", seep_json_extent(&memory->swap));
+    seep_json_put(object, "cgroup", seep_json_extent(&memory->cgroup));
+    seep_json_put(object, "tracked", seep_json_extent(&tracked));
     seep_json_put(object, "allocator_overhead",
-                  extent_of(&memory->allocator_overhead));
+                  seep_json_extent(&memory->allocator_overhead));
     seep_json_put(object, "unexplained", unexplained_of(memory));
     seep_json_put(object, "allocator", allocator_of(memory));
     seep_json_put(object, "spaces", spaces_of(report));

@@ -74,6 +74,13 @@ int seep_launch_take(int option, const char *value,
                    ? seep_say_usage(options->verb, value,
                                     "is none of objects, frames, off")
                    : 0;
+    case SEEP_LAUNCH_CUDA:
+        options->cuda = value;
+        return strcmp(value, "tensors") != 0 && strcmp(value, "driver") != 0 &&
+                       strcmp(value, "off") != 0
+                   ? seep_say_usage(options->verb, value,
+                                    "is none of tensors, driver, off")
+                   : 0;
     default: /* getopt_long has said what is wrong */
         return SEEP_EXIT_USAGE;
     }
@@ -198,15 +205,16 @@ static int find_preload(struct seep_launch *launch,
     return length < 0 ? SEEP_EXIT_FAILED : 0;
 }
 
-/* Objects by default; what the environment says already stays. */
-static const char *python_of(const struct seep_launch_options *options)
+/* What the environment says already stays, unless an option says more. */
+static const char *choose(const char *option, const char *variable,
+                          const char *otherwise)
 {
-    const char *before = getenv("SEEP_PYTHON");
+    const char *before = getenv(variable);
 
-    if (options->python != NULL) {
-        return options->python;
+    if (option != NULL) {
+        return option;
     }
-    return before == NULL || *before == '\0' ? "objects" : before;
+    return before == NULL || *before == '\0' ? otherwise : before;
 }
 
 int seep_launch_prepare(const struct seep_launch_options *options,
@@ -236,7 +244,10 @@ int seep_launch_prepare(const struct seep_launch_options *options,
     if (options->unwinder != NULL) {
         put(&launch, "SEEP_UNWINDER", strdup(options->unwinder));
     }
-    put(&launch, "SEEP_PYTHON", strdup(python_of(options)));
+    put(&launch, "SEEP_PYTHON",
+        strdup(choose(options->python, "SEEP_PYTHON", "objects")));
+    put(&launch, "SEEP_CUDA",
+        strdup(choose(options->cuda, "SEEP_CUDA", "tensors")));
     *ret_launch = launch;
     return 0;
 }

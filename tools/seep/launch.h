@@ -21,6 +21,7 @@ enum seep_launch_option {
     SEEP_LAUNCH_ALLOCATOR,
     SEEP_LAUNCH_UNWINDER,
     SEEP_LAUNCH_PYTHON,
+    SEEP_LAUNCH_CUDA,
 };
 
 #define SEEP_LAUNCH_OPTIONS                                            \
@@ -29,8 +30,9 @@ enum seep_launch_option {
         {"size", required_argument, NULL, SEEP_LAUNCH_SIZE},           \
         {"allocator", required_argument, NULL, SEEP_LAUNCH_ALLOCATOR}, \
         {"unwinder", required_argument, NULL, SEEP_LAUNCH_UNWINDER},   \
+        {"python", required_argument, NULL, SEEP_LAUNCH_PYTHON},       \
     {                                                                  \
-        "python", required_argument, NULL, SEEP_LAUNCH_PYTHON          \
+        "cuda", required_argument, NULL, SEEP_LAUNCH_CUDA              \
     }
 
 #define SEEP_LAUNCH_HELP                                                       \
@@ -40,7 +42,9 @@ enum seep_launch_option {
     "  --allocator NAME  put jemalloc, tcmalloc or mimalloc below; none\n"     \
     "  --unwinder NAME   eh_frame (default) or libunwind\n"                    \
     "  --python WHAT     objects (default): Python's own objects and lines;\n" \
-    "                    frames: lines only; off\n"
+    "                    frames: lines only; off\n"                            \
+    "  --cuda WHAT       tensors (default): what the driver gives and what\n"  \
+    "                    PyTorch makes of it; driver: no tensors; off\n"
 
 struct seep_launch_options {
     const char *verb;
@@ -50,6 +54,7 @@ struct seep_launch_options {
     const char *allocator; /* NULL: none */
     const char *unwinder;  /* NULL: as the environment says */
     const char *python;    /* NULL: as the environment says, else objects */
+    const char *cuda;      /* NULL: as the environment says, else tensors */
 };
 
 struct seep_launch_variable {

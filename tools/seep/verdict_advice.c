@@ -207,6 +207,9 @@ static void advise_retention(const struct seep_report *report,
 static void advise_fragmentation(const struct seep_report *report,
                                  struct seep_verdict_words *words)
 {
+    if (seep_verdict_words_fragmented(report) != NULL) {
+        return; /* the host's allocator has no part in it */
+    }
     if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
         seep_verdict_words_advise(
             words, "seep run --allocator jemalloc -- COMMAND, and "
@@ -310,9 +313,11 @@ void seep_verdict_words_add_advice(const struct seep_report *report,
     /* of another allocator than glibc's the catalogue knows more */
     bool told =
         class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
+    seep_verdict_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
         advisers[class](report, words);
     }
+    seep_verdict_words_add_device_advice(report, words);
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {
         seep_verdict_words_advise(words, "%s", pattern->remedy);
     }

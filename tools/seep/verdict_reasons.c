@@ -114,6 +114,7 @@ void seep_verdict_words_add_reasons(const struct seep_report *report,
                    "the same: no cache that fills");
     }
     seep_verdict_words_add_python_reason(report, site, words);
+    seep_verdict_words_add_device_reasons(report, words);
     if (site != NULL && site->pattern != NULL) {
         seep_verdict_words_reason(words, "known: %s. %s", site->pattern->name,
                                   site->pattern->cause);

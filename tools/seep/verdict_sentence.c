@@ -13,22 +13,6 @@
 
 #define ALL_OF_IT 0.995 /* the rest would be printed as 0 % */
 
-static const char *host_words(enum seep_space space)
-{
-    switch (space) {
-    case SEEP_SPACE_PINNED:
-        return "pinned host memory";
-    case SEEP_SPACE_MANAGED:
-        return "managed memory";
-    case SEEP_SPACE_DEVICE:
-        return "device memory";
-    case SEEP_SPACE_TENSOR:
-        return "tensor memory";
-    default:
-        return "host memory";
-    }
-}
-
 /* A rate in a sentence that says by itself that something grows. */
 static void put_rate(FILE *file, double bytes_per_s)
 {
@@ -86,28 +70,33 @@ static void put_place(FILE *file, const struct seep_report *report,
     free(where);
 }
 
-static double live_of(const struct seep_report *report)
-{
-    double live = 0;
-
-    for (size_t i = 0; i < report->space_count; i++) {
-        live += (double)report->spaces[i].live_bytes;
-    }
-    return live;
-}
-
 static size_t site_total(const struct seep_report *report)
 {
     return report->site_total > report->site_count ? report->site_total
                                                    : report->site_count;
 }
 
+/* "576 MiB", "576 MiB of host memory and 3 GiB of GPU memory" */
+static void put_live_bytes(FILE *file, const struct seep_report *report)
+{
+    uint64_t gpu = seep_words_gpu_bytes(report);
+    char host_text[SEEP_UNITS_TEXT_BYTES];
+    char gpu_text[SEEP_UNITS_TEXT_BYTES];
+
+    seep_units_bytes((double)seep_words_host_bytes(report), host_text);
+    fputs(host_text, file);
+    if (gpu > 0) {
+        fprintf(file, " of host memory and %s of GPU memory",
+                seep_units_bytes((double)gpu, gpu_text));
+    }
+}
+
 static void put_live(FILE *file, const struct seep_report *report)
 {
-    char live[SEEP_UNITS_TEXT_BYTES];
     char sites[SEEP_UNITS_TEXT_BYTES];
 
-    fprintf(file, "%s live at %s %s", seep_units_bytes(live_of(report), live),
+    put_live_bytes(file, report);
+    fprintf(file, " live at %s %s",
             seep_units_count((double)site_total(report), sites),
             seep_words_rows(report, site_total(report)));
 }
@@ -129,9 +118,9 @@ static void put_suppressed(FILE *file, const struct seep_report *report,
 static void put_leak(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_site *site = seep_verdict_words_site(report);
+    char memory[SEEP_WORDS_GPU_BYTES];
 
-    fprintf(file, "%s grows ",
-            host_words(site == NULL ? SEEP_SPACE_HEAP : site->space));
+    fprintf(file, "%s grows ", seep_words_growing(report, site, memory));
     put_growth(file, report);
     put_place(file, report, site);
 }
@@ -139,9 +128,10 @@ static void put_leak(FILE *file, const struct seep_report *report)
 static void put_suspect(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_site *site = seep_verdict_words_site(report);
+    char memory[SEEP_WORDS_GPU_BYTES];
 
     fprintf(file, "%s may be leaking",
-            host_words(site == NULL ? SEEP_SPACE_HEAP : site->space));
+            seep_words_growing(report, site, memory));
     if (report->verdict.has_growth) {
         fputs(": ", file);
         put_growth(file, report);
@@ -196,12 +186,38 @@ static void put_no_leak(FILE *file, const struct seep_report *report)
           file);
 }
 
+/* Tensors come and go, and what is left between them serves no other. */
+static void put_fragmented(FILE *file, const struct seep_report *report,
+                           const struct seep_report_device *device)
+{
+    char reserved[SEEP_UNITS_TEXT_BYTES];
+    char live[SEEP_UNITS_TEXT_BYTES];
+
+    fprintf(file,
+            "no leak: the tensors on GPU %u do not grow; PyTorch's cache there "
+            "does",
+            device->ordinal);
+    if (report->verdict.has_growth) {
+        fputs(", ", file);
+        put_growth(file, report);
+    }
+    fprintf(file, ": %s, %s of it in tensors",
+            seep_units_bytes(device->tensor_reserved.last_bytes, reserved),
+            seep_units_bytes(device->tensor_allocated.last_bytes, live));
+}
+
 static void put_fragmentation(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
+    const struct seep_report_device *device =
+        seep_verdict_words_fragmented(report);
     char held[SEEP_UNITS_TEXT_BYTES];
     char count[SEEP_UNITS_TEXT_BYTES];
 
+    if (device != NULL) {
+        put_fragmented(file, report, device);
+        return;
+    }
     put_no_leak(file, report);
     fprintf(file, "%s holds %s free between live blocks",
             seep_verdict_words_allocator(memory->allocator),

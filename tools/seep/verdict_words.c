@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What makes up the verdict's words, and which site they are about. Invariant:
- * a suppressed site speaks for nothing.
+ * a suppressed site speaks for nothing, nor does one that only backs others.
  */
 #include "verdict_words.h"
 
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "reader/catalogue.h"
 
 const char *seep_verdict_words_allocator(enum seep_allocator_kind kind)
 {
@@ -60,7 +62,7 @@ void seep_verdict_words_advise(struct seep_verdict_words *words,
 
 static bool counts(const struct seep_report_site *site)
 {
-    return site->suppressed_by == NULL;
+    return site->suppressed_by == NULL && !site->backs_tensors;
 }
 
 static const struct seep_report_site *first_of(const struct seep_report *report,
@@ -159,6 +161,16 @@ static void fill_label(const struct seep_report *report, char *label,
         *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
         *c = *c == '-' ? ' ' : *c;
     }
+}
+
+/* The patterns of processes are the host's allocators. */
+const struct seep_pattern *
+seep_verdict_words_pattern(const struct seep_report *report,
+                           const struct seep_catalogue *catalogue)
+{
+    return catalogue == NULL || seep_verdict_words_fragmented(report) != NULL
+               ? NULL
+               : seep_catalogue_find_process(catalogue, report);
 }
 
 void seep_verdict_words_make(const struct seep_report *report,

@@ -26,6 +26,11 @@ struct seep_verdict_words {
     size_t advice_count;
 };
 
+/** The pattern that fits the process; NULL: none does, or @catalogue is. */
+const struct seep_pattern *
+seep_verdict_words_pattern(const struct seep_report *report,
+                           const struct seep_catalogue *catalogue);
+
 /** @param pattern  that fits the process; may be NULL */
 void seep_verdict_words_make(const struct seep_report *report,
                              const struct seep_pattern *pattern,
@@ -79,6 +84,25 @@ char *seep_verdict_words_sentence(const struct seep_report *report);
 
 /** When memory will be full, a sentence to be freed; NULL: not to be said. */
 char *seep_verdict_words_forecast(const struct seep_report *report);
+
+/** "in 1 h 10 min (1 h 08 min to 1 h 12 min)", "never, as it goes now: it
+ * does not grow", to be freed. */
+char *seep_verdict_words_when(const struct seep_report_forecast *forecast);
+
+/** The device that a verdict of fragmentation is about; NULL: the host. */
+const struct seep_report_device *
+seep_verdict_words_fragmented(const struct seep_report *report);
+
+/** The site that speaks for the process is a segment of PyTorch's cache, and
+ * what is in it was not recorded: the line only missed the cache. */
+void seep_verdict_words_add_segment_advice(const struct seep_report *report,
+                                           struct seep_verdict_words *words);
+
+/** What a process with GPUs is told besides; of one without, nothing. */
+void seep_verdict_words_add_device_reasons(const struct seep_report *report,
+                                           struct seep_verdict_words *words);
+void seep_verdict_words_add_device_advice(const struct seep_report *report,
+                                          struct seep_verdict_words *words);
 
 /** Reasons and advice of a process that was recorded. */
 void seep_verdict_words_add_reasons(const struct seep_report *report,

@@ -24,6 +24,9 @@
 #define MATTERS_SHARE 0.1 /* of the growth of RSS */
 
 enum column { PART, FIRST, LAST, GROWTH, NOTE, COLUMN_COUNT };
+static_assert(NOTE == SEEP_VIEW_BALANCE_NOTE &&
+                  GROWTH == SEEP_VIEW_BALANCE_GROWTH,
+              "columns that others fill");
 
 struct seep_report_extent
 seep_view_balance_tracked(const struct seep_report *report)
@@ -56,8 +59,9 @@ bool seep_view_balance_is_unexplained(const struct seep_report *report)
                 MATTERS_SHARE * report->memory.rss.slope_bytes_per_s);
 }
 
-static void add_row(struct seep_table *table, const struct seep_report *report,
-                    const char *part, const struct seep_report_extent *extent)
+void seep_view_balance_row(struct seep_table *table,
+                           const struct seep_report *report, const char *part,
+                           const struct seep_report_extent *extent)
 {
     double slope = extent->slope_bytes_per_s;
     struct seep_interval growth = {slope, slope - extent->slope_error,
@@ -167,12 +171,12 @@ static void add_rest(struct seep_table *table, const struct seep_report *report)
     }
     if (rest.last_bytes > 0) {
         rest.first_bytes = fmax(rest.first_bytes, 0);
-        add_row(table, report, "- not touched", &rest);
+        seep_view_balance_row(table, report, "- not touched", &rest);
         seep_table_cell(table, NOTE, "allocated, its pages never written");
     } else {
         rest.first_bytes = fmax(-rest.first_bytes, 0);
         rest.last_bytes = -rest.last_bytes;
-        add_row(table, report, "+ newer", &rest);
+        seep_view_balance_row(table, report, "+ newer", &rest);
         seep_table_cell(table, GROWTH, "%s", ""); /* a moment has none */
         seep_table_cell(table, NOTE, "came since %s was last asked",
                         seep_verdict_words_allocator(memory->allocator));
@@ -185,23 +189,25 @@ static void add_parts(struct seep_table *table,
     const struct seep_report_memory *memory = &report->memory;
     struct seep_report_extent tracked = seep_view_balance_tracked(report);
 
-    add_row(table, report, "= tracked", &tracked);
+    seep_view_balance_row(table, report, "= tracked", &tracked);
     note_spaces(table, report);
     if (memory->allocator_overhead.valid) {
-        add_row(table, report, "+ allocator", &memory->allocator_overhead);
+        seep_view_balance_row(table, report, "+ allocator",
+                              &memory->allocator_overhead);
         note_allocator(table, memory);
     }
     if (memory->unexplained.valid) {
-        add_row(table, report, "+ unexplained", &memory->unexplained);
+        seep_view_balance_row(table, report, "+ unexplained",
+                              &memory->unexplained);
         seep_table_cell(table, NOTE, "seen by no hook");
     }
     if (memory->shared.valid) {
-        add_row(table, report, "+ shared", &memory->shared);
+        seep_view_balance_row(table, report, "+ shared", &memory->shared);
         seep_table_cell(table, NOTE, "files and shared memory");
     }
     add_rest(table, report);
     if (memory->swap.valid && memory->swap.last_bytes > 0) {
-        add_row(table, report, "- swapped", &memory->swap);
+        seep_view_balance_row(table, report, "- swapped", &memory->swap);
     }
 }
 
@@ -213,15 +219,29 @@ static void add_cgroup(struct seep_table *table,
     char limit[SEEP_UNITS_TEXT_BYTES];
 
     if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
-        add_row(table, report, "cgroup", &memory->cgroup);
+        seep_view_balance_row(table, report, "cgroup", &memory->cgroup);
         seep_table_cell(
             table, NOTE, "of %s",
             seep_units_bytes((double)memory->cgroup_limit_bytes, limit));
     }
 }
 
-static void add_devices(struct seep_table *table,
-                        const struct seep_report *report)
+/* What the part on GPUs tells is not told twice. */
+static bool is_told(const struct seep_report *report, enum seep_space space)
+{
+    bool tensors = false;
+
+    for (size_t i = 0; i < report->device_count; i++) {
+        tensors = tensors || report->devices[i].tensor_allocated.valid;
+    }
+    return space <= SEEP_SPACE_PINNED ||
+           (space == SEEP_SPACE_TENSOR
+                ? tensors
+                : seep_words_is_gpu(space) && report->device_count > 0);
+}
+
+static void add_spaces(struct seep_table *table,
+                       const struct seep_report *report)
 {
     for (size_t i = 0; i < report->space_count; i++) {
         const struct seep_report_space *space = &report->spaces[i];
@@ -232,8 +252,9 @@ static void add_devices(struct seep_table *table,
             .slope_bytes_per_s = space->slope_bytes_per_s,
         };
 
-        if (space->space > SEEP_SPACE_PINNED) {
-            add_row(table, report, seep_words_space(space->space), &extent);
+        if (!is_told(report, space->space)) {
+            seep_view_balance_row(table, report, seep_words_space(space->space),
+                                  &extent);
         }
     }
 }
@@ -267,32 +288,40 @@ static void print_mappings(struct seep_page *page,
     }
 }
 
-void seep_view_balance(struct seep_page *page, const struct seep_report *report)
+struct seep_table *seep_view_balance_open(const struct seep_page *page,
+                                          const char *title)
 {
-    static const struct seep_table_column columns[COLUMN_COUNT] = {
-        [PART] = {"memory", false}, [FIRST] = {"first", true},
-        [LAST] = {"last", true},    [GROWTH] = {"growth/min", true},
+    const struct seep_table_column columns[COLUMN_COUNT] = {
+        [PART] = {title, false}, [FIRST] = {"first", true},
+        [LAST] = {"last", true}, [GROWTH] = {"growth/min", true},
         [NOTE] = {"", false},
     };
     struct seep_table *table = seep_table_open(columns, COLUMN_COUNT);
 
+    if (table != NULL && page->columns < FIRST_LEAST) {
+        seep_table_hide(table, FIRST);
+    }
+    return table;
+}
+
+void seep_view_balance(struct seep_page *page, const struct seep_report *report)
+{
+    struct seep_table *table = seep_view_balance_open(page, "memory");
+
     if (table == NULL) {
         return;
     }
-    if (page->columns < FIRST_LEAST) {
-        seep_table_hide(table, FIRST);
-    }
     if (report->memory.valid && report->memory.rss.valid) {
-        add_row(table, report, "RSS", &report->memory.rss);
+        seep_view_balance_row(table, report, "RSS", &report->memory.rss);
         add_parts(table, report);
     } else {
         struct seep_report_extent tracked = seep_view_balance_tracked(report);
 
-        add_row(table, report, "tracked", &tracked);
+        seep_view_balance_row(table, report, "tracked", &tracked);
         note_spaces(table, report);
     }
     add_cgroup(table, report);
-    add_devices(table, report);
+    add_spaces(table, report);
     seep_table_print(table, page, 1);
     seep_table_close(table);
     print_mappings(page, report);

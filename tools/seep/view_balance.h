@@ -10,9 +10,22 @@
 
 #include "page.h"
 #include "reader/report.h"
+#include "table.h"
+
+/** Columns of a table of parts: a word beside the figures, and the growth. */
+#define SEEP_VIEW_BALANCE_NOTE 4
+#define SEEP_VIEW_BALANCE_GROWTH 3
 
 void seep_view_balance(struct seep_page *page,
                        const struct seep_report *report);
+
+/** A table of parts named @title, one a row: first, last, growth, a note.
+ * NULL without memory. */
+struct seep_table *seep_view_balance_open(const struct seep_page *page,
+                                          const char *title);
+void seep_view_balance_row(struct seep_table *table,
+                           const struct seep_report *report, const char *part,
+                           const struct seep_report_extent *extent);
 
 /** Live bytes of the spaces that lie in RSS; the reader's where it has them. */
 struct seep_report_extent

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "table.h"
@@ -65,6 +66,28 @@ static void print_python(struct seep_page *page,
         report->python_version == 0 ? "of no known version" : version,
         seep_python_state_words(report->python_state),
         seep_python_objects_words(report->python_objects));
+}
+
+static void print_devices(struct seep_page *page,
+                          const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct seep_report_device *device = &report->devices[i];
+        char name[SEEP_WORDS_GPU_BYTES];
+        char total[SEEP_UNITS_TEXT_BYTES];
+        char now[SEEP_UNITS_TEXT_BYTES];
+        char low[SEEP_UNITS_TEXT_BYTES];
+
+        seep_words_gpu((int)device->ordinal, name);
+        seep_units_bytes((double)device->total_bytes, total);
+        seep_units_bytes((double)device->free_bytes, now);
+        seep_units_bytes((double)device->low_free_bytes, low);
+        seep_page_paragraph(page, SEEP_INK_STRONG, i == 0 ? "devices" : "",
+                            INDENT, "%s, %s, %s free%s%s%s", name, total, now,
+                            strcmp(low, now) == 0 ? "" : ", ",
+                            strcmp(low, now) == 0 ? "" : low,
+                            strcmp(low, now) == 0 ? "" : " at the least");
+    }
 }
 
 static void print_recorder(struct seep_page *page,
@@ -204,6 +227,7 @@ void seep_view_text_info(struct seep_page *page,
     seep_page_end_line(page);
     print_process(page, report);
     print_python(page, report);
+    print_devices(page, report);
     print_recorder(page, report);
     seep_page_paragraph(
         page, SEEP_INK_STRONG, "events", INDENT,

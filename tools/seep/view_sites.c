@@ -21,6 +21,7 @@
 /* A page that is narrower does without the column. */
 #define BLOCKS_LEAST 110
 #define SPACE_LEAST 90
+#define SPACE_LEAST_GPU 76 /* of which side a row is, is the point */
 #define PER_UNIT_LEAST 70
 #define LIVE_LEAST 60
 
@@ -81,14 +82,17 @@ struct seep_view_choice
 seep_view_sites_start(const struct seep_report *report,
                       const struct seep_text_options *options)
 {
-    struct seep_view_choice choice = {SIZE_MAX, SIZE_MAX};
+    struct seep_view_choice choice = {SIZE_MAX, SIZE_MAX, QUIET_ROWS};
 
     if (options->site_limit > 0) {
         choice.left = options->site_limit;
     }
+    if (!options->brief) {
+        choice.segments_left = SIZE_MAX;
+    }
     for (size_t i = 0; options->brief && i < report->site_count; i++) {
         if (is_shown(&report->sites[i], options) &&
-            !is_quiet(&report->sites[i])) {
+            !report->sites[i].backs_tensors && !is_quiet(&report->sites[i])) {
             choice.quiet_left = QUIET_ROWS;
         }
     }
@@ -99,12 +103,16 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
                             const struct seep_report_site *site,
                             const struct seep_text_options *options)
 {
-    if (!is_shown(site, options) || choice->left == 0 ||
-        (is_quiet(site) && choice->quiet_left == 0)) {
+    size_t *left = site->backs_tensors ? &choice->segments_left
+                   : is_quiet(site)    ? &choice->quiet_left
+                                       : &choice->left;
+
+    if (!is_shown(site, options) || *left == 0 ||
+        (choice->left == 0 && !site->backs_tensors)) {
         return false;
     }
-    choice->left--;
-    choice->quiet_left -= is_quiet(site);
+    choice->left -= left != &choice->segments_left;
+    *left -= left != &choice->left;
     return true;
 }
 
@@ -137,9 +145,11 @@ static void fill_growth(struct seep_table *table, const int *at,
 }
 
 static void fill_totals(struct seep_table *table, const int *at,
+                        const struct seep_report *report,
                         const struct seep_report_site *site)
 {
     char text[SEEP_UNITS_TEXT_BYTES];
+    char place[SEEP_WORDS_GPU_BYTES];
 
     if (at[LIVE] >= 0) {
         seep_table_cell(table, (size_t)at[LIVE], "%s",
@@ -155,7 +165,7 @@ static void fill_totals(struct seep_table *table, const int *at,
     }
     if (at[SPACE] >= 0) {
         seep_table_cell(table, (size_t)at[SPACE], "%s",
-                        seep_words_space(site->space));
+                        seep_words_place(report, site, place));
     }
 }
 
@@ -170,12 +180,27 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
         seep_table_note(
             table, "known bound: %s",
             seep_units_bytes((double)site->known_bound_bytes, bound));
-    } else if (site->pattern != NULL && !is_quiet(site)) {
+    } else if (site->pattern != NULL && !is_quiet(site) &&
+               !site->backs_tensors) {
         bool told = site == seep_verdict_words_site(report);
 
         seep_table_note(table, "known: %s%s%s", site->pattern->name,
                         told ? "" : ". ", told ? "" : site->pattern->remedy);
     }
+}
+
+static void fill_class(struct seep_table *table, size_t column,
+                       const struct seep_report_site *site)
+{
+    if (site->backs_tensors) {
+        seep_table_cell(table, column, "segments");
+        return;
+    }
+    seep_table_cell(table, column, "%s",
+                    site->class == SEEP_CLASS_INSUFFICIENT
+                        ? "unclear"
+                        : seep_class_name(site->class));
+    seep_table_ink(table, column, seep_view_sites_ink(site->class));
 }
 
 static void fill_row(struct seep_table *table, const int *at,
@@ -184,15 +209,12 @@ static void fill_row(struct seep_table *table, const int *at,
 {
     char *where = seep_view_sites_chain(report, site);
 
-    seep_table_row(table, site->class == SEEP_CLASS_LEAK ? SEEP_INK_STRONG
-                                                         : SEEP_INK_PLAIN);
-    seep_table_cell(table, (size_t)at[CLASS], "%s",
-                    site->class == SEEP_CLASS_INSUFFICIENT
-                        ? "unclear"
-                        : seep_class_name(site->class));
-    seep_table_ink(table, (size_t)at[CLASS], seep_view_sites_ink(site->class));
+    seep_table_row(table, site->class == SEEP_CLASS_LEAK && !site->backs_tensors
+                              ? SEEP_INK_STRONG
+                              : SEEP_INK_PLAIN);
+    fill_class(table, (size_t)at[CLASS], site);
     fill_growth(table, at, site);
-    fill_totals(table, at, site);
+    fill_totals(table, at, report, site);
     seep_table_cell(table, (size_t)at[WHERE], "%s", where == NULL ? "" : where);
     free(where);
     note_row(table, report, site);
@@ -209,6 +231,16 @@ static bool has_freed(const struct seep_report *report)
         peak += report->sites[i].peak_bytes;
     }
     return report->state == SEEP_STATE_EXITED && peak / 2 > live;
+}
+
+static bool has_gpu(const struct seep_report *report)
+{
+    bool gpu = false;
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        gpu = gpu || seep_words_is_gpu(report->spaces[i].space);
+    }
+    return gpu;
 }
 
 static bool is_column(enum column column, size_t columns,
@@ -233,7 +265,8 @@ static bool is_column(enum column column, size_t columns,
     case BLOCKS:
         return columns >= BLOCKS_LEAST;
     case SPACE:
-        return report->space_count > 1 && columns >= SPACE_LEAST;
+        return report->space_count > 1 &&
+               columns >= (has_gpu(report) ? SPACE_LEAST_GPU : SPACE_LEAST);
     default:
         return true;
     }
@@ -263,6 +296,27 @@ static struct seep_table *open_table(const struct seep_page *page,
     return seep_table_open(used, (size_t)count);
 }
 
+/* @return how many rows there are of what stands on its own feet, or, if
+ * @segments, of PyTorch's cache, whose growth is that of tensors. */
+static size_t fill_rows(struct seep_table *table, const int *at,
+                        const struct seep_report *report,
+                        const struct seep_text_options *options, bool segments,
+                        struct seep_view_choice *choice)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->backs_tensors == segments &&
+            seep_view_sites_choose(choice, site, options)) {
+            fill_row(table, at, report, site);
+            count++;
+        }
+    }
+    return count;
+}
+
 void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
@@ -270,16 +324,19 @@ void seep_view_sites_table(struct seep_page *page,
     int at[COLUMN_COUNT];
     struct seep_view_choice choice = seep_view_sites_start(report, options);
     struct seep_table *table = open_table(page, report, at);
-    size_t shown = 0;
+    size_t shown;
 
     if (table == NULL) {
         return;
     }
-    for (size_t i = 0; i < report->site_count; i++) {
-        if (seep_view_sites_choose(&choice, &report->sites[i], options)) {
-            fill_row(table, at, report, &report->sites[i]);
-            shown++;
-        }
+    shown = fill_rows(table, at, report, options, false, &choice);
+    size_t segments = fill_rows(table, at, report, options, true, &choice);
+    shown += segments;
+    if (segments > 0) {
+        seep_table_note(table,
+                        "segments of PyTorch's cache, by the line that missed "
+                        "it: who keeps what is in them is told by the rows of "
+                        "space tensor");
     }
     if (shown > 0) {
         seep_table_print(table, page, 1);

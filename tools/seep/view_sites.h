@@ -14,6 +14,7 @@
 struct seep_view_choice {
     size_t left;
     size_t quiet_left;
+    size_t segments_left; /* of PyTorch's cache: quiet rows of their own */
 };
 struct seep_view_choice
 seep_view_sites_start(const struct seep_report *report,

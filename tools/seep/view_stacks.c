@@ -130,10 +130,13 @@ static void print_stack(struct seep_page *page,
 {
     char live[SEEP_UNITS_TEXT_BYTES];
     char blocks[SEEP_UNITS_TEXT_BYTES];
+    char place[SEEP_WORDS_GPU_BYTES];
 
     seep_page_print(page, SEEP_INK_STRONG, "site %.*s", ID_COLUMNS, site->id);
     seep_page_print(page, SEEP_INK_PLAIN, "  %s, %s, %s live in %s blocks",
-                    seep_class_name(site->class), seep_words_space(site->space),
+                    site->backs_tensors ? "segments of PyTorch's cache"
+                                        : seep_class_name(site->class),
+                    seep_words_place(report, site, place),
                     seep_units_bytes((double)site->live_bytes, live),
                     seep_units_count(site->live_count, blocks));
     seep_page_end_line(page);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/catalogue.h"
 #include "units.h"
 #include "verdict_words.h"
 #include "view_balance.h"
+#include "view_devices.h"
 #include "view_labels.h"
 #include "view_sites.h"
 #include "words.h"
@@ -179,22 +179,14 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     print_losses(page, report);
 }
 
-static const struct seep_pattern *
-pattern_of(const struct seep_report *report,
-           const struct seep_text_options *options)
-{
-    return options->catalogue == NULL
-               ? NULL
-               : seep_catalogue_find_process(options->catalogue, report);
-}
-
 void seep_view_text_report(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
     struct seep_verdict_words words;
 
-    seep_verdict_words_make(report, pattern_of(report, options), &words);
+    seep_verdict_words_make(
+        report, seep_verdict_words_pattern(report, options->catalogue), &words);
     print_answer(page, report, &words);
     print_head(page, report);
     seep_page_end_line(page);
@@ -207,6 +199,7 @@ void seep_view_text_report(struct seep_page *page,
     }
     if (report->inert == SEEP_INERT_NONE) {
         seep_view_balance(page, report);
+        seep_view_devices(page, report);
         seep_page_end_line(page);
     }
     print_next(page, &words, options);

@@ -262,7 +262,9 @@ uint64_t seep_words_lost_events(const struct seep_report *report)
         SEEP_COUNT_DROPPED_ALLOCS, SEEP_COUNT_DROPPED_FREES,
         SEEP_COUNT_NESTED,         SEEP_COUNT_TORN,
         SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_RESTORE_LOST,
-        SEEP_COUNT_START_MISSED,
+        SEEP_COUNT_START_MISSED,   SEEP_COUNT_CUDA_FULL,
+        SEEP_COUNT_CUDA_BUSY,      SEEP_COUNT_CUDA_SATURATED,
+        SEEP_COUNT_CUDA_NEST_FULL,
     };
     uint64_t sum = 0;
 

@@ -75,6 +75,37 @@ char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief);
 const char *seep_words_rows(const struct seep_report *report, size_t count);
 
 const char *seep_words_space(enum seep_space space);
+
+#define SEEP_WORDS_GPU_BYTES 48
+
+/** "GPU 0"; of one that is not known "a GPU". */
+void seep_words_gpu(int device, char text[SEEP_WORDS_GPU_BYTES]);
+
+/** Was it asked for long enough? A line through less is no growth. */
+bool seep_words_is_followed(const struct seep_report_device *device);
+
+/** Does memory of @space lie on a device? */
+bool seep_words_is_gpu(enum seep_space space);
+
+/** What a site holds: "memory of GPU 0", "pinned host memory"; of NULL "host
+ * memory". */
+const char *seep_words_memory(const struct seep_report_site *site,
+                              char text[SEEP_WORDS_GPU_BYTES]);
+
+/** "heap", "device"; "device 1" where there is more than one device. */
+const char *seep_words_place(const struct seep_report *report,
+                             const struct seep_report_site *site,
+                             char text[SEEP_WORDS_GPU_BYTES]);
+
+/** What seep_words_memory() says, of all sites that grow as @first does. */
+const char *seep_words_growing(const struct seep_report *report,
+                               const struct seep_report_site *first,
+                               char text[SEEP_WORDS_GPU_BYTES]);
+
+/** Live bytes that calls of the process hold of the host, and of GPUs. */
+uint64_t seep_words_host_bytes(const struct seep_report *report);
+uint64_t seep_words_gpu_bytes(const struct seep_report *report);
+
 const char *seep_words_unwinder(enum seep_unwinder unwinder);
 const char *seep_words_cut(enum seep_cut cut);
 const char *seep_words_inert(enum seep_inert_reason reason);

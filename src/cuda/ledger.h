@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * What is live in the driver: every pointer, handle, mapping, array and
+ * import that the program holds, and what the driver takes back by itself.
+ *
+ * Invariant: a thing is live while references > 0 or maps > 0, and only then
+ * the recorder knows it. It leaves before the driver is asked to take it, so
+ * that whoever is given the same address next finds it free, and is put back
+ * if the driver refuses. What is not known is counted and otherwise left to
+ * the driver: nothing here fails, waits, allocates, or makes a system call.
+ *
+ * A wrapper that is not inside another one (nesting.h) does
+ *
+ *     result = real_allocate(...);       leave = seep_cuda_ledger_leave(...);
+ *     if (result == 0)                   result = real_free(...);
+ *         seep_cuda_ledger_add(...);     seep_cuda_ledger_settle(&leave,
+ *                                                                result == 0);
+ *
+ * Threads: any number. One word of each entry holds its phase and counts, and
+ * changes by compare and swap; the table is fixed and never moves an entry.
+ */
+#ifndef SEEP_CUDA_LEDGER_H
+#define SEEP_CUDA_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda/counts.h"
+#include "cuda/events.h"
+
+/** By what a thing is known. Values are the upper byte of event keys. */
+enum seep_cuda_kind {
+    SEEP_CUDA_POINTER = 1, /* CUdeviceptr: alloc, pitch, managed, async, pool,
+                              imported from a pool, buffer of an external */
+    SEEP_CUDA_HOST = 2,    /* pinned: cuMemHostAlloc, cuMemAllocHost */
+    SEEP_CUDA_REGISTERED = 3, /* cuMemHostRegister: no new memory */
+    SEEP_CUDA_ARRAY = 4,      /* CUarray */
+    SEEP_CUDA_MIPMAP = 5,     /* CUmipmappedArray */
+    SEEP_CUDA_HANDLE = 6,     /* physical memory, imported too; multicast */
+    SEEP_CUDA_MAP = 7,        /* a range where a handle is mapped */
+    SEEP_CUDA_RESERVED = 8,   /* cuMemAddressReserve */
+    SEEP_CUDA_IPC = 9,        /* cuIpcOpenMemHandle: counts its opens */
+    SEEP_CUDA_EXTERNAL = 10,  /* CUexternalMemory */
+    SEEP_CUDA_TENSOR = 11,    /* a block of PyTorch's cache; not in the table */
+    SEEP_CUDA_PART = 12,      /* of a sparse array, where a handle is mapped */
+    SEEP_CUDA_KIND_COUNT = 13
+};
+
+struct seep_cuda_block {
+    enum seep_cuda_kind kind;
+    enum seep_space space;
+    int device; /* ordinal, -1: not known */
+    /* Known and told to nobody: what has no memory of its own (a multicast
+     * object, the memory of a graph's node, a sparse array). */
+    bool silent;
+    uint64_t value; /* the pointer or handle */
+    uint64_t size_bytes;
+    /* The context that it dies with; NULL for what outlives contexts: memory
+     * of cuMemCreate, of pools and of cuMemAllocAsync. Of a part of a sparse
+     * array: the array. */
+    const void *context;
+    /* What it keeps alive, its value and kind; 0: nothing. A mapping does so
+     * by seep_cuda_ledger_map(), the buffer of an external memory by this. */
+    uint64_t holder;
+    enum seep_cuda_kind holder_kind;
+};
+
+/** Between leaving and settling; of the caller's stack, all 0 at first. */
+struct seep_cuda_leave {
+    uint32_t slot; /* index + 1; 0: not known */
+    uint32_t generation;
+    bool again; /* another thread's free of the same is under way */
+};
+
+/** Of a range. */
+struct seep_cuda_leave_range {
+    uint64_t address;
+    uint64_t size_bytes;
+    bool known;
+};
+
+/**
+ * The driver gave @block. One that was known by this value is gone: it is
+ * closed first (its free was not seen), but a SEEP_CUDA_IPC counts one open
+ * more.
+ */
+void seep_cuda_ledger_add(const struct seep_capture_start *from,
+                          const struct seep_cuda_block *block);
+
+/** The driver gave one reference more (cuMemRetainAllocationHandle). */
+void seep_cuda_ledger_retain(enum seep_cuda_kind kind, uint64_t value);
+
+/** Before the driver is asked to take one reference. NULL (0) is no thing. */
+struct seep_cuda_leave seep_cuda_ledger_leave(enum seep_cuda_kind kind,
+                                              uint64_t value);
+
+/** After it: @gone, or refused. */
+void seep_cuda_ledger_settle(const struct seep_cuda_leave *leave, bool gone);
+
+/** cuMemMap succeeded: @handle lives while it is mapped. Of an imported handle
+ * nobody tells the size, so its mappings are recorded, from here. */
+void seep_cuda_ledger_map(const struct seep_capture_start *from,
+                          uint64_t address, uint64_t size_bytes,
+                          uint64_t handle);
+
+/** Around cuMemUnmap: every mapping inside the range. */
+struct seep_cuda_leave_range seep_cuda_ledger_unmap(uint64_t address,
+                                                    uint64_t size_bytes);
+void seep_cuda_ledger_unmap_settle(const struct seep_cuda_leave_range *range,
+                                   bool gone);
+
+/**
+ * Contexts. The mark is taken before the driver is asked, the rest done when
+ * it has destroyed @context: only then one knows (a primary context ends with
+ * its last release), and what came after the mark is of the next context at
+ * the same address. A primary context's handle is for the wrapper to know.
+ * An array ends with its parts in the same way.
+ */
+uint32_t seep_cuda_ledger_mark(void);
+void seep_cuda_ledger_context_gone(uint32_t mark, const void *context);
+
+/** Was anything ever added? Then the driver is in use in this process. */
+bool seep_cuda_ledger_was_used(void);
+
+/** In the child of a fork, where the driver is unusable: forget, for good. */
+void seep_cuda_ledger_abandon(void);
+
+/** What is live now, for tests and for who wants a balance: reads the whole
+ * table. @param device  -1: of every device */
+uint64_t seep_cuda_ledger_live_bytes(enum seep_space space, int device);
+uint64_t seep_cuda_ledger_live_count(void);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The wrappers and their real targets; see resolve.h. */
+#include "cuda/resolve.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "capture/object_map.h"
+#include "cuda/abi.h"
+#include "cuda/dlsym.h"
+#include "cuda/driver.h"
+
+#define DRIVER "libcuda.so.1"
+
+static _Atomic uint64_t counts[SEEP_CUDA_DOOR_COUNTS];
+
+uint64_t seep_cuda_door_count(enum seep_cuda_door_count which)
+{
+    return atomic_load_explicit(&counts[which], memory_order_relaxed);
+}
+
+void seep_cuda_door_counted(enum seep_cuda_door_count which)
+{
+    atomic_fetch_add_explicit(&counts[which], 1, memory_order_relaxed);
+}
+
+size_t seep_cuda_find_exact(const struct seep_cuda_table *table,
+                            const char *name)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->variants[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return SEEP_CUDA_NONE;
+}
+
+size_t seep_cuda_find_version(const struct seep_cuda_table *table,
+                              const char *base, int version, uint64_t flags)
+{
+    bool wants_twin = (flags & SEEP_CUDA_LOOKUP_PER_THREAD_STREAM) != 0;
+    size_t best[2] = {SEEP_CUDA_NONE, SEEP_CUDA_NONE};
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct seep_cuda_variant *variant = &table->variants[i];
+
+        if (variant->version <= version && strcmp(variant->base, base) == 0) {
+            best[variant->per_thread] = i;
+        }
+    }
+    return wants_twin && best[1] != SEEP_CUDA_NONE ? best[1] : best[0];
+}
+
+/*
+ * Do both lie in one object? A driver may give one address by its own look-up
+ * and another by its symbol, and both are the same entry point. What lies in
+ * an object that is not known yet is taken for the driver that was just loaded.
+ */
+static bool is_same_object(uintptr_t a, uintptr_t b)
+{
+    struct seep_elf_image image_a;
+    struct seep_elf_image image_b;
+    bool known_a = seep_object_map_locate(a, &image_a);
+    bool known_b = seep_object_map_locate(b, &image_b);
+
+    return known_a == known_b && (!known_a || image_a.bias == image_b.bias);
+}
+
+uintptr_t seep_cuda_substitute(const struct seep_cuda_table *table,
+                               size_t index, uintptr_t target)
+{
+    uintptr_t wrapper = (uintptr_t)table->variants[index].wrapper;
+    uintptr_t known = 0;
+
+    /* A driver that binds its own names as everybody does finds ours. */
+    if (target == wrapper) {
+        if (table == &seep_cuda_table) {
+            seep_cuda_target((enum seep_cuda_id)index);
+        }
+        return target;
+    }
+    if (!atomic_compare_exchange_strong_explicit(&table->real[index], &known,
+                                                 target, memory_order_relaxed,
+                                                 memory_order_relaxed) &&
+        known != target && !is_same_object(known, target)) {
+        seep_cuda_door_counted(SEEP_CUDA_OTHER_DRIVER);
+        return target;
+    }
+    seep_cuda_door_counted(SEEP_CUDA_SUBSTITUTIONS);
+    return wrapper;
+}
+
+/*
+ * Of a directly linked caller: what would have been bound is the next
+ * definition behind ours; a driver that was loaded out of the global scope is
+ * found by its name. Not there is not there: it is not loaded for this.
+ */
+SEEP_COLD uintptr_t seep_cuda_find_target(size_t index)
+{
+    const char *name = seep_cuda_table.variants[index].name;
+    void *handle = RTLD_NEXT;
+    uintptr_t found = seep_cuda_symbol(handle, name);
+    uintptr_t known = 0;
+
+    if (found == 0) {
+        handle = dlopen(DRIVER, RTLD_LAZY | RTLD_NOLOAD);
+        found = handle != NULL ? seep_cuda_symbol(handle, name) : 0;
+    }
+    if (found != 0) {
+        seep_cuda_driver_learn(seep_cuda_symbol, handle);
+    }
+    if (handle != NULL && handle != RTLD_NEXT) {
+        seep_cuda_close(handle);
+    }
+    dlerror(); /* ours, not the program's */
+    if (found != 0 && !atomic_compare_exchange_strong_explicit(
+                          &seep_cuda_table.real[index], &known, found,
+                          memory_order_relaxed, memory_order_relaxed)) {
+        found = known;
+    }
+    return found;
+}
+
+static bool is_unloaded(uintptr_t function)
+{
+    struct seep_elf_image image;
+
+    return function != 0 && !seep_object_map_locate(function, &image);
+}
+
+/* They came from one object, and go with it. */
+static void forget_questions(void)
+{
+    for (int i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
+        if (is_unloaded(
+                seep_cuda_driver_function((enum seep_cuda_question)i))) {
+            seep_cuda_driver_forget();
+            return;
+        }
+    }
+}
+
+void seep_cuda_forget_unloaded(const struct seep_cuda_table *table)
+{
+    forget_questions();
+    for (size_t i = 0; i < table->count; i++) {
+        uintptr_t known =
+            atomic_load_explicit(&table->real[i], memory_order_relaxed);
+
+        if (is_unloaded(known)) {
+            atomic_compare_exchange_strong_explicit(&table->real[i], &known, 0,
+                                                    memory_order_relaxed,
+                                                    memory_order_relaxed);
+        }
+    }
+}
