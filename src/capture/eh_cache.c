@@ -94,6 +94,7 @@ static struct seep_cache_slot *choose(uint64_t hash, uint64_t generation)
 void seep_cache_put(uintptr_t pc, uint64_t generation, uint64_t rule)
 {
     uint64_t hash = seep_cache_hash(pc);
+    uint64_t key = seep_cache_key(pc, generation);
     struct seep_cache_slot *slot = choose(hash, generation);
     uint64_t seen = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
@@ -107,9 +108,10 @@ void seep_cache_put(uintptr_t pc, uint64_t generation, uint64_t rule)
     /* Release: pairs with the acquire of the rule in seep_cache_read(). */
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&slot->rule,
-                          rule | (hash & 0xff) << SEEP_CACHE_CHECK_SHIFT,
+                          (rule & SEEP_CACHE_RULE_MASK) |
+                              seep_cache_check(hash, key)
+                                  << SEEP_CACHE_CHECK_SHIFT,
                           memory_order_relaxed);
     /* Release: pairs with the acquire of the key in seep_cache_read(). */
-    atomic_store_explicit(&slot->key, seep_cache_key(pc, generation),
-                          memory_order_release);
+    atomic_store_explicit(&slot->key, key, memory_order_release);
 }

@@ -23,7 +23,7 @@
 #define SEEP_CACHE_SLOTS 8192U
 #define SEEP_CACHE_EMPTY UINT64_C(0)
 #define SEEP_CACHE_BUSY UINT64_C(1)
-#define SEEP_CACHE_CHECK_SHIFT 56U
+#define SEEP_CACHE_CHECK_SHIFT 52U
 #define SEEP_CACHE_RULE_MASK ((UINT64_C(1) << 52) - 1)
 
 struct seep_cache_slot {
@@ -62,6 +62,16 @@ static inline uint32_t seep_cache_index(uint64_t hash)
     return (uint32_t)(hash >> 51);
 }
 
+/**
+ * What a rule carries of whose it is: a reader who was interrupted between two
+ * looks at one key may have read a rule that stood there in between, of another
+ * address or of another generation of this one.
+ */
+static inline uint64_t seep_cache_check(uint64_t hash, uint64_t key)
+{
+    return (hash ^ key) & 0xfff;
+}
+
 static inline uint64_t seep_cache_read(const struct seep_cache_slot *slot,
                                        uint64_t key, uint64_t hash)
 {
@@ -75,7 +85,7 @@ static inline uint64_t seep_cache_read(const struct seep_cache_slot *slot,
      * so that with a newer rule the key that is read next is newer too. */
     rule = atomic_load_explicit(&slot->rule, memory_order_acquire);
     if (atomic_load_explicit(&slot->key, memory_order_relaxed) != key ||
-        rule >> SEEP_CACHE_CHECK_SHIFT != (hash & 0xff)) {
+        rule >> SEEP_CACHE_CHECK_SHIFT != seep_cache_check(hash, key)) {
         return 0;
     }
     return rule & SEEP_CACHE_RULE_MASK;

@@ -7,7 +7,7 @@
  *   bits 28..39, frame pointer: 2 bits enum seep_rule_place, 10 bits signed in
  *   units of 8 bytes.
  *   bits 40..51: the same, of rbx, on aarch64 of the return address.
- *   bits 52..55: 0. Bits 56..63: check bits of the cache.
+ *   bits 52..63: check bits of the cache.
  *
  * The names are those of x86-64. On aarch64 RSP stands for sp and RBP for x29.
  * Invariant: a rule says exactly what its row says, or it is a CUT.
