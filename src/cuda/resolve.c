@@ -108,7 +108,7 @@ SEEP_COLD uintptr_t seep_cuda_find_target(size_t index)
         found = handle != NULL ? seep_cuda_symbol(handle, name) : 0;
     }
     if (found != 0) {
-        seep_cuda_driver_learn(seep_cuda_symbol, handle);
+        seep_cuda_meet_driver(handle, found);
     }
     if (handle != NULL && handle != RTLD_NEXT) {
         seep_cuda_close(handle);
@@ -154,4 +154,13 @@ void seep_cuda_forget_unloaded(const struct seep_cuda_table *table)
                                                     memory_order_relaxed);
         }
     }
+}
+
+/* Where @found is not known either, too little is known of what is loaded. */
+void seep_cuda_meet_driver(void *handle, uintptr_t found)
+{
+    if (!is_unloaded(found)) {
+        seep_cuda_forget_unloaded(&seep_cuda_table);
+    }
+    seep_cuda_driver_learn(seep_cuda_symbol, handle);
 }

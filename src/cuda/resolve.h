@@ -90,6 +90,13 @@ static inline uintptr_t seep_cuda_target(enum seep_cuda_id id)
     return __builtin_expect(real != 0, 1) ? real : seep_cuda_find_target(id);
 }
 
+/**
+ * A driver was found at @handle, where @found lies. One that was known may have
+ * been unloaded unseen, by an object that is bound to libc's own dlclose: what
+ * is left of it is forgotten first.
+ */
+void seep_cuda_meet_driver(void *handle, uintptr_t found);
+
 /** Behind a dlclose: targets that went with their object are forgotten, and
  * what we ask of the driver ourselves (driver.h) with it. */
 void seep_cuda_forget_unloaded(const struct seep_cuda_table *table);
