@@ -30,10 +30,19 @@ static const char *const names[SEEP_CUDA_QUESTION_COUNT] = {
 
 static _Atomic uintptr_t functions[SEEP_CUDA_QUESTION_COUNT];
 static _Atomic bool is_learned;
+static _Atomic bool is_prepared;
 
 uintptr_t seep_cuda_driver_function(enum seep_cuda_question which)
 {
     return atomic_load_explicit(&functions[which], memory_order_relaxed);
+}
+
+static void look_up(seep_cuda_by_name *find, void *how)
+{
+    for (size_t i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
+        atomic_store_explicit(&functions[i], find(how, names[i]),
+                              memory_order_relaxed);
+    }
 }
 
 void seep_cuda_driver_learn(seep_cuda_by_name *find, void *how)
@@ -46,10 +55,15 @@ void seep_cuda_driver_learn(seep_cuda_by_name *find, void *how)
     if (events != NULL && events->expect != NULL) {
         events->expect();
     }
-    for (size_t i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
-        atomic_store_explicit(&functions[i], find(how, names[i]),
-                              memory_order_relaxed);
+    if (!atomic_load_explicit(&is_prepared, memory_order_relaxed)) {
+        look_up(find, how);
     }
+}
+
+void seep_cuda_driver_prepare(seep_cuda_by_name *find, void *how)
+{
+    look_up(find, how);
+    atomic_store_explicit(&is_prepared, true, memory_order_relaxed);
 }
 
 void seep_cuda_driver_forget(void)
@@ -57,6 +71,7 @@ void seep_cuda_driver_forget(void)
     for (size_t i = 0; i < SEEP_CUDA_QUESTION_COUNT; i++) {
         atomic_store_explicit(&functions[i], 0, memory_order_relaxed);
     }
+    atomic_store_explicit(&is_prepared, false, memory_order_relaxed);
     atomic_store_explicit(&is_learned, false, memory_order_relaxed);
 }
 
