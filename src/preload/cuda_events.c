@@ -73,7 +73,6 @@ static const struct seep_cuda_events not_asking = {allocated, freed, restored,
 
 void seep_cuda_events_init(void)
 {
-    seep_cuda_prepare();
     if (seep_options.cuda == SEEP_OPTIONS_CUDA_OFF) {
         return;
     }

@@ -10,9 +10,12 @@ LIBRARY = PROGRAMS / "libcuda_locked_library.so"
 PLUGIN = PROGRAMS / "libcuda_deep_linked.so"
 
 
-@pytest.mark.parametrize("name, how, space", [
+CASES = pytest.mark.parametrize("name, how, space", [
     ("cuda_locked", "driver", "device"), ("cuda_locked", "tensor", "tensor"),
     ("cuda_locked_plugin", PLUGIN, "device")])
+
+
+@CASES
 def test_the_loader_may_be_another_threads_meanwhile(name, how, space, folder):
     command = [program(name), how, LIBRARY]
     plain = execute(command, sample=1, LD_LIBRARY_PATH=DRIVER)
@@ -22,3 +25,12 @@ def test_the_loader_may_be_another_threads_meanwhile(name, how, space, folder):
     sites = dump(*recorded.recordings)["sites"]
     assert sum(site["live_bytes"] for site in sites
                if site["space"] == space) == 4096
+
+
+@CASES
+def test_so_it_may_where_nothing_is_recorded(name, how, space, folder):
+    del space
+    command = [program(name), how, LIBRARY]
+    skipped = execute(command, folder, LD_LIBRARY_PATH=DRIVER, SEEP_SKIP=name)
+    assert skipped.seen == (0, b"0\n1\n", b""), skipped
+    assert skipped.recordings == []
