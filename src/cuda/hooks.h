@@ -19,6 +19,17 @@
 #include "cuda/hooks.def"
 #undef SEEP_CUDA_HOOK
 
+/* gcc wants an alias to have the attributes of what it is of; clang knows none
+ * of that. */
+#if defined(__has_attribute)
+#if __has_attribute(copy)
+#define SEEP_CUDA_AS(function) , copy(function)
+#endif
+#endif
+#ifndef SEEP_CUDA_AS
+#define SEEP_CUDA_AS(function)
+#endif
+
 /**
  * Behind each wrapper: the name by which others bind to it. The version, which
  * is not the default one, is seen by no dlsym, so that nobody takes us for a
@@ -26,9 +37,10 @@
  * version that an object has. We ourselves mean ours, also where another
  * library stands before us.
  */
-#define SEEP_CUDA_EXPORT(name)                                              \
-    SEEP_EXPORT extern __typeof__(seep_cuda_##name) seep_export_##name      \
-        __attribute__((alias("seep_cuda_" #name), copy(seep_cuda_##name))); \
+#define SEEP_CUDA_EXPORT(name)                                         \
+    SEEP_EXPORT extern __typeof__(seep_cuda_##name) seep_export_##name \
+        __attribute__((alias("seep_cuda_" #name)                       \
+                           SEEP_CUDA_AS(seep_cuda_##name)));           \
     __asm__(".symver seep_export_" #name ", " #name "@SEEP_CUDA, remove")
 
 /** The real target of a wrapper, and in it; NULL if there is none. */

@@ -79,7 +79,7 @@ int fake_torch_open(void)
         driver_allocate == NULL || driver_free == NULL) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    result = start(0);
+    result = (int)start(0);
     return result != CUDA_SUCCESS ? result : (int)retain(&context, 0);
 }
 
