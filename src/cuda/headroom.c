@@ -25,17 +25,15 @@ static bool is_device(int device)
     return device >= 0 && device < SEEP_CUDA_DEVICES_MAX;
 }
 
-static bool is_wanted(void)
+static bool is_wanted(const struct seep_cuda_events *events)
 {
-    const struct seep_cuda_events *events = seep_cuda_events();
-
     return events != NULL && events->headroom != NULL;
 }
 
 bool seep_cuda_headroom_due(int device, uint64_t now_ns)
 {
     return is_device(device) && now_ns >= seep_word_load(&due_ns[device]) &&
-           is_wanted();
+           is_wanted(seep_cuda_events());
 }
 
 void seep_cuda_headroom_reset(void)
@@ -160,7 +158,7 @@ static uint64_t period_after(uint64_t cost_ns)
 
 /* Ask, if no stream may be captured. @return when to ask again, from now on */
 static uint64_t ask_now(const struct seep_cuda_headroom_driver *driver,
-                        int device)
+                        const struct seep_cuda_events *events, int device)
 {
     uint64_t started_ns = seep_clock_ns(CLOCK_MONOTONIC);
     struct seep_cuda_headroom headroom;
@@ -176,15 +174,18 @@ static uint64_t ask_now(const struct seep_cuda_headroom_driver *driver,
     if (!is_told) {
         return PERIOD_FAILED_NS;
     }
-    seep_cuda_events()->headroom(&headroom);
+    events->headroom(&headroom);
     return period_after(seep_clock_ns(CLOCK_MONOTONIC) - started_ns);
 }
 
 void seep_cuda_headroom_ask(const struct seep_cuda_headroom_driver *driver,
                             uint64_t now_ns)
 {
+    /* Once: another thread may restrict the process while we ask, and then
+     * nothing is wanted any more. */
+    const struct seep_cuda_events *events = seep_cuda_events();
     int saved_errno = errno;
-    int device = is_wanted() ? current_device(driver) : -1;
+    int device = is_wanted(events) ? current_device(driver) : -1;
     uint64_t due;
 
     /* One thread a turn: whoever sets the time of the next. */
@@ -193,7 +194,7 @@ void seep_cuda_headroom_ask(const struct seep_cuda_headroom_driver *driver,
         if (now_ns >= due && atomic_compare_exchange_strong_explicit(
                                  &due_ns[device], &due, now_ns + PERIOD_MOST_NS,
                                  memory_order_relaxed, memory_order_relaxed)) {
-            uint64_t period_ns = ask_now(driver, device);
+            uint64_t period_ns = ask_now(driver, events, device);
 
             seep_word_store(&due_ns[device], now_ns + period_ns);
         }

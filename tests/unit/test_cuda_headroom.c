@@ -25,10 +25,12 @@ static struct {
     unsigned asked;
     unsigned told;
     uint64_t slow_ns;
+    bool restricts; /* another thread restricts the process meanwhile */
     struct seep_cuda_headroom last;
 } seen;
 
 static int a_context;
+static const struct seep_cuda_events without = {.headroom = NULL};
 
 static int current_context(void **context)
 {
@@ -50,6 +52,9 @@ static int memory(size_t *free_bytes, size_t *total_bytes)
     seen.asked++;
     seen.mode_while_asked = seen.mode;
     nanosleep(&slow, NULL);
+    if (seen.restricts) {
+        seep_cuda_events_set(&without);
+    }
     *free_bytes = 3 * GIB;
     *total_bytes = 80 * GIB;
     return seen.result;
@@ -108,7 +113,6 @@ static void headroom(const struct seep_cuda_headroom *headroom)
 }
 
 static const struct seep_cuda_events events = {.headroom = headroom};
-static const struct seep_cuda_events without = {.headroom = NULL};
 
 static int start(void **state)
 {
@@ -133,6 +137,16 @@ static void what_is_left_is_told(void **state)
     assert_int_equal(seen.last.pool_used_bytes, GIB);
     assert_int_equal(seen.last.graph_reserved_bytes, 7);
     assert_int_equal(seen.last.graph_used_bytes, 5);
+}
+
+static void a_process_that_restricts_itself_while_we_ask_goes_on(void **state)
+{
+    (void)state;
+    seen.restricts = true;
+    seep_cuda_headroom_ask(&driver, SECOND_NS);
+    assert_int_equal(seen.asked, 1);
+    seep_cuda_headroom_ask(&driver, 1000 * SECOND_NS);
+    assert_int_equal(seen.asked, 1);
 }
 
 static void without_a_context_nothing_is_asked(void **state)
@@ -259,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_left_is_told),
+        TEST(a_process_that_restricts_itself_while_we_ask_goes_on),
         TEST(without_a_context_nothing_is_asked),
         TEST(while_a_stream_is_captured_nothing_is_asked),
         TEST(a_capture_of_another_stream_is_not_ended),
