@@ -19,10 +19,12 @@
 /** Of the wrapper that this is written in. */
 #define SEEP_CUDA_FRAME() ((uintptr_t)__builtin_frame_address(0))
 
-/** Is what the driver gave in @result to be noted? */
+/** Is what the driver gave in @result to be noted? If nobody is told, the
+ * driver is not asked about it either. */
 static inline bool seep_cuda_came(struct seep_cuda_nest nest, int result)
 {
-    return nest.slot != 0 && result == SEEP_CUDA_SUCCESS;
+    return nest.slot != 0 && result == SEEP_CUDA_SUCCESS &&
+           seep_cuda_events() != NULL;
 }
 
 /** A thing in @space, on @device, that lives as long as the context that is

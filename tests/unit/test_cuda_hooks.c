@@ -209,8 +209,11 @@ static int ask_context(void **context)
     return 0;
 }
 
+static unsigned asked_count;
+
 static int ask_device(int *device)
 {
+    asked_count++;
     *device = 3;
     return 0;
 }
@@ -541,6 +544,22 @@ static void only_the_last_release_ends_a_primary_context(void **state)
     assert_told("aApFf");
 }
 
+static void where_nobody_is_told_the_driver_is_asked_nothing(void **state)
+{
+    uint64_t pointer = 0;
+
+    (void)state;
+    asked_count = 0;
+    seep_cuda_events_set(NULL);
+    assert_int_equal(seep_cuda_cuMemAlloc_v2(&pointer, 64), 0);
+    assert_int_equal(seep_cuda_cuMemFree_v2(pointer), 0);
+    seep_cuda_events_set(&events);
+    assert_int_equal(asked_count, 0);
+    seep_cuda_cuMemAlloc_v2(&pointer, 64);
+    assert_int_not_equal(asked_count, 0);
+    seep_cuda_cuMemFree_v2(pointer);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -561,6 +580,7 @@ int main(void)
         TEST(a_sparse_array_ends_with_its_parts),
         TEST(a_primary_context_that_is_reset_takes_its_memory),
         TEST(only_the_last_release_ends_a_primary_context),
+        TEST(where_nobody_is_told_the_driver_is_asked_nothing),
     };
 
     seep_cuda_events_set(&events);
