@@ -20,6 +20,7 @@
  *   SERIES     struct seep_rec_series[]  bounded pool, a site's time series
  *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
  *   DEVICES    struct seep_rec_device[]  what the GPUs have left, likewise
+ *   MARKS      struct seep_rec_mark[]    what the program said, append-only
  *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
  *   RINGS      struct seep_rec_event[]   shard_count x ring_slots
  *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots
@@ -36,9 +37,9 @@
  * Everything behind the fixed part is written while a reader looks, and by a
  * process that may have been killed between any two stores. So of it only
  * this is promised, and a reader checks even this:
- *   5. a module, a code and a site count when .state is SEEP_PUBLISHED, a
- *      stack when .frame_count is not 0: then the other fixed fields were
- *      written before;
+ *   5. a module, a code, a mark and a site count when .state is
+ *      SEEP_PUBLISHED, a stack when .frame_count is not 0: then the other
+ *      fixed fields were written before;
  *   6. a site's totals and series are read as one between two equal, even
  *      reads of .lock; an odd one means that a writer is in it, or died in
  *      it: then the last event may be half applied, and is counted as torn;
@@ -77,6 +78,7 @@
 #define SEEP_STASH_COUNT 16U
 #define SEEP_COUNT_ONE (UINT64_C(1) << 16)
 #define SEEP_DEVICES_MAX 8U
+#define SEEP_MARKS_MAX 4096U
 
 #define SEEP_PUBLISHED 2U
 
@@ -231,6 +233,8 @@ enum seep_inert_reason {
       "calls of the driver not recorded: too many threads in it")             \
     X(DEVICES_FULL, "devices_full", LOSS,                                     \
       "answers about devices for which there was no room")                    \
+    X(MARKS_FULL, "marks_full", LOSS,                                         \
+      "marks and labels not recorded because there was no room")              \
     X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
     X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
       "frames of the distinct stacks")                                        \
@@ -267,6 +271,7 @@ enum seep_counter {
     X(SERIES)            \
     X(TIMELINE)          \
     X(DEVICES)           \
+    X(MARKS)             \
     X(SHARDS)            \
     X(RINGS)             \
     X(LIVE)
@@ -350,7 +355,9 @@ struct seep_rec_header {
     _Atomic uint32_t python_state;   /* enum seep_python_state */
     _Atomic uint32_t python_version; /* as PY_VERSION_HEX; 0 none */
     _Atomic uint32_t python_objects; /* enum seep_python_objects */
-    uint8_t reserved[SEEP_PAGE_BYTES - 688];
+    _Atomic uint32_t mark_count;
+    _Atomic uint32_t mark_order; /* the last that was given to a mark */
+    uint8_t reserved[SEEP_PAGE_BYTES - 720];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -483,6 +490,26 @@ struct seep_rec_device {
     uint64_t reserved[6];
 };
 
+enum seep_mark_kind {
+    SEEP_MARK_MOMENT = 1, /* seep_mark(): .name; .text is empty */
+    SEEP_MARK_LABEL = 2,  /* seep_label(): .name is the key, .text its value */
+};
+
+/**
+ * What the program said of itself. A label that is given again, with the value
+ * that it has there, is the same entry with another tick and a higher order:
+ * of the entries of one key the one of the highest order holds.
+ */
+struct seep_rec_mark {
+    _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
+    uint32_t kind;          /* enum seep_mark_kind */
+    _Atomic uint32_t tick;  /* when it was last given, as .order */
+    _Atomic uint32_t order; /* from mark_order: who spoke first */
+    seep_string name;
+    seep_string text;
+    uint64_t units; /* of work, told by the time of the first */
+};
+
 /**
  * One entry of a shard's live table, open addressing. For ranges (last shard)
  * an entry is one contiguous piece that is still mapped.
@@ -589,6 +616,7 @@ static_assert(sizeof(struct seep_rec_bucket) == 64, "format");
 static_assert(sizeof(struct seep_rec_series) == 64 + 64 * 128, "format");
 static_assert(sizeof(struct seep_rec_moment) == 128, "format");
 static_assert(sizeof(struct seep_rec_device) == 128, "format");
+static_assert(sizeof(struct seep_rec_mark) == 32, "format");
 static_assert(sizeof(struct seep_rec_live) == 24, "format");
 static_assert(sizeof(struct seep_rec_event) == 32, "format");
 static_assert(sizeof(struct seep_rec_shard) % 64 == 0, "no shared lines");
