@@ -116,6 +116,19 @@ void recording_damage_field(struct recording_damage *damage, int field,
         {&v->devices[50].free_bytes, 8},
         {&v->devices[50].total_bytes, 8},
         {&v->devices[50].tensor_reserved_bytes, 8},
+        {&h->sections[SEEP_SECTION_MARKS].entry_count, 4},
+        {&h->mark_count, 4},
+        {&v->marks[0].state, 4},
+        {&v->marks[0].kind, 4},
+        {&v->marks[0].tick, 4},
+        {&v->marks[0].order, 4},
+        {&v->marks[0].name, 4},
+        {&v->marks[0].text, 4},
+        {&v->marks[1].kind, 4},
+        {&v->marks[1].order, 4},
+        {&v->marks[1].name, 4},
+        {&v->marks[1].text, 4},
+        {&v->marks[2].name, 4},
     };
 
     memcpy(fields[field].at, &value, fields[field].bytes);
@@ -192,6 +205,12 @@ static void read_report(const struct seep_report *report)
 
     for (size_t i = 0; i < report->argument_count; i++) {
         sum += sum_of_text(report->arguments[i]);
+    }
+    for (size_t i = 0; i < report->mark_count; i++) {
+        if (!(report->marks[i].at_s >= 0)) {
+            abort();
+        }
+        sum += sum_of_text(report->marks[i].name);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         sum += read_device(&report->devices[i]);
