@@ -393,14 +393,14 @@ static void of_many_marks_the_last_are_told(void **state)
     char *text = print(200, false, &options);
 
     (void)state;
-    assert_non_null(strstr(text, "marks   warm-up done at 12 s, model"));
+    assert_non_null(strstr(text, "marks   warm-up done at 12.0 s, model"));
     free(text);
     fake.report.marks = marks;
     fake.report.mark_count = 7;
     text = print(200, false, &options);
-    assert_non_null(strstr(text, "marks   2 before, then three at 3 s, four "));
+    assert_non_null(strstr(text, "marks   2 before, then three at 3.0 s, four "));
     assert_non_null(strstr(text, "six at 1 min 00 s, seven at 12 min 00 s"));
-    assert_non_null(strstr(text, "marks      one at 1 s")); /* info: all */
+    assert_non_null(strstr(text, "marks      one at 1.0 s")); /* info: all */
     free(text);
     fake.report.mark_count = 0;
     text = print(200, false, &options);
