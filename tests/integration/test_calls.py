@@ -31,6 +31,19 @@ def test_marks_units_and_labels_are_told(tmp_path, form):
         "model": "bert-13", "version": "14", "canary": ""}
 
 
+def test_labels_of_both_kinds_are_rows(tmp_path):
+    for model in ("bert", "t5"):
+        run = execute([program("calls"), "all"], tmp_path, sample=1,
+                      SEEP_LABELS=f"given={model},version=13")
+
+    rows = report("--by", "label", *run.recordings)["labels"]
+    assert [(r["label"], r["value"], r["processes"]) for r in rows
+            if r["label"] != "given"] == [("model", "bert-13", 2),
+                                          ("version", "14", 2)]
+    assert {r["value"] for r in rows if r["label"] == "given"} == {"bert",
+                                                                   "t5"}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_without_the_preload_nothing_happens(form):
     run = execute([program(form), "all"])

@@ -120,9 +120,11 @@ static void a_key_that_begins_like_another_is_another(void **state)
 {
     struct fixture *f = *state;
 
-    give(f, "model=a,modelname=b");
-    label(f, "model", "c");
-    assert_string_equal(report_of(f)->labels, "modelname=b,model=c");
+    give(f, "model=a,modelname=b,role=c");
+    label(f, "model", "d");
+    label(f, "roles", "e");
+    assert_string_equal(report_of(f)->labels,
+                        "modelname=b,role=c,model=d,roles=e");
 }
 
 static void what_was_given_alone_stays_as_it_was(void **state)
