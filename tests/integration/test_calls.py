@@ -99,6 +99,7 @@ def test_a_child_speaks_of_itself(tmp_path):
 def test_who_speaks_for_ever_is_bounded_and_counted(tmp_path):
     run = execute([program("calls"), "many"], tmp_path, sample=1)
 
+    assert run.status == 0
     process = only(run)
     marks = process["marks"]
     refused = process["losses"]["marks_full"]

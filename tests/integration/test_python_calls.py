@@ -144,6 +144,14 @@ def test_a_request_counts_once_and_nothing_else_changes(units, app):
     assert [u for u in units if u] == [1]
 
 
+def test_a_file_that_the_server_sends_by_itself_stays_one(units):
+    body = seep.WSGIMiddleware(of_a_file)(
+        {"wsgi.file_wrapper": util.FileWrapper}, lambda *_: None)
+
+    assert isinstance(body, util.FileWrapper)
+    assert units == [1]
+
+
 @pytest.mark.parametrize("app", [plain, streaming])
 def test_it_is_a_wsgi_application(units, app):
     assert serve(validate.validator(seep.WSGIMiddleware(
