@@ -398,7 +398,8 @@ static void of_many_marks_the_last_are_told(void **state)
     fake.report.marks = marks;
     fake.report.mark_count = 7;
     text = print(200, false, &options);
-    assert_non_null(strstr(text, "marks   2 before, then three at 3.0 s, four "));
+    assert_non_null(
+        strstr(text, "marks   2 before, then three at 3.0 s, four "));
     assert_non_null(strstr(text, "six at 1 min 00 s, seven at 12 min 00 s"));
     assert_non_null(strstr(text, "marks      one at 1.0 s")); /* info: all */
     free(text);
