@@ -123,6 +123,16 @@ def test_a_program_with_another_struct_gets_what_it_has_room_for(tmp_path):
     assert run.status == 0
 
 
+def test_who_is_in_a_sandbox_may_speak(tmp_path):
+    run = execute([program("calls"), "strict"], tmp_path, sample=1)
+
+    assert run.status == 0
+    process = only(run)
+    assert [m["name"] for m in process["marks"]] == ["before", "inside"]
+    assert process["process"]["units"] == 7
+    assert process["process"]["labels"] == {"box": "strict"}
+
+
 def test_who_speaks_is_recorded_though_nothing_was_sampled(tmp_path):
     run = execute([program("calls"), "forked"], tmp_path)
 

@@ -4,11 +4,14 @@
  * go wrong: calls CASE.
  */
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -165,6 +168,20 @@ static int quiet(void)
     return errno != 77;
 }
 
+/* In a sandbox that kills for any system call but read, write and exit. */
+static int strict(void)
+{
+    struct seep_stats stats;
+
+    seep_mark("before");
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    seep_mark("inside");
+    seep_label("box", "strict");
+    seep_progress(7);
+    seep_stats(&stats);
+    return (int)syscall(SYS_exit, stats.units == 7 ? 0 : 1);
+}
+
 /* The struct of a program that was built before a field was added. */
 static int old(void)
 {
@@ -193,7 +210,7 @@ int main(int count, char **arguments)
     } cases[] = {
         {"all", all},   {"threads", threads}, {"handler", handler},
         {"many", many}, {"forked", forked},   {"quiet", quiet},
-        {"old", old},
+        {"old", old},   {"strict", strict},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
