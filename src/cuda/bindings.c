@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/syscall.h"
+#include "capture/elf_symbols.h"
 #include "capture/object_map.h"
 
 #if defined(__x86_64__)
@@ -74,20 +75,38 @@ static void read_entry(struct seep_cuda_bindings *bindings,
     }
 }
 
+/* @bindings have .dynamic. */
+static bool read_all(struct seep_cuda_bindings *bindings)
+{
+    const ElfW(Dyn) *entry = bindings->dynamic;
+
+    if (entry == NULL ||
+        !seep_object_map_find((uintptr_t)entry, &bindings->image) ||
+        bindings->image.headers == NULL) {
+        return false;
+    }
+    read_sealed(bindings);
+    for (; entry->d_tag != DT_NULL; entry++) {
+        read_entry(bindings, entry);
+    }
+    return bindings->symbols != NULL && bindings->strings != NULL;
+}
+
 bool seep_cuda_bindings_of(const struct link_map *map,
                            struct seep_cuda_bindings *ret_bindings)
 {
     *ret_bindings = (struct seep_cuda_bindings){.dynamic = map->l_ld};
-    if (map->l_ld == NULL ||
-        !seep_object_map_find((uintptr_t)map->l_ld, &ret_bindings->image) ||
-        ret_bindings->image.headers == NULL) {
-        return false;
+    return read_all(ret_bindings);
+}
+
+static const ElfW(Dyn) * dynamic_of(const struct seep_elf_image *image)
+{
+    for (size_t i = 0; i < image->header_count; i++) {
+        if (image->headers[i].p_type == PT_DYNAMIC) {
+            return (const ElfW(Dyn) *)(image->bias + image->headers[i].p_vaddr);
+        }
     }
-    read_sealed(ret_bindings);
-    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
-        read_entry(ret_bindings, entry);
-    }
-    return ret_bindings->symbols != NULL && ret_bindings->strings != NULL;
+    return NULL;
 }
 
 const char *seep_cuda_bindings_needs(const struct seep_cuda_bindings *bindings,
@@ -126,16 +145,31 @@ static bool write_slot(struct seep_cuda_bindings *bindings, uintptr_t slot,
     return true;
 }
 
+static bool is_binding(const ElfW(Rela) * relocation)
+{
+    uint64_t type = ELF64_R_TYPE(relocation->r_info);
+
+    return (type == JUMP_SLOT || type == GLOBAL_DATA) &&
+           relocation->r_addend == 0;
+}
+
+static uintptr_t bound_to(const struct seep_cuda_bindings *bindings,
+                          const ElfW(Rela) * relocation)
+{
+    uintptr_t slot = bindings->image.bias + relocation->r_offset;
+
+    return atomic_load_explicit((_Atomic uintptr_t *)slot,
+                                memory_order_relaxed);
+}
+
 static enum seep_cuda_rebound visit(struct seep_cuda_bindings *bindings,
                                     const ElfW(Rela) * relocation,
                                     seep_cuda_rebind *rebind)
 {
-    uint64_t type = ELF64_R_TYPE(relocation->r_info);
     const ElfW(Sym) * symbol;
     uintptr_t slot, bound, wanted;
 
-    if ((type != JUMP_SLOT && type != GLOBAL_DATA) ||
-        relocation->r_addend != 0) {
+    if (!is_binding(relocation)) {
         return SEEP_CUDA_REBOUND_NONE;
     }
     symbol = &bindings->symbols[ELF64_R_SYM(relocation->r_info)];
@@ -143,8 +177,7 @@ static enum seep_cuda_rebound visit(struct seep_cuda_bindings *bindings,
         return SEEP_CUDA_REBOUND_NONE;
     }
     slot = bindings->image.bias + relocation->r_offset;
-    bound =
-        atomic_load_explicit((_Atomic uintptr_t *)slot, memory_order_relaxed);
+    bound = bound_to(bindings, relocation);
     /* Into the object itself, which has no such function: its own stub. */
     wanted = rebind(bindings->strings + symbol->st_name,
                     seep_elf_is_code(&bindings->image, bound) ? 0 : bound);
@@ -174,4 +207,53 @@ seep_cuda_bindings_visit(struct seep_cuda_bindings *bindings,
         protect(bindings, PROT_READ);
     }
     return result;
+}
+
+/* Does the object of @bound, which is not @last, define @name? */
+static uintptr_t definition_in(uintptr_t bound, const char *name,
+                               struct seep_elf_image *last)
+{
+    struct seep_elf_symbols symbols;
+    uintptr_t address = 0;
+    size_t size_bytes;
+
+    if ((bound >= last->start && bound < last->end) ||
+        !seep_object_map_find(bound, last) ||
+        (uintptr_t)definition_in - last->start < last->end - last->start ||
+        !seep_elf_symbols_open(last, &symbols) ||
+        !seep_elf_symbols_find(&symbols, name, &address, &size_bytes)) {
+        return 0;
+    }
+    return address;
+}
+
+uintptr_t seep_cuda_bindings_definition(uintptr_t caller, const char *name,
+                                        struct seep_elf_image *ret_image)
+{
+    struct seep_cuda_bindings bindings = {.dynamic = NULL};
+    struct seep_elf_image last;
+
+    if (!seep_object_map_find(caller, &last)) {
+        return 0;
+    }
+    bindings.dynamic = dynamic_of(&last);
+    if (!read_all(&bindings)) {
+        return 0;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const ElfW(Rela) *table = bindings.tables[i];
+
+        for (size_t j = 0; table != NULL && j < bindings.counts[i]; j++) {
+            uintptr_t found =
+                is_binding(&table[j])
+                    ? definition_in(bound_to(&bindings, &table[j]), name, &last)
+                    : 0;
+
+            if (found != 0) {
+                *ret_image = last;
+                return found;
+            }
+        }
+    }
+    return 0;
 }

@@ -50,6 +50,16 @@ bool seep_cuda_bindings_of(const struct link_map *map,
 const char *seep_cuda_bindings_needs(const struct seep_cuda_bindings *bindings,
                                      size_t index);
 
+/**
+ * Who defines @name among the objects that the one of @caller is bound to, us
+ * left out? Without the loader: @caller is code on the stack, so it stays and
+ * all that it is bound to.
+ *
+ * @return its address; 0, and ret_image untouched, if nobody is known to
+ */
+uintptr_t seep_cuda_bindings_definition(uintptr_t caller, const char *name,
+                                        struct seep_elf_image *ret_image);
+
 /** Ask about every function that the object calls, and bind it so. */
 enum seep_cuda_rebound
 seep_cuda_bindings_visit(struct seep_cuda_bindings *bindings,

@@ -26,7 +26,6 @@
 #include "base/compiler.h"
 #include "cuda/bindings.h"
 #include "cuda/dlsym.h"
-#include "cuda/driver.h"
 #include "cuda/events.h"
 #include "cuda/resolve.h"
 
@@ -217,7 +216,7 @@ SEEP_COLD static void look(void *root)
     }
     driver = dlopen(DRIVER, RTLD_LAZY | RTLD_NOLOAD);
     if (driver != NULL) {
-        seep_cuda_driver_learn(seep_cuda_symbol, driver);
+        seep_cuda_meet_driver(driver, seep_cuda_symbol(driver, "cuInit"));
     }
     set_all(driver);
     walk(root);

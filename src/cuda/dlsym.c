@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "cuda/deep.h"
-#include "cuda/driver.h"
 #include "cuda/next.h"
 #include "cuda/resolve.h"
 
@@ -112,7 +111,7 @@ static void *exchange(const char *name, void *handle, void *found)
         return found;
     }
     if (!is_before_us(name, found)) {
-        seep_cuda_driver_learn(seep_cuda_symbol, handle);
+        seep_cuda_meet_driver(handle, (uintptr_t)found);
         found = (void *)seep_cuda_substitute(&seep_cuda_table, index,
                                              (uintptr_t)found);
     }

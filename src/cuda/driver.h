@@ -48,6 +48,10 @@ typedef uintptr_t seep_cuda_by_name(void *how, const char *name);
 /** Find every function, once. */
 void seep_cuda_driver_learn(seep_cuda_by_name *find, void *how);
 
+/** The same at the start of a program that is linked with the driver, so that
+ * the above has not to look: nothing begins. */
+void seep_cuda_driver_prepare(seep_cuda_by_name *find, void *how);
+
 /** The driver is gone. */
 void seep_cuda_driver_forget(void);
 

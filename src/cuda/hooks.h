@@ -31,8 +31,10 @@
         __attribute__((alias("seep_cuda_" #name), copy(seep_cuda_##name))); \
     __asm__(".symver seep_export_" #name ", " #name "@SEEP_CUDA, remove")
 
-/** The real target of a wrapper; NULL if there is none. */
-#define SEEP_CUDA_REAL(name) \
-    ((__typeof__(&seep_cuda_##name))seep_cuda_target(SEEP_CUDA_ID_##name))
+/** The real target of a wrapper, and in it; NULL if there is none. */
+#define SEEP_CUDA_REAL(name)                                           \
+    ((__typeof__(&seep_cuda_##name))seep_cuda_target(                  \
+        SEEP_CUDA_ID_##name, (uintptr_t)__builtin_extract_return_addr( \
+                                 __builtin_return_address(0))))
 
 #endif

@@ -12,11 +12,13 @@
 
 #define SLOTS 4096U
 #define WINDOW 16U
+#define NESTED_MOST 256U
 
 /* Only threads that are inside a call of the driver stand here. */
 static struct {
     _Atomic uint64_t thread; /* address of its storage; 0: free */
     _Atomic uint64_t frame;  /* of its outermost wrapper */
+    _Atomic uint64_t nested; /* calls since then that seemed to be inside it */
 } inside[SLOTS] __attribute__((aligned(64)));
 
 static uint64_t self(void)
@@ -42,6 +44,30 @@ static uint32_t find(uint64_t thread)
     return 0;
 }
 
+/* With its outermost wrapper at @frame. */
+static void stand(uint32_t slot, uintptr_t frame)
+{
+    seep_word_store(&inside[slot - 1].frame, frame);
+    seep_word_store(&inside[slot - 1].nested, 0);
+    seep_thread.in_driver = 1;
+}
+
+/*
+ * Was the call that the entry is of left without a word? By a thread that ended
+ * in it, whose storage this one has; or by a jump: at the same height or above
+ * at once to be known, below by calls in a number that no driver makes of
+ * itself.
+ */
+static bool is_abandoned(uint32_t slot, uintptr_t frame)
+{
+    uint64_t nested = seep_word_load(&inside[slot - 1].nested) + 1;
+
+    seep_word_store(&inside[slot - 1].nested, nested);
+    return !seep_thread.in_driver ||
+           frame >= seep_word_load(&inside[slot - 1].frame) ||
+           nested > NESTED_MOST;
+}
+
 static uint32_t claim(uint64_t thread, uintptr_t frame)
 {
     uint32_t window = window_of(thread);
@@ -52,7 +78,7 @@ static uint32_t claim(uint64_t thread, uintptr_t frame)
         if (seen == 0 && atomic_compare_exchange_strong_explicit(
                              &inside[i].thread, &seen, thread,
                              memory_order_relaxed, memory_order_relaxed)) {
-            seep_word_store(&inside[i].frame, frame);
+            stand(i + 1, frame);
             return i + 1;
         }
     }
@@ -71,9 +97,8 @@ struct seep_cuda_nest seep_cuda_nest_enter(uintptr_t frame)
         }
         return (struct seep_cuda_nest){slot};
     }
-    /* At the same height or above: the call that this was of is over. */
-    if (frame >= seep_word_load(&inside[slot - 1].frame)) {
-        seep_word_store(&inside[slot - 1].frame, frame);
+    if (is_abandoned(slot, frame)) {
+        stand(slot, frame);
         return (struct seep_cuda_nest){slot};
     }
     seep_cuda_count_add(SEEP_CUDA_COUNT_NESTED);
@@ -83,6 +108,7 @@ struct seep_cuda_nest seep_cuda_nest_enter(uintptr_t frame)
 void seep_cuda_nest_leave(struct seep_cuda_nest nest)
 {
     if (nest.slot != 0) {
+        seep_thread.in_driver = 0;
         seep_word_store(&inside[nest.slot - 1].frame, 0);
         seep_word_store(&inside[nest.slot - 1].thread, 0);
     }
@@ -90,5 +116,5 @@ void seep_cuda_nest_leave(struct seep_cuda_nest nest)
 
 bool seep_cuda_nest_inside(void)
 {
-    return find(self()) != 0;
+    return seep_thread.in_driver && find(self()) != 0;
 }

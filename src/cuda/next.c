@@ -3,7 +3,8 @@
  * A look-up in the loader's own list; see next.h.
  *
  * Invariant: only dynamic sections, symbol and hash tables are read, which the
- * loader has used itself; what it has not is never reached.
+ * loader has used itself; what it has not is never reached. Nothing is called:
+ * a sanitizer asks dlsym for what its own strcmp is to jump to.
  */
 #include "cuda/next.h"
 
@@ -11,7 +12,8 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "base/text.h"
 
 struct tables {
     uintptr_t bias;
@@ -65,7 +67,7 @@ static uintptr_t match(const struct tables *tables, uint32_t index,
 
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
         ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
-        strcmp(tables->strings + symbol->st_name, name) != 0) {
+        !seep_text_equal(tables->strings + symbol->st_name, name)) {
         return 0;
     }
     return tables->bias + symbol->st_value;

@@ -5,8 +5,9 @@
  *
  * Invariant: a wrapper is handed out only once its real target is known, and
  * only to a caller who would have got that target, or one of the same driver.
- * The driver is never loaded by us. No lock is taken, but the loader's by the
- * first call of a directly linked caller.
+ * The driver is never loaded by us. The loader's lock is taken only by the
+ * first call of a directly linked caller of whom nothing else tells the target:
+ * another thread may hold it, and wait for a lock of the caller's.
  */
 #ifndef SEEP_CUDA_RESOLVE_H
 #define SEEP_CUDA_RESOLVE_H
@@ -79,16 +80,28 @@ size_t seep_cuda_find_version(const struct seep_cuda_table *table,
 uintptr_t seep_cuda_substitute(const struct seep_cuda_table *table,
                                size_t index, uintptr_t target);
 
-/** The real target of a wrapper, looked for if it is not known. 0: none. */
-uintptr_t seep_cuda_find_target(size_t index);
+/** Look for what the program is linked with; from the constructor only. */
+void seep_cuda_prepare(void);
 
-static inline uintptr_t seep_cuda_target(enum seep_cuda_id id)
+/** The real target of a wrapper, looked for if it is not known. 0: none.
+ * @caller: who called the wrapper; 0: nobody. */
+uintptr_t seep_cuda_find_target(size_t index, uintptr_t caller);
+
+static inline uintptr_t seep_cuda_target(enum seep_cuda_id id, uintptr_t caller)
 {
     uintptr_t real =
         atomic_load_explicit(&seep_cuda_table.real[id], memory_order_relaxed);
 
-    return __builtin_expect(real != 0, 1) ? real : seep_cuda_find_target(id);
+    return __builtin_expect(real != 0, 1) ? real
+                                          : seep_cuda_find_target(id, caller);
 }
+
+/**
+ * A driver was found at @handle, where @found lies. One that was known may have
+ * been unloaded unseen, by an object that is bound to libc's own dlclose: what
+ * is left of it is forgotten first.
+ */
+void seep_cuda_meet_driver(void *handle, uintptr_t found);
 
 /** Behind a dlclose: targets that went with their object are forgotten, and
  * what we ask of the driver ourselves (driver.h) with it. */

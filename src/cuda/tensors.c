@@ -14,6 +14,7 @@
 #include "capture/native.h"
 #include "capture/object_map.h"
 #include "capture/objects.h"
+#include "cuda/bindings.h"
 #include "cuda/dlsym.h"
 #include "cuda/driver.h"
 #include "cuda/entry.h"
@@ -100,13 +101,19 @@ static void note(const struct seep_capture_start *from, const void *block,
  * What the caller would have called without us: what its own dependencies
  * define, and they need not be visible to anybody else. Ours is not among
  * them.
+ * The loader is asked only where its bindings do not tell: another thread may
+ * be inside it, and wait for a lock of the caller's.
  */
 static uintptr_t look_up(uintptr_t caller, const char *name)
 {
+    struct seep_elf_image image;
     struct seep_object object;
     void *handle = NULL;
-    uintptr_t function = 0;
+    uintptr_t function = seep_cuda_bindings_definition(caller, name, &image);
 
+    if (function != 0) {
+        return function;
+    }
     if (seep_objects_find(caller, &object) && object.path[0] != '\0') {
         handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
     }

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "capture/objects.h"
+#include "cuda/resolve.h"
 #include "preload/allocator.h"
 #include "preload/cuda_events.h"
 #include "preload/ending.h"
@@ -73,6 +74,10 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
         seep_life_disarm();
         return;
     }
+    /* Also where nothing is recorded: the wrappers stand there all the same,
+     * and know what is behind them without asking the loader. */
+    seep_objects_init();
+    seep_cuda_prepare();
     seep_options_read(environment,
                       seep_text_base_name(seep_identity_executable()));
     reason = find_reason(environment);
@@ -85,7 +90,6 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     }
     describe_allocator();
     seep_ending_init();
-    seep_objects_init();
     seep_stacks_init();
     seep_python_objects_init();
     seep_cuda_events_init();

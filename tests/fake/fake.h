@@ -100,6 +100,7 @@ struct fake_settings {
     int devices;
     int version;
     bool distinct;   /* cuGetProcAddress gives other addresses than dlsym */
+    bool sets_errno; /* to the number of the entry point, at each call */
     bool host_calls; /* mallocs inside the calls, as the real driver does */
 };
 

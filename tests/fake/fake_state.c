@@ -19,6 +19,7 @@
 
 #define RESULTS 1024
 #define PAGE_BYTES 4096
+#define FIRST_ERRNO 1000
 
 struct fake_settings fake_settings;
 struct fake_device fake_devices[FAKE_DEVICES_MOST];
@@ -111,6 +112,7 @@ static void read_settings(void)
     }
     set->version = (int)setting("SEEP_FAKE_CUDA_VERSION", 13000);
     set->distinct = setting("SEEP_FAKE_CUDA_DISTINCT", 0) != 0;
+    set->sets_errno = setting("SEEP_FAKE_CUDA_ERRNO", 0) != 0;
     set->host_calls = setting("SEEP_FAKE_CUDA_HOST_CALLS", 0) != 0;
     fail_in = setting("SEEP_FAKE_CUDA_FAIL", 0);
 }
@@ -173,7 +175,7 @@ static bool is_child(void)
 
 CUresult fake_enter(enum fake_entry entry, bool before_init)
 {
-    int kept = errno;
+    int kept = fake_settings.sets_errno ? FIRST_ERRNO + (int)entry : errno;
 
     atomic_fetch_add_explicit(&calls[entry], 1, memory_order_relaxed);
     be_slow();

@@ -78,3 +78,12 @@ def test_threads_that_load_and_unload_are_not_disturbed(folder):
     recorded = deep("storm", *paths, folder=folder)
     assert recorded.stdout == b"0 failures\n", recorded
     assert seen(recorded)[1]["cuda_deep_objects"] > 0
+
+
+def test_a_driver_that_went_unseen_is_not_asked(folder):
+    path = PROGRAMS / "libcuda_deep_asks.so"
+    plain = deep("reload", path)
+    recorded = deep("reload", path, folder=folder)
+    assert plain.stdout == b"1 found\n0\n", plain
+    assert recorded.seen == plain.seen
+    assert seen(recorded)[0] == 1000000

@@ -121,8 +121,10 @@ def test_what_was_sampled_is_seen_to_go(folder, path, before, sample):
     sites = [site for name in ("small", "halved", "resized", "grow")
              for site in sites_of(process, name)]
     assert sum(site["allocated_count"] for site in sites) > 100
-    # What is under way when a line is left may be kept for the next.
-    assert sum(site["live_bytes"] for site in sites) <= 4 * sample
+    # What is under way when a line is left may be kept for the next, and free
+    # lists keep some of each kind.
+    assert sum(site["live_bytes"] for site in sites) <= 4 * sample + sum(
+        site["allocated_bytes"] for site in sites) / 10
     assert process["losses"]["lost_frees_closed"] == 0
 
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/thread.h"
 #include "cuda/counts.h"
 #include "cuda/nesting.h"
 
@@ -40,6 +41,52 @@ static void a_call_left_by_a_jump_is_over(void **state)
     assert_int_not_equal(seep_cuda_nest_enter(0x8000).slot, 0);
     assert_true(enters(0x9000));
     assert_false(seep_cuda_nest_inside());
+}
+
+/* A handler jumps out of the driver, and its program goes on further down. */
+static void a_call_left_by_a_jump_is_over_further_down_too(void **state)
+{
+    int calls = 0;
+
+    (void)state;
+    assert_int_not_equal(seep_cuda_nest_enter(0x8000).slot, 0);
+    while (calls < 1000 && !enters(0x7000)) {
+        calls++;
+    }
+    assert_in_range(calls, 1, 999);
+    assert_true(enters(0x7000));
+    assert_false(seep_cuda_nest_inside());
+}
+
+/* Where the storage of each thread was. */
+static const void *storages[2];
+
+static void *end_inside(void *unused)
+{
+    storages[0] = &seep_thread;
+    seep_cuda_nest_enter(0x8000);
+    return unused;
+}
+
+static void *come_after(void *is_right)
+{
+    storages[1] = &seep_thread;
+    *(bool *)is_right = !seep_cuda_nest_inside() && enters(0x7000);
+    return NULL;
+}
+
+static void a_thread_that_ended_inside_leaves_nothing_to_the_next(void **state)
+{
+    pthread_t thread;
+    bool is_right = false;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, end_inside, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, come_after, &is_right), 0);
+    pthread_join(thread, NULL);
+    assert_ptr_equal(storages[0], storages[1]);
+    assert_true(is_right);
 }
 
 static void *another_thread(void *inside)
@@ -102,6 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_inside_a_call_is_the_drivers),
         cmocka_unit_test(a_call_left_by_a_jump_is_over),
+        cmocka_unit_test(a_call_left_by_a_jump_is_over_further_down_too),
+        cmocka_unit_test(a_thread_that_ended_inside_leaves_nothing_to_the_next),
         cmocka_unit_test(each_thread_is_inside_for_itself),
         cmocka_unit_test(many_threads_are_inside_at_once),
     };

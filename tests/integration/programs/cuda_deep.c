@@ -4,9 +4,12 @@
  *
  *   cuda_deep now|lazy|shallow LIBRARY
  *   cuda_deep storm LIBRARY [LIBRARY]...
+ *   cuda_deep reload LIBRARY
  *
  * LIBRARY is a path, or a name that only this program's own run path finds.
- * In a storm threads load and unload them all the time.
+ * In a storm threads load and unload them all the time. For a reload the
+ * library looks for the driver and unloads it again, and the program loads it
+ * elsewhere.
  *
  * Invariant: prints what a recording must not change: what the library was
  * told, and how its pages may be used.
@@ -16,6 +19,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define DRIVER_SPAN_BYTES (64U << 20)
 
 typedef int allocate_function(uint64_t *pointer, size_t bytes);
 
@@ -68,6 +74,30 @@ static int storm(char **paths)
     return failures;
 }
 
+/* Where the driver was, nothing may be called any more. */
+static int reload(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
+    allocate_function *allocate = NULL;
+    int (*probe)(void) = NULL;
+    uint64_t pointer = 0;
+
+    if (library == NULL) {
+        return 1;
+    }
+    *(void **)(void *)&probe = dlsym(library, "seep_deep_probe");
+    *(void **)(void *)&allocate = dlsym(library, "seep_deep_allocate");
+    printf("%d found\n", probe());
+    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != NULL) {
+        return 1;
+    }
+    for (size_t bytes = DRIVER_SPAN_BYTES; bytes >= 4096; bytes /= 2) {
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    printf("%d\n", allocate(&pointer, 1000000));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int flags = argc < 3 || strcmp(argv[1], "lazy") == 0 ? RTLD_LAZY : RTLD_NOW;
@@ -80,6 +110,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "storm") == 0) {
         return storm(argv + 2);
+    }
+    if (strcmp(argv[1], "reload") == 0) {
+        return reload(argv[2]);
     }
     flags |= strcmp(argv[1], "shallow") == 0 ? 0 : RTLD_DEEPBIND;
     library = dlopen(argv[2], flags);

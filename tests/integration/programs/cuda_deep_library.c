@@ -56,6 +56,17 @@ static int begin(void)
 #endif
 
 EXPORT int seep_deep_inner(uint64_t *pointer, size_t bytes);
+EXPORT int seep_deep_probe(void);
+
+/* Is there a driver? It does not stay. */
+int seep_deep_probe(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    int volatile found =
+        driver != NULL && dlsym(driver, "cuMemFree_v2") != NULL;
+
+    return driver != NULL && dlclose(driver) == 0 ? found : 0;
+}
 
 int seep_deep_inner(uint64_t *pointer, size_t bytes)
 {
