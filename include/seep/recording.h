@@ -20,6 +20,7 @@
  *   SERIES     struct seep_rec_series[]  bounded pool, a site's time series
  *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
  *   DEVICES    struct seep_rec_device[]  what the GPUs have left, likewise
+ *   MARKS      struct seep_rec_mark[]    what the program said, append-only
  *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
  *   RINGS      struct seep_rec_event[]   shard_count x ring_slots
  *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots
@@ -36,9 +37,9 @@
  * Everything behind the fixed part is written while a reader looks, and by a
  * process that may have been killed between any two stores. So of it only
  * this is promised, and a reader checks even this:
- *   5. a module, a code and a site count when .state is SEEP_PUBLISHED, a
- *      stack when .frame_count is not 0: then the other fixed fields were
- *      written before;
+ *   5. a module, a code, a mark and a site count when .state is
+ *      SEEP_PUBLISHED, a stack when .frame_count is not 0: then the other
+ *      fixed fields were written before;
  *   6. a site's totals and series are read as one between two equal, even
  *      reads of .lock; an odd one means that a writer is in it, or died in
  *      it: then the last event may be half applied, and is counted as torn;
@@ -62,6 +63,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "seep/counters.h"
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
@@ -77,6 +79,7 @@
 #define SEEP_STASH_COUNT 16U
 #define SEEP_COUNT_ONE (UINT64_C(1) << 16)
 #define SEEP_DEVICES_MAX 8U
+#define SEEP_MARKS_MAX 1024U
 
 #define SEEP_PUBLISHED 2U
 
@@ -141,120 +144,6 @@ enum seep_inert_reason {
         SEEP_INERT_COUNT = 4
 };
 
-/**
- * Every counter of the recording: X(SYMBOL, "name in JSON", kind, words).
- * kind LOSS: not 0 means that a figure is less exact than it looks, and the
- * report says so. kind FACT: how much of something there was. kind COST: what
- * we took.
- */
-#define SEEP_COUNTERS(X)                                                      \
-    X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                 \
-      "allocations not recorded because a ring was full")                     \
-    X(DROPPED_FREES, "dropped_frees", LOSS,                                   \
-      "frees not recorded because a ring was full")                           \
-    X(NESTED, "nested", LOSS,                                                 \
-      "calls not recorded because they came from a signal handler inside "    \
-      "seep")                                                                 \
-    X(TORN, "torn", LOSS, "events left half written by an abandoned thread")  \
-    X(LOST_FREES_CLOSED, "lost_frees_closed", LOSS,                           \
-      "blocks closed late because their free was not seen")                   \
-    X(LIVE_FULL, "live_full", LOSS,                                           \
-      "blocks not tracked because the live table was full")                   \
-    X(SITES_FULL, "sites_full", LOSS,                                         \
-      "events charged to no call site because the site table was full")       \
-    X(STACKS_FULL, "stacks_full", LOSS,                                       \
-      "call sites without frames because the stack depot was full")           \
-    X(STACKS_SHORT, "stacks_short", LOSS,                                     \
-      "call sites told apart by their inner frames only: the table was "      \
-      "filling up")                                                           \
-    X(SERIES_FULL, "series_full", LOSS,                                       \
-      "call sites without a time series because the pool was full")           \
-    X(MODULES_FULL, "modules_full", LOSS,                                     \
-      "frames without a module because the module table was full")            \
-    X(CODES_FULL, "codes_full", LOSS,                                         \
-      "Python frames without a name because their table was full")            \
-    X(PYTHON_BUSY, "python_busy", LOSS,                                       \
-      "stacks without Python frames because too many were taken at once")     \
-    X(STRINGS_FULL, "strings_full", LOSS,                                     \
-      "names cut because the string section was full")                        \
-    X(RESTORE_LOST, "restore_lost", LOSS,                                     \
-      "failed reallocs whose block could not be put back")                    \
-    X(FILTER_SATURATED, "filter_saturated", FACT,                             \
-      "filter cells that stay set for good")                                  \
-    X(START_MISSED, "start_missed", LOSS,                                     \
-      "events of other threads while the recording was being created")        \
-    X(CLOCK_SATURATED, "clock_saturated", LOSS,                               \
-      "events after the end of the time grid")                                \
-    X(ABANDONED, "abandoned", FACT,                                           \
-      "hooks left by a jump out of a signal handler")                         \
-    X(FOREIGN_FREES, "foreign_frees", FACT,                                   \
-      "frees of blocks that were not recorded")                               \
-    X(THINNINGS, "thinnings", FACT,                                           \
-      "times the sampling interval was doubled to keep memory fixed")         \
-    X(THINNED_BLOCKS, "thinned_blocks", FACT, "blocks dropped by thinning")   \
-    X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                     \
-    X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")  \
-    X(ALLOCATOR_MAPS, "allocator_maps", FACT,                                 \
-      "mappings made by the allocator for itself")                            \
-    X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                       \
-      "bytes of mappings made by the allocator for itself")                   \
-    X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
-    X(RESTRICTED, "restricted", FACT,                                         \
-      "the process restricted its system calls: no more process samples")     \
-    X(ALLOCATOR_ASKED, "allocator_asked", FACT,                               \
-      "times the allocator was asked for its own figures")                    \
-    X(ALLOCATOR_GIVEN_UP, "allocator_given_up", FACT,                         \
-      "the allocator is not asked any more: slow, or not safe to ask")        \
-    X(CUDA_LOOKUPS, "cuda_lookups", FACT,                                     \
-      "look-ups of names of the CUDA driver")                                 \
-    X(CUDA_WRAPPED, "cuda_wrapped", FACT, "of these, answered with a hook")   \
-    X(CUDA_UNKNOWN_VARIANT, "cuda_unknown_variant", LOSS,                     \
-      "look-ups of functions newer than this library: not recorded")          \
-    X(CUDA_OTHER_DRIVER, "cuda_other_driver", LOSS,                           \
-      "look-ups in a second CUDA driver: not recorded")                       \
-    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", FACT,                           \
-      "objects with RTLD_DEEPBIND whose calls were led to a hook")            \
-    X(CUDA_DEEP_MISSED, "cuda_deep_missed", LOSS,                             \
-      "objects with RTLD_DEEPBIND that may call the driver unseen")           \
-    X(CUDA_FULL, "cuda_full", LOSS,                                           \
-      "device allocations not recorded because their table was full")         \
-    X(CUDA_UNKNOWN, "cuda_unknown", FACT,                                     \
-      "frees of device memory that was not recorded")                         \
-    X(CUDA_REPLACED, "cuda_replaced", LOSS,                                   \
-      "device allocations closed late because their free was not seen")       \
-    X(CUDA_BUSY, "cuda_busy", LOSS,                                           \
-      "changes of device memory given up because of another thread")          \
-    X(CUDA_SATURATED, "cuda_saturated", LOSS,                                 \
-      "references to device memory beyond what can be counted")               \
-    X(CUDA_NESTED, "cuda_nested", FACT, "calls of the driver by itself")      \
-    X(CUDA_NEST_FULL, "cuda_nest_full", LOSS,                                 \
-      "calls of the driver not recorded: too many threads in it")             \
-    X(DEVICES_FULL, "devices_full", LOSS,                                     \
-      "answers about devices for which there was no room")                    \
-    X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
-    X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
-      "frames of the distinct stacks")                                        \
-    X(EVENTS, "events", COST, "events pushed")                                \
-    X(FOLDS, "folds", COST, "batches folded")                                 \
-    X(WAITS, "waits", COST, "times a full ring was waited for")               \
-    X(WAIT_NS, "wait_ns", COST, "nanoseconds waited for full rings")          \
-    X(WAIT_MAX_NS, "wait_max_ns", COST, "longest single wait in nanoseconds") \
-    X(TIMED_EVENTS, "timed_events", COST, "events whose cost was measured")   \
-    X(TIMED_CYCLES, "timed_cycles", COST,                                     \
-      "cycles of the time stamp counter that the measured events took")
-
-enum seep_counter_kind { SEEP_KIND_LOSS, SEEP_KIND_FACT, SEEP_KIND_COST };
-
-enum seep_counter {
-#define SEEP_COUNTER_VALUE(symbol, name, kind, words) SEEP_COUNT_##symbol,
-    SEEP_COUNTERS(SEEP_COUNTER_VALUE)
-#undef SEEP_COUNTER_VALUE
-    /* one for each enum seep_cut: stacks that ended so */
-    SEEP_COUNT_CUT_FIRST,
-    SEEP_COUNT_CUT_LAST = SEEP_COUNT_CUT_FIRST + SEEP_CUT_COUNT - 1,
-    SEEP_COUNTER_COUNT
-};
-
 /** The sections, in file order: X(SYMBOL). */
 #define SEEP_SECTIONS(X) \
     X(COUNTERS)          \
@@ -267,6 +156,7 @@ enum seep_counter {
     X(SERIES)            \
     X(TIMELINE)          \
     X(DEVICES)           \
+    X(MARKS)             \
     X(SHARDS)            \
     X(RINGS)             \
     X(LIVE)
@@ -350,7 +240,9 @@ struct seep_rec_header {
     _Atomic uint32_t python_state;   /* enum seep_python_state */
     _Atomic uint32_t python_version; /* as PY_VERSION_HEX; 0 none */
     _Atomic uint32_t python_objects; /* enum seep_python_objects */
-    uint8_t reserved[SEEP_PAGE_BYTES - 688];
+    _Atomic uint32_t mark_count;
+    _Atomic uint32_t mark_order; /* the last that was given to a mark */
+    uint8_t reserved[SEEP_PAGE_BYTES - 720];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -483,6 +375,26 @@ struct seep_rec_device {
     uint64_t reserved[6];
 };
 
+enum seep_mark_kind {
+    SEEP_MARK_MOMENT = 1, /* seep_mark(): .name; .text is empty */
+    SEEP_MARK_LABEL = 2,  /* seep_label(): .name is the key, .text its value */
+};
+
+/**
+ * What the program said of itself. A label that is given again, with the value
+ * that it has there, is the same entry with another tick and a higher order:
+ * of the entries of one key the one of the highest order holds.
+ */
+struct seep_rec_mark {
+    _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
+    uint32_t kind;          /* enum seep_mark_kind */
+    _Atomic uint32_t tick;  /* when it was last given, as .order */
+    _Atomic uint32_t order; /* from mark_order: who spoke first */
+    seep_string name;
+    seep_string text;
+    uint64_t units; /* of work, told by the time of the first */
+};
+
 /**
  * One entry of a shard's live table, open addressing. For ranges (last shard)
  * an entry is one contiguous piece that is still mapped.
@@ -589,6 +501,7 @@ static_assert(sizeof(struct seep_rec_bucket) == 64, "format");
 static_assert(sizeof(struct seep_rec_series) == 64 + 64 * 128, "format");
 static_assert(sizeof(struct seep_rec_moment) == 128, "format");
 static_assert(sizeof(struct seep_rec_device) == 128, "format");
+static_assert(sizeof(struct seep_rec_mark) == 32, "format");
 static_assert(sizeof(struct seep_rec_live) == 24, "format");
 static_assert(sizeof(struct seep_rec_event) == 32, "format");
 static_assert(sizeof(struct seep_rec_shard) % 64 == 0, "no shared lines");

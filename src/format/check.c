@@ -53,6 +53,7 @@ static bool sections_fit(const struct seep_rec_header *header)
         [SEEP_SECTION_SERIES] = sizeof(struct seep_rec_series),
         [SEEP_SECTION_TIMELINE] = sizeof(struct seep_rec_moment),
         [SEEP_SECTION_DEVICES] = sizeof(struct seep_rec_device),
+        [SEEP_SECTION_MARKS] = sizeof(struct seep_rec_mark),
         [SEEP_SECTION_SHARDS] = sizeof(struct seep_rec_shard),
         [SEEP_SECTION_RINGS] = sizeof(struct seep_rec_event),
         [SEEP_SECTION_LIVE] = sizeof(struct seep_rec_live),
@@ -87,7 +88,8 @@ static bool counts_agree(const struct seep_rec_header *header)
                count_of(header, SEEP_SECTION_RINGS) == 0 &&
                count_of(header, SEEP_SECTION_LIVE) == 0 &&
                count_of(header, SEEP_SECTION_TIMELINE) == 0 &&
-               count_of(header, SEEP_SECTION_DEVICES) == 0;
+               count_of(header, SEEP_SECTION_DEVICES) == 0 &&
+               count_of(header, SEEP_SECTION_MARKS) == 0;
     }
     return is_power_of_two(header->shard_count) &&
            is_power_of_two(header->ring_slots) &&
@@ -102,6 +104,7 @@ static bool counts_agree(const struct seep_rec_header *header)
            count_of(header, SEEP_SECTION_DEVICES) % SEEP_BUCKET_COUNT == 0 &&
            count_of(header, SEEP_SECTION_DEVICES) <=
                SEEP_DEVICES_MAX * SEEP_BUCKET_COUNT &&
+           count_of(header, SEEP_SECTION_MARKS) <= SEEP_MARKS_MAX &&
            count_of(header, SEEP_SECTION_RINGS) ==
                shards * header->ring_slots &&
            count_of(header, SEEP_SECTION_LIVE) ==

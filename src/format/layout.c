@@ -21,6 +21,7 @@ struct counts {
     uint32_t modules;
     uint32_t codes;
     uint32_t devices;
+    uint32_t marks;
     uint32_t frames;
     uint32_t stacks;
     uint32_t sites;
@@ -57,6 +58,7 @@ static struct counts counts_for(uint64_t units, bool exact)
     c.modules = clamp(units * 4, 512, 4096);
     c.codes = power_of_two_below(clamp(units * 16, 512, 1 << 16));
     c.devices = clamp(units / 32, 1, SEEP_DEVICES_MAX);
+    c.marks = clamp(units, 128, 512);
     c.sites =
         power_of_two_below(clamp(units * (exact ? 16 : 32), 512, 1 << 20));
     c.stacks = c.sites;
@@ -109,6 +111,8 @@ static void set_sections(struct seep_rec_header *header, const struct counts *c,
                 c->sites != 0 ? SEEP_BUCKET_COUNT : 0);
     set_section(header, SEEP_SECTION_DEVICES, sizeof(struct seep_rec_device),
                 (uint64_t)c->devices * SEEP_BUCKET_COUNT);
+    set_section(header, SEEP_SECTION_MARKS, sizeof(struct seep_rec_mark),
+                c->marks);
     set_section(header, SEEP_SECTION_SHARDS, sizeof(struct seep_rec_shard),
                 shards);
     set_section(header, SEEP_SECTION_RINGS, sizeof(struct seep_rec_event),

@@ -25,6 +25,7 @@ void seep_view_init(struct seep_view *ret_view, void *recording)
     ret_view->series = section(header, SEEP_SECTION_SERIES);
     ret_view->timeline = section(header, SEEP_SECTION_TIMELINE);
     ret_view->devices = section(header, SEEP_SECTION_DEVICES);
+    ret_view->marks = section(header, SEEP_SECTION_MARKS);
     ret_view->shards = section(header, SEEP_SECTION_SHARDS);
     ret_view->rings = section(header, SEEP_SECTION_RINGS);
     ret_view->live = section(header, SEEP_SECTION_LIVE);
@@ -37,6 +38,7 @@ void seep_view_init(struct seep_view *ret_view, void *recording)
     ret_view->series_capacity = sections[SEEP_SECTION_SERIES].entry_count;
     ret_view->device_count =
         sections[SEEP_SECTION_DEVICES].entry_count / SEEP_BUCKET_COUNT;
+    ret_view->mark_capacity = sections[SEEP_SECTION_MARKS].entry_count;
     ret_view->shard_count = sections[SEEP_SECTION_SHARDS].entry_count;
     ret_view->ring_slots = header->ring_slots;
     ret_view->live_capacity = sections[SEEP_SECTION_LIVE].entry_count;

@@ -27,6 +27,7 @@ struct seep_view {
     struct seep_rec_series *series;
     struct seep_rec_moment *timeline;
     struct seep_rec_device *devices;
+    struct seep_rec_mark *marks;
     struct seep_rec_shard *shards; /* heap shards, then the range shard */
     struct seep_rec_event *rings;
     struct seep_rec_live *live;
@@ -38,7 +39,8 @@ struct seep_view {
     uint32_t site_capacity;  /* a power of two, entry 0 not hashed */
     uint32_t series_capacity;
     uint32_t device_count; /* for so many there is room in DEVICES */
-    uint32_t shard_count;  /* with the range shard, the last one */
+    uint32_t mark_capacity;
+    uint32_t shard_count; /* with the range shard, the last one */
     uint32_t ring_slots;
     uint32_t live_capacity;
 };

@@ -85,6 +85,13 @@ struct seep_report_frame {
     uint64_t offset;      /* in the module */
 };
 
+/** A moment that the program named (seep_mark). */
+struct seep_report_mark {
+    double at_s; /* since the start of the recording */
+    const char *name;
+    uint64_t units; /* of work, told by then */
+};
+
 struct seep_report_point {
     double start_s; /* since the start of the recording */
     double width_s;
@@ -326,7 +333,7 @@ struct seep_report {
     const char *executable;
     const char *const *arguments;
     size_t argument_count;
-    const char *labels;
+    const char *labels; /* SEEP_LABELS and seep_label(): of a key the last */
     const char *host;
     const char *version;
     const char *allocator;
@@ -356,6 +363,8 @@ struct seep_report {
     size_t site_total; /* with those that site_limit left without symbols */
     const char *const *modules; /* paths of the objects that were recorded */
     size_t module_count;
+    const struct seep_report_mark *marks; /* in the order they were made */
+    size_t mark_count;
     const struct seep_report_counter *counters; /* every one, also zero */
     size_t counter_count;
     uint64_t pending_events; /* pushed, not folded by the worker: folded here */

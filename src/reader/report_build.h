@@ -58,11 +58,16 @@ struct seep_report_build {
 /** Each fills its part of the report. @return 0 or -ENOMEM */
 int seep_report_add_process(struct seep_report_build *build);
 int seep_report_add_counters(struct seep_report_build *build);
+int seep_report_add_marks(struct seep_report_build *build);
 int seep_report_add_spaces(struct seep_report_build *build);
 int seep_report_add_devices(struct seep_report_build *build);
 int seep_report_add_memory(struct seep_report_build *build);
 int seep_report_add_sites(struct seep_report_build *build);
 void seep_report_add_verdict(struct seep_report_build *build);
+
+/** SEEP_LABELS, @given, with what the program said later. NULL: no memory. */
+const char *seep_report_labels(struct seep_report_build *build,
+                               const char *given);
 
 /** Suppressed, bounded, known? @options may be NULL. */
 void seep_report_mark_site(const struct seep_report_options *options,

@@ -77,7 +77,8 @@ static int add_names(struct seep_report_build *build)
     const struct seep_rec_header *header = build->snapshot.view.header;
 
     report->executable = copy_string(build, header->executable);
-    report->labels = copy_string(build, header->labels);
+    report->labels = seep_report_labels(
+        build, seep_view_string(&build->snapshot.view, header->labels));
     report->version = copy_string(build, header->seep_version);
     report->allocator = copy_string(build, header->allocator);
     report->host = copy_array(build, header->host, sizeof(header->host));
@@ -160,6 +161,7 @@ int seep_report_add_process(struct seep_report_build *build)
     const struct seep_snapshot *snapshot = &build->snapshot;
     struct seep_rec_header *header = snapshot->view.header;
     uint32_t sample_log2 = seep_snapshot_load(header->sample_log2) & 63;
+    int error;
 
     report->state =
         seep_process_state_of(header, seep_process_presence_of(header));
@@ -190,7 +192,8 @@ int seep_report_add_process(struct seep_report_build *build)
     report->torn_sites = snapshot->torn_sites;
     report->cost_s = cost_of(&snapshot->view);
     add_usage(build);
-    return add_names(build);
+    error = add_names(build);
+    return error != 0 ? error : seep_report_add_marks(build);
 }
 
 /* "cut_NO_RULE" -> "cut_no_rule" */

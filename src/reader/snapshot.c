@@ -93,6 +93,9 @@ static int copy_referred(struct seep_snapshot *s, int fd)
         error = copy_section(s, fd, SEEP_SECTION_DEVICES, UINT32_MAX);
     }
     if (error == 0) {
+        error = copy_section(s, fd, SEEP_SECTION_MARKS, UINT32_MAX);
+    }
+    if (error == 0) {
         error = copy_section(s, fd, SEEP_SECTION_COUNTERS, UINT32_MAX);
     }
     if (error == 0) {

@@ -69,6 +69,9 @@ bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
                                   uint32_t tick);
 
+/** Fold what is pending, as far as nobody else is at it. */
+void seep_recorder_settle(struct seep_thread *thread);
+
 /** Release what @thread held when its hook was abandoned. */
 void seep_recorder_recover(struct seep_thread *thread);
 

@@ -66,6 +66,14 @@ def test_the_known_patterns_are_installed(prefix):
     assert os.path.isfile(f'{prefix}/share/man/man5/seep-patterns.5')
 
 
+def test_the_python_package_is_installed(prefix, bare):
+    code = 'import seep; seep.mark("x"); print(seep.recorded())'
+
+    assert output('/usr/bin/python3', '-c', code, env={
+        **bare, 'PYTHONPATH': f'{prefix}/share/seep/python'}) == 'False\n'
+    assert os.path.isfile(f'{prefix}/share/man/man3/seep.3')
+
+
 def test_pkg_config_names_the_preload(prefix):
     preload = pkg_config(prefix, '--variable=preload')
 
@@ -75,7 +83,8 @@ def test_pkg_config_names_the_preload(prefix):
 
 def test_the_installed_headers_compile(prefix, tmp_path):
     source = tmp_path / 'x.c'
-    source.write_text('#include <seep/recording.h>\nint main(void)\n'
+    source.write_text('#include <seep/recording.h>\n'
+                      '#include <seep/seep.h>\nint main(void)\n'
                       '{\n    return sizeof(struct seep_rec_header) == 0;\n'
                       '}\n')
 

@@ -112,6 +112,9 @@ static void fill_sites(struct fake_report *fake)
     };
 }
 
+static const struct seep_report_mark marks[] = {
+    {12, "warm-up done", 100}, {600, "model \033[2Jloaded", 30000}};
+
 static void fill_process(struct seep_report *report)
 {
     report->path = "/data/seep.python3.4242.seep";
@@ -135,6 +138,8 @@ static void fill_process(struct seep_report *report)
     report->python_objects = SEEP_PYTHON_OBJECTS_ON;
     report->file_bytes = 16 << 20;
     report->units = 48112;
+    report->marks = marks;
+    report->mark_count = 2;
     report->verdict = (struct seep_report_verdict){
         .class = SEEP_VERDICT_LEAK,
         .reason = "97 % of it is at one line",

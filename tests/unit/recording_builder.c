@@ -315,6 +315,25 @@ void builder_cache(struct recording_builder *builder, uint32_t ordinal,
                           memory_order_relaxed);
 }
 
+void builder_mark(struct recording_builder *builder, enum seep_mark_kind kind,
+                  uint32_t tick, const char *name, const char *text)
+{
+    struct seep_rec_header *header = builder->view.header;
+    uint32_t index =
+        atomic_fetch_add_explicit(&header->mark_count, 1, memory_order_relaxed);
+    struct seep_rec_mark *mark = &builder->view.marks[index];
+
+    must(index < builder->view.mark_capacity);
+    mark->kind = kind;
+    mark->name = builder_string(builder, name);
+    mark->text = builder_string(builder, text);
+    mark->units =
+        atomic_load_explicit(&header->progress_units, memory_order_relaxed);
+    atomic_store_explicit(&mark->tick, tick, memory_order_relaxed);
+    atomic_store_explicit(&mark->order, index + 1, memory_order_relaxed);
+    atomic_store_explicit(&mark->state, SEEP_PUBLISHED, memory_order_relaxed);
+}
+
 void builder_exit(struct recording_builder *builder, uint32_t tick)
 {
     struct seep_rec_header *header = builder->view.header;
@@ -434,4 +453,10 @@ void builder_init_sample(struct recording_builder *builder)
     atomic_store_explicit(&builder->view.counters[SEEP_COUNT_EVENTS], 4000,
                           memory_order_relaxed);
     builder_exit(builder, 100 * BUILDER_TICKS_PER_S);
+    builder_mark(builder, SEEP_MARK_MOMENT, 20 * BUILDER_TICKS_PER_S,
+                 "warm-up done", "");
+    builder_mark(builder, SEEP_MARK_LABEL, 30 * BUILDER_TICKS_PER_S, "model",
+                 "bert-13");
+    builder_mark(builder, SEEP_MARK_LABEL, 60 * BUILDER_TICKS_PER_S, "model",
+                 "bert-14");
 }

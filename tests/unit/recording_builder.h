@@ -83,6 +83,9 @@ void builder_device(struct recording_builder *builder, uint32_t ordinal,
 void builder_cache(struct recording_builder *builder, uint32_t ordinal,
                    uint32_t index, uint64_t reserved_bytes,
                    uint64_t allocated_bytes);
+/** What the program said at @tick; of a moment @text is "". */
+void builder_mark(struct recording_builder *builder, enum seep_mark_kind kind,
+                  uint32_t tick, const char *name, const char *text);
 void builder_exit(struct recording_builder *builder, uint32_t tick);
 
 void builder_write(const struct recording_builder *builder, const char *path);

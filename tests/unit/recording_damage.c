@@ -9,6 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define FIELDS RECORDING_DAMAGE_FIELDS
+#define MARK_FIELDS 13
+
 void recording_damage_init(struct recording_damage *damage)
 {
     const uint64_t *words;
@@ -61,6 +64,34 @@ void recording_damage_word(struct recording_damage *damage, uint64_t at,
     memcpy((char *)damage->builder.bytes + offset, &value, sizeof(value));
 }
 
+/* Of what the program said. */
+static void damage_mark(struct recording_damage *damage, int field,
+                        uint64_t value)
+{
+    struct seep_view *v = &damage->builder.view;
+    struct seep_rec_header *h = v->header;
+    const struct {
+        void *at;
+        size_t bytes;
+    } fields[MARK_FIELDS] = {
+        {&h->sections[SEEP_SECTION_MARKS].entry_count, 4},
+        {&h->mark_count, 4},
+        {&v->marks[0].state, 4},
+        {&v->marks[0].kind, 4},
+        {&v->marks[0].tick, 4},
+        {&v->marks[0].order, 4},
+        {&v->marks[0].name, 4},
+        {&v->marks[0].text, 4},
+        {&v->marks[1].kind, 4},
+        {&v->marks[1].order, 4},
+        {&v->marks[1].name, 4},
+        {&v->marks[1].text, 4},
+        {&v->marks[2].name, 4},
+    };
+
+    memcpy(fields[field].at, &value, fields[field].bytes);
+}
+
 void recording_damage_field(struct recording_damage *damage, int field,
                             uint64_t value)
 {
@@ -69,7 +100,7 @@ void recording_damage_field(struct recording_damage *damage, int field,
     const struct {
         void *at;
         size_t bytes;
-    } fields[RECORDING_DAMAGE_FIELDS] = {
+    } fields[FIELDS - MARK_FIELDS] = {
         {&h->shard_count, 4},
         {&h->ring_slots, 4},
         {&h->live_slots, 4},
@@ -118,6 +149,10 @@ void recording_damage_field(struct recording_damage *damage, int field,
         {&v->devices[50].tensor_reserved_bytes, 8},
     };
 
+    if (field >= FIELDS - MARK_FIELDS) {
+        damage_mark(damage, field - (FIELDS - MARK_FIELDS), value);
+        return;
+    }
     memcpy(fields[field].at, &value, fields[field].bytes);
 }
 
@@ -192,6 +227,12 @@ static void read_report(const struct seep_report *report)
 
     for (size_t i = 0; i < report->argument_count; i++) {
         sum += sum_of_text(report->arguments[i]);
+    }
+    for (size_t i = 0; i < report->mark_count; i++) {
+        if (!(report->marks[i].at_s >= 0)) {
+            abort();
+        }
+        sum += sum_of_text(report->marks[i].name);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         sum += read_device(&report->devices[i]);

@@ -13,7 +13,7 @@
 #include "reader/report.h"
 #include "recording_builder.h"
 
-#define RECORDING_DAMAGE_FIELDS 46
+#define RECORDING_DAMAGE_FIELDS 59
 
 struct recording_damage {
     struct recording_builder builder; /* damaged in place */

@@ -148,6 +148,29 @@ static void sections_that_leave_the_file_are_refused(void **state)
     free(made.header);
 }
 
+/* Readers compare marks with each other: so many that it takes for ever are
+ * none of ours. Room for them is taken from the section before. */
+static void more_marks_than_a_program_may_make_are_refused(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_DEFAULT_BYTES, 0, 0);
+    struct seep_rec_section *devices =
+        &made.header->sections[SEEP_SECTION_DEVICES];
+    struct seep_rec_section *marks = &made.header->sections[SEEP_SECTION_MARKS];
+
+    (void)state;
+    marks->offset_bytes = devices->offset_bytes;
+    devices->entry_count = 0;
+    devices->bytes = 0;
+    for (uint32_t more = 0; more < 2; more++) {
+        marks->entry_count = SEEP_MARKS_MAX + more;
+        marks->bytes = (uint64_t)marks->entry_bytes * marks->entry_count;
+        made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+        assert_int_equal(seep_check(made.header, made.size),
+                         more ? SEEP_CHECK_DAMAGED : SEEP_CHECK_VALID);
+    }
+    free(made.header);
+}
+
 static void a_string_outside_its_section_is_empty(void **state)
 {
     struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
@@ -169,6 +192,7 @@ int main(void)
         cmocka_unit_test(an_inert_recording_is_small_and_valid),
         cmocka_unit_test(each_kind_of_damage_has_its_own_answer),
         cmocka_unit_test(sections_that_leave_the_file_are_refused),
+        cmocka_unit_test(more_marks_than_a_program_may_make_are_refused),
         cmocka_unit_test(a_string_outside_its_section_is_empty),
     };
 

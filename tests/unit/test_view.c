@@ -383,6 +383,32 @@ static void a_number_stays_with_its_unit(void **state)
     }
 }
 
+static void of_many_marks_the_last_are_told(void **state)
+{
+    static const struct seep_report_mark marks[] = {
+        {1, "one", 0},  {2, "two", 0},  {3, "three", 0},   {4, "four", 0},
+        {5, "five", 0}, {60, "six", 0}, {720, "seven", 0},
+    };
+    struct seep_text_options options = {.site_limit = 10};
+    char *text = print(200, false, &options);
+
+    (void)state;
+    assert_non_null(strstr(text, "marks   warm-up done at 12.0 s, model"));
+    free(text);
+    fake.report.marks = marks;
+    fake.report.mark_count = 7;
+    text = print(200, false, &options);
+    assert_non_null(
+        strstr(text, "marks   2 before, then three at 3.0 s, four "));
+    assert_non_null(strstr(text, "six at 1 min 00 s, seven at 12 min 00 s"));
+    assert_non_null(strstr(text, "marks      one at 1.0 s")); /* info: all */
+    free(text);
+    fake.report.mark_count = 0;
+    text = print(200, false, &options);
+    assert_null(strstr(text, "marks"));
+    free(text);
+}
+
 static void nothing_hostile_reaches_the_terminal(void **state)
 {
     static const size_t widths[] = {40, 80, 120, 200};
@@ -542,6 +568,7 @@ int main(void)
         cmocka_unit_test_setup(a_device_has_a_row_of_its_own, fill),
         cmocka_unit_test_setup(no_line_is_wider_than_the_page, fill),
         cmocka_unit_test_setup(a_number_stays_with_its_unit, fill),
+        cmocka_unit_test_setup(of_many_marks_the_last_are_told, fill),
         cmocka_unit_test_setup(nothing_hostile_reaches_the_terminal, fill),
         cmocka_unit_test_setup(colours_are_only_added, fill),
         cmocka_unit_test_setup(what_was_not_computed_is_not_said, fill),

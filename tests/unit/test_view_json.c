@@ -74,6 +74,22 @@ static void the_document_has_the_schema(void **state)
     json_decref(document);
 }
 
+static void what_the_program_said_is_in_the_document(void **state)
+{
+    struct seep_json_options options = {0};
+    json_t *document = parse(&options);
+    json_t *one = json_array_get(json_object_get(document, "processes"), 0);
+    json_t *marks = json_object_get(one, "marks");
+    json_t *mark = json_array_get(marks, 0);
+
+    (void)state;
+    assert_int_equal(json_array_size(marks), 2);
+    assert_string_equal(string_at(mark, "name"), "warm-up done");
+    assert_true(json_real_value(json_object_get(mark, "t_s")) == 12);
+    assert_int_equal(json_integer_value(json_object_get(mark, "units")), 100);
+    json_decref(document);
+}
+
 static void a_site_has_interval_series_and_frames(void **state)
 {
     struct seep_json_options options = {0};
@@ -488,6 +504,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_document_has_the_schema, fill),
+        cmocka_unit_test_setup(what_the_program_said_is_in_the_document, fill),
         cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
         cmocka_unit_test_setup(every_class_has_every_member, fill),
         cmocka_unit_test_setup(devices_are_there_with_all_that_is_known, fill),

@@ -134,3 +134,19 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put(object, "recording", seep_json_text(report->path));
     return object;
 }
+
+json_t *seep_json_marks(const struct seep_report *report)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < report->mark_count; i++) {
+        const struct seep_report_mark *mark = &report->marks[i];
+        json_t *object = json_object();
+
+        seep_json_put(object, "t_s", seep_json_real(mark->at_s));
+        seep_json_put(object, "name", seep_json_text(mark->name));
+        seep_json_put(object, "units", seep_json_count(mark->units));
+        json_array_append_new(array, object);
+    }
+    return array;
+}

@@ -9,6 +9,9 @@
 
 #include "reader/report.h"
 
+/** What the program said when: [{"t_s", "name", "units"}]. */
+json_t *seep_json_marks(const struct seep_report *report);
+
 json_t *seep_json_process(const struct seep_report *report);
 
 #endif

@@ -10,10 +10,12 @@
 
 #include "table.h"
 #include "units.h"
+#include "view_marks.h"
 #include "view_text.h"
 #include "words.h"
 
 #define INDENT 11
+#define MARKS_MOST 32
 #define NS_PER_S UINT64_C(1000000000)
 
 static void line(struct seep_page *page, const char *label, const char *text)
@@ -228,6 +230,7 @@ void seep_view_text_info(struct seep_page *page,
     print_process(page, report);
     print_python(page, report);
     print_devices(page, report);
+    seep_view_marks(page, report, INDENT, MARKS_MOST);
     print_recorder(page, report);
     seep_page_paragraph(
         page, SEEP_INK_STRONG, "events", INDENT,

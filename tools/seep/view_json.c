@@ -94,6 +94,7 @@ static void print_report(struct seep_json_out *out,
                  seep_json_verdict(report, options->catalogue));
     print_member(out, ",", "memory", seep_json_memory(report));
     print_member(out, ",", "devices", seep_json_devices(report));
+    print_member(out, ",", "marks", seep_json_marks(report));
     print_member(out, ",", "by", json_string(seep_grouping_name(report->by)));
     print_sites(out, kept, report, options);
     print_member(out, ",", "site_total", seep_json_count(total));
@@ -190,6 +191,7 @@ static json_t *info_of(const struct seep_report *report)
                           report, SEEP_COUNT_CUT_FIRST + i)));
     }
     seep_json_put(object, "process", seep_json_process(report));
+    seep_json_put(object, "marks", seep_json_marks(report));
     seep_json_put(object, "devices", seep_json_devices(report));
     seep_json_put(object, "tables", tables);
     seep_json_put(object, "stack_ends", ends);

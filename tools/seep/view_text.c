@@ -15,10 +15,12 @@
 #include "view_balance.h"
 #include "view_devices.h"
 #include "view_labels.h"
+#include "view_marks.h"
 #include "view_sites.h"
 #include "words.h"
 
 #define INDENT 8
+#define MARKS_MOST 5
 #define INDENT_ANSWER 6
 
 static void print_head(struct seep_page *page, const struct seep_report *report)
@@ -202,6 +204,7 @@ void seep_view_text_report(struct seep_page *page,
         seep_view_devices(page, report);
         seep_page_end_line(page);
     }
+    seep_view_marks(page, report, INDENT, MARKS_MOST);
     print_next(page, &words, options);
     print_own(page, report);
     seep_verdict_words_fini(&words);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What programs say of themselves and ask of us (seep/seep.h).
+ *
+ * Invariant: as with any hook, nothing of the program's changes by a call, in
+ * a signal handler and in the child of a fork either; what is said where
+ * nothing is recorded is forgotten.
+ */
+#include "preload/calls.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define SEEP_NO_CALLS
+#include "seep/seep.h"
+
+#include "preload/guard.h"
+#include "preload/identity.h"
+#include "preload/life.h"
+#include "record/marks.h"
+#include "record/recorder.h"
+#include "record/stats.h"
+
+/* The recording, begun now if there is none: who says something of the run
+ * wants it recorded. NULL: there will be none; else leave by the guard. */
+static const struct seep_view *enter(uintptr_t frame,
+                                     struct seep_thread **ret_thread)
+{
+    enum seep_life_state state = seep_life_state();
+    const struct seep_view *view;
+    struct seep_thread *thread;
+
+    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
+        return NULL;
+    }
+    thread = seep_guard_enter(frame);
+    if (thread == NULL) {
+        return NULL;
+    }
+    view = seep_life_recording();
+    if (view == NULL) {
+        seep_guard_leave(thread);
+        return NULL;
+    }
+    *ret_thread = thread;
+    return view;
+}
+
+void seep_mark(const char *name)
+{
+    struct seep_thread *thread;
+    const struct seep_view *view;
+
+    if (name == NULL) {
+        return;
+    }
+    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    if (view != NULL) {
+        seep_marks_moment(view, seep_recorder_tick(), name);
+        seep_guard_leave(thread);
+    }
+}
+
+void seep_label(const char *key, const char *value)
+{
+    struct seep_thread *thread;
+    const struct seep_view *view;
+
+    if (key == NULL || value == NULL) {
+        return;
+    }
+    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    if (view != NULL) {
+        seep_marks_label(view, seep_recorder_tick(), key, value);
+        seep_guard_leave(thread);
+    }
+}
+
+static void add_units(const struct seep_view *view, uint64_t units)
+{
+    atomic_fetch_add_explicit(&view->header->progress_units, units,
+                              memory_order_relaxed);
+}
+
+/* Called for every request: no guard where the recording is there and ours. */
+void seep_progress(uint64_t units)
+{
+    const struct seep_view *view = seep_recorder_view();
+    struct seep_thread *thread;
+
+    if (view != NULL && seep_life_state() == SEEP_LIFE_ON &&
+        seep_identity_is_ours()) {
+        add_units(view, units);
+        return;
+    }
+    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    if (view != NULL) {
+        add_units(view, units);
+        seep_guard_leave(thread);
+    }
+}
+
+static void fill(const struct seep_stats_figures *figures,
+                 struct seep_stats *ret_stats)
+{
+    uint64_t limit = figures->cgroup_limit_bytes;
+    uint64_t used = figures->cgroup_bytes;
+
+    ret_stats->live_bytes = figures->live_bytes;
+    ret_stats->growth_bytes_per_s =
+        figures->has_growth ? figures->growth_bytes_per_s : __builtin_nan("");
+    ret_stats->units = figures->units;
+    ret_stats->rss_bytes =
+        figures->rss_bytes != 0 ? figures->rss_bytes : SEEP_UNKNOWN;
+    ret_stats->headroom_bytes = SEEP_UNKNOWN;
+    if (limit != 0 && used != 0) {
+        ret_stats->headroom_bytes = limit > used ? limit - used : 0;
+    }
+    ret_stats->device_free_bytes = SEEP_UNKNOWN;
+    ret_stats->device_total_bytes = SEEP_UNKNOWN;
+    if (figures->device_total_bytes != 0) {
+        ret_stats->device_free_bytes = figures->device_free_bytes;
+        ret_stats->device_total_bytes = figures->device_total_bytes;
+    }
+}
+
+/* A program that was built with an older struct has a shorter one, one with a
+ * newer a longer, whose rest it is told is not there. */
+int seep_stats(struct seep_stats *ret_stats)
+{
+    struct seep_stats_figures figures;
+    struct seep_stats stats;
+    struct seep_thread *thread;
+    const struct seep_view *view;
+    uint64_t size_bytes;
+
+    if (ret_stats == NULL || ret_stats->size_bytes < sizeof(uint64_t)) {
+        return -1;
+    }
+    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    if (view == NULL) {
+        return -1;
+    }
+    seep_recorder_settle(thread);
+    seep_stats_take(view, seep_recorder_tick(), &figures);
+    seep_guard_leave(thread);
+    fill(&figures, &stats);
+    size_bytes = ret_stats->size_bytes;
+    stats.size_bytes = size_bytes < sizeof(stats) ? size_bytes : sizeof(stats);
+    memcpy(ret_stats, &stats, stats.size_bytes);
+    return 0;
+}
