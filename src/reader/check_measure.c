@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What limits are held against; see check.h.
+ *
+ * The lower bound of a growth is what is proved: the test of each call site,
+ * and of memory outside of them. The upper bound is all that it can be: what
+ * live blocks, and the private memory of the process, rose by once warm. A
+ * cache that still fills is thus no failure, and no pass.
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "reader/check.h"
+#include "reader/sites.h"
+#include "reader/window.h"
+
+#define POINTS 128
+/* Of what was never sampled up to 3 intervals may be there, at 95 %. */
+#define UNSEEN_SAMPLES 3.0
+/* Levels lie in the middles of their windows. */
+#define SPAN_SHARE ((SEEP_WINDOW_SLOPE - 1.0) / SEEP_WINDOW_SLOPE)
+
+static bool is_in(const struct seep_report_site *site, int space)
+{
+    return space == SEEP_CHECK_ALL_SPACES ? seep_sites_space_holds(site->space)
+                                          : (int)site->space == space;
+}
+
+/* What the user named a bound for, or suppressed, is no growth of a limit. */
+static bool is_excused(const struct seep_report_site *site)
+{
+    return site->suppressed_by != NULL || site->known_bound_bytes > 0;
+}
+
+/* Tensors say whose the growth of segments is; see seep_class BACKING. */
+static bool is_judged(const struct seep_report_site *site, int space)
+{
+    return space == SEEP_CHECK_ALL_SPACES
+               ? seep_sites_space_is_judged(site->space)
+               : (int)site->space == space;
+}
+
+static bool is_proved(enum seep_class class)
+{
+    return class == SEEP_CLASS_LEAK || class == SEEP_CLASS_MINOR;
+}
+
+bool seep_check_counts(const struct seep_report_site *site, int space)
+{
+    return is_judged(site, space) && !is_excused(site) && site->has_growth &&
+           (is_proved(site->class) || site->class == SEEP_CLASS_SUSPECT);
+}
+
+/* A sum whose parts are independent: their errors add as squares. */
+struct sum {
+    size_t count;
+    double estimate;
+    double low_squares;
+    double high_squares;
+};
+
+static void add(struct sum *sum, const struct seep_interval *interval)
+{
+    double below = interval->estimate - interval->low;
+    double above = interval->high - interval->estimate;
+
+    sum->count++;
+    sum->estimate += interval->estimate;
+    sum->low_squares += below * below;
+    sum->high_squares += above * above;
+}
+
+static double low_of(const struct sum *sum)
+{
+    return sum->estimate - sqrt(sum->low_squares);
+}
+
+static double high_of(const struct sum *sum)
+{
+    return sum->estimate + sqrt(sum->high_squares);
+}
+
+/* What grows outside of call sites, of the process as a whole. */
+static bool grows_outside(const struct seep_report_verdict *verdict)
+{
+    return verdict->has_growth &&
+           (verdict->class == SEEP_VERDICT_UNEXPLAINED ||
+            verdict->class == SEEP_VERDICT_FRAGMENTATION ||
+            verdict->class == SEEP_VERDICT_RETENTION);
+}
+
+static void sum_sites(const struct seep_report *report, int space,
+                      struct sum *ret_proved, struct sum *ret_possible)
+{
+    *ret_proved = *ret_possible = (struct sum){0};
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (!seep_check_counts(site, space)) {
+            continue;
+        }
+        add(ret_possible, &site->growth_bytes_per_s);
+        if (is_proved(site->class)) {
+            add(ret_proved, &site->growth_bytes_per_s);
+        }
+    }
+    if (space == SEEP_CHECK_ALL_SPACES && grows_outside(&report->verdict)) {
+        add(ret_proved, &report->verdict.growth_bytes_per_s);
+        add(ret_possible, &report->verdict.growth_bytes_per_s);
+    }
+}
+
+enum level { LEVEL_LOW, LEVEL_LIVE };
+
+/* Of @site at @t_s: a bucket that is not in its series is flat. */
+static double level_at(const struct seep_report_site *site, double t_s,
+                       enum level level)
+{
+    const struct seep_report_point *before = NULL;
+
+    if (site->point_count == 0) {
+        return t_s >= site->first_s ? (double)site->live_bytes : 0;
+    }
+    for (size_t i = 0; i < site->point_count; i++) {
+        const struct seep_report_point *point = &site->series[i];
+
+        if (point->start_s > t_s) {
+            break;
+        }
+        before = point;
+    }
+    if (before == NULL) {
+        return 0;
+    }
+    return level == LEVEL_LOW && t_s < before->start_s + before->width_s
+               ? (double)before->low_bytes
+               : (double)before->live_bytes;
+}
+
+/* @param excused  with the sites that are excused: for what the process holds
+ */
+static void read_live(const struct seep_report *report, int space,
+                      enum level level, bool excused, double from_s,
+                      struct seep_window_series *ret_series)
+{
+    double step_s = (report->duration_s - from_s) / POINTS;
+
+    ret_series->count = 0;
+    for (int k = 0; k < POINTS; k++) {
+        double t_s = from_s + step_s * (k + 0.5);
+        double sum = 0;
+
+        for (size_t i = 0; i < report->site_count; i++) {
+            const struct seep_report_site *site = &report->sites[i];
+
+            if (is_in(site, space) && (excused || !is_excused(site))) {
+                sum += level_at(site, t_s, level);
+            }
+        }
+        seep_window_add(ret_series, t_s, sum);
+    }
+}
+
+static void read_private(const struct seep_report *report,
+                         struct seep_window_series *ret_series)
+{
+    const struct seep_report_memory *memory = &report->memory;
+
+    ret_series->count = 0;
+    for (size_t i = 0; i < memory->moment_count; i++) {
+        const struct seep_report_moment *moment = &memory->moments[i];
+
+        if (moment->private_bytes >= 0) {
+            seep_window_add(ret_series, moment->t_s, moment->private_bytes);
+        }
+    }
+}
+
+/* Memory that is sampled: of the rest every block is known. */
+static bool is_sampled(const struct seep_report *report, int space)
+{
+    return report->sample_bytes > 1 &&
+           (space == SEEP_CHECK_ALL_SPACES || space == SEEP_SPACE_HEAP ||
+            space == SEEP_SPACE_PYTHON);
+}
+
+static double unseen_bytes(const struct seep_report *report, int space)
+{
+    return is_sampled(report, space)
+               ? UNSEEN_SAMPLES * (double)report->sample_bytes
+               : 0;
+}
+
+static double warmup_of(const struct seep_report *report, double warmup_s)
+{
+    return warmup_s >= 0 ? warmup_s
+                         : SEEP_CHECK_WARMUP_SHARE * report->duration_s;
+}
+
+static void refuse(struct seep_check_measure *measure, const char *reason)
+{
+    measure->valid = false;
+    measure->reason = reason;
+}
+
+/* Once warm, at most so much; by live blocks and by private memory. */
+static bool bound_growth(const struct seep_report *report, int space,
+                         double from_s, struct seep_interval *ret_bound)
+{
+    struct seep_window_series series;
+    double end_s = report->duration_s;
+    double unseen = unseen_bytes(report, space) / (end_s - from_s);
+    struct seep_window_slope slope;
+
+    read_live(report, space, LEVEL_LOW, false, from_s, &series);
+    slope = seep_window_slope_of(&series, from_s, end_s);
+    if (!slope.valid) {
+        return false;
+    }
+    *ret_bound =
+        (struct seep_interval){slope.per_s, slope.per_s - slope.error - unseen,
+                               slope.per_s + slope.error + unseen};
+    if (space != SEEP_CHECK_ALL_SPACES) {
+        return true;
+    }
+    read_private(report, &series);
+    slope = seep_window_slope_of(&series, from_s, end_s);
+    if (slope.valid) {
+        ret_bound->high =
+            fmax(ret_bound->high,
+                 slope.per_s + slope.error -
+                     fmax(0, report->verdict.suppressed_bytes_per_s));
+    }
+    return true;
+}
+
+static void measure_growth(const struct seep_report *report, int space,
+                           double from_s, struct seep_check_measure *measure)
+{
+    struct seep_interval *value = &measure->value;
+    struct sum proved;
+    struct sum possible;
+
+    if (!bound_growth(report, space, from_s, value)) {
+        refuse(measure, "too short a run after the warm-up");
+        return;
+    }
+    measure->valid = true;
+    measure->reason = report->verdict.reason;
+    sum_sites(report, space, &proved, &possible);
+    value->low = fmin(value->low, 0);
+    if (possible.count > 0) {
+        value->high = fmax(value->high, high_of(&possible));
+    }
+    if (proved.count > 0) {
+        value->estimate = proved.estimate;
+        value->low = fmax(value->low, low_of(&proved));
+        measure->reason = "";
+    } else if (report->verdict.class == SEEP_VERDICT_INSUFFICIENT) {
+        /* Seen too little to be sure that there is no more to it. */
+        value->high = INFINITY;
+    }
+}
+
+static void measure_per_unit(const struct seep_report *report, int space,
+                             double from_s, struct seep_check_measure *measure)
+{
+    double scale = report->duration_s / (double)report->units;
+
+    if (report->units == 0) {
+        refuse(measure, "the process told no work: seep_progress() tells it");
+        return;
+    }
+    measure_growth(report, space, from_s, measure);
+    measure->value.estimate *= scale;
+    measure->value.low *= scale;
+    measure->value.high *= scale;
+}
+
+static void measure_drift(const struct seep_report *report, int space,
+                          double from_s, struct seep_check_measure *measure)
+{
+    double span_s = SPAN_SHARE * (report->duration_s - from_s);
+    struct seep_window_series series;
+    struct seep_window_slope slope = {.valid = false};
+    double error = 0;
+
+    if (space == SEEP_CHECK_ALL_SPACES) {
+        read_private(report, &series);
+        slope = seep_window_slope_of(&series, from_s, report->duration_s);
+    }
+    if (!slope.valid) {
+        read_live(report, space, LEVEL_LOW, false, from_s, &series);
+        slope = seep_window_slope_of(&series, from_s, report->duration_s);
+        error = unseen_bytes(report, space);
+    }
+    if (!slope.valid) {
+        refuse(measure, "too short a run after the warm-up");
+        return;
+    }
+    error += slope.error * span_s;
+    measure->valid = true;
+    measure->value =
+        (struct seep_interval){slope.growth_bytes, slope.growth_bytes - error,
+                               slope.growth_bytes + error};
+}
+
+static double most_of(const struct seep_window_series *series)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < series->count; i++) {
+        most = fmax(most, series->value[i]);
+    }
+    return most;
+}
+
+/* The process by its resident memory and swap, else by its live blocks. */
+static void measure_cap(const struct seep_report *report, int space,
+                        struct seep_check_measure *measure)
+{
+    struct seep_window_series series;
+    double most = 0;
+    double error = 0;
+
+    for (size_t i = 0;
+         space == SEEP_CHECK_ALL_SPACES && i < report->memory.moment_count;
+         i++) {
+        most = fmax(most, report->memory.moments[i].held_bytes);
+    }
+    if (!(most > 0)) {
+        read_live(report, space, LEVEL_LIVE, true, 0, &series);
+        most = most_of(&series);
+        for (size_t i = 0; i < report->space_count; i++) {
+            if (space == SEEP_CHECK_ALL_SPACES ||
+                (int)report->spaces[i].space == space) {
+                error = hypot(error, report->spaces[i].live_bytes_error);
+            }
+        }
+        error += unseen_bytes(report, space);
+    }
+    measure->valid = true;
+    measure->value =
+        (struct seep_interval){most, fmax(0, most - error), most + error};
+}
+
+static void measure_free(const struct seep_report *report,
+                         struct seep_check_measure *measure)
+{
+    double least = INFINITY;
+
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct seep_report_device *device = &report->devices[i];
+
+        if (device->total_bytes > 0 && (double)device->low_free_bytes < least) {
+            least = (double)device->low_free_bytes;
+            measure->device = (int)device->ordinal;
+        }
+    }
+    if (measure->device < 0) {
+        refuse(measure, "no GPU was asked in this process");
+        return;
+    }
+    measure->valid = true;
+    measure->value = (struct seep_interval){least, least, least};
+}
+
+void seep_check_measure(enum seep_check_kind kind, int space,
+                        const struct seep_report *report, double warmup_s,
+                        struct seep_check_measure *ret_measure)
+{
+    double from_s = warmup_of(report, warmup_s);
+    struct seep_check_measure measure = {.reason = "", .device = -1};
+
+    if (kind == SEEP_CHECK_CAP) {
+        measure_cap(report, space, &measure);
+    } else if (kind == SEEP_CHECK_GPU_FREE) {
+        measure_free(report, &measure);
+    } else if (!(report->duration_s > from_s)) {
+        refuse(&measure, "the run ended before the warm-up did");
+    } else if (kind == SEEP_CHECK_GROWTH) {
+        measure_growth(report, space, from_s, &measure);
+    } else if (kind == SEEP_CHECK_GROWTH_PER_UNIT) {
+        measure_per_unit(report, space, from_s, &measure);
+    } else {
+        measure_drift(report, space, from_s, &measure);
+    }
+    *ret_measure = measure;
+}
