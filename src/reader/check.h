@@ -52,7 +52,7 @@ struct seep_check_limit {
     const char *label; /* "model=bert": of such processes only, in the place of
                           a limit without label; NULL: of all */
     double value;      /* bytes, or bytes per second */
-    const char *text;  /* as it was given; may be NULL */
+    const char *text;  /* that .label lies in; the reader does not look */
 };
 
 /** What a limit is held against. */
