@@ -153,7 +153,9 @@ static void add_sites(struct seep_check_result *result)
     for (size_t i = 0; i < report->site_count; i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        if (!seep_check_counts(site, result->limit->space)) {
+        if (!seep_check_counts(site, result->limit->space) ||
+            (result->limit->kind == SEEP_CHECK_GPU_FREE &&
+             site->device != result->measure.device)) {
             continue;
         }
         if (result->site_count < SEEP_CHECK_SITES) {
@@ -178,7 +180,12 @@ static void hold(const struct seep_check_options *options,
                           ? seep_check_decide(limit->kind, limit->value,
                                               &result->measure.value)
                           : SEEP_CHECK_INSUFFICIENT;
-    if (result->outcome != SEEP_CHECK_PASS) {
+    if (result->outcome == SEEP_CHECK_INSUFFICIENT &&
+        *result->measure.reason == '\0') {
+        result->measure.reason =
+            "the limit lies within what it can be: a longer run tells more";
+    }
+    if (result->outcome != SEEP_CHECK_PASS && result->measure.valid) {
         add_sites(result);
     }
     if (result->outcome == SEEP_CHECK_FAIL && was_so_before(options, result)) {

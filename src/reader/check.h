@@ -19,13 +19,13 @@
 #include "reader/report.h"
 
 /** X(SYMBOL, "name", "what it is of"): the last is not given as a limit. */
-#define SEEP_CHECKS(X)                                     \
-    X(GROWTH, "growth", "growth")                          \
-    X(GROWTH_PER_UNIT, "growth-per-unit", "growth a unit") \
-    X(DRIFT, "drift", "drift after warm-up")               \
-    X(CAP, "cap", "most memory")                           \
-    X(GPU_FREE, "gpu-free", "least GPU memory free")       \
-    X(BASELINE, "baseline", "growth beyond the baseline")
+#define SEEP_CHECKS(X)                                   \
+    X(GROWTH, "growth", "growth")                        \
+    X(GROWTH_PER_UNIT, "growth-per-unit", "unit growth") \
+    X(DRIFT, "drift", "drift")                           \
+    X(CAP, "cap", "peak")                                \
+    X(GPU_FREE, "gpu-free", "free GPU memory")           \
+    X(BASELINE, "baseline", "new growth")
 
 enum seep_check_kind {
 #define SEEP_CHECK_VALUE(symbol, name, words) SEEP_CHECK_##symbol,

@@ -11,33 +11,14 @@
 #include <stddef.h>
 
 #include "reader/check.h"
+#include "reader/check_series.h"
 #include "reader/sites.h"
-#include "reader/window.h"
 
-#define POINTS 128
 /* Of what was never sampled up to 3 intervals may be there, at 95 %. */
 #define UNSEEN_SAMPLES 3.0
 #define STOPPED_SHARE 0.6
 /* Levels lie in the middles of their windows. */
 #define SPAN_SHARE ((SEEP_WINDOW_SLOPE - 1.0) / SEEP_WINDOW_SLOPE)
-
-/* Memory that lies in no resident page, for the sums. */
-#define DEVICES_ONLY (-2)
-
-static bool is_in(const struct seep_report_site *site, int space)
-{
-    if (space == DEVICES_ONLY) {
-        return site->space == SEEP_SPACE_DEVICE;
-    }
-    return space == SEEP_CHECK_ALL_SPACES ? seep_sites_space_holds(site->space)
-                                          : (int)site->space == space;
-}
-
-/* What the user named a bound for, or suppressed, is no growth of a limit. */
-static bool is_excused(const struct seep_report_site *site)
-{
-    return site->suppressed_by != NULL || site->known_bound_bytes > 0;
-}
 
 /* Tensors say whose the growth of segments is; see seep_class BACKING. */
 static bool is_judged(const struct seep_report_site *site, int space)
@@ -54,7 +35,8 @@ static bool is_proved(enum seep_class class)
 
 bool seep_check_counts(const struct seep_report_site *site, int space)
 {
-    return is_judged(site, space) && !is_excused(site) && site->has_growth &&
+    return is_judged(site, space) && !seep_check_is_excused(site) &&
+           site->has_growth &&
            (is_proved(site->class) || site->class == SEEP_CLASS_SUSPECT);
 }
 
@@ -117,72 +99,6 @@ static void sum_sites(const struct seep_report *report, int space,
     }
 }
 
-enum level { LEVEL_LOW, LEVEL_LIVE };
-
-/* Of @site at @t_s: a bucket that is not in its series is flat. */
-static double level_at(const struct seep_report_site *site, double t_s,
-                       enum level level)
-{
-    const struct seep_report_point *before = NULL;
-
-    if (site->point_count == 0) {
-        return t_s >= site->first_s ? (double)site->live_bytes : 0;
-    }
-    for (size_t i = 0; i < site->point_count; i++) {
-        const struct seep_report_point *point = &site->series[i];
-
-        if (point->start_s > t_s) {
-            break;
-        }
-        before = point;
-    }
-    if (before == NULL) {
-        return 0;
-    }
-    return level == LEVEL_LOW && t_s < before->start_s + before->width_s
-               ? (double)before->low_bytes
-               : (double)before->live_bytes;
-}
-
-/* @param excused  with the sites that are excused: for what the process holds
- */
-static void read_live(const struct seep_report *report, int space,
-                      enum level level, bool excused, double from_s,
-                      struct seep_window_series *ret_series)
-{
-    double step_s = (report->duration_s - from_s) / POINTS;
-
-    ret_series->count = 0;
-    for (int k = 0; k < POINTS; k++) {
-        double t_s = from_s + step_s * (k + 0.5);
-        double sum = 0;
-
-        for (size_t i = 0; i < report->site_count; i++) {
-            const struct seep_report_site *site = &report->sites[i];
-
-            if (is_in(site, space) && (excused || !is_excused(site))) {
-                sum += level_at(site, t_s, level);
-            }
-        }
-        seep_window_add(ret_series, t_s, sum);
-    }
-}
-
-static void read_private(const struct seep_report *report,
-                         struct seep_window_series *ret_series)
-{
-    const struct seep_report_memory *memory = &report->memory;
-
-    ret_series->count = 0;
-    for (size_t i = 0; i < memory->moment_count; i++) {
-        const struct seep_report_moment *moment = &memory->moments[i];
-
-        if (moment->private_bytes >= 0) {
-            seep_window_add(ret_series, moment->t_s, moment->private_bytes);
-        }
-    }
-}
-
 /* Memory that is sampled: of the rest every block is known. */
 static bool is_sampled(const struct seep_report *report, int space)
 {
@@ -227,7 +143,7 @@ static bool slope_of_live(const struct seep_report *report, int space,
     struct seep_window_series series;
     struct seep_window_slope slope;
 
-    read_live(report, space, LEVEL_LOW, false, from_s, &series);
+    seep_check_read_live(report, space, SEEP_CHECK_LOW, false, from_s, &series);
     slope = seep_window_slope_of(&series, from_s, report->duration_s);
     *ret_slope =
         (struct seep_interval){slope.per_s, slope.per_s - slope.error - unseen,
@@ -255,10 +171,10 @@ static bool bound_growth(const struct seep_report *report, int space,
     if (space != SEEP_CHECK_ALL_SPACES) {
         return true;
     }
-    read_private(report, &series);
+    seep_check_read_private(report, &series);
     slope = seep_window_slope_of(&series, from_s, report->duration_s);
     if (!slope.valid ||
-        !slope_of_live(report, DEVICES_ONLY, from_s, &devices)) {
+        !slope_of_live(report, SEEP_CHECK_DEVICES, from_s, &devices)) {
         return true;
     }
     *ret_bound = (struct seep_interval){
@@ -267,6 +183,14 @@ static bool bound_growth(const struct seep_report *report, int space,
         slope.per_s - excused + slope.error + fmax(0, devices.high),
     };
     return true;
+}
+
+/* Does the verdict itself say that more must be seen? */
+static bool is_open(const struct seep_report_verdict *verdict)
+{
+    return verdict->class == SEEP_VERDICT_SUSPECT ||
+           verdict->class == SEEP_VERDICT_INSUFFICIENT ||
+           (verdict->class == SEEP_VERDICT_BOUNDED && verdict->filling);
 }
 
 static void measure_growth(const struct seep_report *report, int space,
@@ -281,7 +205,9 @@ static void measure_growth(const struct seep_report *report, int space,
         return;
     }
     measure->valid = true;
-    measure->reason = report->verdict.reason;
+    if (is_open(&report->verdict)) {
+        measure->reason = report->verdict.reason;
+    }
     sum_sites(report, space, &proved, &possible);
     value->low = fmin(value->low, 0);
     if (possible.count > 0) {
@@ -321,11 +247,12 @@ static void measure_drift(const struct seep_report *report, int space,
     double error = 0;
 
     if (space == SEEP_CHECK_ALL_SPACES) {
-        read_private(report, &series);
+        seep_check_read_private(report, &series);
         slope = seep_window_slope_of(&series, from_s, report->duration_s);
     }
     if (!slope.valid) {
-        read_live(report, space, LEVEL_LOW, false, from_s, &series);
+        seep_check_read_live(report, space, SEEP_CHECK_LOW, false, from_s,
+                             &series);
         slope = seep_window_slope_of(&series, from_s, report->duration_s);
         error = unseen_bytes(report, space);
     }
@@ -364,7 +291,7 @@ static void measure_cap(const struct seep_report *report, int space,
         most = fmax(most, report->memory.moments[i].held_bytes);
     }
     if (!(most > 0)) {
-        read_live(report, space, LEVEL_LIVE, true, 0, &series);
+        seep_check_read_live(report, space, SEEP_CHECK_LIVE, true, 0, &series);
         most = most_of(&series);
         for (size_t i = 0; i < report->space_count; i++) {
             if (space == SEEP_CHECK_ALL_SPACES ||

@@ -374,6 +374,26 @@ static void the_gpu_that_had_least_free_decides(void **state)
     assert_true(measured.value.low == 20);
 }
 
+static void a_gpu_that_is_full_names_no_site_of_another_memory(void **state)
+{
+    struct seep_check_limit limit = {.kind = SEEP_CHECK_GPU_FREE,
+                                     .space = SEEP_CHECK_ALL_SPACES,
+                                     .value = 60};
+    struct seep_check_result result;
+
+    (void)state;
+    add(&now, "a", SEEP_CLASS_LEAK, 1000)->device = -1;
+    add(&now, "b", SEEP_CLASS_LEAK, 10)->device = 0;
+    assert_int_equal(one_of(&limit, false).site_count, 0); /* not measured */
+    now.devices[0] =
+        (struct seep_report_device){.total_bytes = 100, .low_free_bytes = 50};
+    now.report.device_count = 1;
+    result = one_of(&limit, false);
+    assert_int_equal(result.outcome, SEEP_CHECK_FAIL);
+    assert_int_equal(result.site_count, 1);
+    assert_string_equal(result.sites[0]->id, "b");
+}
+
 static void a_label_has_its_own_limit_in_the_place_of_the_others(void **state)
 {
     struct seep_check_limit limits[] = {
@@ -540,6 +560,7 @@ int main(void)
         CASE(a_cap_is_held_against_the_most_of_all_moments),
         CASE(a_cap_of_a_space_counts_what_is_suppressed_too),
         CASE(the_gpu_that_had_least_free_decides),
+        CASE(a_gpu_that_is_full_names_no_site_of_another_memory),
         CASE(a_label_has_its_own_limit_in_the_place_of_the_others),
         CASE(a_label_that_no_process_has_is_not_enough_data),
         CASE(nothing_checked_is_no_pass),

@@ -91,14 +91,13 @@ char *seep_check_bound(const struct seep_check_limit *limit)
 
     switch (limit->kind) {
     case SEEP_CHECK_GROWTH:
-        seep_units_rate(limit->value, text);
-        return make("at most %s", text + (*text == '+'));
+        return make("<= %s/min", seep_units_bytes(limit->value * 60, text));
     case SEEP_CHECK_GPU_FREE:
-        return make("at least %s", seep_units_bytes(limit->value, text));
+        return make(">= %s", seep_units_bytes(limit->value, text));
     case SEEP_CHECK_BASELINE:
-        return make("nothing new or worse");
+        return make("none");
     default:
-        return make("at most %s", seep_units_bytes(limit->value, text));
+        return make("<= %s", seep_units_bytes(limit->value, text));
     }
 }
 
@@ -111,10 +110,10 @@ static void put_bounds(const struct seep_interval *value, double scale,
     double larger = fmax(fabs(value->low), fabs(value->high)) * scale;
     char low[SEEP_UNITS_TEXT_BYTES];
     char high[SEEP_UNITS_TEXT_BYTES];
+    const char *unit = strchr(seep_units_bytes(larger, high), ' ');
+    const char *own = strchr(estimate, ' ');
 
-    seep_units_bytes(larger, high);
-    if (!isfinite(larger) || strncmp(strchr(estimate, ' '), strchr(high, ' '),
-                                     strlen(strchr(high, ' '))) == 0) {
+    if (unit == NULL || own == NULL || strncmp(own, unit, strlen(unit)) == 0) {
         seep_units_bounds(value, scale, text);
         return;
     }
@@ -207,7 +206,7 @@ char *seep_check_message(const struct seep_check_result *result)
     FILE *file = open_memstream(&text, &size);
 
     if (file != NULL) {
-        fprintf(file, "%s of %s: %s; limit %s", title == NULL ? "?" : title,
+        fprintf(file, "%s of %s: %s, must be %s", title == NULL ? "?" : title,
                 process == NULL ? "?" : process,
                 measured == NULL ? "?" : measured, bound == NULL ? "?" : bound);
         if (*result->measure.reason != '\0') {

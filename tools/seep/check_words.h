@@ -31,7 +31,7 @@ char *seep_check_headline(const struct seep_check_set *set);
 /** "growth", "growth of python", "growth with model=bert". */
 char *seep_check_title(const struct seep_check_limit *limit);
 
-/** "at most 1 MiB/min", "at least 2 GiB", "no more than before". */
+/** "<= 1 MiB/min", ">= 2 GiB", "none". */
 char *seep_check_bound(const struct seep_check_limit *limit);
 
 /** "+41.3 MiB/min (40.1 to 42.5)", "not measured". */

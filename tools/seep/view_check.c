@@ -39,10 +39,10 @@ static void put_row(struct seep_table *table,
     seep_table_cell(table, 0, "%s", mark_of(result->outcome));
     seep_table_ink(table, 0, ink_of(result->outcome));
     seep_table_cell(table, 1, "%s", title == NULL ? "?" : title);
-    seep_table_cell(table, 2, "%s", measured == NULL ? "?" : measured);
-    seep_table_cell(table, 3, "%s", bound == NULL ? "?" : bound);
+    seep_table_cell(table, 2, "%s", bound == NULL ? "?" : bound);
+    seep_table_cell(table, 3, "%s", measured == NULL ? "?" : measured);
     if (result->outcome == SEEP_CHECK_INSUFFICIENT || result->forgiven) {
-        seep_table_cell(table, 4, "%s", result->measure.reason);
+        seep_table_note(table, "%s", result->measure.reason);
     }
     free(title);
     free(measured);
@@ -53,8 +53,10 @@ static void print_limits(struct seep_page *page,
                          const struct seep_check_result *results, size_t count)
 {
     static const struct seep_table_column columns[] = {
-        {"", false},      {"of", false}, {"measured", false},
-        {"limit", false}, {"", false},
+        {"", false},
+        {"of", false},
+        {"limit", false},
+        {"measured", false},
     };
     struct seep_table *table =
         seep_table_open(columns, sizeof(columns) / sizeof(columns[0]));
