@@ -114,6 +114,8 @@ def test_wrong_limits_are_said_before_the_command_runs(tmp_path, options):
     (("--max-growht", "1MiB/min"), b"did you mean --max-growth?"),
     (("--basline", "x"), b"did you mean --baseline?"),
     (("--max-growth", "pythn=1MiB/s"), b"did you mean python?"),
+    (("--cap", "1G", "--json=yes"), b"takes no value"),
+    (("x.seep", "--cap"), b"needs a value"),
 ])
 def test_a_slip_is_answered_by_what_was_meant(words, meant):
     done = seep("check", *words, "x.seep")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Limits against reports made by hand: 1,000 s, limits of bytes a second. */
+/* Limits against reports made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,114 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/check.h"
+#include "check_world.h"
 
-#define MIB (1024.0 * 1024.0)
-#define RUN_S 1000
-#define MOMENTS 100
 #define LIMIT 100.0
-
-struct world {
-    struct seep_report report;
-    struct seep_report_site sites[4];
-    struct seep_report_moment moments[MOMENTS];
-    struct seep_report_device devices[2];
-    struct seep_report_point points[4][MOMENTS];
-};
-static struct world now, before;
-
-/* It holds 50 MiB and nothing grows. */
-static void fill(struct world *world)
-{
-    memset(world, 0, sizeof(*world));
-    world->report = (struct seep_report){
-        .path = "/data/x.seep",
-        .executable = "/opt/bin/serve",
-        .labels = "model=bert,role=worker",
-        .duration_s = RUN_S,
-        .sample_bytes = 1,
-        .verdict = {.class = SEEP_VERDICT_STEADY, .reason = "steady"},
-        .sites = world->sites,
-        .devices = world->devices,
-    };
-    for (int i = 0; i < MOMENTS; i++) {
-        world->moments[i] =
-            (struct seep_report_moment){10.0 * i + 5, 60 * MIB, 50 * MIB};
-    }
-    world->report.memory.moments = world->moments;
-    world->report.memory.moment_count = MOMENTS;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    fill(&now);
-    fill(&before);
-    return 0;
-}
-
-/* A site that grows by @rate, by 1 % more or less, from the start. */
-static struct seep_report_site *add(struct world *world, const char *id,
-                                    enum seep_class class, double rate)
-{
-    size_t index = world->report.site_count++;
-    struct seep_report_site *site = &world->sites[index];
-
-    *site = (struct seep_report_site){
-        .class = class,
-        .where = "serve.py:31 handle",
-        .has_growth = true,
-        .growth_bytes_per_s = {rate, .99 * rate, 1.01 * rate},
-        .series = world->points[index],
-        .point_count = MOMENTS,
-    };
-    strcpy(site->id, id);
-    for (int i = 0; i < MOMENTS; i++) {
-        uint64_t live = (uint64_t)(rate * 10 * i);
-
-        world->points[index][i] = (struct seep_report_point){
-            .start_s = 10.0 * i,
-            .width_s = 10,
-            .live_bytes = live + (uint64_t)(10 * rate),
-            .low_bytes = live};
-    }
-    site->live_bytes = (uint64_t)(rate * RUN_S);
-    return site;
-}
-
-static struct seep_check_measure measure(enum seep_check_kind kind, int space)
-{
-    struct seep_check_measure measured;
-
-    seep_check_measure(kind, space, &now.report, SEEP_CHECK_WARMUP_UNTOLD,
-                       &measured);
-    assert_non_null(measured.reason);
-    return measured;
-}
-
-static struct seep_check_result one_of(const struct seep_check_limit *limit,
-                                       bool with_baseline)
-{
-    const struct seep_report *report = &now.report;
-    const struct seep_report *old = &before.report;
-    struct seep_check_options options = {
-        .limits = limit,
-        .count = 1,
-        .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
-        .baseline = &old,
-        .baseline_count = with_baseline,
-    };
-    struct seep_check_result *results;
-    struct seep_check_result result;
-    size_t count;
-
-    assert_int_equal(seep_check_run(&options, &report, 1, &results, &count), 0);
-    assert_int_equal(count, 1);
-    result = results[0];
-    assert_int_equal(seep_check_worst(results, count), result.outcome);
-    free(results);
-    return result;
-}
 
 static enum seep_check_outcome growth_against(double limit)
 {
@@ -128,7 +23,7 @@ static enum seep_check_outcome growth_against(double limit)
         .value = limit,
     };
 
-    return one_of(&one, false).outcome;
+    return check_world_one(&one, false).outcome;
 }
 
 static enum seep_check_outcome decide(enum seep_check_kind kind, double low,
@@ -189,7 +84,7 @@ static void nothing_that_grows_keeps_any_limit(void **state)
 static void a_leak_is_over_a_lower_and_under_a_higher_limit(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000);
     assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
     assert_int_equal(growth_against(1000), SEEP_CHECK_INSUFFICIENT);
     assert_int_equal(growth_against(1100), SEEP_CHECK_PASS);
@@ -202,9 +97,9 @@ static void what_breaks_a_limit_is_named(void **state)
     struct seep_check_result result;
 
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000);
-    add(&now, "b", SEEP_CLASS_STEADY, 0)->has_growth = false;
-    result = one_of(&limit, false);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000);
+    check_world_add(&check_now, "b", SEEP_CLASS_STEADY, 0)->has_growth = false;
+    result = check_world_one(&limit, false);
     assert_int_equal(result.site_count, 1);
     assert_string_equal(result.sites[0]->id, "a");
 }
@@ -212,15 +107,15 @@ static void what_breaks_a_limit_is_named(void **state)
 static void small_leaks_count_together(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_MINOR, 600);
-    add(&now, "b", SEEP_CLASS_MINOR, 600);
+    check_world_add(&check_now, "a", SEEP_CLASS_MINOR, 600);
+    check_world_add(&check_now, "b", SEEP_CLASS_MINOR, 600);
     assert_int_equal(growth_against(1000), SEEP_CHECK_FAIL);
 }
 
 static void a_suspect_neither_passes_nor_fails(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_SUSPECT, 1000);
+    check_world_add(&check_now, "a", SEEP_CLASS_SUSPECT, 1000);
     assert_int_equal(growth_against(900), SEEP_CHECK_INSUFFICIENT);
     assert_int_equal(growth_against(1100), SEEP_CHECK_PASS);
 }
@@ -228,9 +123,9 @@ static void a_suspect_neither_passes_nor_fails(void **state)
 static void a_cache_that_still_fills_is_no_failure_and_no_pass(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_WARMING, 1000);
-    for (int i = 0; i < MOMENTS; i++) {
-        now.moments[i].private_bytes += 10000.0 * i;
+    check_world_add(&check_now, "a", SEEP_CLASS_WARMING, 1000);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += 10000.0 * i;
     }
     assert_int_equal(growth_against(500), SEEP_CHECK_INSUFFICIENT);
 }
@@ -239,31 +134,32 @@ static void a_cache_that_still_fills_is_no_failure_and_no_pass(void **state)
 static void what_has_stopped_passes_by_the_part_that_shows_it(void **state)
 {
     (void)state;
-    for (int i = 0; i < MOMENTS; i++) {
-        now.moments[i].private_bytes += MIB * (i < 55 ? i : 55);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += CHECK_MIB * (i < 55 ? i : 55);
     }
-    now.report.verdict.class = SEEP_VERDICT_BOUNDED;
+    check_now.report.verdict.class = SEEP_VERDICT_BOUNDED;
     assert_int_equal(growth_against(1000), SEEP_CHECK_PASS);
-    now.report.verdict.filling = true;
+    check_now.report.verdict.filling = true;
     assert_int_equal(growth_against(1000), SEEP_CHECK_INSUFFICIENT);
-    now.report.verdict.class = SEEP_VERDICT_STEADY;
+    check_now.report.verdict.class = SEEP_VERDICT_STEADY;
     assert_int_equal(growth_against(1000), SEEP_CHECK_INSUFFICIENT);
 }
 
 static void what_is_not_enough_for_a_verdict_is_not_for_a_pass(void **state)
 {
     (void)state;
-    now.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
-    now.report.verdict.reason = "too short";
+    check_now.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
+    check_now.report.verdict.reason = "too short";
     assert_int_equal(growth_against(1e12), SEEP_CHECK_INSUFFICIENT);
     assert_string_equal(
-        measure(SEEP_CHECK_GROWTH, SEEP_CHECK_ALL_SPACES).reason, "too short");
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_CHECK_ALL_SPACES).reason,
+        "too short");
 }
 
 static void growth_that_no_call_site_has_fails_too(void **state)
 {
     (void)state;
-    now.report.verdict = (struct seep_report_verdict){
+    check_now.report.verdict = (struct seep_report_verdict){
         .class = SEEP_VERDICT_UNEXPLAINED,
         .reason = "nobody",
         .has_growth = true,
@@ -275,30 +171,55 @@ static void growth_that_no_call_site_has_fails_too(void **state)
 static void what_is_suppressed_or_has_a_known_bound_does_not_count(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000)->suppressed_by = "x";
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000)->suppressed_by =
+        "x";
     assert_int_equal(growth_against(900), SEEP_CHECK_PASS);
-    now.sites[0].suppressed_by = NULL;
-    now.sites[0].known_bound_bytes = 1;
+    check_now.sites[0].suppressed_by = NULL;
+    check_now.sites[0].known_bound_bytes = 1;
     assert_int_equal(growth_against(900), SEEP_CHECK_PASS);
+}
+
+/* Private memory has it, and live blocks of the space. */
+static void what_is_suppressed_is_no_part_of_the_upper_bound(void **state)
+{
+    (void)state;
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000)->suppressed_by =
+        "x";
+    check_now.report.verdict.suppressed_bytes_per_s = 1000;
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += 10000.0 * i;
+    }
+    assert_int_equal(growth_against(900), SEEP_CHECK_PASS);
+    assert_true(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).value.high ==
+        0);
 }
 
 static void a_limit_of_a_space_is_of_that_alone(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000)->space = SEEP_SPACE_DEVICE;
-    assert_true(measure(SEEP_CHECK_GROWTH, SEEP_SPACE_DEVICE).value.low > 900);
-    assert_true(measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).value.high == 0);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000)->space =
+        SEEP_SPACE_DEVICE;
+    assert_true(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_DEVICE).value.low >
+        900);
+    assert_true(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).value.high ==
+        0);
     assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
 }
 
 static void what_was_never_sampled_may_be_there(void **state)
 {
     (void)state;
-    now.report.sample_bytes = 512 << 10;
-    assert_true(measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).value.high >
-                3 * 512 * 1024 / 1000.0);
+    check_now.report.sample_bytes = 512 << 10;
+    assert_true(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).value.high >
+        3 * 512 * 1024 / 1000.0);
     /* Of devices every block is known. */
-    assert_true(measure(SEEP_CHECK_GROWTH, SEEP_SPACE_DEVICE).value.high == 0);
+    assert_true(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_DEVICE).value.high ==
+        0);
 }
 
 static void growth_of_a_unit_is_that_of_the_run_by_its_work(void **state)
@@ -306,11 +227,13 @@ static void growth_of_a_unit_is_that_of_the_run_by_its_work(void **state)
     struct seep_check_measure measured;
 
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000);
     assert_false(
-        measure(SEEP_CHECK_GROWTH_PER_UNIT, SEEP_CHECK_ALL_SPACES).valid);
-    now.report.units = 10000; /* ten a second */
-    measured = measure(SEEP_CHECK_GROWTH_PER_UNIT, SEEP_CHECK_ALL_SPACES);
+        check_world_measure(SEEP_CHECK_GROWTH_PER_UNIT, SEEP_CHECK_ALL_SPACES)
+            .valid);
+    check_now.report.units = 10000; /* ten a second */
+    measured =
+        check_world_measure(SEEP_CHECK_GROWTH_PER_UNIT, SEEP_CHECK_ALL_SPACES);
     assert_true(fabs(measured.value.estimate - 100) < 1e-6);
     assert_true(fabs(measured.value.low - 99) < 1e-6);
 }
@@ -321,13 +244,27 @@ static void drift_is_from_the_end_of_the_warm_up_to_the_end(void **state)
     struct seep_check_measure measured;
 
     (void)state;
-    for (int i = 0; i < MOMENTS; i++) {
-        now.moments[i].private_bytes += MIB * (i < 20 ? 20 * i : 400 + i);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes +=
+            CHECK_MIB * (i < 20 ? 20 * i : 400 + i);
     }
-    measured = measure(SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES);
-    assert_true(measured.value.low <= 70 * MIB);
-    assert_true(fabs(measured.value.estimate - 70 * MIB) < MIB);
-    assert_true(measured.value.high < 80 * MIB);
+    measured = check_world_measure(SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES);
+    assert_true(measured.value.low <= 70 * CHECK_MIB);
+    assert_true(fabs(measured.value.estimate - 70 * CHECK_MIB) < CHECK_MIB);
+    assert_true(measured.value.high < 80 * CHECK_MIB);
+}
+
+static void a_drift_that_goes_up_and_down_is_not_known_well(void **state)
+{
+    struct seep_check_measure measured;
+
+    (void)state;
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += CHECK_MIB * (i / 10 % 2);
+    }
+    measured = check_world_measure(SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES);
+    assert_true(measured.value.high > measured.value.estimate + CHECK_MIB / 2);
+    assert_true(measured.value.low < measured.value.estimate - CHECK_MIB / 2);
 }
 
 static void a_run_shorter_than_its_warm_up_tells_nothing(void **state)
@@ -335,27 +272,30 @@ static void a_run_shorter_than_its_warm_up_tells_nothing(void **state)
     struct seep_check_measure measured;
 
     (void)state;
-    seep_check_measure(SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES, &now.report,
-                       RUN_S, &measured);
+    seep_check_measure(SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES,
+                       &check_now.report, CHECK_RUN_S, &measured);
     assert_false(measured.valid);
-    seep_check_measure(SEEP_CHECK_CAP, SEEP_CHECK_ALL_SPACES, &now.report,
-                       RUN_S, &measured);
+    seep_check_measure(SEEP_CHECK_CAP, SEEP_CHECK_ALL_SPACES, &check_now.report,
+                       CHECK_RUN_S, &measured);
     assert_true(measured.valid); /* a cap holds from the start */
 }
 
 static void a_cap_is_held_against_the_most_of_all_moments(void **state)
 {
     (void)state;
-    now.moments[3].held_bytes = 900 * MIB;
-    assert_true(measure(SEEP_CHECK_CAP, SEEP_CHECK_ALL_SPACES).value.low ==
-                900 * MIB);
+    check_now.moments[3].held_bytes = 900 * CHECK_MIB;
+    assert_true(
+        check_world_measure(SEEP_CHECK_CAP, SEEP_CHECK_ALL_SPACES).value.low ==
+        900 * CHECK_MIB);
 }
 
 static void a_cap_of_a_space_counts_what_is_suppressed_too(void **state)
 {
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000)->suppressed_by = "x";
-    assert_true(measure(SEEP_CHECK_CAP, SEEP_SPACE_HEAP).value.low > 990000);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000)->suppressed_by =
+        "x";
+    assert_true(check_world_measure(SEEP_CHECK_CAP, SEEP_SPACE_HEAP).value.low >
+                990000);
 }
 
 static void the_gpu_that_had_least_free_decides(void **state)
@@ -363,14 +303,15 @@ static void the_gpu_that_had_least_free_decides(void **state)
     struct seep_check_measure measured;
 
     (void)state;
-    assert_false(measure(SEEP_CHECK_GPU_FREE, SEEP_CHECK_ALL_SPACES).valid);
-    now.devices[0] = (struct seep_report_device){
-        .ordinal = 0, .total_bytes = 100, .low_free_bytes = 50};
-    now.devices[1] = (struct seep_report_device){
-        .ordinal = 1, .total_bytes = 100, .low_free_bytes = 20};
-    now.report.device_count = 2;
-    measured = measure(SEEP_CHECK_GPU_FREE, SEEP_CHECK_ALL_SPACES);
-    assert_int_equal(measured.device, 1);
+    assert_false(
+        check_world_measure(SEEP_CHECK_GPU_FREE, SEEP_CHECK_ALL_SPACES).valid);
+    check_now.devices[0] = (struct seep_report_device){
+        .ordinal = 0, .total_bytes = 100, .low_free_bytes = 20};
+    check_now.devices[1] = (struct seep_report_device){
+        .ordinal = 1, .total_bytes = 100, .low_free_bytes = 50};
+    check_now.report.device_count = 2;
+    measured = check_world_measure(SEEP_CHECK_GPU_FREE, SEEP_CHECK_ALL_SPACES);
+    assert_int_equal(measured.device, 0);
     assert_true(measured.value.low == 20);
 }
 
@@ -382,13 +323,14 @@ static void a_gpu_that_is_full_names_no_site_of_another_memory(void **state)
     struct seep_check_result result;
 
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000)->device = -1;
-    add(&now, "b", SEEP_CLASS_LEAK, 10)->device = 0;
-    assert_int_equal(one_of(&limit, false).site_count, 0); /* not measured */
-    now.devices[0] =
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000)->device = -1;
+    check_world_add(&check_now, "b", SEEP_CLASS_LEAK, 10)->device = 0;
+    assert_int_equal(check_world_one(&limit, false).site_count,
+                     0); /* not measured */
+    check_now.devices[0] =
         (struct seep_report_device){.total_bytes = 100, .low_free_bytes = 50};
-    now.report.device_count = 1;
-    result = one_of(&limit, false);
+    check_now.report.device_count = 1;
+    result = check_world_one(&limit, false);
     assert_int_equal(result.outcome, SEEP_CHECK_FAIL);
     assert_int_equal(result.site_count, 1);
     assert_string_equal(result.sites[0]->id, "b");
@@ -400,14 +342,14 @@ static void a_label_has_its_own_limit_in_the_place_of_the_others(void **state)
         {.space = SEEP_CHECK_ALL_SPACES, .value = 900},
         {.space = SEEP_CHECK_ALL_SPACES, .value = 2000, .label = "model=bert"},
     };
-    const struct seep_report *report = &now.report;
+    const struct seep_report *report = &check_now.report;
     struct seep_check_options options = {
         .limits = limits, .count = 2, .warmup_s = SEEP_CHECK_WARMUP_UNTOLD};
     struct seep_check_result *results;
     size_t count;
 
     (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000);
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000);
     assert_int_equal(seep_check_run(&options, &report, 1, &results, &count), 0);
     assert_int_equal(count, 1);
     assert_int_equal(results[0].outcome, SEEP_CHECK_PASS);
@@ -418,7 +360,7 @@ static void a_label_that_no_process_has_is_not_enough_data(void **state)
 {
     struct seep_check_limit limit = {
         .space = SEEP_CHECK_ALL_SPACES, .value = 900, .label = "model=ber"};
-    struct seep_check_result result = one_of(&limit, false);
+    struct seep_check_result result = check_world_one(&limit, false);
 
     (void)state;
     assert_int_equal(result.outcome, SEEP_CHECK_INSUFFICIENT);
@@ -431,112 +373,9 @@ static void nothing_checked_is_no_pass(void **state)
     assert_int_equal(seep_check_worst(NULL, 0), SEEP_CHECK_INSUFFICIENT);
 }
 
-static enum seep_check_outcome against_baseline(void)
-{
-    struct seep_check_limit limit = {.kind = SEEP_CHECK_BASELINE,
-                                     .space = SEEP_CHECK_ALL_SPACES};
-
-    return one_of(&limit, true).outcome;
-}
-
-static void what_grew_as_much_before_is_no_failure(void **state)
-{
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000);
-    add(&now, "a", SEEP_CLASS_LEAK, 1005);
-    assert_int_equal(against_baseline(), SEEP_CHECK_PASS);
-    now.sites[0].growth_bytes_per_s = (struct seep_interval){1100, 1090, 1110};
-    assert_int_equal(against_baseline(), SEEP_CHECK_FAIL);
-}
-
-static void what_is_new_fails_and_a_new_suspect_does_not(void **state)
-{
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000);
-    add(&now, "b", SEEP_CLASS_LEAK, 1000)->where = "other.py:2 get";
-    assert_int_equal(against_baseline(), SEEP_CHECK_FAIL);
-    now.sites[0].class = SEEP_CLASS_SUSPECT;
-    assert_int_equal(against_baseline(), SEEP_CHECK_INSUFFICIENT);
-}
-
-static void a_line_that_moved_is_the_same_site(void **state)
-{
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000)->where = "serve.py:29 handle";
-    add(&now, "b", SEEP_CLASS_LEAK, 1000);
-    assert_int_equal(against_baseline(), SEEP_CHECK_PASS);
-    now.sites[0].where = "serve.py:29 handled";
-    assert_int_equal(against_baseline(), SEEP_CHECK_FAIL);
-}
-
-static void a_site_that_is_still_there_excuses_no_other(void **state)
-{
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000)->where = "serve.py:29 handle";
-    add(&now, "a", SEEP_CLASS_LEAK, 1000)->where = "serve.py:29 handle";
-    add(&now, "b", SEEP_CLASS_LEAK, 1000);
-    assert_int_equal(against_baseline(), SEEP_CHECK_FAIL);
-}
-
-static void busier_is_not_worse_where_work_was_told(void **state)
-{
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000);
-    add(&now, "a", SEEP_CLASS_LEAK, 2000);
-    assert_int_equal(against_baseline(), SEEP_CHECK_FAIL);
-    before.sites[0].has_growth_per_unit = true;
-    now.sites[0].has_growth_per_unit = true;
-    before.sites[0].growth_bytes_per_unit = (struct seep_interval){64, 63, 65};
-    now.sites[0].growth_bytes_per_unit = (struct seep_interval){64, 63, 65};
-    assert_int_equal(against_baseline(), SEEP_CHECK_PASS);
-}
-
-static void
-a_baseline_that_tells_nothing_excuses_and_fails_nothing(void **state)
-{
-    (void)state;
-    add(&now, "a", SEEP_CLASS_LEAK, 1000);
-    before.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
-    assert_int_equal(against_baseline(), SEEP_CHECK_INSUFFICIENT);
-    before.report.verdict.class = SEEP_VERDICT_STEADY;
-    before.report.executable = "/bin/sh";
-    assert_int_equal(against_baseline(), SEEP_CHECK_INSUFFICIENT);
-}
-
-static void
-a_limit_that_was_broken_before_is_forgiven_unless_worse(void **state)
-{
-    struct seep_check_limit limit = {.kind = SEEP_CHECK_GROWTH,
-                                     .space = SEEP_CHECK_ALL_SPACES,
-                                     .value = 500};
-
-    (void)state;
-    add(&before, "a", SEEP_CLASS_LEAK, 1000);
-    add(&now, "a", SEEP_CLASS_LEAK, 1005);
-    assert_int_equal(one_of(&limit, false).outcome, SEEP_CHECK_FAIL);
-    assert_int_equal(one_of(&limit, true).outcome, SEEP_CHECK_PASS);
-    assert_true(one_of(&limit, true).forgiven);
-    now.sites[0].growth_bytes_per_s = (struct seep_interval){1100, 1090, 1110};
-    assert_int_equal(one_of(&limit, true).outcome, SEEP_CHECK_FAIL);
-}
-
-/* Within the limit before: that it is over it now is news. */
-static void a_limit_that_was_kept_before_is_not_forgiven(void **state)
-{
-    struct seep_check_limit limit = {.kind = SEEP_CHECK_CAP,
-                                     .space = SEEP_CHECK_ALL_SPACES,
-                                     .value = 60.5 * MIB};
-
-    (void)state;
-    now.moments[3].held_bytes = 61 * MIB;
-    assert_int_equal(one_of(&limit, true).outcome, SEEP_CHECK_FAIL);
-    before.moments[3].held_bytes = 61 * MIB;
-    assert_int_equal(one_of(&limit, true).outcome, SEEP_CHECK_PASS);
-}
-
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup(name, set_up)
+#define CASE(name) cmocka_unit_test_setup(name, check_world_set_up)
     const struct CMUnitTest tests[] = {
         CASE(the_interval_decides_and_not_the_point),
         CASE(what_is_exactly_the_limit_keeps_it),
@@ -552,10 +391,12 @@ int main(void)
         CASE(what_is_not_enough_for_a_verdict_is_not_for_a_pass),
         CASE(growth_that_no_call_site_has_fails_too),
         CASE(what_is_suppressed_or_has_a_known_bound_does_not_count),
+        CASE(what_is_suppressed_is_no_part_of_the_upper_bound),
         CASE(a_limit_of_a_space_is_of_that_alone),
         CASE(what_was_never_sampled_may_be_there),
         CASE(growth_of_a_unit_is_that_of_the_run_by_its_work),
         CASE(drift_is_from_the_end_of_the_warm_up_to_the_end),
+        CASE(a_drift_that_goes_up_and_down_is_not_known_well),
         CASE(a_run_shorter_than_its_warm_up_tells_nothing),
         CASE(a_cap_is_held_against_the_most_of_all_moments),
         CASE(a_cap_of_a_space_counts_what_is_suppressed_too),
@@ -564,14 +405,6 @@ int main(void)
         CASE(a_label_has_its_own_limit_in_the_place_of_the_others),
         CASE(a_label_that_no_process_has_is_not_enough_data),
         CASE(nothing_checked_is_no_pass),
-        CASE(what_grew_as_much_before_is_no_failure),
-        CASE(what_is_new_fails_and_a_new_suspect_does_not),
-        CASE(a_line_that_moved_is_the_same_site),
-        CASE(a_site_that_is_still_there_excuses_no_other),
-        CASE(busier_is_not_worse_where_work_was_told),
-        CASE(a_baseline_that_tells_nothing_excuses_and_fails_nothing),
-        CASE(a_limit_that_was_broken_before_is_forgiven_unless_worse),
-        CASE(a_limit_that_was_kept_before_is_not_forgiven),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);
