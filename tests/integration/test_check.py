@@ -273,6 +273,9 @@ def test_junit_is_read_and_has_each_outcome(runs, tmp_path):
     assert [case.get("type") for case in root.iter("failure")] == ["growth"]
     assert root.find("testsuite/testcase/properties/property") is not None
     assert len(list(root.iter("skipped"))) >= 1
+    # The same names in every run: no pid is in them.
+    assert {case.get("classname") for case in root.iter("testcase")} == {
+        "verdict_cases"}
     assert "leak_request" in root.find("*//failure").get("message")
 
 
@@ -308,6 +311,13 @@ def test_annotations_are_whole_lines_at_file_and_line(runs, tmp_path):
     text = summary.read_text(encoding="utf-8")
     assert text.startswith("before\n### seep: FAIL")
     assert len(re.findall(r"^\| (?:fail|pass) \|", text, re.M)) == 3
+
+
+def test_a_document_is_alone_on_its_stream(runs):
+    done = seep("check", *LIMITS, "--github", "--json", runs["leak"][0])
+
+    assert json.loads(done.stdout)["outcome"] == "fail"
+    assert done.stderr.startswith(b"::error ")
 
 
 def test_sarif_has_a_result_for_the_site(runs, tmp_path):

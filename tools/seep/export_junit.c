@@ -11,6 +11,7 @@
 
 #include "clean.h"
 #include "view_check.h"
+#include "words.h"
 
 #ifndef SEEP_HAVE_XML
 
@@ -94,15 +95,16 @@ static void put_properties(struct xml *xml,
     end(xml);
 }
 
+/* A case is known again by its names in the next run: no pid is in them. */
 static void put_case(struct xml *xml, const struct seep_check_result *result,
-                     const char *process)
+                     const char *program)
 {
     char *title = seep_check_title(result->limit);
     char *message = seep_check_message(result);
     bool failed = result->outcome == SEEP_CHECK_FAIL;
 
     begin(xml, "testcase");
-    put(xml, "classname", process);
+    put(xml, "classname", program);
     put(xml, "name", title);
     put(xml, "time", "0");
     put_properties(xml, result);
@@ -123,7 +125,9 @@ static void put_suite(struct xml *xml, const struct seep_check_result *results,
                       size_t count)
 {
     const struct seep_check_set part = {.results = results, .count = count};
-    char *process = seep_check_process(results[0].report);
+    const struct seep_report *report = results[0].report;
+    char *process = seep_check_process(report);
+    char *program = report == NULL ? NULL : seep_words_program(report);
 
     begin(xml, "testsuite");
     put(xml, "name", process);
@@ -132,9 +136,10 @@ static void put_suite(struct xml *xml, const struct seep_check_result *results,
     put_count(xml, "errors", 0);
     put_count(xml, "skipped", seep_check_tally(&part, SEEP_CHECK_INSUFFICIENT));
     for (size_t i = 0; i < count; i++) {
-        put_case(xml, &results[i], process);
+        put_case(xml, &results[i], program == NULL ? "seep" : program);
     }
     end(xml);
+    free(program);
     free(process);
 }
 

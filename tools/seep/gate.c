@@ -37,7 +37,8 @@ static void say_failed(const char *path, int error)
     }
 }
 
-/* @return whether all was written */
+/* Of what is one document nothing else is on the stream.
+ * @return whether all was written */
 static bool write_files(const struct seep_check_arguments *arguments,
                         const struct seep_check_set *set, FILE *file)
 {
@@ -46,7 +47,10 @@ static bool write_files(const struct seep_check_arguments *arguments,
         arguments->junit == NULL ? 0 : seep_export_junit(arguments->junit, set);
     int sarif =
         arguments->sarif == NULL ? 0 : seep_export_sarif(arguments->sarif, set);
-    int github = arguments->github ? seep_export_github(file, summary, set) : 0;
+    int github =
+        arguments->github
+            ? seep_export_github(arguments->json ? stderr : file, summary, set)
+            : 0;
 
     if (junit < 0) {
         say_failed(arguments->junit, junit);
