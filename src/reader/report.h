@@ -203,6 +203,13 @@ struct seep_report_mapping {
     bool tracked; /* blocks or ranges that seep knows lie in it */
 };
 
+/** The process at one time; what is not known is negative. */
+struct seep_report_moment {
+    double t_s;
+    double held_bytes;    /* resident, and in swap */
+    double private_bytes; /* of that, what is not of files or shared */
+};
+
 enum seep_allocator_kind {
     SEEP_ALLOCATOR_UNKNOWN,
     SEEP_ALLOCATOR_GLIBC,
@@ -240,6 +247,8 @@ struct seep_report_memory {
     bool looked; /* there are looks from outside */
     const struct seep_report_mapping *mappings; /* that grew, most first */
     size_t mapping_count;
+    const struct seep_report_moment *moments; /* by time */
+    size_t moment_count;
 };
 
 /** What a process has, worst first: X(SYMBOL, "name in JSON"). */

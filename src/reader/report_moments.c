@@ -298,6 +298,30 @@ static double variance_of(const struct seep_sites *sites)
     return variance;
 }
 
+static int keep_moments(struct seep_report_build *build,
+                        const struct seep_balance_point *points, size_t count)
+{
+    struct seep_report_moment *moments =
+        seep_store_take(&build->store, count, sizeof(*moments));
+
+    if (moments == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double swap = fmax(points[i].swap, 0);
+
+        moments[i] = (struct seep_report_moment){
+            .t_s = points[i].t_s,
+            .held_bytes = points[i].rss < 0 ? -1 : points[i].rss + swap,
+            .private_bytes =
+                points[i].anonymous < 0 ? -1 : points[i].anonymous + swap,
+        };
+    }
+    build->report.memory.moments = moments;
+    build->report.memory.moment_count = count;
+    return 0;
+}
+
 int seep_report_add_memory(struct seep_report_build *build)
 {
     struct seep_balance_point points[SEEP_WINDOW_POINTS];
@@ -331,5 +355,5 @@ int seep_report_add_memory(struct seep_report_build *build)
         input.heap_pages_bytes = seep_ranges_pages(&build->snapshot.view);
     }
     seep_balance_fill(&input, memory, &build->outside);
-    return 0;
+    return keep_moments(build, points, input.count);
 }

@@ -13,6 +13,7 @@
 
 #include "clean.h"
 #include "recording_damage.h"
+#include "view_check.h"
 #include "view_json.h"
 #include "view_text.h"
 
@@ -81,6 +82,36 @@ static void patch(struct recording_damage *damage, const uint8_t *data)
     }
 }
 
+/* Every limit, on what is no report of an honest run. */
+static void check(const struct seep_report *report, struct seep_page *page)
+{
+    struct seep_check_limit limits[SEEP_CHECK_COUNT];
+    struct seep_check_options options = {
+        .limits = limits,
+        .count = SEEP_CHECK_COUNT,
+        .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
+        .baseline = &report,
+        .baseline_count = 1,
+    };
+    struct seep_check_result *results;
+    struct seep_check_set set = {.reports = &report, .report_count = 1};
+
+    for (int i = 0; i < SEEP_CHECK_COUNT; i++) {
+        limits[i] = (struct seep_check_limit){.kind = (enum seep_check_kind)i,
+                                              .space = SEEP_CHECK_ALL_SPACES};
+    }
+    if (seep_check_run(&options, &report, 1, &results, &set.count) != 0) {
+        abort();
+    }
+    set.results = results;
+    seep_view_check(page, &set);
+    if (seep_view_check_json(page->file, &set) != 0 ||
+        seep_export_github(page->file, NULL, &set) != 0) {
+        abort();
+    }
+    free(results);
+}
+
 static void show(struct seep_report *report, uint8_t how, size_t columns)
 {
     const struct seep_report *reports[] = {report, report};
@@ -107,6 +138,7 @@ static void show(struct seep_report *report, uint8_t how, size_t columns)
         seep_view_json_info(file, reports, count, 0) != 0) {
         abort();
     }
+    check(report, &page);
     fclose(file);
 }
 

@@ -22,6 +22,7 @@ LIBRARIES = [
     (r'(elfutils/|dwarf\.h|libelf\.h|gelf\.h|libiberty/|demangle\.h)',
      {'src/reader'}),
     (r'jansson\.h', {'src/reader', 'tools'}),
+    (r'libxml/', {'tools'}),
     (r'libunwind', {'src/capture'}),
     (r'cuda', set()),
     # No output, no libm: neither may run inside malloc.

@@ -171,6 +171,7 @@ static void the_balance_does_not_know_of_rows(void **state)
     struct seep_rec_header *header = f->builder.view.header;
     struct group_run run;
     struct seep_report_memory memory;
+    struct seep_report_moment moments[10];
 
     header->allocator = builder_string(&f->builder, "/lib/libc.so.6");
     builder_seal(&f->builder);
@@ -194,8 +195,14 @@ static void the_balance_does_not_know_of_rows(void **state)
                               memory_order_relaxed);
     }
     memory = group_report(f, SEEP_BY_STACK)->memory;
+    assert_int_equal(memory.moment_count, 10);
+    memcpy(moments, memory.moments, sizeof(moments));
+    assert_true(moments[9].held_bytes == 10000000);
+    assert_true(moments[9].t_s > moments[8].t_s);
     group_report(f, SEEP_BY_LINE);
     assert_true(memory.valid && memory.allocator_told);
+    assert_memory_equal(moments, f->report->memory.moments, sizeof(moments));
+    memory.moments = f->report->memory.moments; /* its own are gone */
     assert_memory_equal(&memory, &f->report->memory, sizeof(memory));
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "absent.h"
 #include "base/clock.h"
 #include "child.h"
+#include "gate.h"
 #include "gather.h"
 #include "harvest.h"
 #include "knowledge.h"
@@ -40,16 +42,20 @@ static const char help[] =
     "                    (default " SEEP_LAUNCH_PATTERN ")\n" SEEP_LAUNCH_HELP
     "  --report          report even if stderr is no terminal\n"
     "  --no-report       do not report\n"
+    "  --check OPTIONS   hold the run against limits, as `seep check OPTIONS`\n"
+    "                    would: if the command succeeds, its status is the\n"
+    "                    exit status; what it prints is on stderr\n"
     "  --no-looks        do not look at the processes' mappings while they "
     "run\n" SEEP_KNOWLEDGE_HELP "  -h, --help        this\n";
 
-enum { REPORT = 256, NO_REPORT, NO_LOOKS };
+enum { REPORT = 256, NO_REPORT, NO_LOOKS, CHECK };
 enum when { WHEN_TERMINAL, WHEN_ALWAYS, WHEN_NEVER };
 
 static const struct option options[] = {
     {"report", no_argument, NULL, REPORT},
     {"no-report", no_argument, NULL, NO_REPORT},
     {"no-looks", no_argument, NULL, NO_LOOKS},
+    {"check", required_argument, NULL, CHECK},
     SEEP_KNOWLEDGE_OPTIONS,
     SEEP_LAUNCH_OPTIONS,
     {"help", no_argument, NULL, 'h'},
@@ -59,7 +65,10 @@ static const struct option options[] = {
 struct arguments {
     enum when when;
     bool looks;
-    bool report; /* worked out from .when */
+    bool report;        /* worked out from .when */
+    const char *limits; /* text of --check; NULL: none */
+    char **limit_words; /* and its words */
+    struct seep_check_arguments check;
     struct seep_launch_options launch;
     struct seep_knowledge knowledge;
 };
@@ -107,15 +116,16 @@ static void print_reports(char *const *paths, size_t count,
     seep_gather_close(&gathering);
 }
 
-static void finish(struct seep_harvest *harvest, const struct seep_child *child,
-                   const char *command, const char *out,
-                   const struct arguments *arguments)
+/* @return of the check, if there is one */
+static int finish(struct seep_harvest *harvest, const struct seep_child *child,
+                  const char *command, const char *out,
+                  struct arguments *arguments)
 {
     char **paths;
     size_t count;
 
     if (seep_harvest_collect(harvest, &paths, &count) < 0) {
-        return;
+        return arguments->limits != NULL ? SEEP_EXIT_FAILED : SEEP_EXIT_FINE;
     }
     seep_harvest_put_status(paths, count, child);
     if (arguments->report && count > 0) {
@@ -124,6 +134,9 @@ static void finish(struct seep_harvest *harvest, const struct seep_child *child,
         struct seep_absent absent = seep_absent_explain(command, out);
         seep_say(command, absent.reason, absent.remedy);
     }
+    return arguments->limits != NULL
+               ? seep_gate(paths, count, &arguments->check, stderr)
+               : SEEP_EXIT_FINE;
 }
 
 struct looking {
@@ -191,11 +204,20 @@ static int refuse_command(const char *command, int error)
     return missing ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_CANNOT_RUN;
 }
 
+static int exit_of(const struct seep_child *child)
+{
+    return WIFSIGNALED(child->status)
+               ? SEEP_EXIT_SIGNAL + WTERMSIG(child->status)
+               : WEXITSTATUS(child->status);
+}
+
+/* A command that failed did: what was measured of it comes after that. */
 static int run(char *const *argv, const struct seep_launch *launch,
-               const struct arguments *arguments)
+               struct arguments *arguments)
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
+    int checked = SEEP_EXIT_FINE;
     int error = seep_launch_make_folders(launch);
 
     if (error < 0) {
@@ -213,14 +235,13 @@ static int run(char *const *argv, const struct seep_launch *launch,
     }
     error = run_child(argv, harvest, arguments->looks, &child);
     if (error == 0) {
-        finish(harvest, &child, argv[0], launch->out, arguments);
+        checked = finish(harvest, &child, argv[0], launch->out, arguments);
     }
     seep_harvest_close(harvest);
     if (error < 0) {
         return refuse_command(argv[0], error);
     }
-    return WIFSIGNALED(child.status) ? SEEP_EXIT_SIGNAL + WTERMSIG(child.status)
-                                     : WEXITSTATUS(child.status);
+    return exit_of(&child) != SEEP_EXIT_FINE ? exit_of(&child) : checked;
 }
 
 static int take_option(int option, struct arguments *arguments)
@@ -235,11 +256,39 @@ static int take_option(int option, struct arguments *arguments)
     case NO_LOOKS:
         arguments->looks = false;
         return 0;
+    case CHECK:
+        arguments->limits = optarg;
+        return 0;
     default:
         return seep_knowledge_is_option(option)
                    ? seep_knowledge_take(option, optarg, &arguments->knowledge)
                    : seep_launch_take(option, optarg, &arguments->launch);
     }
+}
+
+/* What is wrong with limits is said before the command has run. */
+static int take_limits(struct arguments *arguments)
+{
+    int count;
+    int code;
+
+    if (seep_check_options_split(arguments->limits, &arguments->limit_words,
+                                 &count) < 0) {
+        return seep_say_usage("run", arguments->limits,
+                              "has a quote that is not closed");
+    }
+    code = seep_check_options_parse("run", count, arguments->limit_words,
+                                    &arguments->check);
+    if (code == 0 && arguments->check.help) {
+        code = seep_say_usage("run", "--check", "needs limits");
+    }
+    if (code == 0 && arguments->check.first < count) {
+        code = seep_say_usage("run",
+                              arguments->limit_words[arguments->check.first],
+                              "is no option of `seep check`; what is checked "
+                              "is this run");
+    }
+    return code;
 }
 
 /* A file that the report needs is missed before the command has run. */
@@ -284,9 +333,15 @@ int seep_cmd_run(int argc, char **argv)
     if (code == 0 && optind == argc) {
         code = seep_say_usage("run", "run", "no command was named");
     }
-    if (code == 0) {
-        code = prepare_and_run(argv + optind, &arguments);
+    argv += optind;
+    if (code == 0 && arguments.limits != NULL) {
+        code = take_limits(&arguments);
     }
+    if (code == 0) {
+        code = prepare_and_run(argv, &arguments);
+    }
+    seep_check_options_close(&arguments.check);
+    free(arguments.limit_words);
     seep_knowledge_close(&arguments.knowledge);
     return code;
 }

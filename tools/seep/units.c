@@ -267,3 +267,63 @@ int seep_units_parse_bytes(const char *text, uint64_t *ret_bytes)
     *ret_bytes = (uint64_t)(number * factor + 0.5);
     return 0;
 }
+
+static int unit_seconds(const char *name, double *ret_seconds)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {
+        {"s", 1},    {"sec", 1},     {"m", 60},    {"min", 60},
+        {"h", 3600}, {"hour", 3600}, {"d", 86400}, {"day", 86400},
+    };
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcasecmp(name, units[i].name) == 0) {
+            *ret_seconds = units[i].seconds;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+int seep_units_parse_rate(const char *text, double *ret_bytes_per_s)
+{
+    const char *slash = strchr(text, '/');
+    char size[40];
+    uint64_t bytes;
+    double seconds;
+
+    if (slash == NULL || (size_t)(slash - text) >= sizeof(size) ||
+        unit_seconds(slash + 1, &seconds) < 0) {
+        return -EINVAL;
+    }
+    memcpy(size, text, (size_t)(slash - text));
+    size[slash - text] = '\0';
+    int error = seep_units_parse_bytes(size, &bytes);
+    if (error == 0) {
+        *ret_bytes_per_s = (double)bytes / seconds;
+    }
+    return error;
+}
+
+int seep_units_parse_duration(const char *text, double *ret_seconds)
+{
+    size_t digits = strspn(text, "0123456789.");
+    double unit = 1;
+    char *end;
+
+    if (digits == 0 || digits > 12 || tolower((unsigned char)text[1]) == 'x') {
+        return -EINVAL;
+    }
+    double number = strtod(text, &end);
+    if (end != text + digits) {
+        return -EINVAL;
+    }
+    end += strspn(end, " \t");
+    if (*end != '\0' && unit_seconds(end, &unit) < 0) {
+        return -EINVAL;
+    }
+    *ret_seconds = number * unit;
+    return 0;
+}

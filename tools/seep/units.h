@@ -51,4 +51,10 @@ const char *seep_units_share(double share, char text[SEEP_UNITS_TEXT_BYTES]);
  */
 int seep_units_parse_bytes(const char *text, uint64_t *ret_bytes);
 
+/** "1MiB/min": a size by s, min, h or d. @return as above */
+int seep_units_parse_rate(const char *text, double *ret_bytes_per_s);
+
+/** "90", "90s", "5m", "5 min", "1.5h", "2d". @return as above */
+int seep_units_parse_duration(const char *text, double *ret_seconds);
+
 #endif

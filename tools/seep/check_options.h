@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The options of `seep check`, which `seep run --check` takes as one text.
+ *
+ * A limit is LIMIT, SPACE=LIMIT or KEY=VALUE=LIMIT: of the process, of what it
+ * holds in one space, or of the processes with a label in the place of the
+ * others' limit.
+ */
+#ifndef SEEP_TOOL_CHECK_OPTIONS_H
+#define SEEP_TOOL_CHECK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "knowledge.h"
+#include "page.h"
+#include "reader/check.h"
+
+extern const char seep_check_help[];
+
+struct seep_check_arguments {
+    struct seep_check_limit *limits;
+    size_t count;
+    double warmup_s;
+    const char *baseline; /* recording or folder; NULL */
+    const char *junit;    /* where to, each; NULL: not */
+    const char *sarif;
+    bool github;
+    bool json;
+    bool quiet;
+    bool no_symbols;
+    bool help;
+    enum seep_color color;
+    struct seep_knowledge knowledge;
+    int first; /* index of what is no option */
+};
+
+/**
+ * @param verb  that errors are of
+ * @return 0, or the exit code after saying what is wrong; to be closed in any
+ *         case
+ */
+int seep_check_options_parse(const char *verb, int argc, char **argv,
+                             struct seep_check_arguments *ret_arguments);
+void seep_check_options_close(struct seep_check_arguments *arguments);
+
+/**
+ * "--max-growth 1MiB/min --junit 'out x.xml'" in words, as a shell parts them
+ * by blanks, quotes and backslashes; nothing is expanded.
+ *
+ * @param ret_words  one allocation, to be freed; the first is "seep", the last
+ *                   NULL
+ * @return -EINVAL: a quote is not closed; -ENOMEM
+ */
+int seep_check_options_split(const char *text, char ***ret_words,
+                             int *ret_count);
+
+#endif
