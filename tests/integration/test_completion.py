@@ -16,26 +16,14 @@ import pytest
 
 from conftest import PRELOAD, SEEP, environment, need
 from command_line import LIMIT_S, seep
+from verb_list import options, verbs
 
 SOURCE = pathlib.Path(os.environ.get(
     "SEEP_SOURCE", pathlib.Path(__file__).parents[2]))
 COMPLETION = SOURCE / "tools/completion/seep"
 LIBRARY = pathlib.Path("/usr/share/bash-completion/bash_completion")
-OPTION = re.compile(r"^  ((?:-\w, )?--[a-z0-9-]+|-\w)(?: ([A-Z][A-Z=|]*))?"
-                    r"(?: |$)", re.M)
 # sourced with the library of bash-completion and without
 SOURCES = [(COMPLETION,), (LIBRARY, COMPLETION)]
-
-
-def verbs():
-    """As `seep --help` lists them."""
-    return re.findall(r"^  ([a-z]+) ", seep("--help").stdout.decode(), re.M)
-
-
-def options(verb):
-    """{--name: has a value} of a verb's help."""
-    found = OPTION.findall(seep(verb, "--help").stdout.decode())
-    return {names.split(", ")[-1]: value != "" for names, value in found}
 
 
 def offered(*words, sources=SOURCES[0], cwd=None):

@@ -12,14 +12,20 @@
 #include "say_option.h"
 
 /* A letter may stand within a word of several, of which getopt() is not
- * through: it alone knows which one it is. */
+ * through: it alone knows which one it is. A byte that is none of ASCII may be
+ * a part of a letter, so that the word is shown. */
 static const char *wrong_word(int found, char **argv, const char *shorts,
                               char *letter)
 {
+    const char *next = argv[optind];
+
     if (found == '?' && optopt > 0 && optopt < 128 &&
         strchr(shorts, optopt) == NULL) {
         snprintf(letter, 3, "-%c", optopt);
         return letter;
+    }
+    if (optopt < 0 && next != NULL && strchr(next, optopt) != NULL) {
+        return next;
     }
     return argv[optind - 1];
 }
