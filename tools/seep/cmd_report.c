@@ -2,14 +2,13 @@
 /*
  * seep report: what grew, where, is it a leak, and now what.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gather.h"
 #include "knowledge.h"
-#include "nearest.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -25,9 +24,8 @@ static const char help[] =
     "  --json            one JSON document (schema seep-report/1)\n"
     "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
     "  --processes N     at most N processes in full; 0 all (3)\n"
-    "  --by WHAT         rows are lines (default), functions, modules, "
-    "stacks,\n"
-    "                    threads or labels: line, function, ...\n"
+    "  --by WHAT         line (default), function, module, stack, thread or\n"
+    "                    label: what one row of the table is\n"
     "  --site ID         only this call site; a beginning of its id will do\n"
     "  --stack           stacks, native frames between Python's folded\n"
     "  --whole-stack     stacks with every frame\n"
@@ -105,21 +103,13 @@ static int parse_by(const char *text, enum seep_grouping *ret_by)
         SEEP_GROUPINGS(GROUPING_NAME)
 #undef GROUPING_NAME
     };
-    char reason[128];
-    const char *nearest;
+    size_t index;
 
     if (seep_grouping_parse(text, ret_by) == 0) {
         return 0;
     }
-    nearest = seep_nearest(text, names, sizeof(names) / sizeof(names[0]));
-    if (nearest != NULL) {
-        snprintf(reason, sizeof(reason),
-                 "is nothing to report by; did you mean %s?", nearest);
-    } else {
-        snprintf(reason, sizeof(reason),
-                 "is none of line, function, module, stack, thread, label");
-    }
-    return seep_say_usage("report", text, reason);
+    return seep_option_choose("report", text, names,
+                              sizeof(names) / sizeof(names[0]), &index);
 }
 
 static int take_option(int option, struct arguments *arguments)
@@ -172,7 +162,7 @@ static int take_option(int option, struct arguments *arguments)
     default:
         return seep_knowledge_is_option(option)
                    ? seep_knowledge_take(option, optarg, &arguments->knowledge)
-                   : SEEP_EXIT_USAGE; /* getopt_long has said what is wrong */
+                   : SEEP_EXIT_USAGE; /* SEEP_OPTION_WRONG */
     }
 }
 
@@ -256,7 +246,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = seep_option_next("report", argc, argv, ":h", options)) !=
+           -1) {
         int code = take_option(option, arguments);
         if (code != 0) {
             return code;

@@ -205,7 +205,7 @@ static const char *text_of(struct seep_json_frame *kept,
 
         free(at->text);
         at->frame = *frame;
-        at->text = json_dumps(object, JSON_COMPACT);
+        at->text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(object);
     }
     return at->text;
