@@ -7,7 +7,6 @@
  */
 #include "reader/vitals.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -147,7 +146,6 @@ static void add_process(struct seep_vitals *vitals,
     vitals->start_realtime_ns = header->start_realtime_ns;
     vitals->sample_bytes = UINT64_C(1) << (load32(&header->sample_log2) & 63);
     vitals->units = seep_word_load(&header->progress_units);
-    vitals->lost_events = lost_events(&copy->view);
     if (header->executable < copy->view.string_bytes) {
         size_t bytes = copy->view.string_bytes - header->executable;
 
@@ -159,16 +157,15 @@ static void add_process(struct seep_vitals *vitals,
     }
 }
 
-static void fill(struct seep_vitals *vitals,
-                 const struct seep_vitals_copy *copy)
+static void add_figures(struct seep_vitals *vitals,
+                        const struct seep_vitals_copy *copy,
+                        enum seep_process_presence presence)
 {
-    enum seep_process_presence presence =
-        seep_process_look(copy->view.header, &vitals->stopped);
     struct when when = {.now_tick = now_tick_of(copy->view.header)};
     struct seep_vitals_series series;
     uint64_t end_tick;
 
-    add_process(vitals, copy, presence);
+    vitals->lost_events = lost_events(&copy->view);
     note_moments(&when, &copy->view);
     add_sites(vitals, &when, &copy->view);
     end_tick = end_tick_of(copy->view.header, vitals->state, &when);
@@ -186,23 +183,40 @@ static void fill(struct seep_vitals *vitals,
     seep_vitals_add_room(copy, presence, vitals);
 }
 
-int seep_vitals_read(int fd, uint64_t size_bytes,
+bool seep_vitals_is_alive(enum seep_process_state state)
+{
+    return state == SEEP_STATE_RUNNING || state == SEEP_STATE_UNKNOWN;
+}
+
+int seep_vitals_read(int fd, uint64_t size_bytes, bool only_alive,
                      struct seep_refusal *ret_refusal,
                      struct seep_vitals *ret_vitals)
 {
     struct seep_vitals vitals = {.stopped = false};
     struct seep_vitals_copy copy;
+    enum seep_process_presence presence;
     int error = seep_vitals_copy_init(fd, size_bytes, ret_refusal, &copy);
 
+    if (error != 0) {
+        return error;
+    }
+    presence = seep_process_look(copy.view.header, &vitals.stopped);
+    add_process(&vitals, &copy, presence);
+    if (!only_alive || seep_vitals_is_alive(vitals.state)) {
+        error = seep_vitals_copy_fill(&copy, ret_refusal);
+        if (error == 0) {
+            add_figures(&vitals, &copy, presence);
+        }
+    }
+    seep_vitals_copy_fini(&copy);
     if (error == 0) {
-        fill(&vitals, &copy);
-        seep_vitals_copy_fini(&copy);
         *ret_vitals = vitals;
     }
     return error;
 }
 
-int seep_vitals_open(const char *path, struct seep_refusal *ret_refusal,
+int seep_vitals_open(const char *path, bool only_alive,
+                     struct seep_refusal *ret_refusal,
                      struct seep_vitals *ret_vitals)
 {
     uint64_t size_bytes;
@@ -210,7 +224,8 @@ int seep_vitals_open(const char *path, struct seep_refusal *ret_refusal,
     int error = seep_open_file(path, ret_refusal, &fd, &size_bytes);
 
     if (error == 0) {
-        error = seep_vitals_read(fd, size_bytes, ret_refusal, ret_vitals);
+        error = seep_vitals_read(fd, size_bytes, only_alive, ret_refusal,
+                                 ret_vitals);
         close(fd);
     }
     return error;

@@ -75,13 +75,24 @@ struct seep_vitals {
     uint64_t lost_events; /* that are missing from these figures */
 };
 
-/** Of the recording at @path. @param ret_refusal  may be NULL */
-int seep_vitals_open(const char *path, struct seep_refusal *ret_refusal,
+/**
+ * Of the recording at @path.
+ *
+ * @param only_alive   of a process that has ended only .pid, .state, .inert,
+ *                     .executable and .start_realtime_ns are filled: a folder
+ *                     may hold thousands of such
+ * @param ret_refusal  may be NULL
+ */
+int seep_vitals_open(const char *path, bool only_alive,
+                     struct seep_refusal *ret_refusal,
                      struct seep_vitals *ret_vitals);
 
 /** Of the open file @fd of @size_bytes, which stays open. */
-int seep_vitals_read(int fd, uint64_t size_bytes,
+int seep_vitals_read(int fd, uint64_t size_bytes, bool only_alive,
                      struct seep_refusal *ret_refusal,
                      struct seep_vitals *ret_vitals);
+
+/** May a process in @state still run? */
+bool seep_vitals_is_alive(enum seep_process_state state);
 
 #endif

@@ -54,22 +54,11 @@ static int copy_name(const struct seep_vitals_copy *copy)
         strings->offset_bytes + header->executable, bytes);
 }
 
-static int fill(struct seep_vitals_copy *copy)
+static int refuse(struct seep_refusal *ret_refusal, int error)
 {
-    struct stat status;
-    int error = copy_name(copy);
-
-    for (size_t i = 0; error == 0 && i < sizeof(wanted) / sizeof(wanted[0]);
-         i++) {
-        error = copy_section(copy, wanted[i]);
-    }
-    /* A hole and a lost end look the same until one asks. */
-    if (error == 0 &&
-        (fstat(copy->fd, &status) != 0 ||
-         (uint64_t)status.st_size < copy->view.header->file_bytes)) {
-        error = -ENODATA;
-    }
-    return error;
+    return error == -ENODATA
+               ? seep_open_refuse_check(ret_refusal, SEEP_CHECK_TRUNCATED)
+               : seep_open_refuse_errno(ret_refusal, error);
 }
 
 /* Map memory for the file and look at its first page. */
@@ -93,11 +82,8 @@ static int map_and_check(struct seep_vitals_copy *copy, uint64_t size_bytes,
         return seep_open_refuse_errno(ret_refusal, -errno);
     }
     error = seep_snapshot_read(copy->fd, copy->bytes, 0, first);
-    if (error == -ENODATA) {
-        return seep_open_refuse_check(ret_refusal, SEEP_CHECK_TRUNCATED);
-    }
     if (error != 0) {
-        return seep_open_refuse_errno(ret_refusal, error);
+        return refuse(ret_refusal, error);
     }
     result = seep_check(copy->bytes, size_bytes < copy->mapped_bytes
                                          ? (size_t)size_bytes
@@ -120,12 +106,8 @@ int seep_vitals_copy_init(int fd, uint64_t size_bytes,
     error = map_and_check(&copy, size_bytes, ret_refusal);
     if (error == 0) {
         seep_view_init(&copy.view, copy.bytes);
-        error = fill(&copy);
-        if (error == -ENODATA) {
-            seep_open_refuse_check(ret_refusal, SEEP_CHECK_TRUNCATED);
-        } else if (error != 0) {
-            seep_open_refuse_errno(ret_refusal, error);
-        }
+        error = copy_name(&copy);
+        error = error == 0 ? 0 : refuse(ret_refusal, error);
     }
     if (error != 0) {
         seep_vitals_copy_fini(&copy);
@@ -133,6 +115,25 @@ int seep_vitals_copy_init(int fd, uint64_t size_bytes,
     }
     *ret_copy = copy;
     return 0;
+}
+
+int seep_vitals_copy_fill(const struct seep_vitals_copy *copy,
+                          struct seep_refusal *ret_refusal)
+{
+    struct stat status;
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < sizeof(wanted) / sizeof(wanted[0]);
+         i++) {
+        error = copy_section(copy, wanted[i]);
+    }
+    /* A hole and a lost end look the same until one asks. */
+    if (error == 0 &&
+        (fstat(copy->fd, &status) != 0 ||
+         (uint64_t)status.st_size < copy->view.header->file_bytes)) {
+        error = -ENODATA;
+    }
+    return error == 0 ? 0 : refuse(ret_refusal, error);
 }
 
 void seep_vitals_copy_fini(struct seep_vitals_copy *copy)

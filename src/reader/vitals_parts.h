@@ -20,9 +20,13 @@ struct seep_vitals_copy {
     int fd;
 };
 
+/** Its header, checked, and the name of the program. */
 int seep_vitals_copy_init(int fd, uint64_t size_bytes,
                           struct seep_refusal *ret_refusal,
                           struct seep_vitals_copy *ret_copy);
+/** All the rest but series. */
+int seep_vitals_copy_fill(const struct seep_vitals_copy *copy,
+                          struct seep_refusal *ret_refusal);
 void seep_vitals_copy_fini(struct seep_vitals_copy *copy);
 
 /** Read that series as well; false if it cannot be read. */

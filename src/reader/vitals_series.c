@@ -17,8 +17,9 @@
 #include "reader/vitals_parts.h"
 #include "reader/window.h"
 
-#define SETTLE_SHARE 0.2 /* start-up, which the report does not judge either \
-                          */
+#define SETTLE_SHARE                                        \
+    0.2 /* start-up, which the report does not judge either \
+         */
 #define WIDTH_MAX 31U
 
 static uint32_t load32(const _Atomic uint32_t *word)
