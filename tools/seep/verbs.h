@@ -12,7 +12,8 @@
     X(report, "what grew, where, is it a leak, and now what")  \
     X(check, "hold recordings against limits, for CI")         \
     X(info, "what a recording holds, its losses, its cost")    \
-    X(env, "print the variables to put into a container")
+    X(env, "print the variables to put into a container")      \
+    X(doctor, "what works here, what does not, what to do")
 
 /** @argv[0] is the verb; @return the exit code. */
 #define SEEP_VERB_DECLARE(name, summary) \
