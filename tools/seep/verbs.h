@@ -13,7 +13,8 @@
     X(check, "hold recordings against limits, for CI")         \
     X(probe, "ready for requests? one line, for Kubernetes")   \
     X(info, "what a recording holds, its losses, its cost")    \
-    X(env, "print the variables to put into a container")
+    X(env, "print the variables to put into a container")      \
+    X(doctor, "what works here, what does not, what to do")
 
 /** @argv[0] is the verb; @return the exit code. */
 #define SEEP_VERB_DECLARE(name, summary) \
