@@ -164,9 +164,11 @@ static enum seep_diff_outcome decide(const struct seep_diff *diff,
     return SEEP_DIFF_SAME;
 }
 
+/* What fills, or is small, is shown and decides nothing. */
 static bool is_weighty(const struct seep_diff_site *site, bool is_outside)
 {
-    return site->grows && (is_outside || seep_class_may_leak(site->class));
+    return site->grows && (is_outside || site->class == SEEP_CLASS_LEAK ||
+                           site->class == SEEP_CLASS_SUSPECT);
 }
 
 static void add_row(struct seep_diff *diff, struct seep_diff_row row)
