@@ -130,6 +130,7 @@ void seep_options_read(char *const *environment, const char *base_name)
     const char *labels = find(environment, "SEEP_LABELS");
     const char *unwinder = find(environment, "SEEP_UNWINDER");
     const char *any = find(environment, "SEEP_OUT_ANY");
+    const char *stacks = find(environment, "SEEP_STACKS");
     const char *skip = find(environment, "SEEP_SKIP");
 
     /* A name that is cut short would be another's. */
@@ -150,6 +151,8 @@ void seep_options_read(char *const *environment, const char *base_name)
     seep_options.python = read_python(find(environment, "SEEP_PYTHON"));
     seep_options.cuda = read_cuda(find(environment, "SEEP_CUDA"));
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
+    seep_options.short_stacks =
+        stacks != NULL && seep_text_equal(stacks, "short");
     seep_options.skipped =
         seep_options.skipped ||
         is_in_list(skip != NULL ? skip : SEEP_LAUNCHERS, base_name);
