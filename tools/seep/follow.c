@@ -54,13 +54,22 @@ int seep_follow_open(char *const *paths, size_t count,
     return 0;
 }
 
+static void let_go(const struct seep_follow *follow, struct seep_report *report)
+{
+    if (report != NULL && follow->options.let_go != NULL) {
+        follow->options.let_go(follow->options.context, report);
+    } else {
+        seep_report_close(report);
+    }
+}
+
 static void drop_report(struct seep_follow *follow,
                         struct seep_follow_entry *entry)
 {
     if (entry->report != NULL) {
         follow->counts.forgotten_ever++;
     }
-    seep_report_close(entry->report);
+    let_go(follow, entry->report);
     free(entry->kept);
     entry->report = NULL;
     entry->kept = NULL;
@@ -285,7 +294,7 @@ static void read_report(struct seep_follow *follow,
                                           &entry->kept->refusal, &report);
     follow->counts.readings_ever++;
     if (entry->kept->error == 0) {
-        seep_report_close(entry->report);
+        let_go(follow, entry->report);
         entry->report = report;
         entry->kept->read_ns = seep_clock_ns(CLOCK_MONOTONIC);
         entry->final = entry->state == SEEP_FOLLOW_ENDED;

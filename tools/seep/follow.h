@@ -32,6 +32,10 @@ struct seep_follow_options {
     size_t limit;  /* recordings that are read; 0: the default */
     double keep_s; /* one that ended so long ago is forgotten, unless it was
                       named itself; INFINITY: never */
+    /* Takes a report that is no longer in the list, to close it later, where
+     * another thread may still look at it. NULL: it is closed at once. */
+    void (*let_go)(void *context, struct seep_report *report);
+    void *context;
 };
 
 /** One of those that are kept. */

@@ -10,6 +10,7 @@
 #define SEEP_VERBS(X)                                          \
     X(run, "run a command under seep and report when it ends") \
     X(report, "what grew, where, is it a leak, and now what")  \
+    X(top, "the same live: processes, memory, call sites")     \
     X(check, "hold recordings against limits, for CI")         \
     X(info, "what a recording holds, its losses, its cost")    \
     X(env, "print the variables to put into a container")
