@@ -14,6 +14,8 @@
 #include "view_text.h"
 #include "words.h"
 
+#define WRAP_LEAST 50 /* columns, to make paragraphs of the sentences */
+#define WIDE 10000
 #define LABEL_LEAST 60 /* columns; a narrower page begins with the process */
 
 bool seep_top_pad_open(struct seep_top_pad *pad,
@@ -75,6 +77,9 @@ char *seep_top_draw_answer(const struct seep_report *report,
 
     if (!seep_top_pad_open(&pad, size)) {
         return NULL;
+    }
+    if (size->columns < WRAP_LEAST) {
+        pad.page.columns = WIDE; /* a line for each sentence, cut at the end */
     }
     seep_view_text_answer(&pad.page, report);
     return seep_top_pad_close(&pad);

@@ -17,8 +17,9 @@
 #include "units.h"
 
 #define INTERVAL_DEFAULT_S 2
-#define SITES_READ 256 /* are named; of a live view who needs more has report \
-                        */
+#define SITES_READ                                             \
+    256 /* are named; of a live view who needs more has report \
+         */
 
 const char seep_top_help[] =
     "usage: seep top [OPTIONS] PID|RECORDING|DIR...\n\n"

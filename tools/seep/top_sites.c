@@ -19,6 +19,7 @@
 #define SPACE_LEAST 90
 #define TREND_LEAST 70
 #define LIVE_LEAST 50
+#define GROWTH_LEAST 36
 #define TREND_SHARE 10 /* of the columns are bars */
 #define TREND_MOST 24
 
@@ -46,7 +47,7 @@ static bool is_column(enum column column, size_t columns,
     }
     switch (column) {
     case GROWTH:
-        return growth;
+        return growth && columns >= GROWTH_LEAST;
     case PER_UNIT:
         return per_unit && columns >= PER_UNIT_LEAST;
     case LIVE:

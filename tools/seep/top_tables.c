@@ -20,7 +20,7 @@
 /* A page that is narrower does without the column. */
 #define LIVE_LEAST 50
 #define FIRST_LEAST 120
-#define AGE_LEAST 80
+#define AGE_LEAST 100
 #define STATE_LEAST 70
 
 enum process_column { PID, VERDICT, RATE, HELD, AGE, STATE, COMMAND };
