@@ -9,6 +9,7 @@
 /** X(name, "summary") */
 #define SEEP_VERBS(X)                                              \
     X(run, "run a command under seep and report when it ends")     \
+    X(top, "the same live: processes, memory, call sites")         \
     X(report, "what grew, where, is it a leak, and now what")      \
     X(check, "hold recordings against limits, for CI")             \
     X(diff, "what grows now and did not before, and what is gone") \
