@@ -11,6 +11,7 @@
     X(run, "run a command under seep and report when it ends") \
     X(report, "what grew, where, is it a leak, and now what")  \
     X(check, "hold recordings against limits, for CI")         \
+    X(probe, "ready for requests? one line, for Kubernetes")   \
     X(info, "what a recording holds, its losses, its cost")    \
     X(env, "print the variables to put into a container")
 
