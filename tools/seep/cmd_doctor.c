@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "doctor.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
-#include "say_option.h"
 #include "verbs.h"
 
 static const char help[] =
@@ -46,8 +46,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int option;
 
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, "+:o:h", options, NULL)) != -1) {
+    while ((option = seep_option_next("doctor", argc, argv, "+:o:h",
+                                      options)) != -1) {
         switch (option) {
         case 'h':
             arguments->help = true;
@@ -68,7 +68,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             }
             break;
         default:
-            return seep_say_option("doctor", option, argv[optind - 1], options);
+            return SEEP_EXIT_USAGE;
         }
     }
     arguments->doctor.command = optind < argc ? argv + optind : NULL;

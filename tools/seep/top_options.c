@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "top_frame.h"
 #include "units.h"
 
@@ -197,12 +197,10 @@ int seep_top_options_parse(int argc, char **argv,
                    .site_limit = SITES_READ},
         .knowledge.verb = "top",
     };
-    opterr = 0;
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option("top", option, argv[optind - 1], options)
-                   : take_option(option, ret_arguments);
+    while (code == 0 && (option = seep_option_next("top", argc, argv, ":h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, ret_arguments);
     }
     ret_arguments->first = optind;
     return code == 0 ? check(argc, ret_arguments) : code;
