@@ -96,7 +96,7 @@ enum seep_check_outcome seep_check_decide(enum seep_check_kind kind,
                                           double limit,
                                           const struct seep_interval *value);
 
-/** Is @now worse than @before by more than both errors? */
+/** Is @now worse than @before by more than both errors, and 5 %? */
 bool seep_check_is_worse(enum seep_check_kind kind,
                          const struct seep_interval *before,
                          const struct seep_interval *now);
@@ -111,8 +111,8 @@ bool seep_check_counts(const struct seep_report_site *site, int space);
 
 /** check_baseline.c: what grows in @result->report and did not in the
  * baseline, or did by less; @result->limit is set by the caller. */
-void seep_check_against(const struct seep_check_options *options,
-                        struct seep_check_result *result);
+int seep_check_against(const struct seep_check_options *options,
+                       struct seep_check_result *result);
 
 /** Could @before be of an earlier run of the program of @now? */
 bool seep_check_is_same_program(const struct seep_report *before,

@@ -14,8 +14,6 @@
 #include "reader/check_series.h"
 #include "reader/sites.h"
 
-/* Of what was never sampled up to 3 intervals may be there, at 95 %. */
-#define UNSEEN_SAMPLES 3.0
 #define STOPPED_SHARE 0.6
 /* Levels lie in the middles of their windows. */
 #define SPAN_SHARE ((SEEP_WINDOW_SLOPE - 1.0) / SEEP_WINDOW_SLOPE)
@@ -99,21 +97,6 @@ static void sum_sites(const struct seep_report *report, int space,
     }
 }
 
-/* Memory that is sampled: of the rest every block is known. */
-static bool is_sampled(const struct seep_report *report, int space)
-{
-    return report->sample_bytes > 1 &&
-           (space == SEEP_CHECK_ALL_SPACES || space == SEEP_SPACE_HEAP ||
-            space == SEEP_SPACE_PYTHON);
-}
-
-static double unseen_bytes(const struct seep_report *report, int space)
-{
-    return is_sampled(report, space)
-               ? UNSEEN_SAMPLES * (double)report->sample_bytes
-               : 0;
-}
-
 static double warmup_of(const struct seep_report *report, double warmup_s)
 {
     return warmup_s >= 0 ? warmup_s
@@ -139,7 +122,8 @@ static double settled_from(const struct seep_report *report, double from_s)
 static bool slope_of_live(const struct seep_report *report, int space,
                           double from_s, struct seep_interval *ret_slope)
 {
-    double unseen = unseen_bytes(report, space) / (report->duration_s - from_s);
+    double unseen =
+        seep_check_unseen_bytes(report, space) / (report->duration_s - from_s);
     struct seep_window_series series;
     struct seep_window_slope slope;
 
@@ -254,7 +238,7 @@ static void measure_drift(const struct seep_report *report, int space,
         seep_check_read_live(report, space, SEEP_CHECK_LOW, false, from_s,
                              &series);
         slope = seep_window_slope_of(&series, from_s, report->duration_s);
-        error = unseen_bytes(report, space);
+        error = seep_check_unseen_bytes(report, space);
     }
     if (!slope.valid) {
         refuse(measure, "too short a run after the warm-up");
@@ -299,7 +283,7 @@ static void measure_cap(const struct seep_report *report, int space,
                 error = hypot(error, report->spaces[i].live_bytes_error);
             }
         }
-        error += unseen_bytes(report, space);
+        error += seep_check_unseen_bytes(report, space);
     }
     measure->valid = true;
     measure->value =

@@ -12,20 +12,6 @@
 #include "gather.h"
 #include "say.h"
 #include "view_check.h"
-#include "words.h"
-
-/* Helpers of a script that lived for a moment, unless there is nothing else:
- * they are last. */
-static size_t count_held(const struct seep_gathering *gathering)
-{
-    size_t count = 0;
-
-    while (count < gathering->count &&
-           !seep_words_is_brief(gathering->reports[count])) {
-        count++;
-    }
-    return count > 0 ? count : gathering->count;
-}
 
 static void say_failed(const char *path, int error)
 {
@@ -87,7 +73,7 @@ static int hold(const struct seep_gathering *gathering,
 {
     const struct seep_report *const *reports =
         (const struct seep_report *const *)gathering->reports;
-    size_t count = count_held(gathering);
+    size_t count = seep_gather_held(gathering);
     struct seep_check_options options = {
         .limits = arguments->limits,
         .count = arguments->count,

@@ -151,8 +151,13 @@ static char *default_folder(void)
     return strdup(temporary != NULL && *temporary == '/' ? temporary : "/tmp");
 }
 
-static char *make_out(const char *given)
+char *seep_launch_out(const char *given)
 {
+    const char *before = getenv("SEEP_OUT");
+
+    if (given == NULL && before != NULL && *before != '\0') {
+        given = before;
+    }
     const char *pattern = given == NULL ? SEEP_LAUNCH_PATTERN : given;
     char *folder = NULL;
     char *out = NULL;
@@ -225,17 +230,12 @@ int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch)
 {
     struct seep_launch launch = {0};
-    const char *given = options->out;
     int code = find_preload(&launch, options);
 
     if (code != 0) {
         return code;
     }
-    if (given == NULL && getenv("SEEP_OUT") != NULL &&
-        *getenv("SEEP_OUT") != '\0') {
-        given = getenv("SEEP_OUT");
-    }
-    launch.out = make_out(given);
+    launch.out = seep_launch_out(options->out);
     char *copy = launch.out == NULL ? NULL : strdup(launch.out);
     if (copy == NULL) {
         seep_launch_close(&launch);

@@ -85,6 +85,12 @@ int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch);
 void seep_launch_close(struct seep_launch *launch);
 
+/**
+ * The absolute pattern of recordings for -o @given, or NULL: that of SEEP_OUT,
+ * or the default. To be freed; NULL without memory or a current folder.
+ */
+char *seep_launch_out(const char *given);
+
 /** Create the folders of the pattern up to its first placeholder. */
 int seep_launch_make_folders(const struct seep_launch *launch);
 
