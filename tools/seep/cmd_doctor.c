@@ -2,14 +2,13 @@
 /*
  * seep doctor: what works here, what does not, and what to do.
  */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "doctor.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
-#include "say_option.h"
 #include "verbs.h"
 
 static const char help[] =
@@ -18,7 +17,7 @@ static const char help[] =
     "recording read back, each Python of PATH is tried, and the folder,\n"
     "limits, container, allocator, CUDA driver and debug information are\n"
     "looked at. COMMAND is not run: its file tells if it can be recorded.\n\n"
-    "  -o PATTERN        where recordings would go, as for `seep run`\n"
+    "  -o, --out PATTERN where recordings would go, as for `seep run`\n"
     "  --json            one JSON document (schema seep-doctor/1)\n"
     "  --color WHEN      auto, always or never\n"
     "  -h, --help        this\n\n"
@@ -46,8 +45,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int option;
 
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, "+:o:h", options, NULL)) != -1) {
+    while ((option = seep_option_next("doctor", argc, argv, "+:o:h",
+                                      options)) != -1) {
         switch (option) {
         case 'h':
             arguments->help = true;
@@ -68,7 +67,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             }
             break;
         default:
-            return seep_say_option("doctor", option, argv[optind - 1], options);
+            return SEEP_EXIT_USAGE;
         }
     }
     arguments->doctor.command = optind < argc ? argv + optind : NULL;

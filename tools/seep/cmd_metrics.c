@@ -2,14 +2,13 @@
 /*
  * seep metrics: recordings as metrics for Prometheus.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "knowledge.h"
 #include "metrics_run.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "units.h"
 #include "verbs.h"
 
@@ -158,13 +157,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     int option;
     int code = 0;
 
-    opterr = 0;
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code =
-            option == '?' || option == ':'
-                ? seep_say_option("metrics", option, argv[optind - 1], options)
-                : take_option(option, arguments);
+    while (code == 0 && (option = seep_option_next("metrics", argc, argv, ":h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, arguments);
     }
     return code == 0 ? check(arguments, argc) : code;
 }

@@ -3,12 +3,11 @@
  * Options of `seep probe`; see probe.h. Invariant: no file is looked at here,
  * for that is what may hang.
  */
-#include <getopt.h>
 #include <math.h>
 
+#include "option.h"
 #include "probe.h"
 #include "say.h"
-#include "say_option.h"
 #include "units.h"
 
 #define DEADLINE_S 0.8 /* of the second that Kubernetes gives */
@@ -137,13 +136,11 @@ int seep_probe_options_parse(int argc, char **argv,
         .age_s = SEEP_PROBE_UNTOLD,
         .deadline_s = DEADLINE_S,
     };
-    opterr = 0;
     optind = 1;
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option("probe", option, argv[optind - 1], options)
-                   : take_option(option, ret_arguments);
+    while (code == 0 && (option = seep_option_next("probe", argc, argv, ":h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, ret_arguments);
     }
     ret_arguments->first = optind;
     if (code != 0 || ret_arguments->help) {
