@@ -368,6 +368,7 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("env", "--format", "k9s"), "did you mean k8s?"),
     (("env", "--format", "k8s", "--json"), "--format"),
     (("run", "--exakt", "--", "true"), "did you mean --exact?"),
+    (("",), "'': is no verb"),
     (("--vresion",), "did you mean `seep --version`?"),
     (("help", "repotr"), "did you mean `seep report`?"),
     (("report", "--sites", "many", "x"), "is no number"),
@@ -390,6 +391,8 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("run", "--python", "lines", "--", "true"), "is none of objects"),
     (("run", "--cuda", "on", "--", "true"), "is none of tensors, driver"),
     (("env", "--cuda", "tensor"), "is none of tensors, driver"),
+    (("run", "--check", "--jsno", "--", "true"), "is no option of `seep check`"),
+    (("run", "--check", "--cap x", "--", "true"), "`seep check -h` tells"),
     (("env", "extra"), "is not expected here"),
 ])
 def test_wrong_usage_is_2_and_one_line(words, said):

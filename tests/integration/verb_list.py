@@ -26,6 +26,11 @@ NO_JSON = {
     "run": "what it prints is the command's",
     "metrics": "its formats are those of its readers",
 }
+# A verb whose answer is its status, whoever reads its line; it may be asked
+# before there is a recording.
+ANSWERS = {"probe"}
+# `seep doctor` tries every Python of PATH.
+PATH = "/usr/bin:/bin"
 
 
 @functools.lru_cache
@@ -47,12 +52,22 @@ def options(verb):
     return {names.split(", ")[-1]: value != "" for names, value in found}
 
 
+def codes(verb):
+    """Exit codes that are said to be its own."""
+    said = help_of(verb).split("\n\n")[-1]
+    return {int(code) for code in re.findall(r"\d+", said)}
+
+
 def positionals(verb):
-    """The words that must follow the options, by the first line of help."""
-    usage = help_of(verb).split("\n", 1)[0].split()[3:]
-    while re.search(r"\[[^][]*\]", " ".join(usage)):
-        usage = re.sub(r"\[[^][]*\]", "", " ".join(usage)).split()
-    return [word for word in usage if re.match(r"[A-Z]", word)]
+    """The words that must follow the options, by the first usage of help."""
+    usage = help_of(verb).split("\n\n", 1)[0]
+    usage = re.split(r"\n +seep ", usage)[0].split(maxsplit=3)[3]
+    before = None
+    while usage != before:  # what is in brackets, from within
+        before = usage
+        usage = re.sub(r"\[[^][]*\]|\([^()]*\)", "", usage)
+    return [word for word in usage.split()
+            if re.match(r"[A-Z]", word) and word != "LIMITS"]
 
 
 def reading():

@@ -3,7 +3,6 @@
  * seep diff: what grows now and did not before.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

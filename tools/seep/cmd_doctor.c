@@ -2,7 +2,6 @@
 /*
  * seep doctor: what works here, what does not, and what to do.
  */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -18,7 +17,7 @@ static const char help[] =
     "recording read back, each Python of PATH is tried, and the folder,\n"
     "limits, container, allocator, CUDA driver and debug information are\n"
     "looked at. COMMAND is not run: its file tells if it can be recorded.\n\n"
-    "  -o PATTERN        where recordings would go, as for `seep run`\n"
+    "  -o, --out PATTERN where recordings would go, as for `seep run`\n"
     "  --json            one JSON document (schema seep-doctor/1)\n"
     "  --color WHEN      auto, always or never\n"
     "  -h, --help        this\n\n"

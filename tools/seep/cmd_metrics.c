@@ -2,7 +2,6 @@
 /*
  * seep metrics: recordings as metrics for Prometheus.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -282,7 +282,7 @@ static int take_limits(struct arguments *arguments)
         return seep_say_usage("run", arguments->limits,
                               "has a quote that is not closed");
     }
-    code = seep_check_options_parse("run", count, arguments->limit_words,
+    code = seep_check_options_parse("check", count, arguments->limit_words,
                                     &arguments->check);
     if (code == 0 && arguments->check.help) {
         code = seep_say_usage("run", "--check", "needs limits");

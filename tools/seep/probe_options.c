@@ -3,7 +3,6 @@
  * Options of `seep probe`; see probe.h. Invariant: no file is looked at here,
  * for that is what may hang.
  */
-#include <getopt.h>
 #include <math.h>
 
 #include "option.h"

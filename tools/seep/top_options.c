@@ -5,7 +5,6 @@
  */
 #include "top_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +31,8 @@ const char seep_top_help[] =
     "  --sort KEY        growth (default), live, count or where\n"
     "  --filter TEXT     only call sites with TEXT in where, class or space\n"
     "  --sites N         with --once: at most N call sites; 0 all (10)\n"
-    "  --by WHAT         rows are lines (default), functions, modules, "
-    "stacks,\n"
-    "                    threads: line, function, ...\n" SEEP_KNOWLEDGE_HELP
+    "  --by WHAT         line (default), function, module, stack or thread:\n"
+    "                    what one row of the table is\n" SEEP_KNOWLEDGE_HELP
     "  --no-symbols      modules and offsets only\n"
     "  --color WHEN      auto, always or never\n"
     "  -h, --help        this\n\n"
