@@ -84,6 +84,16 @@ def test_the_lines_of_a_python_are_seen():
     assert "its lines are in the stacks" in found["python"]["reason"]
 
 
+def test_a_python_behind_a_launcher_is_seen(folder):
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("no /usr/bin/python3")
+    script(folder / "python3",
+           f'#!/bin/sh\n/usr/bin/python3 "$@"\n{program("sampled")} 4 '
+           '/dev/null\n')
+    found = checks(PATH=str(folder), status=0)
+    assert found["python"]["level"] == "ok", found["python"]
+
+
 def test_a_path_without_python_is_no_fault(folder):
     found = checks(PATH=str(folder), status=0)
     assert found["python"]["level"] == "absent"

@@ -233,6 +233,8 @@ static void a_limit_below_a_recording_does_not_work(void **state)
     expect(seep_doctor_check_limits, SEEP_DOCTOR_NO, "address space");
     world.facts.memory_limit_bytes = 80 * MIB;
     expect(seep_doctor_check_limits, SEEP_DOCTOR_OK, "none");
+    doctor_world_write(&world, "/proc/sys/vm/overcommit_memory", "2\n");
+    expect(seep_doctor_check_limits, SEEP_DOCTOR_OK, "not overcommitted");
 }
 
 static void few_mappings_are_a_limit(void **state)

@@ -81,7 +81,8 @@ static char *make(const char *name, const struct shape *shape)
         segment->p_type = PT_NOTE;
         segment->p_offset = (uint64_t)((char *)&file.note - (char *)&file);
         segment->p_filesz = sizeof(file.note) + 8;
-        file.note = (Elf64_Nhdr){4, 4, 4};
+        file.note = (Elf64_Nhdr){4, 4, NT_GNU_BUILD_ID};
+        memcpy(file.body, "\x5e\xed\x01\x02", sizeof(file.body));
         memcpy(file.owner, shape->note_owner, strlen(shape->note_owner));
     }
     if (shape->dynamic) {
@@ -173,8 +174,16 @@ static void a_script_is_what_runs_it(void **state)
         assert_int_equal(chmod(path, 0700), 0);
         assert_int_equal(kind_of(path), cases[i].kind);
     }
-    /* one that leads to itself ends all the same */
+    /* one script can run another */
     char loop[PATH_MAX + 4];
+    char outer[PATH_MAX];
+    doctor_world_write(&world, "/script", "#!/usr/bin/env inner\n");
+    snprintf(loop, sizeof(loop), "#!%s\n", path);
+    doctor_world_write(&world, "/outer", loop);
+    snprintf(outer, sizeof(outer), "%s/outer", world.root);
+    assert_int_equal(chmod(outer, 0700), 0);
+    assert_int_equal(kind_of(outer), SEEP_PROGRAM_STATIC);
+    /* one that leads to itself ends all the same */
     snprintf(loop, sizeof(loop), "#!%s\n", path);
     doctor_world_write(&world, "/script", loop);
     assert_int_not_equal(kind_of(path), SEEP_PROGRAM_FINE);
@@ -351,6 +360,17 @@ static void missing_debug_information_is_a_limit(void **state)
     expect(seep_doctor_check_symbols, SEEP_DOCTOR_OK, "debuginfod.example");
 }
 
+static void debug_information_is_found_by_the_build_id(void **state)
+{
+    (void)state;
+    world.facts.python_count = 1;
+    strcpy(world.facts.pythons[0].path,
+           make("python3", &(struct shape){.note_owner = "GNU"}));
+    expect(seep_doctor_check_symbols, SEEP_DOCTOR_WARN, "of python3:");
+    doctor_world_write(&world, "/usr/lib/debug/.build-id/5e/ed0102.debug", "");
+    expect(seep_doctor_check_symbols, SEEP_DOCTOR_OK, "is there");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -367,6 +387,7 @@ int main(void)
         TEST(a_library_that_is_none_is_no_driver),
         TEST(a_folder_of_the_loaders_configuration_is_looked_into),
         TEST(missing_debug_information_is_a_limit),
+        TEST(debug_information_is_found_by_the_build_id),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,13 @@ void seep_doctor_check_limits(const struct seep_doctor_facts *facts,
                          "with seep or without",
                          (unsigned long long)maps);
     } else if (!low) {
-        seep_doctor_find(doctor, "limits", SEEP_DOCTOR_OK, NULL,
-                         "none of files, address space or mappings is too low");
+        seep_doctor_find(
+            doctor, "limits", SEEP_DOCTOR_OK, NULL,
+            "none of files, address space or mappings is too low%s",
+            number_in(facts, "/proc/sys/vm/overcommit_memory", 0) == 2
+                ? "; memory is not overcommitted, and "
+                  "recordings on a disk do not count"
+                : "");
     }
 }
 
