@@ -132,7 +132,8 @@ static bool hides_processes(const struct seep_doctor_facts *facts)
         return false;
     }
     const char *option = strstr(mounts, "hidepid=");
-    return option != NULL && option[8] != '0' && strncmp(option + 8, "off", 3);
+    return option != NULL && option[8] != '0' &&
+           strncmp(option + 8, "off", 3) != 0;
 }
 
 void seep_doctor_check_container(const struct seep_doctor_facts *facts,
