@@ -14,6 +14,10 @@
 #define STAP_SDT_ARG_CONSTRAINT nr
 #include <sys/sdt.h>
 
+#ifdef __clang__ /* of the header's own macros, at each use */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
+
 SEEP_NOINLINE void seep_probes_alloc(uint64_t address, uint64_t size_bytes,
                                      uint64_t weight_bytes)
 {

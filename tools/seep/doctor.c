@@ -108,7 +108,7 @@ char *seep_doctor_sentence(const struct seep_doctor_facts *facts,
                  warn_count == 1 ? "" : "s");
     }
     if (no != NULL && strcmp(no->check, "command") == 0) {
-        length = asprintf(&text, "seep cannot record %s", no->reason);
+        length = asprintf(&text, "seep cannot record it: %s", no->reason);
     } else if (no != NULL) {
         length = asprintf(&text, "seep does not work here: %s", no->reason);
     } else if (*command != '\0') {

@@ -61,9 +61,9 @@ struct seep_doctor_trial {
 #define SEEP_DOCTOR_PYTHONS_MOST 8
 
 struct seep_doctor_python {
-    char path[PATH_MAX];
-    char version[32]; /* "" unless it ran */
-    char name[32];    /* cpython, pypy; "" unless it ran */
+    char path[PATH_MAX]; /* as PATH has it; once it ran, as it calls itself */
+    char version[32];    /* "" unless it ran */
+    char name[32];       /* cpython, pypy; "" unless it ran */
     char torch[PATH_MAX];
     struct seep_doctor_trial trial;
 };

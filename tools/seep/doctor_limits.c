@@ -69,8 +69,13 @@ void seep_doctor_check_limits(const struct seep_doctor_facts *facts,
                          "with seep or without",
                          (unsigned long long)maps);
     } else if (!low) {
-        seep_doctor_find(doctor, "limits", SEEP_DOCTOR_OK, NULL,
-                         "none of files, address space or mappings is too low");
+        seep_doctor_find(
+            doctor, "limits", SEEP_DOCTOR_OK, NULL,
+            "none of files, address space or mappings is too low%s",
+            number_in(facts, "/proc/sys/vm/overcommit_memory", 0) == 2
+                ? "; memory is not overcommitted, and "
+                  "recordings on a disk do not count"
+                : "");
     }
 }
 
@@ -127,7 +132,8 @@ static bool hides_processes(const struct seep_doctor_facts *facts)
         return false;
     }
     const char *option = strstr(mounts, "hidepid=");
-    return option != NULL && option[8] != '0' && strncmp(option + 8, "off", 3);
+    return option != NULL && option[8] != '0' &&
+           strncmp(option + 8, "off", 3) != 0;
 }
 
 void seep_doctor_check_container(const struct seep_doctor_facts *facts,

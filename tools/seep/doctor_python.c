@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The Pythons of PATH: each is run under libseep.so, and has its lines in the
- * stacks or has not. And the PyTorch that it would import.
+ * stacks or has not.
  *
  * Invariant: all of them together take no more than TOTAL_LIMIT_S.
  */
@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "doctor.h"
 #include "doctor_trial.h"
+#include "elf_look.h"
 #include "reader/report.h"
 
 #define ONE_LIMIT_S 5.0
@@ -35,8 +36,9 @@ static char script[] =
     "    torch = importlib.util.find_spec('torch')\n"
     "except Exception:\n"
     "    pass\n"
-    "sys.stdout.write('%s\\n%d.%d.%d\\n%s\\n' % ((name,) +\n"
-    "    tuple(sys.version_info[:3]) + (torch and torch.origin or '',)))\n";
+    "sys.stdout.write('%s\\n%d.%d.%d\\n%s\\n%s\\n' % ((name,) +\n"
+    "    tuple(sys.version_info[:3]) + (sys.executable or '',\n"
+    "    torch and torch.origin or '')))\n";
 
 /* "python", "python3", "python3.11", "python3.13t": no python3-config. */
 static bool is_name(const char *name)
@@ -56,6 +58,15 @@ static bool is_name(const char *name)
         }
     }
     return *name == '\0' || strcmp(name, "t") == 0;
+}
+
+/* pyenv and its like have a script of every name, also of what is not there;
+ * only one that people type is worth a trial. */
+static bool is_placeholder(const char *path, const char *name)
+{
+    struct seep_elf_look look;
+
+    return strchr(name, '.') != NULL && seep_elf_look(path, &look) == -ENOEXEC;
 }
 
 /* Names of one folder lead to the same file: the first that PATH has counts,
@@ -84,7 +95,6 @@ static int is_candidate(const struct dirent *entry)
     return is_name(entry->d_name);
 }
 
-/* "python3" comes before "python3.11": it is the name that people type. */
 static void look_into(const char *folder, struct seep_doctor_facts *facts)
 {
     struct dirent **entries;
@@ -96,7 +106,9 @@ static void look_into(const char *folder, struct seep_doctor_facts *facts)
             snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
         if (length < PATH_MAX &&
             facts->python_count < SEEP_DOCTOR_PYTHONS_MOST &&
-            access(path, X_OK) == 0 && !is_known(facts, path)) {
+            access(path, X_OK) == 0 &&
+            !is_placeholder(path, entries[i]->d_name) &&
+            !is_known(facts, path)) {
             struct seep_doctor_python *python =
                 &facts->pythons[facts->python_count++];
             *python = (struct seep_doctor_python){0};
@@ -123,6 +135,7 @@ static void run(struct seep_doctor_python *python, const char *library,
 {
     char option[] = "-c";
     char *argv[] = {python->path, option, script, NULL};
+    char executable[PATH_MAX];
     const char *rest;
 
     seep_doctor_try(argv, library, "65536", limit_s, &python->trial);
@@ -131,8 +144,30 @@ static void run(struct seep_doctor_python *python, const char *library,
         rest =
             take_line(python->trial.output, python->name, sizeof(python->name));
         rest = take_line(rest, python->version, sizeof(python->version));
+        rest = take_line(rest, executable, sizeof(executable));
+        if (executable[0] == '/') {
+            memcpy(python->path, executable, sizeof(executable));
+        }
         take_line(rest, python->torch, sizeof(python->torch));
     }
+}
+
+/* Two names can be launchers of the same one. */
+static void drop_doubles(struct seep_doctor_facts *facts)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < facts->python_count; i++) {
+        bool again = false;
+        for (size_t j = 0; j < kept; j++) {
+            again |=
+                strcmp(facts->pythons[j].path, facts->pythons[i].path) == 0;
+        }
+        if (!again) {
+            facts->pythons[kept++] = facts->pythons[i];
+        }
+    }
+    facts->python_count = kept;
 }
 
 void seep_doctor_python_take(struct seep_doctor_facts *facts)
@@ -156,6 +191,7 @@ void seep_doctor_python_take(struct seep_doctor_facts *facts)
             : left_s < ONE_LIMIT_S ? left_s
                                    : ONE_LIMIT_S);
     }
+    drop_doubles(facts);
 }
 
 static void find_broken(const struct seep_doctor_python *python,
@@ -232,64 +268,5 @@ void seep_doctor_check_python(const struct seep_doctor_facts *facts,
     if (facts->python_count == 0) {
         seep_doctor_find(doctor, "python", SEEP_DOCTOR_ABSENT, NULL,
                          "no Python in PATH");
-    }
-}
-
-/* __version__ of the version.py that lies beside @origin. */
-static void read_version(const char *origin, char *version, size_t size)
-{
-    char path[PATH_MAX];
-    char line[256];
-    const char *slash = strrchr(origin, '/');
-
-    version[0] = '\0';
-    snprintf(path, sizeof(path), "%.*s/version.py", (int)(slash - origin),
-             origin);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        const char *quote = strpbrk(line, "'\"");
-        if (strncmp(line, "__version__", 11) == 0 && quote != NULL) {
-            snprintf(version, size, "%.*s", (int)strcspn(quote + 1, "'\""),
-                     quote + 1);
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
-static bool has_gpu_part(const char *origin)
-{
-    char path[PATH_MAX];
-    const char *slash = strrchr(origin, '/');
-
-    snprintf(path, sizeof(path), "%.*s/lib/libc10_cuda.so",
-             (int)(slash - origin), origin);
-    return access(path, F_OK) == 0;
-}
-
-void seep_doctor_check_torch(const struct seep_doctor_facts *facts,
-                             struct seep_doctor *doctor)
-{
-    char version[64];
-    bool found = false;
-
-    for (size_t i = 0; i < facts->python_count; i++) {
-        const struct seep_doctor_python *python = &facts->pythons[i];
-        if (strchr(python->torch, '/') == NULL) {
-            continue;
-        }
-        found = true;
-        read_version(python->torch, version, sizeof(version));
-        seep_doctor_find(doctor, "torch", SEEP_DOCTOR_OK, NULL,
-                         "PyTorch %s for %s: %s", version, python->path,
-                         has_gpu_part(python->torch)
-                             ? "tensors on GPUs are recorded as such"
-                             : "built without CUDA, its tensors are host "
-                               "memory");
-    }
-    if (!found) {
-        seep_doctor_find(doctor, "torch", SEEP_DOCTOR_ABSENT, NULL,
-                         "no PyTorch in a Python of PATH");
     }
 }

@@ -99,7 +99,7 @@ void seep_doctor_check_glibc(const struct seep_doctor_facts *facts,
                          "use an image with " GLIBC_LEAST " or newer",
                          "glibc %s is older than " GLIBC_LEAST, facts->glibc);
     } else {
-        seep_doctor_find(doctor, "glibc", SEEP_DOCTOR_OK, NULL, "glibc %s",
+        seep_doctor_find(doctor, "glibc", SEEP_DOCTOR_OK, NULL, "%s",
                          facts->glibc);
     }
 }

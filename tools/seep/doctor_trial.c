@@ -55,7 +55,7 @@ static void set_environment(const char *library, const char *sample,
     setenv("SEEP_SAMPLE", sample, 1);
     setenv("SEEP_SIZE", "4MiB", 1);
     setenv("SEEP_PYTHON", "frames", 1);
-    setenv("SEEP_SKIP", "", 1);
+    unsetenv("SEEP_SKIP");
 }
 
 static void become(char *const *argv, const int out[2], const int error[2])
@@ -175,32 +175,44 @@ static bool has_python(const struct seep_report_site *site)
     return false;
 }
 
-static void read_back(const char *path, struct seep_doctor_trial *trial)
+static void read_back(const struct seep_report *report,
+                      struct seep_doctor_trial *trial)
 {
-    struct seep_report_options options = {.symbols = false};
-    struct seep_report *report;
-
-    if (seep_report_open(path, &options, NULL, &report) < 0) {
-        return;
-    }
     trial->recorded = true;
     trial->inert = report->inert;
     trial->unwinder = report->unwinder;
     trial->python_state = report->python_state;
+    trial->event_count = report->pending_events;
     for (size_t i = 0; i < report->counter_count; i++) {
         if (strcmp(report->counters[i].name, "events") == 0) {
             trial->event_count += report->counters[i].value;
         }
     }
-    trial->event_count += report->pending_events;
+    trial->stack_count = report->site_count;
+    trial->whole_count = 0;
+    trial->python_count = 0;
     for (size_t i = 0; i < report->site_count; i++) {
         const struct seep_report_site *site = &report->sites[i];
-        trial->stack_count++;
         trial->whole_count +=
             site->cut == SEEP_CUT_NONE || site->cut == SEEP_CUT_DEPTH;
         trial->python_count += has_python(site);
     }
-    seep_report_close(report);
+}
+
+/* Of several images (a launcher, and what it started) the last one that has a
+ * Python counts, else the last. */
+static void take_recording(const char *path, struct seep_doctor_trial *trial)
+{
+    struct seep_report_options options = {.symbols = false};
+    struct seep_report *report;
+
+    if (seep_report_open(path, &options, NULL, &report) == 0) {
+        if (report->python_state != SEEP_PYTHON_NONE ||
+            trial->python_state == SEEP_PYTHON_NONE) {
+            read_back(report, trial);
+        }
+        seep_report_close(report);
+    }
 }
 
 /* Read what lies in @folder and take it away. */
@@ -210,9 +222,7 @@ static void harvest(const char *folder, struct seep_doctor_trial *trial)
 
     if (seep_report_list(folder, NULL, &paths) == 0) {
         for (size_t i = 0; paths[i] != NULL; i++) {
-            if (!trial->recorded) {
-                read_back(paths[i], trial);
-            }
+            take_recording(paths[i], trial);
             unlink(paths[i]);
         }
         seep_report_list_free(paths);

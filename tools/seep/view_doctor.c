@@ -65,6 +65,23 @@ static void print_next(struct seep_page *page,
                                                : facts->command[0]);
 }
 
+/* The answer itself stands out, what follows it does not. */
+static void print_sentence(struct seep_page *page, enum seep_ink ink,
+                           const char *sentence)
+{
+    size_t length = strcspn(sentence, ",:");
+    char *answer;
+
+    if (sentence[length] != '\0') {
+        length += sentence[length + 1] == ' ' ? 2U : 1U;
+    }
+    answer = strndup(sentence, length);
+    if (answer != NULL) {
+        seep_page_paragraph(page, ink, answer, 2, "%s", sentence + length);
+        free(answer);
+    }
+}
+
 void seep_view_doctor(struct seep_page *page,
                       const struct seep_doctor_facts *facts,
                       const struct seep_doctor *doctor)
@@ -72,9 +89,9 @@ void seep_view_doctor(struct seep_page *page,
     enum seep_doctor_level worst = worst_of(doctor);
     char *sentence = seep_doctor_sentence(facts, doctor);
 
-    seep_page_paragraph(page,
-                        worst == SEEP_DOCTOR_OK ? SEEP_INK_GOOD : ink_of(worst),
-                        "", 2, "%s", sentence == NULL ? "?" : sentence);
+    print_sentence(page,
+                   worst == SEEP_DOCTOR_OK ? SEEP_INK_GOOD : ink_of(worst),
+                   sentence == NULL ? "?" : sentence);
     free(sentence);
     for (size_t i = 0; i < doctor->count; i++) {
         print_finding(page, &doctor->findings[i]);
