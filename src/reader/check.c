@@ -125,8 +125,8 @@ static bool was_so_before(const struct seep_check_options *options,
         if (!seep_check_is_same_program(before, result->report)) {
             continue;
         }
-        seep_check_measure(limit->kind, limit->space, before, options->warmup_s,
-                           &measure);
+        seep_check_measure(limit->kind, limit->space, before,
+                           seep_check_warmup_of(options, before), &measure);
         if (measure.valid &&
             seep_check_decide(limit->kind, limit->value, &measure.value) ==
                 SEEP_CHECK_FAIL &&
@@ -164,7 +164,8 @@ static void hold_limit(const struct seep_check_options *options,
     const struct seep_check_limit *limit = result->limit;
 
     seep_check_measure(limit->kind, limit->space, result->report,
-                       options->warmup_s, &result->measure);
+                       seep_check_warmup_of(options, result->report),
+                       &result->measure);
     result->outcome = result->measure.valid
                           ? seep_check_decide(limit->kind, limit->value,
                                               &result->measure.value)

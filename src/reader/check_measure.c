@@ -9,6 +9,7 @@
  */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "reader/check.h"
 #include "reader/check_series.h"
@@ -97,10 +98,35 @@ static void sum_sites(const struct seep_report *report, int space,
     }
 }
 
-static double warmup_of(const struct seep_report *report, double warmup_s)
+/* A warm-up happens once: what is marked so again is of a later model. */
+static double first_mark(const struct seep_report *report, const char *name)
 {
-    return warmup_s >= 0 ? warmup_s
-                         : SEEP_CHECK_WARMUP_SHARE * report->duration_s;
+    for (size_t i = 0; i < report->mark_count; i++) {
+        if (strcmp(report->marks[i].name, name) == 0) {
+            return report->marks[i].at_s;
+        }
+    }
+    return NAN;
+}
+
+double seep_check_warmup_of(const struct seep_check_options *options,
+                            const struct seep_report *report)
+{
+    return options->warmup_mark != NULL
+               ? first_mark(report, options->warmup_mark)
+               : options->warmup_s;
+}
+
+/* What is not told is what the process said, else a share of the run. */
+static double end_of_warmup(const struct seep_report *report, double warmup_s)
+{
+    double marked_s = first_mark(report, SEEP_CHECK_WARMUP_MARK);
+
+    if (!(warmup_s < 0)) {
+        return warmup_s;
+    }
+    return isnan(marked_s) ? SEEP_CHECK_WARMUP_SHARE * report->duration_s
+                           : marked_s;
 }
 
 static void refuse(struct seep_check_measure *measure, const char *reason)
@@ -315,13 +341,15 @@ void seep_check_measure(enum seep_check_kind kind, int space,
                         const struct seep_report *report, double warmup_s,
                         struct seep_check_measure *ret_measure)
 {
-    double from_s = warmup_of(report, warmup_s);
+    double from_s = end_of_warmup(report, warmup_s);
     struct seep_check_measure measure = {.reason = "", .device = -1};
 
     if (kind == SEEP_CHECK_CAP) {
         measure_cap(report, space, &measure);
     } else if (kind == SEEP_CHECK_GPU_FREE) {
         measure_free(report, &measure);
+    } else if (isnan(from_s)) {
+        refuse(&measure, "the mark that ends the warm-up was not made");
     } else if (!(report->duration_s > from_s)) {
         refuse(&measure, "the run ended before the warm-up did");
     } else if (kind == SEEP_CHECK_GROWTH) {

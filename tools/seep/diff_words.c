@@ -70,12 +70,27 @@ static void put_rate(double bytes_per_s, double bytes_per_unit, bool by_unit,
     }
 }
 
+static char *where_of(const struct seep_diff_site *site)
+{
+    return site->site == NULL ? NULL
+                              : seep_words_where(site->report, site->site);
+}
+
+/* "server.py:54 Model.remember" without what comes behind the user's frame. */
+static char *plain_where(const struct seep_diff_site *site)
+{
+    return site->site == NULL ? NULL : seep_words_user_frame(site->site);
+}
+
 /* By how much the row changed; for what is new or gone, that is all of it. */
 static char *changed(const struct seep_diff_pair *pair,
                      const struct seep_diff_row *row)
 {
     char rate[2 * SEEP_UNITS_TEXT_BYTES];
-    char *where = seep_diff_where(row);
+    char *where =
+        row->is_outside
+            ? make("outside of call sites")
+            : plain_where(row->now.site != NULL ? &row->now : &row->before);
     char *text;
 
     put_rate(row->change.estimate, row->change.estimate, pair->diff.by_unit,
@@ -243,18 +258,6 @@ char *seep_diff_sides(const struct seep_diff_set *set,
     free(before);
     free(now);
     return text;
-}
-
-static char *where_of(const struct seep_diff_site *site)
-{
-    return site->site == NULL ? NULL
-                              : seep_words_where(site->report, site->site);
-}
-
-/* "server.py:54 Model.remember" without what comes behind the user's frame. */
-static char *plain_where(const struct seep_diff_site *site)
-{
-    return site->site == NULL ? NULL : seep_words_user_frame(site->site);
 }
 
 /* "server.py:54 remember" and "server.py:44 remember": how long is what is

@@ -78,6 +78,7 @@ static int hold(const struct seep_gathering *gathering,
         .limits = arguments->limits,
         .count = arguments->count,
         .warmup_s = arguments->warmup_s,
+        .warmup_mark = arguments->warmup_mark,
         .baseline = (const struct seep_report *const *)baseline->reports,
         .baseline_count = baseline->count,
     };
@@ -87,6 +88,7 @@ static int hold(const struct seep_gathering *gathering,
         .report_count = count,
         .refused_count = gathering->refused_count + baseline->refused_count,
         .warmup_s = arguments->warmup_s,
+        .warmup_mark = arguments->warmup_mark,
     };
     int error = seep_check_run(&options, reports, count, &results, &set.count);
 
