@@ -30,6 +30,8 @@ static const char help[] =
     "  --stack           stacks, native frames between Python's folded\n"
     "  --whole-stack     stacks with every frame\n"
     "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
+    "  --no-series       JSON without figures over time: a quarter of the "
+    "size\n"
     "  --no-symbols      modules and offsets only\n"
     "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
     "  --sysroot DIR     look for programs and libraries below DIR\n"
@@ -42,6 +44,7 @@ struct arguments {
     bool verdict;
     bool help;
     bool has_limit;
+    bool no_series;
     size_t site_limit;
     enum seep_color color;
     struct seep_text_options text;
@@ -59,6 +62,7 @@ enum {
     STACK,
     WHOLE_STACK,
     SHOW_SUPPRESSED,
+    NO_SERIES,
     NO_SYMBOLS,
     DEBUGINFOD,
     SYSROOT,
@@ -76,6 +80,7 @@ static const struct option options[] = {
     {"whole-stack", no_argument, NULL, WHOLE_STACK},
     {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
     SEEP_KNOWLEDGE_OPTIONS,
+    {"no-series", no_argument, NULL, NO_SERIES},
     {"no-symbols", no_argument, NULL, NO_SYMBOLS},
     {"debuginfod", no_argument, NULL, DEBUGINFOD},
     {"sysroot", required_argument, NULL, SYSROOT},
@@ -140,6 +145,9 @@ static int take_option(int option, struct arguments *arguments)
         return 0;
     case SHOW_SUPPRESSED:
         arguments->text.show_suppressed = true;
+        return 0;
+    case NO_SERIES:
+        arguments->no_series = true;
         return 0;
     case NO_SYMBOLS:
         arguments->report.symbols = false;
@@ -209,6 +217,7 @@ static int print_json(const struct seep_gathering *gathering,
     struct seep_json_options json = {
         .site_limit = arguments->site_limit,
         .site_id = arguments->text.site_id,
+        .no_series = arguments->no_series,
         .catalogue = arguments->knowledge.catalogue,
     };
 

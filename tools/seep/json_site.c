@@ -255,11 +255,13 @@ void seep_json_site_close(struct seep_json_frame *kept)
 
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report_site *site)
+                          const struct seep_report_site *site, bool series)
 {
     seep_json_out_raw(out, "{");
     seep_json_out_members(out, members_of(site));
-    print_series(out, site);
+    if (series) {
+        print_series(out, site);
+    }
     print_frames(out, kept, site);
     seep_json_out_raw(out, "}");
 }

@@ -103,17 +103,28 @@ def read(mark):
                  options.get("warmup", 0))
 
 
-def written(count):
-    """Bytes for people: 1.5 MiB."""
-    sign, count = ("-", -count) if count < 0 else ("", count)
-    if round(count) < 1024:
-        return f"{sign}{round(count)} B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        count /= 1024
-        if count < 1000 or unit == "TiB":
+_SCALES = (("B", 0), ("KiB", 1), ("MiB", 2), ("GiB", 3), ("TiB", 4))
+
+
+def _scale_of(count):
+    for unit, power in _SCALES:
+        if round(abs(count) / 1024 ** power) < 1000:
             break
-    digits = 2 if count < 10 else 1 if count < 100 else 0
-    number = f"{count:.{digits}f}"
-    if "." in number:
-        number = number.rstrip("0").rstrip(".")
-    return f"{sign}{number} {unit}"
+    return unit, 1024 ** power
+
+
+def _number(count, scale):
+    value = count / scale
+    digits = 0 if scale == 1 or abs(value) >= 99.95 else \
+        1 if abs(value) >= 9.995 else 2
+    text = f"{value:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def written(low, high=None):
+    """Bytes for people: 1.5 MiB, or 1.4 to 1.6 MiB."""
+    high = low if high is None else high
+    unit, scale = _scale_of(max(abs(low), abs(high)))
+    texts = [_number(low, scale), _number(high, scale)]
+    return " to ".join(dict.fromkeys(texts)) + " " + unit

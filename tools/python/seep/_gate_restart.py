@@ -30,7 +30,7 @@ class CannotRestart(Exception):
 
 def command(given=None):
     """Path of `seep`; CannotRestart."""
-    asked = given or os.environ.get("SEEP_COMMAND") or "seep"
+    asked = given or "seep"
     found = shutil.which(asked)
     if found is None:
         raise CannotRestart(
@@ -87,6 +87,15 @@ def _arguments():
     return words
 
 
+def prepare_workers(given=None):
+    """What is started from here on is recorded. @return the folder of the
+    recordings, for the caller to remove; CannotRestart"""
+    tool = command(given)
+    folder = tempfile.mkdtemp(prefix="seep-pytest-")
+    os.environ.update(_environment(tool, folder))
+    return folder
+
+
 def restart(given=None):
     """Does not return, or raises CannotRestart."""
     if was_restarted():
@@ -125,13 +134,11 @@ def _put_back(environment):
             environment[name] = value
 
 
-def take_folder(puts_back):
-    """The folder to remove in the end, None if that is another's to do.
-
-    With @puts_back what tests see from here on is the environment of old.
-    """
+def take_folder():
+    """The folder of the recordings, None if nobody was restarted. From here on
+    tests see the environment of old."""
     folder = os.environ.get(_FOLDER)
-    if was_restarted() and puts_back:
+    if was_restarted():
         _put_back(os.environ)
     return folder
 

@@ -26,7 +26,7 @@ _LOSSES = ("dropped_allocs", "dropped_frees", "live_full", "sites_full",
 
 def _process_of(tool, recording):
     done = subprocess.run([tool, "report", "--json", "--no-symbols",
-                           "--no-patterns", recording],
+                           "--no-series", "--no-patterns", recording],
                           stdout=subprocess.PIPE, check=False)
     processes = json.loads(done.stdout)["processes"]
     if not processes:

@@ -9,10 +9,10 @@
 `seep = true` in the ini file) the markers are known, and that is all.
 """
 import contextlib
+import inspect
 import os
 import shutil
 import sys
-import inspect
 import warnings
 
 import pytest
@@ -28,7 +28,7 @@ _HELP = (
     'GPU while the test runs, like "2 GiB" (--seep)')
 _NAMES = {"limit_growth": ("grows", "/min", 60),
           "limit_growth_per_call": ("grows", " a call", 1),
-          "limit_device_memory": ("of a GPU is", "", 1)}
+          "limit_device_memory": ("of a GPU reaches", "", 1)}
 _ROWS = 5
 _SEEN = {"pass": "within", "fail": "over", "not enough data":
          "not enough data", "not measured": "not measured"}
@@ -51,12 +51,20 @@ def _is_asked(config, options):
     return options.seep or config.getini("seep")
 
 
+def _has_workers(options):
+    """pytest-xdist's: they are the ones that run tests."""
+    if getattr(options, "numprocesses", None) is not None:
+        return options.numprocesses != 0
+    return bool(getattr(options, "tx", None)) or \
+        getattr(options, "dist", "no") != "no"
+
+
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     """Start again under the preload, before output is captured."""
     options = early_config.known_args_namespace
     idle = options.help or options.version or \
-        getattr(options, "collectonly", False)
+        getattr(options, "collectonly", False) or _has_workers(options)
     if _is_asked(early_config, options) and not idle and \
             not _calls.recorded() and "PYTEST_XDIST_WORKER" not in os.environ:
         try:
@@ -64,11 +72,6 @@ def pytest_load_initial_conftests(early_config):
         except _gate_restart.CannotRestart as error:
             raise pytest.UsageError(str(error)) from None
     yield
-
-
-def _has_workers(config):
-    return getattr(config.option, "dist", "no") != "no" or \
-        bool(getattr(config.option, "numprocesses", None))
 
 
 def pytest_configure(config):
@@ -80,8 +83,8 @@ def pytest_configure(config):
 
 
 class Runner:
-    """What pytest keeps of a body that is repeated would be taken for the
-    body's: log records, output, warnings."""
+    """What pytest keeps of each call (log records, output, warnings) would be
+    taken for the body's."""
 
     def __init__(self, item):
         manager = item.config.pluginmanager
@@ -119,26 +122,23 @@ class Runner:
     def quietly(self):
         """Warnings go nowhere; the first call's output is what is shown."""
         out, err = self.between()
+        logs = [(handler, list(handler.records), handler.stream.getvalue())
+                for handler in self._handlers]
+        self.tidy()
         with warnings.catch_warnings():
             warnings.showwarning = lambda *_, **__: None
             yield
         self.between()
+        for handler, records, text in logs:
+            handler.records[:] = records
+            handler.stream.write(text)
         sys.stdout.write(out)
         sys.stderr.write(err)
 
 
-def _signed(limit, bytes_each):
-    _, unit, scale = _NAMES[limit.marker]
-    return _gate_limits.written(bytes_each * scale) + unit
-
-
 def _measured(limit, found):
-    low, high = _signed(limit, found.low), _signed(limit, found.high)
-    if low == high:
-        return low
-    if found.high == float("inf"):
-        return f"{low} or more"
-    return f"{low} to {high}"
+    _, unit, scale = _NAMES[limit.marker]
+    return _gate_limits.written(found.low * scale, found.high * scale) + unit
 
 
 def _where(row, root):
@@ -181,6 +181,14 @@ def _advice(limit):
     return "the bounds are of sites that did not peak together"
 
 
+def _limit_of(mark):
+    try:
+        return _gate_limits.read(mark)
+    except _gate_limits.BadLimit as error:
+        wrong = str(error)
+    pytest.fail(f"seep: marker {mark.name}: {wrong}", pytrace=False)
+
+
 class Gate:
     """The plugin where it was asked for."""
 
@@ -192,11 +200,24 @@ class Gate:
         self._folder = None
         self._tool = self._recording = None
         self._why_not = "this process is not recorded"
-        self._find(config)
-        if not hasattr(config, "workerinput"):
-            self._folder = _gate_restart.take_folder(not _has_workers(config))
+        if hasattr(config, "workerinput"):
+            self._find(config)
+            _gate_restart.take_folder()
+        elif _has_workers(config.option) and not _calls.recorded():
+            self._prepare_workers(config)
         else:
-            _gate_restart.take_folder(True)
+            self._find(config)
+            self._folder = _gate_restart.take_folder()
+
+    def _prepare_workers(self, config):
+        if config.option.collectonly:
+            return
+        try:
+            self._folder = _gate_restart.prepare_workers(
+                config.option.seep_command)
+        except _gate_restart.CannotRestart as error:
+            raise pytest.UsageError(str(error)) from None
+        self._recording = os.path.join(self._folder, "*.seep")
 
     def _find(self, config):
         try:
@@ -222,12 +243,8 @@ class Gate:
         limits = []
         for name in _gate_limits.MARKERS:
             mark = item.get_closest_marker(name)
-            if mark is None:
-                continue
-            try:
-                limits.append(_gate_limits.read(mark))
-            except _gate_limits.BadLimit as error:
-                pytest.fail(f"seep: marker {name}: {error}", pytrace=False)
+            if mark is not None:
+                limits.append(_limit_of(mark))
         return limits
 
     def pytest_runtest_setup(self, item):
