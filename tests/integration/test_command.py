@@ -391,7 +391,7 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("run", "--python", "lines", "--", "true"), "is none of objects"),
     (("run", "--cuda", "on", "--", "true"), "is none of tensors, driver"),
     (("env", "--cuda", "tensor"), "is none of tensors, driver"),
-    (("run", "--check", "--jsno", "--", "true"), "is no option of `seep check`"),
+    (("run", "--check", "--jsno", "--", "true"), "no option of `seep check`"),
     (("run", "--check", "--cap x", "--", "true"), "`seep check -h` tells"),
     (("env", "extra"), "is not expected here"),
 ])

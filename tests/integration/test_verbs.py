@@ -71,7 +71,8 @@ def hostile_(tmp_path_factory):
 def on_terminal(*words, columns=80, cwd=None, **variables):
     """(what it prints, exit status) when all its streams are a terminal."""
     main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    size = struct.pack("HHHH", 40, columns, 0, 0)
+    fcntl.ioctl(side, termios.TIOCSWINSZ, size)
     env = environment() | {"SEEP_PRELOAD": str(PRELOAD), "TERM": "xterm",
                            "PATH": PATH, "LC_ALL": "C.UTF-8"} | variables
     for name in ("NO_COLOR", "COLUMNS"):
@@ -151,8 +152,8 @@ def test_an_option_that_is_like_none_is_refused(verb):
     for word in ("--nothing-like-it", "-\u00e4", "-9"):
         done = seep(verb, word)
         assert done.returncode == 2
-        assert f"seep: {word}: is no option of `seep {verb}`; `seep {verb} -h`" \
-            in one_line(done)
+        assert (f"seep: {word}: is no option of `seep {verb}`; "
+                f"`seep {verb} -h`") in one_line(done)
 
 
 @pytest.mark.parametrize("verb", verbs())
