@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import stat
@@ -31,6 +30,7 @@ EXAMPLE = pathlib.Path(
 ) / "examples/03-prometheus"
 WORKER = EXAMPLE / "worker.py"
 SAMPLE = 16 << 10
+SIZE = 4 << 20  # of a recording: there are many
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 SAMPLE_LINE = re.compile(
     r'^(seep_\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)$')
@@ -58,6 +58,7 @@ def started(*words, **more):
 
 def worker(folder, what, *options, **variables):
     """One of the example's workers, recorded."""
+    variables = {"SEEP_SIZE": SIZE} | variables
     return started(PYTHON, WORKER, what, *options,
                    env=environment(folder, SAMPLE, **variables),
                    stdout=subprocess.PIPE, text=True)
@@ -298,15 +299,38 @@ def descriptors(pid):
 
 
 COMERS = (200, 20000 if LONG else 2000)
+PAGE = 64 << 10
+
+
+class Copier:
+    """Copies one recording many times: most of it are holes."""
+
+    def __init__(self, source):
+        text = source.read_bytes()
+        self.size = len(text)
+        self.pages = [(at, text[at:at + PAGE])
+                      for at in range(0, len(text), PAGE)
+                      if text[at:at + PAGE].strip(b"\0")]
+
+    def copy(self, path):
+        """It is there at once, as a worker's own is."""
+        made = path.with_suffix(".tmp")
+        with open(made, "wb") as file:
+            file.truncate(self.size)
+            for at, page in self.pages:
+                file.seek(at)
+                file.write(page)
+        made.rename(path)
 
 
 def test_many_that_come_and_go_leave_the_exporter_as_it_is(folder):
     """Recordings of a process that ended, each another file and start."""
     model = folder / "model"
     model.mkdir()
-    with worker(model, "leak", "--seconds", "2", SEEP_SIZE=1 << 20) as process:
+    with worker(model, "leak", "--seconds", "2", SEEP_SIZE=2 << 20) as process:
         process.wait(30)
     source, = model.glob("*.seep")
+    copier = Copier(source)
     comers = folder / "comers"
     comers.mkdir()
     came = 0
@@ -316,9 +340,7 @@ def test_many_that_come_and_go_leave_the_exporter_as_it_is(folder):
         for limit in COMERS:
             while came < limit:
                 for _ in range(min(40, limit - came)):
-                    shutil.copyfile(source, comers / f"{came}.seep.tmp")
-                    (comers / f"{came}.seep.tmp").rename(
-                        comers / f"{came}.seep")
+                    copier.copy(comers / f"{came}.seep")
                     came += 1
                     gone = comers / f"{came - 60}.seep"
                     gone.unlink(missing_ok=True)
