@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A circuit breaker that listens to `seep probe`, and who asks that.
+"""A circuit breaker that listens to seep-probe, and who asks that.
 
     closed     requests go through; FAILURES in a row, a failed canary or the
                probe's word open it
@@ -12,7 +12,6 @@ Invariant: nobody waits in here. The probe is a process of its own, started by
 a thread of its own; a request reads what that has last heard.
 """
 import json
-import os
 import subprocess
 import threading
 import time
@@ -22,6 +21,11 @@ FAILURES = 3
 PAUSE_S = 1.0
 PROBE_EVERY_S = 0.2
 DEADLINE_S = 0.3
+# What is in flight when it opens is given back at once: a limit that is the
+# same both ways would close it on that.
+MORE_TO_CLOSE = 1.5
+READY = 0
+NOT_READY = (3, 5, 6)  # too little left, grows too fast, stale
 
 
 class Breaker:
@@ -79,33 +83,34 @@ class Breaker:
 
 
 class Prober(threading.Thread):
-    """Asks `seep probe` again and again, and tells the breaker."""
+    """Asks seep-probe again and again, and tells the breaker."""
 
-    def __init__(self, breaker, canary, seep, gpu_free, recordings):
+    def __init__(self, breaker, canary, probe, gpu_free_mib, recordings):
         super().__init__(daemon=True)
         self.breaker = breaker
         self.canary = canary
-        self.command = [seep, 'probe', '--gpu-free', gpu_free, '--json',
-                        '--deadline', f'{DEADLINE_S * 1000:.0f}ms',
-                        recordings]
-        # The preload is for the server, not for what looks at it.
-        self.variables = {name: value for name, value in os.environ.items()
-                          if name != 'LD_PRELOAD'}
+        self.gpu_free_mib = gpu_free_mib
+        self.command = [probe, '--json', '--strict', '--deadline',
+                        f'{DEADLINE_S * 1000:.0f}ms', recordings]
+
+    def limit(self):
+        more = 1 if self.breaker.state == CLOSED else MORE_TO_CLOSE
+        return f'{self.gpu_free_mib * more:.0f}MiB'
 
     def ask(self):
         """(is it ready, reason), or None: it cannot tell. The probe keeps
         its deadline; ours is for a machine on which nothing starts."""
         try:
-            done = subprocess.run(self.command, env=self.variables,
+            done = subprocess.run([*self.command, '--gpu-free', self.limit()],
                                   stdout=subprocess.PIPE, check=False,
                                   stderr=subprocess.DEVNULL,
                                   timeout=4 * DEADLINE_S)
-            answer = json.loads(done.stdout)
+            reason = json.loads(done.stdout)['reason']
         except (OSError, subprocess.TimeoutExpired, ValueError):
             return None
-        if done.returncode not in (0, 3, 5, 6):
-            return None
-        return answer['ready'], answer['reason']
+        if done.returncode in (READY, *NOT_READY):
+            return done.returncode == READY, reason
+        return None
 
     def run(self):
         while True:

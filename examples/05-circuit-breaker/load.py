@@ -57,8 +57,9 @@ def start(port, count=CLIENTS):
 
 
 def collect(clients, begin=0.0, end=float('inf')):
+    """What came of the requests that ended in that time."""
     return [asked for client in clients for asked in list(client.asked)
-            if begin <= asked[0] < end]
+            if begin <= asked[0] + asked[2] < end]
 
 
 def main():

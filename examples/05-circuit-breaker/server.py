@@ -133,8 +133,8 @@ def make_guard(arguments):
         return NoGuard(model)
     guard = Guard(model, Breaker())
     threading.Thread(target=guard.watch, daemon=True).start()
-    Prober(guard.breaker, lambda: guard.canary, arguments.seep,
-           arguments.gpu_free, arguments.recordings).start()
+    Prober(guard.breaker, lambda: guard.canary, arguments.probe,
+           arguments.gpu_free_mib, arguments.recordings).start()
     return guard
 
 
@@ -143,10 +143,10 @@ def main():
     parser.add_argument('--ready', required=True,
                         help='file to write our pid and port into')
     parser.add_argument('--recordings', required=True,
-                        help='what seep probe reads: a folder')
-    parser.add_argument('--gpu-free', default='256MiB',
+                        help='what seep-probe reads: a folder')
+    parser.add_argument('--gpu-free-mib', type=int, default=256,
                         help='under this the breaker opens')
-    parser.add_argument('--seep', default=os.environ.get('SEEP', 'seep'))
+    parser.add_argument('--probe', default='seep-probe')
     parser.add_argument('--no-breaker', action='store_true')
     arguments = parser.parse_args()
 

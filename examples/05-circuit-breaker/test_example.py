@@ -22,6 +22,7 @@ from gpu import CONTEXT_BYTES, SCRATCH_BYTES
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SEEP = os.environ['SEEP']
+PROBE = os.path.join(os.path.dirname(SEEP), 'seep-probe')
 DRIVER = os.environ.get('SEEP_FAKE_CUDA', '')
 MIB = 1 << 20
 MEMORY_BYTES = 384 * MIB
@@ -45,7 +46,8 @@ class Server:
             [SEEP, 'run', '--no-report', '-o', f'{folder}/', '--',
              sys.executable, os.path.join(FOLDER, 'server.py'),
              '--ready', ready, '--recordings', str(folder),
-             '--gpu-free', f'{FREE_BYTES // MIB}MiB', *options],
+             '--gpu-free-mib', str(FREE_BYTES // MIB), '--probe', PROBE,
+             *options],
             env={**os.environ, 'SEEP_FAKE_CUDA_MEMORY': str(MEMORY_BYTES),
                  'SEEP_FAKE_CUDA_OTHERS': self.neighbour,
                  'LD_LIBRARY_PATH': os.path.dirname(DRIVER)})
@@ -194,6 +196,17 @@ def test_without_it_requests_hang_and_the_server_looks_well(tmp_path):
         assert server.ask('/ready', 'GET')[0] == 200
         server.take(0)
         server.wait_for(200)
+
+
+@needs_driver
+def test_the_canary_notices_weights_that_are_wrong():
+    program = ('from gpu import *; model = Model(Gpu()); '
+               'assert model.check(); '
+               'model.gpu.write(model.weights, b"drift"); '
+               'assert not model.check()')
+    subprocess.run([sys.executable, '-c', program], check=True, cwd=FOLDER,
+                   timeout=30, env={**os.environ, 'LD_LIBRARY_PATH':
+                                    os.path.dirname(DRIVER)})
 
 
 class Clock:

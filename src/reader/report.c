@@ -133,6 +133,7 @@ int seep_report_open(const char *path,
     seep_names_close(build);
     seep_sites_fini(&build->sites);
     seep_snapshot_fini(&build->snapshot);
+    seep_symboliser_settle(build->symboliser);
     build->options = NULL;
     if (error != 0) {
         seep_report_close(&build->report);

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import LONG, PRELOAD, SEEP, environment, need
+from conftest import LONG, PRELOAD, SEEP, environment, memory_folder, need
 from command_line import PYTHON, seep
 
 HERE = pathlib.Path(__file__).parent
@@ -20,6 +20,7 @@ SOURCE = HERE / "programs" / "diff_server.c"
 INCLUDE = HERE.parent.parent / "include"
 SECONDS = 33  # under half a minute nothing is said
 LIMIT_S = 120
+RECORDING_BYTES = 32 << 20
 BLANK = "\n" * 10
 AGAIN = 10 if LONG else 2  # runs of the first version
 
@@ -106,19 +107,17 @@ def commands(folder):
 
 
 @pytest.fixture(name="runs", scope="module")
-def runs_fixture(tmp_path_factory):
+def runs_fixture():
     """The folder of the recordings, all of them made side by side."""
     need("gcc")
-    folder = tmp_path_factory.mktemp("diff")
-    (folder / "c").mkdir()
-    cases = commands(folder)
-    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
-        for future in [pool.submit(record, folder / name, *case)
-                       for name, case in cases.items()]:
-            future.result()
-    yield folder
-    for path in folder.rglob("*.seep"):
-        path.unlink()  # they are large
+    with memory_folder((AGAIN + 8) * RECORDING_BYTES) as folder:
+        (folder / "c").mkdir()
+        cases = commands(folder)
+        with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+            for future in [pool.submit(record, folder / name, *case)
+                           for name, case in cases.items()]:
+                future.result()
+        yield folder
 
 
 def diff(*words, **variables):

@@ -4,6 +4,7 @@
 What another machine would be like is told to the checks by unit tests; here
 are faults that can be planted: folders, limits, a PATH, programs.
 """
+import ctypes
 import functools
 import json
 import os
@@ -11,6 +12,7 @@ import pathlib
 import re
 import resource
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -186,6 +188,62 @@ def test_a_tmpfs_counts_as_memory():
     found = checks("-o", "/dev/shm/")
     assert "tmpfs" in found["folder"]["reason"] \
         or found["folder"]["level"] == "no"
+
+
+def mounted(folder, options, *words, **variables):
+    """The first rows with a tmpfs at a folder, in a name space of its own."""
+    need("unshare", "mount")
+    env = environment() | {"SEEP_PRELOAD": str(PRELOAD)} | variables
+    lines = [f"mount -t tmpfs -o {options} tmpfs {folder} || exit 77",
+             f"cp {PRELOAD} {folder}/ 2>/dev/null",
+             f"PATH=/nowhere exec {SEEP} doctor --json {' '.join(words)}"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", "\n".join(lines)],
+                          env=env, capture_output=True, timeout=LIMIT_S,
+                          check=False)
+    if done.returncode in (1, 77):
+        pytest.skip("nothing can be mounted here")
+    assert done.returncode == 3, done.stderr
+    return {row["check"]: row
+            for row in reversed(json.loads(done.stdout)["checks"])}
+
+
+def test_a_folder_that_is_full_is_told(folder):
+    found = mounted(folder, "size=2M", "-o", f"{folder}/")
+    assert "cannot be reserved: No space left" in found["folder"]["reason"]
+
+
+def test_a_folder_that_is_read_only_is_told(folder):
+    found = mounted(folder, "ro", "-o", f"{folder}/")
+    assert "cannot be created: Read-only" in found["folder"]["reason"]
+
+
+def test_a_library_without_execution_is_told(folder):
+    found = mounted(folder, "noexec", "-o", "/dev/shm/",
+                    SEEP_PRELOAD=f"{folder}/{PRELOAD.name}")
+    assert "noexec" in found["recording"]["reason"]
+
+
+def filtered(action):
+    """In a child: process_vm_readv does what the filter says."""
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+    number = {"x86_64": 310, "aarch64": 270}[os.uname().machine]
+    code = b"".join(struct.pack("=HBBI", *line) for line in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, action),
+        (0x06, 0, 0, 0x7fff0000)))
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)
+    libc.prctl(22, 2, ctypes.byref(Program(4, code)), 0, 0)
+
+
+@pytest.mark.parametrize("action, words", [
+    (0x00050001, "Operation not permitted"), (0x80000000, "seccomp kills")])
+def test_a_filter_of_system_calls_is_told_and_survived(action, words):
+    found = checks(status=0, popen={
+        "preexec_fn": functools.partial(filtered, action)})
+    assert found["security"]["level"] == "warn"
+    assert words in found["security"]["reason"]
+    assert found["recording"]["level"] == "ok"
 
 
 def test_another_user_is_told_what_it_may_not(folder):

@@ -44,19 +44,21 @@ def library_notes():
     return found
 
 
-def watch(folder, sample):
+WORK = (program("probe_watch"), "work", str(BLOCKS))
+
+
+def watch(folder, sample, argv=WORK, **variables):
     """(allocations, frees, document) of a program that was watched."""
     if not (PROGRAMS / "probe_watch").exists():
         pytest.skip("no listener for this processor")
     library = PRELOAD.resolve()
     found = library_notes()
     out = folder / "hits"
-    env = environment(folder, sample=sample, preload=False)
+    env = environment(folder, sample=sample, preload=False, **variables)
     done = subprocess.run(
         [program("probe_watch"), library, out, found["alloc"]["location"],
-         found["free"]["location"], "--", program("probe_watch"), "work",
-         str(BLOCKS)], env=env, capture_output=True, timeout=TIMEOUT_S,
-        check=False)
+         found["free"]["location"], "--", *argv], env=env,
+        capture_output=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     hits = [tuple(map(int, line.split()))
             for line in out.read_text(encoding="ascii").splitlines()]
@@ -67,7 +69,7 @@ def watch(folder, sample):
 
 def heap(document, figure):
     return sum(site[figure] for site in document["sites"]
-               if site["space"] == "heap")
+               if site["space"] in ("heap", "python"))
 
 
 def test_the_notes_name_the_arguments_where_a_call_puts_them():
@@ -122,6 +124,19 @@ def test_every_block_of_the_exact_mode_is_told_once(folder):
     assert len(freed) == heap(document, "freed_count")
     assert all(size == weight for _, size, weight in allocated)
     assert sum(size for _, size, _ in allocated) == heap(
+        document, "allocated_bytes")
+
+
+def test_objects_of_python_are_told_and_its_arenas_are_not(folder):
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("no /usr/bin/python3")
+    allocated, freed, document = watch(
+        folder, "16K", ["/usr/bin/python3", "-c",
+                        "kept = [str(i) * 20 for i in range(20000)]"],
+        SEEP_PYTHON="objects")
+    assert any(site["space"] == "python" for site in document["sites"])
+    assert len(allocated) > 100 and len(freed) > 10
+    assert sum(weight for _, _, weight in allocated) == heap(
         document, "allocated_bytes")
 
 

@@ -324,7 +324,11 @@ static void halves_of_a_driver_are_told_apart(void **state)
     expect(seep_doctor_check_cuda, SEEP_DOCTOR_WARN,
            "libcuda is 550.54.14 and the kernel's module 535.183.01");
     doctor_world_remove(&world, "/proc/driver/nvidia/version");
+    expect(seep_doctor_check_cuda, SEEP_DOCTOR_OK, "driver 550.54.14");
+    doctor_world_remove(&world, "/dev/nvidia0");
     expect(seep_doctor_check_cuda, SEEP_DOCTOR_WARN, "kernel module is not");
+    doctor_world_write(&world, "/dev/dxg", "");
+    expect(seep_doctor_check_cuda, SEEP_DOCTOR_OK, "WSL");
 }
 
 static void a_library_that_is_none_is_no_driver(void **state)

@@ -19,9 +19,10 @@
 #include "say.h"
 #include "verbs.h"
 
-/* Of the deadline, what is kept for the answer. */
+/* Of the deadline, what is kept for the answer, and then for the end. */
 #define ANSWER_SHARE 0.1
 #define ANSWER_MOST_S 0.05
+#define END_SHARE 0.25 /* of that */
 
 struct probe {
     struct seep_probe_arguments arguments;
@@ -41,11 +42,6 @@ static void *share(size_t bytes)
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return shared == MAP_FAILED ? NULL : shared;
-}
-
-static uint64_t after(const struct probe *probe, double seconds)
-{
-    return probe->started_ns + (uint64_t)(seconds * 1e9);
 }
 
 static void gather(void *context)
@@ -100,14 +96,25 @@ static void say(void *context)
     }
 }
 
-static void judge(struct probe *probe)
+/* When to be done, with @share of what is kept for the answer left. */
+static uint64_t before_deadline(const struct probe *probe, double share)
 {
-    double answer_s = ANSWER_SHARE * probe->arguments.deadline_s;
-    double work_s = probe->arguments.deadline_s -
-                    (answer_s < ANSWER_MOST_S ? answer_s : ANSWER_MOST_S);
-    int result = seep_deadline_run(gather, probe, after(probe, work_s),
+    double deadline_s = probe->arguments.deadline_s;
+    double kept_s = ANSWER_SHARE * deadline_s;
+
+    kept_s = kept_s < ANSWER_MOST_S ? kept_s : ANSWER_MOST_S;
+    return probe->started_ns + (uint64_t)((deadline_s - share * kept_s) * 1e9);
+}
+
+/* @return 0, or negative errno where no child could be made */
+static int judge(struct probe *probe)
+{
+    int result = seep_deadline_run(gather, probe, before_deadline(probe, 1),
                                    &probe->answer.signal);
 
+    if (result < 0) {
+        return result;
+    }
     probe->answer.late = result == SEEP_DEADLINE_LATE;
     if (result != SEEP_DEADLINE_DIED) {
         probe->answer.signal = 0;
@@ -116,6 +123,7 @@ static void judge(struct probe *probe)
         (double)(seep_clock_ns(CLOCK_MONOTONIC) - probe->started_ns) / 1e9;
     seep_probe_judge(&probe->answer);
     seep_probe_line(&probe->answer, probe->line);
+    return 0;
 }
 
 static int compose(struct probe *probe)
@@ -136,14 +144,19 @@ static int compose(struct probe *probe)
 static int run(struct probe *probe)
 {
     int said;
+    int error = judge(probe);
 
-    judge(probe);
-    if (compose(probe) != 0) {
-        seep_say("probe", strerror(ENOMEM), NULL);
+    if (error == 0) {
+        error = compose(probe);
+    }
+    if (error == 0) {
+        error = seep_deadline_run(say, probe, before_deadline(probe, END_SHARE),
+                                  NULL);
+    }
+    if (error < 0) {
+        seep_say("probe", strerror(-error), "see whether processes can start");
         return SEEP_EXIT_FAILED;
     }
-    seep_deadline_run(say, probe, after(probe, probe->arguments.deadline_s),
-                      NULL);
     said = atomic_load_explicit(probe->said, memory_order_relaxed);
     free(probe->text);
     if (said < 0 && probe->answer.code == SEEP_EXIT_FINE) {

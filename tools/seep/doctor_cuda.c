@@ -135,6 +135,22 @@ static unsigned count_devices(const struct seep_doctor_facts *facts,
     return count;
 }
 
+/* Windows' own driver, seen from a Linux in it. */
+static bool has_wsl(const struct seep_doctor_facts *facts)
+{
+    char path[PATH_MAX];
+
+    return access(seep_doctor_path(facts, "/dev/dxg", path), F_OK) == 0;
+}
+
+/* A sandbox can have the devices and not the file that tells the version. */
+static bool has_devices(const struct seep_doctor_facts *facts)
+{
+    bool forbidden;
+
+    return has_wsl(facts) || count_devices(facts, &forbidden) > 0;
+}
+
 static void find_devices(const struct seep_doctor_facts *facts,
                          struct seep_doctor *doctor, const char *path,
                          const char *version)
@@ -142,7 +158,10 @@ static void find_devices(const struct seep_doctor_facts *facts,
     bool forbidden;
     unsigned count = count_devices(facts, &forbidden);
 
-    if (count == 0) {
+    if (has_wsl(facts)) {
+        seep_doctor_find(doctor, "cuda", SEEP_DOCTOR_OK, NULL,
+                         "driver of WSL at %s: its memory is recorded", path);
+    } else if (count == 0) {
         seep_doctor_find(doctor, "cuda", SEEP_DOCTOR_WARN,
                          "give the container its devices (--gpus all)",
                          "driver %s, and no /dev/nvidia0: no GPU can be used",
@@ -176,7 +195,8 @@ static void find_driver(const struct seep_doctor_facts *facts,
                          "take the folder out of LD_LIBRARY_PATH",
                          "%s is the toolkit's stub, which is for linking only",
                          path);
-    } else if (!kernel_version(facts, kernels, sizeof(kernels))) {
+    } else if (!kernel_version(facts, kernels, sizeof(kernels)) &&
+               !has_devices(facts)) {
         seep_doctor_find(doctor, "cuda", SEEP_DOCTOR_WARN,
                          "start the container with --gpus all, or load the "
                          "module",
@@ -192,7 +212,9 @@ static void find_driver(const struct seep_doctor_facts *facts,
                          ours, kernels);
     } else {
         find_devices(facts, doctor, path,
-                     kernels[0] != '\0' ? kernels : "of unknown version");
+                     kernels[0] != '\0' ? kernels
+                     : ours[0] != '\0'  ? ours
+                                        : "of unknown version");
     }
 }
 

@@ -9,6 +9,7 @@
 #include "metrics_make.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "reader/proc_text.h"
 
 #define KIB 1024U
+#define NS_PER_MS 1e6
+#define MS_PER_S 1e3
 
 static const struct {
     struct seep_metric metric;
@@ -77,18 +80,16 @@ static bool is_told(const struct seep_metrics_process *processes, size_t count,
 }
 
 /* In the order of the list: who lives, then the latest, comes first. */
-static struct seep_metrics_process *collect(const struct seep_follow *follow,
-                                            size_t *ret_count)
+static struct seep_metrics_process *
+collect(const struct seep_metrics_input *input, size_t *ret_count)
 {
-    size_t listed;
-    const struct seep_followed *const *list = seep_follow_list(follow, &listed);
     struct seep_metrics_process *processes =
-        calloc(listed + 1, sizeof(*processes));
+        calloc(input->count + 1, sizeof(*processes));
     size_t count = 0;
 
-    for (size_t i = 0; processes != NULL && i < listed; i++) {
-        processes[count].followed = list[i];
-        processes[count].report = list[i]->report;
+    for (size_t i = 0; processes != NULL && i < input->count; i++) {
+        processes[count].followed = input->list[i];
+        processes[count].report = input->list[i]->report;
         name_process(&processes[count]);
         count += !is_told(processes, count, &processes[count]);
     }
@@ -148,41 +149,37 @@ static void add_recordings(struct seep_metrics_text *text,
 }
 
 static void add_exporter(struct seep_metrics_text *text,
-                         const struct seep_follow *follow,
-                         const struct seep_metrics_options *options)
+                         const struct seep_metrics_input *input)
 {
     struct seep_metrics_label version = {"version", SEEP_VERSION};
-    struct seep_follow_counts counts;
+    double now_ns = (double)seep_clock_ns(CLOCK_REALTIME);
 
-    seep_follow_counts(follow, &counts);
-    add_recordings(text, &counts);
-    add_one(text, EXPORTER_FORGOTTEN, (double)counts.forgotten_ever);
-    add_one(text, EXPORTER_REFRESH, options->refresh_s);
-    add_one(text, EXPORTER_REFRESHED,
-            (double)(seep_clock_ns(CLOCK_REALTIME) / UINT64_C(1000000)) / 1e3);
+    add_recordings(text, &input->counts);
+    add_one(text, EXPORTER_FORGOTTEN, (double)input->counts.forgotten_ever);
+    add_one(text, EXPORTER_REFRESH, input->refresh_s);
+    add_one(text, EXPORTER_REFRESHED, round(now_ns / NS_PER_MS) / MS_PER_S);
     seep_metrics_text_sample(text, &of_exporter[EXPORTER_BUILD], &version, 1,
                              1);
 }
 
-int seep_metrics_make(const struct seep_follow *follow,
-                      const struct seep_metrics_options *options,
+int seep_metrics_make(const struct seep_metrics_input *input,
                       struct seep_metrics_totals *totals,
                       struct seep_metrics_text *text)
 {
     struct seep_metrics_emit emit = {
         .text = text,
         .totals = totals,
-        .site_limit = options->site_limit,
+        .site_limit = input->site_limit,
         .available_bytes = available_bytes(),
     };
     size_t count;
-    struct seep_metrics_process *processes = collect(follow, &count);
+    struct seep_metrics_process *processes = collect(input, &count);
 
     if (processes == NULL) {
         return -ENOMEM;
     }
     add_processes(&emit, processes, count);
-    add_exporter(text, follow, options);
+    add_exporter(text, input);
     seep_metrics_text_end(text);
     free(processes);
     return text->failed ? -ENOMEM : 0;

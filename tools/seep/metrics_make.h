@@ -14,9 +14,13 @@
 #include "metrics_text.h"
 #include "metrics_totals.h"
 
-struct seep_metrics_options {
+/** What a follower told: its list and its counts. */
+struct seep_metrics_input {
+    const struct seep_followed *const *list;
+    size_t count;
+    struct seep_follow_counts counts;
     size_t site_limit; /* of each process */
-    double refresh_s;  /* what the last refresh took */
+    double refresh_s;  /* what it took to read them */
 };
 
 /**
@@ -24,8 +28,7 @@ struct seep_metrics_options {
  *
  * @return 0 or -ENOMEM
  */
-int seep_metrics_make(const struct seep_follow *follow,
-                      const struct seep_metrics_options *options,
+int seep_metrics_make(const struct seep_metrics_input *input,
                       struct seep_metrics_totals *totals,
                       struct seep_metrics_text *text);
 

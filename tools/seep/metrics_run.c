@@ -38,7 +38,6 @@ struct run {
     struct seep_metrics_page *page;
     struct seep_metrics_http *http;
     struct seep_metrics_socket socket;
-    pthread_t main;
     pthread_t reader;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -94,6 +93,21 @@ static int write_file(struct run *run, const struct seep_metrics_text *text)
     return error;
 }
 
+static int make(struct run *run, double took_s,
+                struct seep_metrics_text texts[2])
+{
+    struct seep_metrics_input input = {
+        .site_limit = run->arguments->site_limit,
+        .refresh_s = took_s,
+    };
+
+    input.list = seep_follow_list(run->follow, &input.count);
+    seep_follow_counts(run->follow, &input.counts);
+    int error = seep_metrics_make(&input, &run->totals, &texts[0]);
+    return error < 0 ? error
+                     : seep_metrics_make(&input, &run->totals, &texts[1]);
+}
+
 /* Read all there is and give it out. @return negative errno of the first thing
  * that went wrong; what could be done was done */
 static int refresh(struct run *run)
@@ -104,15 +118,8 @@ static int refresh(struct run *run)
     };
     double start_s = now_s();
     int error = scan(run);
-    struct seep_metrics_options options = {
-        .site_limit = run->arguments->site_limit,
-        .refresh_s = now_s() - start_s,
-    };
-    int made = seep_metrics_make(run->follow, &options, &run->totals, texts);
+    int made = make(run, now_s() - start_s, texts);
 
-    made = made < 0 ? made
-                    : seep_metrics_make(run->follow, &options, &run->totals,
-                                        &texts[1]);
     seep_metrics_totals_prune(&run->totals);
     if (made < 0) {
         free(texts[0].text);
@@ -153,7 +160,7 @@ static void *read_on(void *context)
     refresh(run);
     if (run->file_error < 0) { /* it never worked: nobody is to wait for it */
         run->code = SEEP_EXIT_FAILED;
-        pthread_kill(run->main, SIGTERM);
+        kill(getpid(), SIGTERM); /* main waits for it */
         return NULL;
     }
     while (rest(run, start_s)) {
@@ -250,7 +257,6 @@ static int serve(struct run *run)
     pthread_cond_init(&run->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&run->lock, NULL);
-    run->main = pthread_self();
     block_signals();
     int code = run->arguments->address == NULL ? 0 : open_socket(run);
     if (code != 0) {

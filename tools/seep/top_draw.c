@@ -110,6 +110,27 @@ char *seep_top_draw_no_sites(const struct seep_top_model *model,
     return seep_top_pad_close(&pad);
 }
 
+char *seep_top_draw_left_out(const struct seep_top_model *model,
+                             const struct seep_top_size *size, size_t shown)
+{
+    const struct seep_report *report = seep_top_model_report(model);
+    size_t more = model->row_count - shown;
+    struct seep_top_pad pad;
+
+    if (!seep_top_pad_open(&pad, size)) {
+        return NULL;
+    }
+    if (*model->filter == '\0' && report->site_total > report->site_count) {
+        more += report->site_total - report->site_count;
+    }
+    if (more > 0) {
+        seep_page_paragraph(&pad.page, SEEP_INK_FAINT, "", 1,
+                            "and %zu more call site%s (--sites 0 shows all)",
+                            more, more == 1 ? "" : "s");
+    }
+    return seep_top_pad_close(&pad);
+}
+
 char *seep_top_draw_stack(const struct seep_top_model *model,
                           const struct seep_top_size *size)
 {
@@ -191,12 +212,14 @@ static void put_state(struct seep_page *page,
                         seep_words_space((enum seep_space)model->space));
         seep_page_print(page, SEEP_INK_PLAIN, "  ");
     }
-    seep_page_print(page, SEEP_INK_FAINT,
-                    "h help  q quit  by %s  every %s%s  Enter stack  / filter"
-                    "  s space  p pause  + - slower, faster",
-                    seep_top_sort_name(model->sort),
-                    seep_units_duration(model->interval_s, interval),
-                    model->report_count > 1 ? "  Tab process" : "");
+    seep_page_print(
+        page, SEEP_INK_FAINT,
+        "h help  q quit  %zu of %zu by %s  every %s%s  Enter stack  / filter"
+        "  s space  p pause  + - slower, faster",
+        model->row_count > 0 ? model->row + 1 : 0, model->row_count,
+        seep_top_sort_name(model->sort),
+        seep_units_duration(model->interval_s, interval),
+        model->report_count > 1 ? "  Tab process" : "");
 }
 
 char *seep_top_draw_keys(const struct seep_top_model *model,

@@ -38,6 +38,10 @@ char *seep_top_draw_sites(const struct seep_top_model *model,
                           const struct seep_top_size *size,
                           const struct seep_top_window *window);
 
+/** How many more there are than the @shown; "" if none. */
+char *seep_top_draw_left_out(const struct seep_top_model *model,
+                             const struct seep_top_size *size, size_t shown);
+
 /** Why there are none. */
 char *seep_top_draw_no_sites(const struct seep_top_model *model,
                              const struct seep_top_size *size);

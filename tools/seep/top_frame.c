@@ -220,6 +220,12 @@ static void add_sites(struct builder *builder)
         builder->frame.count + titled + model->row - window.first;
     add_text(builder, text, titled ? 0 : 1, UNBOUND);
     free(text);
+    if (builder->size->lines == 0) {
+        text = seep_top_draw_left_out(model, builder->size,
+                                      window.end - window.first);
+        add_text(builder, text, 0, UNBOUND);
+        free(text);
+    }
 }
 
 /* What lies over the rows: as much of it as there is room for. */

@@ -28,6 +28,7 @@ struct live {
     struct seep_top_source *source;
     int signal_fd;
     int ended_by; /* a signal; 0: none */
+    bool stuck;   /* the source reads on, and cannot be closed */
     bool quits;
 };
 
@@ -233,7 +234,7 @@ static int watch(struct live *live, char *const *words, size_t count,
     }
     int code = run(live, color);
     seep_top_model_fini(&live->model);
-    seep_top_source_close(live->source);
+    live->stuck = seep_top_source_close(live->source) < 0;
     return code;
 }
 
@@ -266,6 +267,10 @@ int seep_top_live(char *const *words, size_t count,
     }
     if (live.ended_by != 0) {
         end_by(live.ended_by);
+    }
+    if (live.stuck) {
+        fflush(stdout);
+        _exit(code);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return code;

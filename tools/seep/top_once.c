@@ -104,7 +104,8 @@ int seep_top_once(char *const *words, size_t count,
     char **paths = find_all(words, count, &path_count, &refused);
     int error = 0;
 
-    if (arguments->json) {
+    if (arguments->json || arguments->row_limit == 0 ||
+        arguments->row_limit > report.site_limit) {
         report.site_limit = 0;
     }
     seep_gather(paths, path_count, &report, &gathering);

@@ -104,7 +104,7 @@ static int take_interval(struct seep_top_arguments *arguments)
     double interval_s;
 
     if (seep_units_parse_duration(optarg, &interval_s) < 0) {
-        return seep_say_usage("top", optarg, "is no time like 2s or 500ms");
+        return seep_say_usage("top", optarg, "is no time like 2s or 0.5s");
     }
     if (!(interval_s >= SEEP_TOP_INTERVAL_LEAST_S &&
           interval_s <= SEEP_TOP_INTERVAL_MOST_S)) {

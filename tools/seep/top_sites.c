@@ -17,6 +17,7 @@
 #define BLOCKS_LEAST 110
 #define PER_UNIT_LEAST 100
 #define SPACE_LEAST 90
+#define SPACE_LEAST_GPU 76 /* of which side a row is, is the point */
 #define TREND_LEAST 70
 #define LIVE_LEAST 50
 #define GROWTH_LEAST 36
@@ -34,6 +35,18 @@ enum column {
     WHERE,
     COLUMN_COUNT
 };
+
+static size_t space_least(const struct seep_report *report)
+{
+    size_t least = SPACE_LEAST;
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        if (seep_words_is_gpu(report->spaces[i].space)) {
+            least = SPACE_LEAST_GPU;
+        }
+    }
+    return least;
+}
 
 static bool is_column(enum column column, size_t columns,
                       const struct seep_report *report)
@@ -55,7 +68,7 @@ static bool is_column(enum column column, size_t columns,
     case BLOCKS:
         return columns >= BLOCKS_LEAST;
     case SPACE:
-        return report->space_count > 1 && columns >= SPACE_LEAST;
+        return report->space_count > 1 && columns >= space_least(report);
     case TREND:
         return columns >= TREND_LEAST;
     default:

@@ -318,7 +318,7 @@ void seep_top_source_set(struct seep_top_source *source, double interval_s,
     pthread_mutex_unlock(&source->mutex);
 }
 
-void seep_top_source_close(struct seep_top_source *source)
+int seep_top_source_close(struct seep_top_source *source)
 {
     struct timespec until;
 
@@ -328,8 +328,7 @@ void seep_top_source_close(struct seep_top_source *source)
     pthread_mutex_unlock(&source->mutex);
     until = at_ns(seep_clock_ns(CLOCK_REALTIME) + END_WAIT_NS);
     if (pthread_timedjoin_np(source->thread, NULL, &until) != 0) {
-        pthread_detach(source->thread);
-        return;
+        return -EBUSY;
     }
     seep_follow_close(source->follow); /* lets go of all that it has */
     close_gone(&source->gone);
@@ -339,4 +338,5 @@ void seep_top_source_close(struct seep_top_source *source)
     pthread_mutex_destroy(&source->mutex);
     close(source->fd);
     free(source);
+    return 0;
 }

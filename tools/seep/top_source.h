@@ -48,7 +48,13 @@ seep_top_source_take(struct seep_top_source *source);
 void seep_top_source_set(struct seep_top_source *source, double interval_s,
                          bool paused, bool now);
 
-/** Does not wait for a file system that hangs: then what it has is lost. */
-void seep_top_source_close(struct seep_top_source *source);
+/**
+ * Does not wait long for a reading that goes on, as of a file system that
+ * hangs.
+ *
+ * @return 0; -EBUSY: the thread still runs. Then nothing that it reads may be
+ *         freed: all that is left to do is to end the process.
+ */
+int seep_top_source_close(struct seep_top_source *source);
 
 #endif
