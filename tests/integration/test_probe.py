@@ -367,9 +367,10 @@ def live_path(point):
 def test_a_gpu_that_fills_is_not_ready_until_it_has_room(workers, tmp_path,
                                                          step, sample):
     """One at a time, or so fast that the driver is asked of the first only."""
-    worker = workers(tmp_path, GPU_WORKER, sample=sample, SEEP_FAKE_CUDA_DEVICES="1",
-                     SEEP_FAKE_CUDA_MEMORY="4G", LD_LIBRARY_PATH=os.pathsep
-                     .join((os.path.dirname(DRIVER), str(PROGRAMS))))
+    worker = workers(
+        tmp_path, GPU_WORKER, sample=sample, SEEP_FAKE_CUDA_DEVICES="1",
+        SEEP_FAKE_CUDA_MEMORY="4G", LD_LIBRARY_PATH=os.pathsep.join(
+            (os.path.dirname(DRIVER), str(PROGRAMS))))
     words = ("--gpu-free", "2GiB", tmp_path)
     size = (2048 + 256) // step << 20
 
