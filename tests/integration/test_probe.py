@@ -35,7 +35,7 @@ import sys
 kept = []
 print("ready", flush=True)
 for line in sys.stdin:
-    word, _, size = line.partition(" ")
+    word, size = (line.split() + [0])[:2]
     if word == "take":
         kept.append(bytearray(int(size)))
     print(word, flush=True)
@@ -49,7 +49,7 @@ cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
 print("ready", flush=True)
 for line in sys.stdin:
-    word, _, size = line.partition(" ")
+    word, size = (line.split() + [0])[:2]
     if word == "take":
         block = ctypes.c_uint64()
         assert cuda.cuMemAlloc_v2(ctypes.byref(block),
@@ -59,7 +59,7 @@ for line in sys.stdin:
         for block in kept:
             assert cuda.cuMemFree_v2(block) == 0
         kept.clear()
-    print(word.strip(), flush=True)
+    print(word, flush=True)
 """
 # 2 MiB a second, kept or not, a few requests at a time.
 SERVICE = """
@@ -76,11 +76,12 @@ while time.monotonic() < end:
 class Worker:
     """A program under the preload that does what it is told."""
 
-    def __init__(self, folder, code, *words, speaks=True, **variables):
+    def __init__(self, folder, code, *words, speaks=True, sample=65536,
+                 **variables):
         self.process = subprocess.Popen(
             [PYTHON, "-c", code, *words], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, start_new_session=True, text=True,
-            env=environment(folder, sample=65536) | variables)
+            env=environment(folder, sample=sample) | variables)
         if speaks:
             assert self.process.stdout.readline() == "ready\n"
 
@@ -362,19 +363,20 @@ def live_path(point):
 
 
 @pytest.mark.skipif(not DRIVER, reason="the fake driver is not built")
-@pytest.mark.parametrize("step", (1, 64))
+@pytest.mark.parametrize("step, sample", ((1, 65536), (64, 65536), (64, 1)))
 def test_a_gpu_that_fills_is_not_ready_until_it_has_room(workers, tmp_path,
-                                                         step):
+                                                         step, sample):
     """One at a time, or so fast that the driver is asked of the first only."""
-    worker = workers(tmp_path, GPU_WORKER, SEEP_FAKE_CUDA_DEVICES="1",
-                     SEEP_FAKE_CUDA_MEMORY="4G", LD_LIBRARY_PATH=os.pathsep
-                     .join((os.path.dirname(DRIVER), str(PROGRAMS))))
+    worker = workers(
+        tmp_path, GPU_WORKER, sample=sample, SEEP_FAKE_CUDA_DEVICES="1",
+        SEEP_FAKE_CUDA_MEMORY="4G", LD_LIBRARY_PATH=os.pathsep.join(
+            (os.path.dirname(DRIVER), str(PROGRAMS))))
     words = ("--gpu-free", "2GiB", tmp_path)
     size = (2048 + 256) // step << 20
 
-    assert answer(*words) == (
-        READY, "cannot tell: GPU memory: the driver told of no GPU yet") or \
-        answer(*words)[0] == READY
+    code, line = answer(*words)
+    assert code == READY
+    assert line.startswith("cannot tell: ")
     worker.tell(f"take {16 << 20}")
     assert answer(*words)[0] == READY
     for _ in range(2):
@@ -520,16 +522,20 @@ def test_the_file_needs_nothing_else(live, tmp_path):
 
 def test_it_starts_at_once(live):
     """A few here, which the deadline alone judges; the long form all."""
-    times = []
+    times, plain = [], []
     for _ in range(1000 if LONG else 30):
         done = probe("--max-age", "1h", "--host-free", "1MiB", live[1])
         assert done.returncode == READY
         times.append(done.seconds)
+        begin = time.monotonic()
+        subprocess.run(["/bin/true"], check=True, timeout=LIMIT_S)
+        plain.append(time.monotonic() - begin)
     times.sort()
-    print(f"median {times[len(times) // 2] * 1e3:.1f} ms, "
-          f"most {times[-1] * 1e3:.1f} ms")
+    print(f"median {times[len(times) // 2] * 1e3:.1f} ms, most "
+          f"{times[-1] * 1e3:.1f} ms, /bin/true {max(plain) * 1e3:.1f} ms")
     assert times[len(times) // 2] < .8
-    assert not LONG or times[-1] < .1
+    # What delays a program that does nothing is not of the probe.
+    assert not LONG or times[-1] < .1 + max(plain)
 
 
 def wait_for(services, kind):
