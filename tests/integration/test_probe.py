@@ -471,7 +471,7 @@ def test_of_many_processes_the_line_stays_short(live):
 
 
 @pytest.mark.parametrize("words, said", (
-    (("--gpu-fee", "1GiB", "."), "--gpu-fee: is no option of it; did you mean "
+    (("--gpu-fee", "1GiB", "."), "--gpu-fee: is no option of `seep probe`; did you mean "
                                  "--gpu-free?"),
     (("--gpu-free", "much", "."), "much: is no size like 2GiB"),
     (("--max-growth", "5MiB", "."), "5MiB: is no rate like 20MiB/min"),
