@@ -33,7 +33,8 @@ static void print_help(FILE *file)
     }
     fputs("\n`seep help VERB` tells the options of a verb; man seep has it "
           "all.\n"
-          "To begin: seep run -- python3 serve.py\n",
+          "To begin: seep run -- python3 serve.py; where nothing is recorded: "
+          "seep doctor\n",
           file);
 }
 
