@@ -11,7 +11,7 @@
     X(run, "run a command under seep and report when it ends") \
     X(report, "what grew, where, is it a leak, and now what")  \
     X(check, "hold recordings against limits, for CI")         \
-    X(metrics, "the same for Prometheus, by HTTP or a file")   \
+    X(metrics, "metrics for Prometheus, by HTTP or a file")    \
     X(info, "what a recording holds, its losses, its cost")    \
     X(env, "print the variables to put into a container")
 
