@@ -22,7 +22,7 @@ import urllib.request
 import pytest
 
 from command_line import seep
-from conftest import LONG, PROGRAMS, SEEP, environment, need
+from conftest import LONG, SEEP, environment, need, program
 
 PYTHON = "/usr/bin/python3"
 EXAMPLE = pathlib.Path(
@@ -285,6 +285,29 @@ def test_a_folder_may_come_later(folder):
         with worker(later, "steady") as process:
             pid = pid_of(process)
             wait_for(lambda: f'seep_running{{pid="{pid}"' in get(url)[2])
+
+
+def refreshed(url):
+    """When the figures were read, by the exporter's own word."""
+    return samples(get(url)[2])[("seep_refresh_timestamp_seconds", "")]
+
+
+def test_a_scrape_and_the_end_wait_for_no_file_system(leaking):
+    gate = leaking / "gate"
+    slow = environment(SLOW_READS=gate) | {
+        "LD_PRELOAD": program("slow_reads.so")}
+    with exporter(leaking, env=slow) as (process, url):
+        before = refreshed(url)
+        wait_for(lambda: refreshed(url) > before)
+        gate.touch()
+        time.sleep(1)
+        held = refreshed(url)
+        time.sleep(1)
+        assert refreshed(url) == held
+        assert "seep_live_bytes" in names(get(url)[2])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert gate.exists()
 
 
 def rss_bytes(pid):
