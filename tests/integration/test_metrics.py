@@ -253,11 +253,41 @@ def test_a_wrong_command_line_is_told(words, said):
     assert done.stderr.count(b"\n") == 1 and said in done.stderr.decode()
 
 
-@pytest.mark.parametrize("address", ["", "9464", "127.0.0.1:", "[::1", "x:y",
-                                     "127.0.0.1:99999", "unix:"])
-def test_an_address_that_is_none_is_told(address, folder):
+@pytest.mark.parametrize("address, status", [
+    ("", 2), ("9464", 2), ("127.0.0.1:", 2), ("x:y", 2), ("unix:", 2),
+    ("127.0.0.1:99999", 2), ("[::1", 1), ("no.such.host.invalid:1", 1)])
+def test_an_address_that_is_none_is_told(address, status, folder):
     done = seep("metrics", "--listen", address, folder)
-    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+    assert done.returncode == status and done.stderr.count(b"\n") == 1
+
+
+def test_a_port_that_is_taken_is_told(folder):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = seep("metrics", "--listen", f"127.0.0.1:{port}", folder)
+    assert done.returncode == 1 and b"in use by somebody else" in done.stderr
+
+
+def test_connections_that_say_nothing_hold_nobody_up(leaking):
+    """There are more of them than are let in at once."""
+    with exporter(leaking) as (process, url), contextlib.ExitStack() as stack:
+        target = urllib.parse.urlparse(url)
+        before = descriptors(process.pid)
+        for _ in range(80):
+            idle = stack.enter_context(socket.create_connection(
+                (target.hostname, target.port)))
+            idle.sendall(b"GET /metr")
+        assert descriptors(process.pid) < before + 70
+        # those that wait are served when the idle ones have had their time
+        wait_for(lambda: is_served(url), 60, 1)
+
+
+def is_served(url):
+    """A scrape that takes too long is one that failed."""
+    with contextlib.suppress(OSError):
+        return get(url)[0] == 200
 
 
 def test_what_is_not_there_is_said_and_the_others_are_told(leaking):
