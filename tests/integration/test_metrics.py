@@ -132,14 +132,15 @@ def promtool(*words, text=None):
                           check=False)
 
 
-@pytest.fixture
-def leaking(folder):
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory):
     """A folder with the recording of a worker that runs."""
-    with worker(folder, "leak", SEEP_LABELS='model=b"\\,x=1') as process:
+    data = tmp_path_factory.mktemp("data")
+    with worker(data, "leak", SEEP_LABELS='model=b"\\,x=1') as process:
         pid_of(process)
-        wait_for(lambda: list(folder.glob("*.seep")))
+        wait_for(lambda: list(data.glob("*.seep")))
         time.sleep(1)
-        yield folder
+        yield data
 
 
 def test_promtool_finds_no_fault(leaking):
@@ -153,8 +154,8 @@ def test_promtool_finds_no_fault(leaking):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_a_textfile_is_replaced_at_once(leaking):
-    path = leaking / "seep.prom"
+def test_a_textfile_is_replaced_at_once(leaking, tmp_path):
+    path = tmp_path / "seep.prom"
     path.write_text("old\n")
     with open(path, encoding="utf-8") as old:
         os.umask(0o022)
@@ -163,11 +164,11 @@ def test_a_textfile_is_replaced_at_once(leaking):
         assert old.read() == "old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert "seep_live_bytes" in names(path.read_text())
-    assert not list(leaking.glob("seep.prom?*"))
+    assert not list(tmp_path.glob("seep.prom?*"))
 
 
-def test_a_textfile_that_cannot_be_written_is_said(leaking):
-    done = seep("metrics", "--textfile", leaking / "no/such/x.prom", leaking)
+def test_a_textfile_that_cannot_be_written_is_said(leaking, tmp_path):
+    done = seep("metrics", "--textfile", tmp_path / "no/such/x.prom", leaking)
     assert done.returncode == 1
     assert done.stderr.count(b"\n") == 1 and b"x.prom" in done.stderr
 
@@ -200,8 +201,8 @@ def test_only_what_is_served_is_served(leaking):
         assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking):
-    path = leaking / "metrics.socket"
+def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking, tmp_path):
+    path = tmp_path / "metrics.socket"
     # one that was killed left it behind
     with socket.socket(socket.AF_UNIX) as old:
         old.bind(str(path))
@@ -219,8 +220,8 @@ def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking):
     assert not path.exists()
 
 
-def test_a_file_in_the_way_of_a_socket_stays(leaking):
-    path = leaking / "file"
+def test_a_file_in_the_way_of_a_socket_stays(leaking, tmp_path):
+    path = tmp_path / "file"
     path.write_text("mine")
     done = seep("metrics", "--listen", f"unix:{path}", leaking)
     assert done.returncode == 1 and b"no socket" in done.stderr
@@ -322,8 +323,8 @@ def refreshed(url):
     return samples(get(url)[2])[("seep_refresh_timestamp_seconds", "")]
 
 
-def test_a_scrape_and_the_end_wait_for_no_file_system(leaking):
-    gate = leaking / "gate"
+def test_a_scrape_and_the_end_wait_for_no_file_system(leaking, tmp_path):
+    gate = tmp_path / "gate"
     slow = environment(SLOW_READS=gate) | {
         "LD_PRELOAD": program("slow_reads.so")}
     with exporter(leaking, env=slow) as (process, url):

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) ssize_t
-pread(int fd, void *bytes, size_t count, off_t offset)
+__attribute__((visibility("default"))) ssize_t pread(int fd, void *bytes,
+                                                     size_t count, off_t offset)
 {
     const char *gate = getenv("SLOW_READS");
     struct timespec pause = {.tv_nsec = 20000000};
