@@ -22,7 +22,7 @@ import urllib.request
 import pytest
 
 from command_line import seep
-from conftest import LONG, PROGRAMS, SEEP, environment, need
+from conftest import LONG, SEEP, environment, need, program
 
 PYTHON = "/usr/bin/python3"
 EXAMPLE = pathlib.Path(
@@ -132,14 +132,15 @@ def promtool(*words, text=None):
                           check=False)
 
 
-@pytest.fixture
-def leaking(folder):
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory):
     """A folder with the recording of a worker that runs."""
-    with worker(folder, "leak", SEEP_LABELS='model=b"\\,x=1') as process:
+    data = tmp_path_factory.mktemp("data")
+    with worker(data, "leak", SEEP_LABELS='model=b"\\,x=1') as process:
         pid_of(process)
-        wait_for(lambda: list(folder.glob("*.seep")))
+        wait_for(lambda: list(data.glob("*.seep")))
         time.sleep(1)
-        yield folder
+        yield data
 
 
 def test_promtool_finds_no_fault(leaking):
@@ -153,8 +154,8 @@ def test_promtool_finds_no_fault(leaking):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_a_textfile_is_replaced_at_once(leaking):
-    path = leaking / "seep.prom"
+def test_a_textfile_is_replaced_at_once(leaking, tmp_path):
+    path = tmp_path / "seep.prom"
     path.write_text("old\n")
     with open(path, encoding="utf-8") as old:
         os.umask(0o022)
@@ -163,11 +164,11 @@ def test_a_textfile_is_replaced_at_once(leaking):
         assert old.read() == "old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert "seep_live_bytes" in names(path.read_text())
-    assert not list(leaking.glob("seep.prom?*"))
+    assert not list(tmp_path.glob("seep.prom?*"))
 
 
-def test_a_textfile_that_cannot_be_written_is_said(leaking):
-    done = seep("metrics", "--textfile", leaking / "no/such/x.prom", leaking)
+def test_a_textfile_that_cannot_be_written_is_said(leaking, tmp_path):
+    done = seep("metrics", "--textfile", tmp_path / "no/such/x.prom", leaking)
     assert done.returncode == 1
     assert done.stderr.count(b"\n") == 1 and b"x.prom" in done.stderr
 
@@ -200,8 +201,8 @@ def test_only_what_is_served_is_served(leaking):
         assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking):
-    path = leaking / "metrics.socket"
+def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking, tmp_path):
+    path = tmp_path / "metrics.socket"
     # one that was killed left it behind
     with socket.socket(socket.AF_UNIX) as old:
         old.bind(str(path))
@@ -219,8 +220,8 @@ def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking):
     assert not path.exists()
 
 
-def test_a_file_in_the_way_of_a_socket_stays(leaking):
-    path = leaking / "file"
+def test_a_file_in_the_way_of_a_socket_stays(leaking, tmp_path):
+    path = tmp_path / "file"
     path.write_text("mine")
     done = seep("metrics", "--listen", f"unix:{path}", leaking)
     assert done.returncode == 1 and b"no socket" in done.stderr
@@ -253,11 +254,41 @@ def test_a_wrong_command_line_is_told(words, said):
     assert done.stderr.count(b"\n") == 1 and said in done.stderr.decode()
 
 
-@pytest.mark.parametrize("address", ["", "9464", "127.0.0.1:", "[::1", "x:y",
-                                     "127.0.0.1:99999", "unix:"])
-def test_an_address_that_is_none_is_told(address, folder):
+@pytest.mark.parametrize("address, status", [
+    ("", 2), ("9464", 2), ("127.0.0.1:", 2), ("x:y", 2), ("unix:", 2),
+    ("127.0.0.1:99999", 2), ("[::1", 1), ("no.such.host.invalid:1", 1)])
+def test_an_address_that_is_none_is_told(address, status, folder):
     done = seep("metrics", "--listen", address, folder)
-    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+    assert done.returncode == status and done.stderr.count(b"\n") == 1
+
+
+def test_a_port_that_is_taken_is_told(folder):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = seep("metrics", "--listen", f"127.0.0.1:{port}", folder)
+    assert done.returncode == 1 and b"in use by somebody else" in done.stderr
+
+
+def test_connections_that_say_nothing_hold_nobody_up(leaking):
+    """There are more of them than are let in at once."""
+    with exporter(leaking) as (process, url), contextlib.ExitStack() as stack:
+        target = urllib.parse.urlparse(url)
+        before = descriptors(process.pid)
+        for _ in range(80):
+            idle = stack.enter_context(socket.create_connection(
+                (target.hostname, target.port)))
+            idle.sendall(b"GET /metr")
+        assert descriptors(process.pid) < before + 70
+        # those that wait are served when the idle ones have had their time
+        wait_for(lambda: is_served(url), 60, 1)
+
+
+def is_served(url):
+    """A scrape that takes too long is one that failed."""
+    with contextlib.suppress(OSError):
+        return get(url)[0] == 200
 
 
 def test_what_is_not_there_is_said_and_the_others_are_told(leaking):
@@ -285,6 +316,29 @@ def test_a_folder_may_come_later(folder):
         with worker(later, "steady") as process:
             pid = pid_of(process)
             wait_for(lambda: f'seep_running{{pid="{pid}"' in get(url)[2])
+
+
+def refreshed(url):
+    """When the figures were read, by the exporter's own word."""
+    return samples(get(url)[2])[("seep_refresh_timestamp_seconds", "")]
+
+
+def test_a_scrape_and_the_end_wait_for_no_file_system(leaking, tmp_path):
+    gate = tmp_path / "gate"
+    slow = environment(SLOW_READS=gate) | {
+        "LD_PRELOAD": program("slow_reads.so")}
+    with exporter(leaking, env=slow) as (process, url):
+        before = refreshed(url)
+        wait_for(lambda: refreshed(url) > before)
+        gate.touch()
+        time.sleep(1)
+        held = refreshed(url)
+        time.sleep(1)
+        assert refreshed(url) == held
+        assert "seep_live_bytes" in names(get(url)[2])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert gate.exists()
 
 
 def rss_bytes(pid):

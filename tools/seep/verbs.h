@@ -10,12 +10,12 @@
 /** X(name, "summary") */
 #define SEEP_VERBS(X)                                              \
     X(run, "run a command under seep and report when it ends")     \
-    X(report, "what grew, where, is it a leak, and now what")      \
     X(top, "the same live: processes, memory, call sites")         \
-    X(diff, "what grows now and did not before, and what is gone") \
+    X(report, "what grew, where, is it a leak, and now what")      \
     X(check, "hold recordings against limits, for CI")             \
+    X(diff, "what grows now and did not before, and what is gone") \
+    X(metrics, "metrics for Prometheus, by HTTP or a file")        \
     X(probe, "ready for requests? one line, for Kubernetes")       \
-    X(metrics, "growth, headroom and call sites for Prometheus")   \
     X(info, "what a recording holds, its losses, its cost")        \
     X(env, "print the variables to put into a container")          \
     X(doctor, "what works here, what does not, what to do")
