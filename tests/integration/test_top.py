@@ -323,11 +323,18 @@ def test_recordings_that_are_cut_or_replaced_do_no_harm(folder, tmp_path,
 
 
 @in_terminal
-def test_no_color_is_heeded(folder, screen):
-    shown = screen(80, 24, recording(folder, "killed"), NO_COLOR="1")
+@pytest.mark.parametrize("words, more, colored", [
+    ((), {}, True), ((), {"NO_COLOR": "1"}, False),
+    (("--color", "never"), {}, False),
+    (("--color", "always"), {"NO_COLOR": "1"}, True)])
+def test_colours_are_there_unless_refused(folder, screen, words, more,
+                                          colored):
+    shown = screen(80, 24, *words, recording(folder, "killed"), **more)
     shown.wait(LEAK)
-    colored = shown._tmux("capture-pane", "-p", "-e")
-    assert not re.search(r"\033\[[0-9;]*3[1-7]", colored)
+    shown.press("p")
+    shown.wait("PAUSED")
+    found = re.search(r"\033\[[0-9;]*3[1-7]m", shown.with_colors())
+    assert bool(found) == colored
     shown.press("q")
     shown.wait("status 0")
 
@@ -390,8 +397,10 @@ def test_it_stops_and_goes_on(folder, terminal):
     assert_as_before(view)
 
 
-def test_it_ends_with_its_terminal(folder, terminal):
-    view = terminal(recording(folder, "running"))
+@pytest.mark.parametrize("before", [
+    (), ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")])
+def test_it_ends_with_its_terminal(folder, terminal, before):
+    view = terminal(recording(folder, "running"), before=before)
     view.wait(b"keep_reply")
     view.hang_up()
     assert view.process.wait(LIMIT_S) != 0
