@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is seen as one figure, without error, differs from run to run. */
-#define POINT_SHARE 0.05
+#include "reader/diff.h"
 
 static const struct {
     const char *name;
@@ -59,18 +58,12 @@ bool seep_check_is_worse(enum seep_check_kind kind,
                          const struct seep_interval *before,
                          const struct seep_interval *now)
 {
-    double sign = kind == SEEP_CHECK_GPU_FREE ? -1 : 1;
-    double more = sign * (now->estimate - before->estimate);
-    double now_error =
-        sign > 0 ? now->estimate - now->low : now->high - now->estimate;
-    double before_error = sign > 0 ? before->high - before->estimate
-                                   : before->estimate - before->low;
-    double error = hypot(now_error, before_error);
+    struct seep_interval change = seep_diff_change(before, now);
+    double margin = SEEP_DIFF_MARGIN * fabs(before->estimate);
 
-    if (kind == SEEP_CHECK_CAP || kind == SEEP_CHECK_GPU_FREE) {
-        error = fmax(error, POINT_SHARE * fabs(before->estimate));
-    }
-    return more > error;
+    return kind == SEEP_CHECK_GPU_FREE
+               ? change.high < 0 && change.estimate < -margin
+               : change.low > 0 && change.estimate > margin;
 }
 
 /* Is "model=bert" one of "model=bert,version=13"? */
@@ -132,8 +125,8 @@ static bool was_so_before(const struct seep_check_options *options,
         if (!seep_check_is_same_program(before, result->report)) {
             continue;
         }
-        seep_check_measure(limit->kind, limit->space, before, options->warmup_s,
-                           &measure);
+        seep_check_measure(limit->kind, limit->space, before,
+                           seep_check_warmup_of(options, before), &measure);
         if (measure.valid &&
             seep_check_decide(limit->kind, limit->value, &measure.value) ==
                 SEEP_CHECK_FAIL &&
@@ -165,17 +158,14 @@ static void add_sites(struct seep_check_result *result)
     }
 }
 
-static void hold(const struct seep_check_options *options,
-                 struct seep_check_result *result)
+static void hold_limit(const struct seep_check_options *options,
+                       struct seep_check_result *result)
 {
     const struct seep_check_limit *limit = result->limit;
 
-    if (limit->kind == SEEP_CHECK_BASELINE) {
-        seep_check_against(options, result);
-        return;
-    }
     seep_check_measure(limit->kind, limit->space, result->report,
-                       options->warmup_s, &result->measure);
+                       seep_check_warmup_of(options, result->report),
+                       &result->measure);
     result->outcome = result->measure.valid
                           ? seep_check_decide(limit->kind, limit->value,
                                               &result->measure.value)
@@ -196,34 +186,46 @@ static void hold(const struct seep_check_options *options,
     }
 }
 
-int seep_check_run(const struct seep_check_options *options,
-                   const struct seep_report *const *reports, size_t count,
-                   struct seep_check_result **ret_results, size_t *ret_count)
+static int hold(const struct seep_check_options *options,
+                struct seep_check_result *result)
 {
-    struct seep_check_result *results =
-        calloc(options->count * (count + 1) + 1, sizeof(*results));
-    size_t used = 0;
-
-    if (results == NULL) {
-        return -ENOMEM;
+    if (result->limit->kind == SEEP_CHECK_BASELINE) {
+        return seep_check_against(options, result);
     }
+    hold_limit(options, result);
+    return 0;
+}
+
+/* Every limit against every report that it is about. */
+static int hold_all(const struct seep_check_options *options,
+                    const struct seep_report *const *reports, size_t count,
+                    struct seep_check_result *results, size_t *used)
+{
+    int error = 0;
+
     for (size_t j = 0; j < count; j++) {
-        for (size_t i = 0; i < options->count; i++) {
+        for (size_t i = 0; error == 0 && i < options->count; i++) {
             if (applies(options, &options->limits[i], reports[j])) {
-                results[used] = (struct seep_check_result){
+                results[*used] = (struct seep_check_result){
                     .limit = &options->limits[i], .report = reports[j]};
-                hold(options, &results[used++]);
+                error = hold(options, &results[(*used)++]);
             }
         }
     }
+    return error;
+}
+
+static void add_unheld(const struct seep_check_options *options,
+                       struct seep_check_result *results, size_t *used)
+{
     for (size_t i = 0; i < options->count; i++) {
         bool held = false;
 
-        for (size_t k = 0; k < used && !held; k++) {
+        for (size_t k = 0; k < *used && !held; k++) {
             held = results[k].limit == &options->limits[i];
         }
         if (!held && options->limits[i].label != NULL) {
-            results[used++] = (struct seep_check_result){
+            results[(*used)++] = (struct seep_check_result){
                 .limit = &options->limits[i],
                 .outcome = SEEP_CHECK_INSUFFICIENT,
                 .measure = {.reason = "no process has this label",
@@ -231,6 +233,26 @@ int seep_check_run(const struct seep_check_options *options,
             };
         }
     }
+}
+
+int seep_check_run(const struct seep_check_options *options,
+                   const struct seep_report *const *reports, size_t count,
+                   struct seep_check_result **ret_results, size_t *ret_count)
+{
+    struct seep_check_result *results =
+        calloc(options->count * (count + 1) + 1, sizeof(*results));
+    size_t used = 0;
+    int error;
+
+    if (results == NULL) {
+        return -ENOMEM;
+    }
+    error = hold_all(options, reports, count, results, &used);
+    if (error < 0) {
+        free(results);
+        return error;
+    }
+    add_unheld(options, results, &used);
     *ret_results = results;
     *ret_count = used;
     return 0;

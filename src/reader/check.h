@@ -45,6 +45,8 @@ enum seep_check_outcome {
 /** The share of a run that is warm-up where none is named. */
 #define SEEP_CHECK_WARMUP_SHARE 0.2
 #define SEEP_CHECK_WARMUP_UNTOLD (-1.0)
+/** Where a process made it, and nothing is named, it is the end. */
+#define SEEP_CHECK_WARMUP_MARK "warm-up done"
 
 struct seep_check_limit {
     enum seep_check_kind kind;
@@ -80,7 +82,9 @@ struct seep_check_result {
 struct seep_check_options {
     const struct seep_check_limit *limits;
     size_t count;
-    double warmup_s; /* or SEEP_CHECK_WARMUP_UNTOLD */
+    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNTOLD */
+    const char *warmup_mark; /* its end is the first of that name, in the place
+                                of warmup_s; NULL: none was named */
     const struct seep_report *const *baseline;
     size_t baseline_count;
 };
@@ -96,10 +100,15 @@ enum seep_check_outcome seep_check_decide(enum seep_check_kind kind,
                                           double limit,
                                           const struct seep_interval *value);
 
-/** Is @now worse than @before by more than both errors? */
+/** Is @now worse than @before by more than both errors, and 5 %? */
 bool seep_check_is_worse(enum seep_check_kind kind,
                          const struct seep_interval *before,
                          const struct seep_interval *now);
+
+/** The end of the warm-up of @report as far as @options tell it; NAN: the mark
+ * that they name is not there. */
+double seep_check_warmup_of(const struct seep_check_options *options,
+                            const struct seep_report *report);
 
 /** check_measure.c: what of @report a limit of @kind is held against. */
 void seep_check_measure(enum seep_check_kind kind, int space,
@@ -111,8 +120,8 @@ bool seep_check_counts(const struct seep_report_site *site, int space);
 
 /** check_baseline.c: what grows in @result->report and did not in the
  * baseline, or did by less; @result->limit is set by the caller. */
-void seep_check_against(const struct seep_check_options *options,
-                        struct seep_check_result *result);
+int seep_check_against(const struct seep_check_options *options,
+                       struct seep_check_result *result);
 
 /** Could @before be of an earlier run of the program of @now? */
 bool seep_check_is_same_program(const struct seep_report *before,

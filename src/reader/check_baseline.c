@@ -2,61 +2,15 @@
 /*
  * What grows now and did not before; see check.h.
  *
- * Invariant: a call site of the baseline excuses one of now, that of its id.
- * Where the id is gone, lines may have moved: then one of the same function
- * and space that is gone too.
+ * Invariant: a call site of the baseline excuses one of now, the one that it is
+ * by the matcher of reader/diff.h.
  */
+#include <errno.h>
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "reader/check.h"
-
-/* "serve.py:31 handle" without the line: equal in both? */
-static bool is_same_function(const char *left, const char *right)
-{
-    for (; *left != '\0' && *left == *right; left++, right++) {
-        if (*left == ':') {
-            left += 1 + strspn(left + 1, "0123456789");
-            right += 1 + strspn(right + 1, "0123456789");
-            return strcmp(left, right) == 0;
-        }
-    }
-    return *left == *right;
-}
-
-static const struct seep_report_site *
-find_id(const struct seep_report *report, const struct seep_report_site *site)
-{
-    for (size_t i = 0; i < report->site_count; i++) {
-        const struct seep_report_site *other = &report->sites[i];
-
-        if (other->space == site->space && strcmp(other->id, site->id) == 0) {
-            return other;
-        }
-    }
-    return NULL;
-}
-
-/* The one that grows most of those of that function that are gone. */
-static const struct seep_report_site *
-find_moved(const struct seep_report *before, const struct seep_report *now,
-           const struct seep_report_site *site)
-{
-    const struct seep_report_site *found = NULL;
-
-    for (size_t i = 0; i < before->site_count; i++) {
-        const struct seep_report_site *other = &before->sites[i];
-
-        if (other->space == site->space && other->has_growth &&
-            is_same_function(other->where, site->where) &&
-            find_id(now, other) == NULL &&
-            (found == NULL || other->growth_bytes_per_s.estimate >
-                                  found->growth_bytes_per_s.estimate)) {
-            found = other;
-        }
-    }
-    return found;
-}
+#include "reader/diff.h"
 
 /* By work where both tell it: two runs need not be as busy. */
 static bool is_worse(const struct seep_report_site *before,
@@ -71,25 +25,34 @@ static bool is_worse(const struct seep_report_site *before,
                                &now->growth_bytes_per_s);
 }
 
-static bool was_there(const struct seep_check_options *options,
-                      const struct seep_report *now,
-                      const struct seep_report_site *site)
+/*
+ * Cross out of @is_news what was there in @before, and grew as much.
+ */
+static int forgive(const struct seep_report *before,
+                   const struct seep_report_site *const *sites, size_t count,
+                   bool *is_news)
 {
-    for (size_t i = 0; i < options->baseline_count; i++) {
-        const struct seep_report *before = options->baseline[i];
-        const struct seep_report_site *other = find_id(before, site);
+    const struct seep_report_site **old =
+        calloc(before->site_count + 1, sizeof(*old));
+    size_t *match = calloc(count + 1, sizeof(*match));
+    int error = -ENOMEM;
 
-        if (!seep_check_is_same_program(before, now)) {
-            continue;
+    if (old != NULL && match != NULL) {
+        for (size_t i = 0; i < before->site_count; i++) {
+            old[i] = &before->sites[i];
         }
-        if (other == NULL) {
-            other = find_moved(before, now, site);
-        }
-        if (other != NULL && other->has_growth && !is_worse(other, site)) {
-            return true;
-        }
+        error = seep_diff_match(old, before->site_count, sites, count, match);
     }
-    return false;
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        const struct seep_report_site *other =
+            match[i] == SEEP_DIFF_NONE ? NULL : old[match[i]];
+
+        is_news[i] &=
+            other == NULL || !other->has_growth || is_worse(other, sites[i]);
+    }
+    free(old);
+    free(match);
+    return error;
 }
 
 /* Is there anything to compare with? NULL: yes. */
@@ -129,27 +92,34 @@ static void add_site(struct seep_check_result *result,
     value->high = value->estimate + sqrt(*squares);
 }
 
-void seep_check_against(const struct seep_check_options *options,
-                        struct seep_check_result *result)
+static void add_news(struct seep_check_result *result, const bool *is_news,
+                     bool *ret_proved)
+{
+    const struct seep_report *now = result->report;
+    double squares = 0;
+
+    for (size_t i = 0; i < now->site_count; i++) {
+        const struct seep_report_site *site = &now->sites[i];
+
+        if (is_news[i] && site->class != SEEP_CLASS_MINOR &&
+            seep_check_counts(site, SEEP_CHECK_ALL_SPACES)) {
+            add_site(result, site, &squares);
+            *ret_proved |= site->class == SEEP_CLASS_LEAK;
+        }
+    }
+}
+
+static void conclude(const struct seep_check_options *options,
+                     struct seep_check_result *result, const bool *is_news)
 {
     const struct seep_report *now = result->report;
     const char *fault = fault_of_baseline(options, now);
-    double squares = 0;
     bool proved = false;
 
     result->outcome = SEEP_CHECK_PASS;
     result->measure = (struct seep_check_measure){
         .valid = true, .reason = "nothing is new or worse", .device = -1};
-    for (size_t i = 0; i < now->site_count; i++) {
-        const struct seep_report_site *site = &now->sites[i];
-
-        if (site->class != SEEP_CLASS_MINOR &&
-            seep_check_counts(site, SEEP_CHECK_ALL_SPACES) &&
-            !was_there(options, now, site)) {
-            add_site(result, site, &squares);
-            proved |= site->class == SEEP_CLASS_LEAK;
-        }
-    }
+    add_news(result, is_news, &proved);
     if (fault != NULL) {
         result->outcome = SEEP_CHECK_INSUFFICIENT;
         result->measure.reason = fault;
@@ -160,4 +130,31 @@ void seep_check_against(const struct seep_check_options *options,
         result->outcome = SEEP_CHECK_INSUFFICIENT;
         result->measure.reason = now->verdict.reason;
     }
+}
+
+int seep_check_against(const struct seep_check_options *options,
+                       struct seep_check_result *result)
+{
+    const struct seep_report *now = result->report;
+    const struct seep_report_site **sites =
+        calloc(now->site_count + 1, sizeof(*sites));
+    bool *is_news = calloc(now->site_count + 1, sizeof(*is_news));
+    int error = sites == NULL || is_news == NULL ? -ENOMEM : 0;
+
+    for (size_t i = 0; error == 0 && i < now->site_count; i++) {
+        sites[i] = &now->sites[i];
+        is_news[i] = true;
+    }
+    for (size_t i = 0; error == 0 && i < options->baseline_count; i++) {
+        if (seep_check_is_same_program(options->baseline[i], now)) {
+            error =
+                forgive(options->baseline[i], sites, now->site_count, is_news);
+        }
+    }
+    if (error == 0) {
+        conclude(options, result, is_news);
+    }
+    free(sites);
+    free(is_news);
+    return error;
 }

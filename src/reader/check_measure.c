@@ -9,13 +9,12 @@
  */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "reader/check.h"
 #include "reader/check_series.h"
 #include "reader/sites.h"
 
-/* Of what was never sampled up to 3 intervals may be there, at 95 %. */
-#define UNSEEN_SAMPLES 3.0
 #define STOPPED_SHARE 0.6
 /* Levels lie in the middles of their windows. */
 #define SPAN_SHARE ((SEEP_WINDOW_SLOPE - 1.0) / SEEP_WINDOW_SLOPE)
@@ -99,25 +98,35 @@ static void sum_sites(const struct seep_report *report, int space,
     }
 }
 
-/* Memory that is sampled: of the rest every block is known. */
-static bool is_sampled(const struct seep_report *report, int space)
+/* A warm-up happens once: what is marked so again is of a later model. */
+static double first_mark(const struct seep_report *report, const char *name)
 {
-    return report->sample_bytes > 1 &&
-           (space == SEEP_CHECK_ALL_SPACES || space == SEEP_SPACE_HEAP ||
-            space == SEEP_SPACE_PYTHON);
+    for (size_t i = 0; i < report->mark_count; i++) {
+        if (strcmp(report->marks[i].name, name) == 0) {
+            return report->marks[i].at_s;
+        }
+    }
+    return NAN;
 }
 
-static double unseen_bytes(const struct seep_report *report, int space)
+double seep_check_warmup_of(const struct seep_check_options *options,
+                            const struct seep_report *report)
 {
-    return is_sampled(report, space)
-               ? UNSEEN_SAMPLES * (double)report->sample_bytes
-               : 0;
+    return options->warmup_mark != NULL
+               ? first_mark(report, options->warmup_mark)
+               : options->warmup_s;
 }
 
-static double warmup_of(const struct seep_report *report, double warmup_s)
+/* What is not told is what the process said, else a share of the run. */
+static double end_of_warmup(const struct seep_report *report, double warmup_s)
 {
-    return warmup_s >= 0 ? warmup_s
-                         : SEEP_CHECK_WARMUP_SHARE * report->duration_s;
+    double marked_s = first_mark(report, SEEP_CHECK_WARMUP_MARK);
+
+    if (!(warmup_s < 0)) {
+        return warmup_s;
+    }
+    return isnan(marked_s) ? SEEP_CHECK_WARMUP_SHARE * report->duration_s
+                           : marked_s;
 }
 
 static void refuse(struct seep_check_measure *measure, const char *reason)
@@ -139,7 +148,8 @@ static double settled_from(const struct seep_report *report, double from_s)
 static bool slope_of_live(const struct seep_report *report, int space,
                           double from_s, struct seep_interval *ret_slope)
 {
-    double unseen = unseen_bytes(report, space) / (report->duration_s - from_s);
+    double unseen =
+        seep_check_unseen_bytes(report, space) / (report->duration_s - from_s);
     struct seep_window_series series;
     struct seep_window_slope slope;
 
@@ -254,7 +264,7 @@ static void measure_drift(const struct seep_report *report, int space,
         seep_check_read_live(report, space, SEEP_CHECK_LOW, false, from_s,
                              &series);
         slope = seep_window_slope_of(&series, from_s, report->duration_s);
-        error = unseen_bytes(report, space);
+        error = seep_check_unseen_bytes(report, space);
     }
     if (!slope.valid) {
         refuse(measure, "too short a run after the warm-up");
@@ -299,7 +309,7 @@ static void measure_cap(const struct seep_report *report, int space,
                 error = hypot(error, report->spaces[i].live_bytes_error);
             }
         }
-        error += unseen_bytes(report, space);
+        error += seep_check_unseen_bytes(report, space);
     }
     measure->valid = true;
     measure->value =
@@ -331,13 +341,15 @@ void seep_check_measure(enum seep_check_kind kind, int space,
                         const struct seep_report *report, double warmup_s,
                         struct seep_check_measure *ret_measure)
 {
-    double from_s = warmup_of(report, warmup_s);
+    double from_s = end_of_warmup(report, warmup_s);
     struct seep_check_measure measure = {.reason = "", .device = -1};
 
     if (kind == SEEP_CHECK_CAP) {
         measure_cap(report, space, &measure);
     } else if (kind == SEEP_CHECK_GPU_FREE) {
         measure_free(report, &measure);
+    } else if (isnan(from_s)) {
+        refuse(&measure, "the mark that ends the warm-up was not made");
     } else if (!(report->duration_s > from_s)) {
         refuse(&measure, "the run ended before the warm-up did");
     } else if (kind == SEEP_CHECK_GROWTH) {

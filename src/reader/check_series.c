@@ -11,6 +11,8 @@
 #include "reader/sites.h"
 
 #define POINTS 128
+/* Of what was never sampled up to 3 intervals may be there, at 95 %. */
+#define UNSEEN_SAMPLES 3.0
 
 static bool is_in(const struct seep_report_site *site, int space)
 {
@@ -92,4 +94,19 @@ void seep_check_read_private(const struct seep_report *report,
             seep_window_add(ret_series, moment->t_s, moment->private_bytes);
         }
     }
+}
+
+/* Memory that is sampled: of the rest every block is known. */
+static bool is_sampled(const struct seep_report *report, int space)
+{
+    return report->sample_bytes > 1 &&
+           (space == SEEP_CHECK_ALL_SPACES || space == SEEP_SPACE_HEAP ||
+            space == SEEP_SPACE_PYTHON);
+}
+
+double seep_check_unseen_bytes(const struct seep_report *report, int space)
+{
+    return is_sampled(report, space)
+               ? UNSEEN_SAMPLES * (double)report->sample_bytes
+               : 0;
 }

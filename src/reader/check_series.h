@@ -34,4 +34,7 @@ void seep_check_read_live(const struct seep_report *report, int space,
 void seep_check_read_private(const struct seep_report *report,
                              struct seep_window_series *ret_series);
 
+/** What may be there in @space, or in all, without a sample of it; 95 %. */
+double seep_check_unseen_bytes(const struct seep_report *report, int space);
+
 #endif

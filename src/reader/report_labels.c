@@ -233,3 +233,25 @@ int seep_labels_group(const struct seep_report *const *reports, size_t count,
     *ret_count = rows.count;
     return 0;
 }
+
+bool seep_labels_value(const struct seep_report *report, const char *key,
+                       size_t key_length, const char **ret_value,
+                       size_t *ret_length)
+{
+    const char *at = report->labels != NULL ? report->labels : "";
+
+    while (*at != '\0') {
+        size_t length = strcspn(at, ",");
+        const char *equals = memchr(at, '=', length);
+        size_t here = equals != NULL ? (size_t)(equals - at) : length;
+
+        if (key_length > 0 && here == key_length &&
+            memcmp(at, key, here) == 0) {
+            *ret_value = equals != NULL ? equals + 1 : at + length;
+            *ret_length = equals != NULL ? length - here - 1 : 0;
+            return true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return false;
+}

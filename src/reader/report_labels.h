@@ -41,4 +41,14 @@ struct seep_label_row {
 int seep_labels_group(const struct seep_report *const *reports, size_t count,
                       struct seep_label_row **ret_rows, size_t *ret_count);
 
+/**
+ * The value that @report has for @key of @key_length bytes; of a key that is
+ * there twice the first. Not NUL-terminated.
+ *
+ * @return false: it has no such label
+ */
+bool seep_labels_value(const struct seep_report *report, const char *key,
+                       size_t key_length, const char **ret_value,
+                       size_t *ret_length);
+
 #endif

@@ -136,16 +136,29 @@ static void close_module(struct module *module)
     seep_symbolise_file_fini(&module->file);
 }
 
+void seep_symboliser_settle(struct seep_symboliser *symboliser)
+{
+    for (size_t i = 0; symboliser != NULL && symboliser->modules != NULL &&
+                       i < symboliser->module_count;
+         i++) {
+        close_module(&symboliser->modules[i]);
+        symboliser->modules[i] = (struct module){
+            .source = symboliser->modules[i].source,
+            .state = MODULE_WITHOUT_NAMES,
+        };
+    }
+    if (symboliser != NULL) {
+        seep_perf_map_close(symboliser->perf_map);
+        symboliser->perf_map = NULL;
+    }
+}
+
 void seep_symboliser_close(struct seep_symboliser *symboliser)
 {
     if (symboliser == NULL) {
         return;
     }
-    for (size_t i = 0;
-         symboliser->modules != NULL && i < symboliser->module_count; i++) {
-        close_module(&symboliser->modules[i]);
-    }
-    seep_perf_map_close(symboliser->perf_map);
+    seep_symboliser_settle(symboliser);
     seep_symbolise_strings_fini(&symboliser->strings);
     free(symboliser->modules);
     free(symboliser->answers);

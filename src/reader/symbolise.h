@@ -52,6 +52,12 @@ int seep_symboliser_open(const struct seep_symbol_module *modules,
                          const struct seep_symboliser_options *options,
                          struct seep_symboliser **ret_symboliser);
 
+/**
+ * Close the modules' files, which take more memory than all the rest. What was
+ * answered stays; what was not has no names from now on. NULL is fine.
+ */
+void seep_symboliser_settle(struct seep_symboliser *symboliser);
+
 /** NULL is fine. */
 void seep_symboliser_close(struct seep_symboliser *symboliser);
 

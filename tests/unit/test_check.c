@@ -280,6 +280,48 @@ static void a_run_shorter_than_its_warm_up_tells_nothing(void **state)
     assert_true(measured.valid); /* a cap holds from the start */
 }
 
+static struct seep_check_measure drift_after(double warmup_s, const char *mark)
+{
+    struct seep_check_options options = {.warmup_s = warmup_s,
+                                         .warmup_mark = mark};
+    struct seep_check_measure measured;
+
+    seep_check_measure(
+        SEEP_CHECK_DRIFT, SEEP_CHECK_ALL_SPACES, &check_now.report,
+        seep_check_warmup_of(&options, &check_now.report), &measured);
+    return measured;
+}
+
+/* It grows until 600 s, and the program says so. */
+static void the_warm_up_ends_at_the_first_mark_of_its_name(void **state)
+{
+    static const struct seep_report_mark marks[] = {
+        {100, "loaded", 0}, {600, "warm-up done", 0}, {900, "warm-up done", 0}};
+    double share = SEEP_CHECK_WARMUP_UNTOLD;
+
+    (void)state;
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += CHECK_MIB * (i < 60 ? i : 60);
+    }
+    assert_true(drift_after(share, NULL).value.estimate > 10 * CHECK_MIB);
+    check_now.report.marks = marks;
+    check_now.report.mark_count = 3;
+    assert_true(fabs(drift_after(share, NULL).value.high) < CHECK_MIB);
+    /* What is named goes before it. */
+    assert_true(drift_after(200, NULL).value.estimate > 10 * CHECK_MIB);
+    assert_true(drift_after(share, "loaded").value.estimate > 10 * CHECK_MIB);
+    assert_true(drift_after(200, "warm-up done").value.high < CHECK_MIB);
+}
+
+static void a_mark_that_was_not_made_is_not_enough_data(void **state)
+{
+    struct seep_check_measure measured = drift_after(200, "warm-up don");
+
+    (void)state;
+    assert_false(measured.valid);
+    assert_non_null(strstr(measured.reason, "mark"));
+}
+
 static void a_cap_is_held_against_the_most_of_all_moments(void **state)
 {
     (void)state;
@@ -398,6 +440,8 @@ int main(void)
         CASE(drift_is_from_the_end_of_the_warm_up_to_the_end),
         CASE(a_drift_that_goes_up_and_down_is_not_known_well),
         CASE(a_run_shorter_than_its_warm_up_tells_nothing),
+        CASE(the_warm_up_ends_at_the_first_mark_of_its_name),
+        CASE(a_mark_that_was_not_made_is_not_enough_data),
         CASE(a_cap_is_held_against_the_most_of_all_moments),
         CASE(a_cap_of_a_space_counts_what_is_suppressed_too),
         CASE(the_gpu_that_had_least_free_decides),

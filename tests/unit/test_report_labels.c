@@ -172,6 +172,35 @@ static void labels_that_say_nothing_cost_nothing(void **state)
     free(labels);
 }
 
+/* @param expected  NULL: there is none */
+static void assert_value(const char *labels, const char *key,
+                         const char *expected)
+{
+    struct seep_report report = {.labels = labels};
+    const char *value = NULL;
+    size_t length = 0;
+    bool found = seep_labels_value(&report, key, strlen(key), &value, &length);
+
+    assert_int_equal(found, expected != NULL);
+    if (found) {
+        assert_int_equal(length, strlen(expected));
+        assert_memory_equal(value, expected, length);
+    }
+}
+
+static void a_label_is_found_by_the_whole_of_its_key(void **state)
+{
+    (void)state;
+    assert_value("model=bert,version=13", "version", "13");
+    assert_value("model=bert,version=13", "model", "bert");
+    assert_value("model=bert,version=13", "vers", NULL);
+    assert_value("versions=12,version=13,version=14", "version", "13");
+    assert_value("canary,role=a=b", "canary", "");
+    assert_value("canary,role=a=b", "role", "a=b");
+    assert_value(",=x,,", "", NULL);
+    assert_value(NULL, "version", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +209,7 @@ int main(void)
         cmocka_unit_test(labels_may_be_anything),
         cmocka_unit_test(of_endless_labels_some_count),
         cmocka_unit_test(labels_that_say_nothing_cost_nothing),
+        cmocka_unit_test(a_label_is_found_by_the_whole_of_its_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

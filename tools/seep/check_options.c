@@ -5,14 +5,13 @@
  */
 #include "check_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nearest.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "units.h"
 #include "words.h"
 
@@ -29,8 +28,10 @@ const char seep_check_help[] =
     "                    Each limit can be named more than once, and as\n"
     "                    SPACE=LIMIT (heap, python, device, ...) or, of the\n"
     "                    processes with a label, as KEY=VALUE=LIMIT\n"
-    "  --warmup TIME     what happens before does not drift (a fifth of the\n"
-    "                    run)\n"
+    "  --warmup TIME     what happens before does not drift; or mark:NAME, a\n"
+    "                    moment that the program named (\"warm-up done\" "
+    "where\n"
+    "                    it did, else a fifth of the run)\n"
     "  --baseline OLD    a recording or folder: only what grows beyond it "
     "fails\n"
     "  --json            one JSON document (schema seep-check/1)\n"
@@ -180,6 +181,23 @@ static int take_limit(const char *verb, struct seep_check_arguments *arguments,
     return take_scope(verb, text, limit);
 }
 
+static int take_warmup(const char *verb, struct seep_check_arguments *arguments)
+{
+    static const char mark[] = "mark:";
+
+    arguments->warmup_mark = NULL;
+    if (strncmp(optarg, mark, strlen(mark)) == 0) {
+        arguments->warmup_mark = optarg + strlen(mark);
+        return *arguments->warmup_mark != '\0'
+                   ? 0
+                   : seep_say_usage(verb, optarg, "names no mark");
+    }
+    return seep_units_parse_duration(optarg, &arguments->warmup_s) == 0
+               ? 0
+               : seep_say_usage(verb, optarg,
+                                "is no time like 90s or 5m, nor mark:NAME");
+}
+
 static int take_baseline(struct seep_check_arguments *arguments)
 {
     if (arguments->baseline == NULL &&
@@ -230,9 +248,7 @@ static int take_option(const char *verb, int option,
                           SEEP_CHECK_GROWTH +
                               (enum seep_check_kind)(option - MAX_GROWTH));
     case WARMUP:
-        return seep_units_parse_duration(optarg, &arguments->warmup_s) == 0
-                   ? 0
-                   : seep_say_usage(verb, optarg, "is no time like 90s or 5m");
+        return take_warmup(verb, arguments);
     case BASELINE:
         return take_baseline(arguments);
     case NO_SYMBOLS:
@@ -256,12 +272,11 @@ int seep_check_options_parse(const char *verb, int argc, char **argv,
 
     *ret_arguments = (struct seep_check_arguments){
         .warmup_s = SEEP_CHECK_WARMUP_UNTOLD, .knowledge.verb = verb};
-    opterr = 0;
     optind = 0; /* `seep run` has been through its own */
     while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option(verb, option, argv[optind - 1], options)
+           (option = seep_option_next(verb, argc, argv, ":h", options)) != -1) {
+        code = option == SEEP_OPTION_WRONG
+                   ? SEEP_EXIT_USAGE
                    : take_option(verb, option, ret_arguments);
     }
     ret_arguments->first = optind;

@@ -22,8 +22,9 @@ struct seep_check_arguments {
     struct seep_check_limit *limits;
     size_t count;
     double warmup_s;
-    const char *baseline; /* recording or folder; NULL */
-    const char *junit;    /* where to, each; NULL: not */
+    const char *warmup_mark; /* in the place of that; NULL */
+    const char *baseline;    /* recording or folder; NULL */
+    const char *junit;       /* where to, each; NULL: not */
     const char *sarif;
     bool github;
     bool json;

@@ -14,8 +14,9 @@ struct seep_check_set {
     size_t count;
     const struct seep_report *const *reports;
     size_t report_count;
-    size_t refused_count; /* recordings that could not be read */
-    double warmup_s;      /* or SEEP_CHECK_WARMUP_UNTOLD */
+    size_t refused_count;    /* recordings that could not be read */
+    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNTOLD */
+    const char *warmup_mark; /* in the place of that; NULL */
 };
 
 /** Also of a set with recordings that could not be read. */

@@ -12,20 +12,6 @@
 #include "gather.h"
 #include "say.h"
 #include "view_check.h"
-#include "words.h"
-
-/* Helpers of a script that lived for a moment, unless there is nothing else:
- * they are last. */
-static size_t count_held(const struct seep_gathering *gathering)
-{
-    size_t count = 0;
-
-    while (count < gathering->count &&
-           !seep_words_is_brief(gathering->reports[count])) {
-        count++;
-    }
-    return count > 0 ? count : gathering->count;
-}
 
 static void say_failed(const char *path, int error)
 {
@@ -87,11 +73,12 @@ static int hold(const struct seep_gathering *gathering,
 {
     const struct seep_report *const *reports =
         (const struct seep_report *const *)gathering->reports;
-    size_t count = count_held(gathering);
+    size_t count = seep_gather_held(gathering);
     struct seep_check_options options = {
         .limits = arguments->limits,
         .count = arguments->count,
         .warmup_s = arguments->warmup_s,
+        .warmup_mark = arguments->warmup_mark,
         .baseline = (const struct seep_report *const *)baseline->reports,
         .baseline_count = baseline->count,
     };
@@ -101,6 +88,7 @@ static int hold(const struct seep_gathering *gathering,
         .report_count = count,
         .refused_count = gathering->refused_count + baseline->refused_count,
         .warmup_s = arguments->warmup_s,
+        .warmup_mark = arguments->warmup_mark,
     };
     int error = seep_check_run(&options, reports, count, &results, &set.count);
 

@@ -127,3 +127,14 @@ int seep_gather_exit(const struct seep_gathering *gathering)
 {
     return gathering->refused_count > 0 ? SEEP_EXIT_FAILED : SEEP_EXIT_FINE;
 }
+
+size_t seep_gather_held(const struct seep_gathering *gathering)
+{
+    size_t count = 0;
+
+    while (count < gathering->count &&
+           !seep_words_is_brief(gathering->reports[count])) {
+        count++;
+    }
+    return count > 0 ? count : gathering->count;
+}

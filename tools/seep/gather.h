@@ -31,4 +31,8 @@ int seep_gather_exit(const struct seep_gathering *gathering);
 int seep_gather_compare(const struct seep_report *a,
                         const struct seep_report *b);
 
+/** How many of the first tell something: helpers of a script that lived for a
+ * moment are left out, unless there is nothing else. They are last. */
+size_t seep_gather_held(const struct seep_gathering *gathering);
+
 #endif

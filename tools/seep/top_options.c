@@ -5,14 +5,13 @@
  */
 #include "top_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nearest.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "top_frame.h"
 #include "units.h"
 
@@ -32,9 +31,8 @@ const char seep_top_help[] =
     "  --sort KEY        growth (default), live, count or where\n"
     "  --filter TEXT     only call sites with TEXT in where, class or space\n"
     "  --sites N         with --once: at most N call sites; 0 all (10)\n"
-    "  --by WHAT         rows are lines (default), functions, modules, "
-    "stacks,\n"
-    "                    threads: line, function, ...\n" SEEP_KNOWLEDGE_HELP
+    "  --by WHAT         line (default), function, module, stack or thread:\n"
+    "                    what one row of the table is\n" SEEP_KNOWLEDGE_HELP
     "  --no-symbols      modules and offsets only\n"
     "  --color WHEN      auto, always or never\n"
     "  -h, --help        this\n\n"
@@ -197,12 +195,10 @@ int seep_top_options_parse(int argc, char **argv,
                    .site_limit = SITES_READ},
         .knowledge.verb = "top",
     };
-    opterr = 0;
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option("top", option, argv[optind - 1], options)
-                   : take_option(option, ret_arguments);
+    while (code == 0 && (option = seep_option_next("top", argc, argv, ":h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, ret_arguments);
     }
     ret_arguments->first = optind;
     return code == 0 ? check(argc, ret_arguments) : code;

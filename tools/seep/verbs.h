@@ -7,13 +7,17 @@
 #define SEEP_TOOL_VERBS_H
 
 /** X(name, "summary") */
-#define SEEP_VERBS(X)                                          \
-    X(run, "run a command under seep and report when it ends") \
-    X(report, "what grew, where, is it a leak, and now what")  \
-    X(top, "the same live: processes, memory, call sites")     \
-    X(check, "hold recordings against limits, for CI")         \
-    X(info, "what a recording holds, its losses, its cost")    \
-    X(env, "print the variables to put into a container")
+#define SEEP_VERBS(X)                                              \
+    X(run, "run a command under seep and report when it ends")     \
+    X(top, "the same live: processes, memory, call sites")         \
+    X(report, "what grew, where, is it a leak, and now what")      \
+    X(check, "hold recordings against limits, for CI")             \
+    X(diff, "what grows now and did not before, and what is gone") \
+    X(metrics, "the same for Prometheus, by HTTP or a file")       \
+    X(probe, "ready for requests? one line, for Kubernetes")       \
+    X(info, "what a recording holds, its losses, its cost")        \
+    X(env, "print the variables to put into a container")          \
+    X(doctor, "what works here, what does not, what to do")
 
 /** @argv[0] is the verb; @return the exit code. */
 #define SEEP_VERB_DECLARE(name, summary) \

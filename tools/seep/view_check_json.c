@@ -128,6 +128,9 @@ int seep_view_check_json(FILE *file, const struct seep_check_set *set)
     seep_json_put(document, "warmup_s",
                   set->warmup_s < 0 ? json_null()
                                     : seep_json_real(set->warmup_s));
+    seep_json_put(document, "warmup_mark",
+                  set->warmup_mark == NULL ? json_null()
+                                           : seep_json_text(set->warmup_mark));
     seep_json_put(document, "processes", seep_json_count(set->report_count));
     seep_json_put(document, "refused", seep_json_count(set->refused_count));
     seep_json_put(document, "limits", results);
