@@ -300,6 +300,20 @@ def test_processes_come_and_end(tmp_path, screen):
 
 
 @in_terminal
+def test_a_process_that_ends_stays_shown(tmp_path, screen):
+    worker = start_worker(tmp_path, "short", 2)
+    try:
+        pid = pid_of(recording(tmp_path, "short"))
+        shown = screen(120, 30, "--interval", "0.5s", pid)
+        shown.wait(f"pid {pid}, ", "still running")
+        shown.wait(f"pid {pid}, ", "exited with status 0", LEAK)
+    finally:
+        end_group(worker)
+    shown.press("q")
+    shown.wait("status 0")
+
+
+@in_terminal
 def test_recordings_that_are_cut_or_replaced_do_no_harm(folder, tmp_path,
                                                         screen):
     copies = tmp_path / "copies"
