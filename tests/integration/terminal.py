@@ -60,6 +60,10 @@ class Screen:
         """What is on the screen now."""
         return self._tmux("capture-pane", "-p").split("\n")
 
+    def with_colors(self):
+        """The same with the escapes of its colours."""
+        return self._tmux("capture-pane", "-p", "-e")
+
     def text(self):
         """The same in one."""
         return "\n".join(self.lines())

@@ -300,6 +300,20 @@ def test_processes_come_and_end(tmp_path, screen):
 
 
 @in_terminal
+def test_a_process_that_ends_stays_shown(tmp_path, screen):
+    worker = start_worker(tmp_path, "short", 2)
+    try:
+        pid = pid_of(recording(tmp_path, "short"))
+        shown = screen(120, 30, "--interval", "0.5s", pid)
+        shown.wait(f"pid {pid}, ", "still running")
+        shown.wait(f"pid {pid}, ", "exited with status 0", LEAK)
+    finally:
+        end_group(worker)
+    shown.press("q")
+    shown.wait("status 0")
+
+
+@in_terminal
 def test_recordings_that_are_cut_or_replaced_do_no_harm(folder, tmp_path,
                                                         screen):
     copies = tmp_path / "copies"
@@ -323,11 +337,18 @@ def test_recordings_that_are_cut_or_replaced_do_no_harm(folder, tmp_path,
 
 
 @in_terminal
-def test_no_color_is_heeded(folder, screen):
-    shown = screen(80, 24, recording(folder, "killed"), NO_COLOR="1")
+@pytest.mark.parametrize("words, more, colored", [
+    ((), {}, True), ((), {"NO_COLOR": "1"}, False),
+    (("--color", "never"), {}, False),
+    (("--color", "always"), {"NO_COLOR": "1"}, True)])
+def test_colours_are_there_unless_refused(folder, screen, words, more,
+                                          colored):
+    shown = screen(80, 24, *words, recording(folder, "killed"), **more)
     shown.wait(LEAK)
-    colored = shown._tmux("capture-pane", "-p", "-e")
-    assert not re.search(r"\033\[[0-9;]*3[1-7]", colored)
+    shown.press("p")
+    shown.wait("PAUSED")
+    found = re.search(r"\033\[[0-9;]*3[1-7]m", shown.with_colors())
+    assert bool(found) == colored
     shown.press("q")
     shown.wait("status 0")
 
@@ -390,8 +411,10 @@ def test_it_stops_and_goes_on(folder, terminal):
     assert_as_before(view)
 
 
-def test_it_ends_with_its_terminal(folder, terminal):
-    view = terminal(recording(folder, "running"))
+@pytest.mark.parametrize("before", [
+    (), ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")])
+def test_it_ends_with_its_terminal(folder, terminal, before):
+    view = terminal(recording(folder, "running"), before=before)
     view.wait(b"keep_reply")
     view.hang_up()
     assert view.process.wait(LIMIT_S) != 0
