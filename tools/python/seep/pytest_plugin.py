@@ -200,6 +200,7 @@ class Gate:
         self._folder = None
         self._tool = self._recording = None
         self._why_not = "this process is not recorded"
+        self._was_asked, self._why_no_growth = False, None
         if hasattr(config, "workerinput"):
             self._find(config)
             _gate_restart.take_folder()
@@ -305,10 +306,12 @@ class Gate:
         growing = [limit for limit in limits if limit.seconds or limit.calls]
         if not growing:
             return told
-        if not _gate_restart.is_exact():
-            raise self._measure.NotMeasured(
-                "blocks are sampled: leave it to --seep alone, or use "
-                "`seep run --exact -- pytest --seep`")
+        if not self._was_asked:
+            self._was_asked = True
+            self._why_no_growth = self._measure.why_not_exact(
+                self._tool, self._recording)
+        if self._why_no_growth is not None:
+            raise self._measure.NotMeasured(self._why_no_growth)
         count = 1
 
         def counted():
