@@ -231,9 +231,8 @@ class Gate:
 
     def pytest_report_header(self):
         """Who reads a log wants to know what tests ran under."""
-        return f"seep: tests are held against their limits; recorded in " \
-               f"{self._recording}" if self._recording else \
-               f"seep: {self._why_not}"
+        return f"seep: limits are held, by {self._recording}" \
+            if self._recording else f"seep: {self._why_not}"
 
     def pytest_unconfigure(self):
         """Recordings go with the run that they are of."""
