@@ -30,6 +30,10 @@ PLUGIN = (sys.executable, "-m", "pytest", "-p", "seep.pytest_plugin",
 LEAKS = ("test_a_list", "test_malloc", "test_cycles_that_nobody_collects",
          "test_a_table", "test_a_cache")
 
+sys.path.insert(0, str(SOURCE / "tools/python"))
+
+from seep import _gate_limits, _gate_measure, _gate_sites  # noqa: E402
+
 if not SEEP.exists():
     pytest.skip("the tool is not built", allow_module_level=True)
 
@@ -283,3 +287,51 @@ def test_a_program_that_calls_pytest_is_not_started_twice(tmp_path):
     assert done.returncode == 4
     assert done.stdout.count("once") == 1
     assert "seep run --exact -- PROGRAM" in done.stdout
+
+
+@pytest.mark.parametrize("text, count", [
+    ("64 B", 64), ("1.5 KiB", 1536), ("2K", 2048), ("3 MB", 3e6), (7, 7)])
+def test_sizes_are_read(text, count):
+    assert _gate_limits.size(text) == count
+
+
+def test_sizes_are_written_with_one_unit():
+    assert _gate_limits.written(0) == "0 B"
+    assert _gate_limits.written(1000, 1100) == "0.98 to 1.07 KiB"
+    assert _gate_limits.written(3 << 30) == "3 GiB"
+    assert _gate_limits.rate("3 MiB/min") * 60 == 3 << 20
+
+
+def test_the_interval_has_the_mean():
+    low, high = _gate_measure.interval([100.0] * 10)
+    assert low == high == 100
+    low, high = _gate_measure.interval([0.0] * 9 + [1000.0])
+    assert low < 0 < 100 < high
+
+
+def site(live=0, allocated=0, peak=0, space="heap", stacks=1,
+         place=("/t/test_x.py", 5, "f")):
+    return {"live_bytes": live, "live_count": live, "space": space,
+            "allocated_bytes": allocated, "peak_bytes": peak, "device": 0,
+            "stacks": stacks, "place": place}
+
+
+def test_the_runners_own_lines_are_left_out():
+    before = {"sites": {"a": site(10)}}
+    after = {"sites": {
+        "a": site(30), "b": site(5, place=("/lib/_pytest/x.py", 1, "g")),
+        "c": site(7, space="device"),
+        "d": site(9, place=("/lib/seep/m.py", 1, "call_repeatedly"))}}
+    rows = _gate_sites.grown(before, after, ("/lib/_pytest/", "/lib/seep/"))
+
+    assert [row["bytes"] for row in rows] == [20, 9]
+
+
+def test_a_peak_of_a_gpu_lies_between_bounds():
+    before = {"sites": {"a": site(10, 100, 60, "device")}}
+    after = {"sites": {"a": site(10, 130, 60, "device"),
+                       "b": site(0, 50, 40, "device", stacks=2)}}
+    held = _gate_sites.peaks(before, after)["0"]
+
+    # a held 40 at most, of which 10 all the while; b 40 at some time.
+    assert (held["low"], held["high"]) == (40, 40 + 50)

@@ -3,7 +3,9 @@
 """
 import json
 import os
+import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -80,6 +82,29 @@ def test_the_completion_is_installed_and_asks_the_installed(prefix, bare):
               '_seep "$COMP_WORDS"; echo "${COMPREPLY[@]}"')
 
     assert output('bash', '--norc', '-c', script, env=bare) == 'report\n'
+
+
+def test_pytest_finds_the_installed_plugin(prefix, bare, tmp_path):
+    environment = {**bare, 'PYTHONPATH': f'{prefix}/share/seep/python'}
+    command = [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider']
+
+    assert 'limit_growth_per_call' in output(
+        *command, '--markers', env=environment, cwd=tmp_path)
+    assert os.path.isfile(f'{prefix}/share/man/man7/seep-pytest.7')
+
+
+def test_pip_installs_the_plugin_without_a_network(prefix, bare, tmp_path):
+    source = tmp_path / 'source'  # it builds where it is
+    shutil.copytree(f'{prefix}/share/seep/python', source)
+    pytest.importorskip('setuptools', minversion='61')
+    pytest.importorskip('wheel')
+    output(sys.executable, '-m', 'pip', 'install', '--no-index',
+           '--no-build-isolation', '--no-deps', '--quiet', '--target',
+           str(tmp_path / 'site'), str(source), env=bare)
+
+    found, = (tmp_path / 'site').glob('seep-*/entry_points.txt')
+    assert 'seep.pytest_plugin' in found.read_text()
+    assert (tmp_path / 'site/seep/_gate_sites.py').is_file()
 
 
 def test_pkg_config_names_the_preload(prefix):

@@ -16,7 +16,8 @@ import weakref
 
 import pytest
 
-pytestmark = pytest.mark.limit_growth_per_call("64 B", calls=100)
+pytestmark = pytest.mark.limit_growth_per_call("64 B", calls=60, warmup=10)
+few = pytest.mark.limit_growth_per_call("64 B", calls=20, warmup=5)
 LIBC = ctypes.CDLL(None)
 LIBC.malloc.restype = ctypes.c_void_p
 LIBC.free.argtypes = [ctypes.c_void_p]
@@ -27,7 +28,7 @@ def test_lists():
     assert len([bytearray(1000) for _ in range(20)]) == 20
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=10)
 def remembered(key):
     return bytes(500) + str(key).encode()
 
@@ -36,7 +37,7 @@ def test_a_cache_with_a_bound():
     assert remembered(next(numbers))
 
 
-@functools.lru_cache(maxsize=150)
+@functools.lru_cache(maxsize=40)
 def remembered_longer(key):
     return bytes(500) + str(key).encode()
 
@@ -54,6 +55,7 @@ def test_an_import_at_the_first_call():
     assert decimal.Decimal(1) / 3
 
 
+@few
 def test_json():
     assert json.loads(json.dumps({str(i): [i] * 5 for i in range(50)}))
 
@@ -118,7 +120,7 @@ def test_malloc_and_free():
 
 class TestRing:
     """Methods are repeated on one object."""
-    ring = collections.deque(maxlen=20)
+    ring = collections.deque(maxlen=10)
 
     @pytest.mark.parametrize("size", [10, 1000])
     def test_a_ring(self, size):
@@ -149,13 +151,15 @@ def test_a_class():
     assert type("Made", (), {"x": 5})().x == 5
 
 
+@pytest.mark.limit_growth_per_call("64 B", calls=20, warmup=150)
 def test_an_event_loop():
+    # reprlib keeps strings of the first hundred: a cache that fills.
     async def answer():
         await asyncio.sleep(0)
         return 42
     assert asyncio.run(answer()) == 42
 
 
-@pytest.mark.limit_growth("1 MiB/min", seconds=1, warmup=.2)
+@pytest.mark.limit_growth("1 MiB/min", seconds=.5, warmup=.1)
 def test_by_time():
     assert bytearray(10000)

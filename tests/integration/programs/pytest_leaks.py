@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-pytestmark = pytest.mark.limit_growth_per_call("64 B", calls=50, warmup=5)
+pytestmark = pytest.mark.limit_growth_per_call("64 B", calls=30, warmup=5)
 LIBC = ctypes.CDLL(None)
 LIBC.malloc.restype = ctypes.c_void_p
 numbers = iter(range(10 ** 9))

@@ -55,7 +55,10 @@ def _live_bytes():
     """Of now. Garbage is no leak, unless the test says that it may stay."""
     if gc.isenabled():
         gc.collect()
-    return _calls.stats().live_bytes
+    stats = _calls.stats()
+    if stats is None:
+        raise NotMeasured("this process is no longer recorded")
+    return stats.live_bytes
 
 
 def call_repeatedly(call, count, until_s, tidy):
@@ -113,6 +116,26 @@ def _own_folders():
         if file:
             own.append(os.path.dirname(os.path.abspath(file)) + os.sep)
     return own
+
+
+def why_not_exact(tool, recording):
+    """What growth cannot be measured for; None if it can."""
+    done = subprocess.run(
+        [tool, "info", "--json", recording], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, check=False, timeout=_LIMIT_S,
+        env=_gate_restart.plain_environment())
+    try:
+        process = json.loads(done.stdout)["recordings"][0]["process"]
+    except (ValueError, LookupError):
+        return "the recording cannot be read: " + \
+            done.stderr.decode(errors="replace")[-200:]
+    if not process["exact"]:
+        return "blocks are sampled: leave it to --seep alone, or use " \
+            "`seep run --exact -- pytest --seep`"
+    objects = (process["python"] or {}).get("objects")
+    if objects != "recorded":
+        return f"Python's own objects are not recorded: {objects}"
+    return None
 
 
 class Sites:

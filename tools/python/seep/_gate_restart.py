@@ -21,7 +21,6 @@ _LIMIT_S = 60
 
 # As this process was started: what it is told is taken away later.
 _saved = json.loads(os.environ[_SAVED]) if _SAVED in os.environ else None
-_sample = os.environ.get("SEEP_SAMPLE")
 
 
 class CannotRestart(Exception):
@@ -42,11 +41,6 @@ def command(given=None):
 def was_restarted():
     """Is this what restart() made of pytest, or a process below it?"""
     return _saved is not None
-
-
-def is_exact():
-    """Was every block to be recorded?"""
-    return _sample == "1"
 
 
 def _variables(tool, folder):

@@ -200,6 +200,7 @@ class Gate:
         self._folder = None
         self._tool = self._recording = None
         self._why_not = "this process is not recorded"
+        self._was_asked, self._why_no_growth = False, None
         if hasattr(config, "workerinput"):
             self._find(config)
             _gate_restart.take_folder()
@@ -230,9 +231,8 @@ class Gate:
 
     def pytest_report_header(self):
         """Who reads a log wants to know what tests ran under."""
-        return f"seep: tests are held against their limits; recorded in " \
-               f"{self._recording}" if self._recording else \
-               f"seep: {self._why_not}"
+        return f"seep: limits are held, by {self._recording}" \
+            if self._recording else f"seep: {self._why_not}"
 
     def pytest_unconfigure(self):
         """Recordings go with the run that they are of."""
@@ -305,10 +305,12 @@ class Gate:
         growing = [limit for limit in limits if limit.seconds or limit.calls]
         if not growing:
             return told
-        if not _gate_restart.is_exact():
-            raise self._measure.NotMeasured(
-                "blocks are sampled: leave it to --seep alone, or use "
-                "`seep run --exact -- pytest --seep`")
+        if not self._was_asked:
+            self._was_asked = True
+            self._why_no_growth = self._measure.why_not_exact(
+                self._tool, self._recording)
+        if self._why_no_growth is not None:
+            raise self._measure.NotMeasured(self._why_no_growth)
         count = 1
 
         def counted():
