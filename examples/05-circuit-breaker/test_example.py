@@ -74,6 +74,15 @@ class Server:
             assert time.monotonic() < end, (asked, self.state())
             time.sleep(0.05)
 
+    def wait_until_not_ready(self, reason):
+        end = time.monotonic() + WAIT_S
+        while True:
+            status, _, text, _ = self.ask('/ready', 'GET')
+            if status == 503 and reason in text:
+                return
+            assert time.monotonic() < end, (status, text)
+            time.sleep(0.05)
+
     def end(self):
         os.kill(self.pid, signal.SIGTERM)
         try:
@@ -172,16 +181,13 @@ def test_a_neighbour_that_takes_all_is_noticed_and_survived(tmp_path):
         status, seconds, _, retry_after = server.ask()
         assert (status, int(retry_after) >= 1) == (503, True)
         assert seconds < REFUSED_IN_S
+        server.wait_until_not_ready('GPU 0 has 0 B left')
         server.take(0)
         server.wait_for(200)
 
         # Little by little, and nobody asks for memory but the canary.
         server.take(MEMORY_BYTES - 96 * MIB)
-        end = time.monotonic() + WAIT_S
-        while server.ask('/ready', 'GET')[0] == 200:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        assert 'GPU 0' in server.ask('/ready', 'GET')[2]
+        server.wait_until_not_ready('GPU 0 has ')
         server.take(0)
         server.wait_for(200)
 
