@@ -9,7 +9,6 @@
 
 #include "capture/native.h"
 #include "cuda/driver.h"
-#include "cuda/headroom.h"
 #include "cuda/hooks.h"
 #include "cuda/ledger.h"
 
@@ -56,20 +55,6 @@ static void tell_restored(uint64_t key, struct seep_cuda_out out)
     assert_true(out.recorded);
     happen('R');
 }
-
-static void tell_headroom(const struct seep_cuda_headroom *headroom)
-{
-    assert_int_equal(headroom->device, 3);
-    assert_int_equal(headroom->free_bytes, 12);
-    happen('H');
-}
-
-static const struct seep_cuda_events asking = {
-    .allocated = tell_allocated,
-    .freed = tell_freed,
-    .restored = tell_restored,
-    .headroom = tell_headroom,
-};
 
 static const struct seep_cuda_events events = {
     .allocated = tell_allocated,
@@ -249,14 +234,6 @@ static int ask_capturing(void *stream, int *status)
     return 0;
 }
 
-static int ask_memory(size_t *free_bytes, size_t *total_bytes)
-{
-    *free_bytes = 12;
-    *total_bytes = 4096;
-    happen('q');
-    return 0;
-}
-
 static int ask_state(int device, unsigned int *flags, int *is_active)
 {
     (void)device;
@@ -288,7 +265,6 @@ static uintptr_t find_question(void *how, const char *name)
         {"cuCtxGetDevice", (seep_cuda_function *)ask_device},
         {"cuPointerGetAttribute", (seep_cuda_function *)ask_attribute},
         {"cuStreamIsCapturing", (seep_cuda_function *)ask_capturing},
-        {"cuMemGetInfo_v2", (seep_cuda_function *)ask_memory},
         {"cuDevicePrimaryCtxGetState", (seep_cuda_function *)ask_state},
         {"cuDevicePrimaryCtxRetain", (seep_cuda_function *)ask_retain},
         {"cuDevicePrimaryCtxRelease", (seep_cuda_function *)ask_release},
@@ -368,23 +344,6 @@ static void what_the_driver_refuses_is_the_callers_to_know(void **state)
     assert_int_equal(seep_cuda_cuMemAlloc_v2(&pointer, 1000),
                      SEEP_CUDA_OUT_OF_MEMORY);
     assert_told("a");
-}
-
-static void whoever_finds_no_memory_looks_what_is_left(void **state)
-{
-    uint64_t pointer = 0;
-
-    (void)state;
-    seep_cuda_events_set(&asking);
-    seep_cuda_headroom_reset();
-    next_result = REFUSED;
-    seep_cuda_cuMemAlloc_v2(&pointer, 1000);
-    assert_told("a");
-    next_result = SEEP_CUDA_OUT_OF_MEMORY;
-    assert_int_equal(seep_cuda_cuMemAlloc_v2(&pointer, 1000),
-                     SEEP_CUDA_OUT_OF_MEMORY);
-    assert_told("aaqH");
-    seep_cuda_events_set(&events);
 }
 
 static void a_free_that_is_refused_is_taken_back(void **state)
@@ -608,7 +567,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(memory_is_told_when_it_was_given_and_before_it_is_taken),
         TEST(what_the_driver_refuses_is_the_callers_to_know),
-        TEST(whoever_finds_no_memory_looks_what_is_left),
         TEST(a_free_that_is_refused_is_taken_back),
         TEST(what_was_not_seen_to_come_is_let_go_in_silence),
         TEST(without_a_driver_the_caller_is_told_so),
