@@ -33,6 +33,8 @@ struct seep_cuda_headroom {
     /* memory nodes of all graphs */
     uint64_t graph_reserved_bytes;
     uint64_t graph_used_bytes;
+    /* what the program's calls held of it; 0 where that changed meanwhile */
+    uint64_t held_bytes;
 };
 
 /** The driver's functions, in their exact forms; any may be NULL, but without

@@ -12,18 +12,12 @@
 
 #include "base/clock.h"
 #include "base/word.h"
-#include "format/account.h"
 #include "reader/open.h"
 #include "reader/vitals_parts.h"
 
 #define TICK_MOST UINT64_C(0xffffffff)
 #define AHEAD_TICKS 2048U /* the worker's clock is coarse; 2 s */
 #define UNSEEN_SAMPLES 3U /* that live and were never sampled, at 95 % */
-
-struct when {
-    uint64_t now_tick;  /* by the clock that both have; TICK_MOST: by none */
-    uint64_t last_tick; /* of anything that was written */
-};
 
 static uint32_t load32(const _Atomic uint32_t *word)
 {
@@ -46,56 +40,24 @@ static uint64_t now_tick_of(const struct seep_rec_header *header)
     return tick < TICK_MOST ? tick : TICK_MOST;
 }
 
-static void note(struct when *when, uint64_t tick)
+void seep_vitals_note(struct seep_vitals_when *when, uint64_t tick)
 {
     if (tick > when->last_tick && tick <= when->now_tick + AHEAD_TICKS) {
         when->last_tick = tick;
     }
 }
 
-static void note_moments(struct when *when, const struct seep_view *view)
+static void note_moments(struct seep_vitals_when *when,
+                         const struct seep_view *view)
 {
     uint32_t moments =
         view->header->sections[SEEP_SECTION_TIMELINE].entry_count;
 
     for (uint32_t i = 0; i < moments; i++) {
-        note(when, seep_word_load(&view->timeline[i].tick));
+        seep_vitals_note(when, seep_word_load(&view->timeline[i].tick));
     }
     for (uint32_t i = 0; i < view->device_count * SEEP_BUCKET_COUNT; i++) {
-        note(when, seep_word_load(&view->devices[i].tick));
-    }
-}
-
-static void add_site(struct seep_vitals *vitals, struct when *when,
-                     const struct seep_rec_site *site)
-{
-    uint64_t live = seep_account_live_bytes(site);
-    int device = seep_vitals_device_of(site);
-
-    if (site->space >= SEEP_SPACE_COUNT) {
-        return;
-    }
-    vitals->live_bytes[site->space] += live;
-    if (seep_vitals_is_on_host(site->space)) {
-        vitals->host_bytes += live;
-    }
-    if (device >= 0) {
-        vitals->devices[device].live_bytes += live;
-    }
-    note(when, load32(&site->last_tick));
-}
-
-/* Entry 0 is no call site, and counts when anything happened at it. */
-static void add_sites(struct seep_vitals *vitals, struct when *when,
-                      const struct seep_view *view)
-{
-    for (uint32_t i = 0; i < view->site_capacity; i++) {
-        const struct seep_rec_site *site = &view->sites[i];
-
-        if (i == 0 ? seep_word_load(&site->event_count) != 0
-                   : load32(&site->state) == SEEP_PUBLISHED) {
-            add_site(vitals, when, site);
-        }
+        seep_vitals_note(when, seep_word_load(&view->devices[i].tick));
     }
 }
 
@@ -119,7 +81,7 @@ static uint64_t lost_events(const struct seep_view *view)
 
 static uint64_t end_tick_of(const struct seep_rec_header *header,
                             enum seep_process_state state,
-                            const struct when *when)
+                            const struct seep_vitals_when *when)
 {
     uint64_t end = 0;
 
@@ -157,30 +119,67 @@ static void add_process(struct seep_vitals *vitals,
     }
 }
 
-static void add_figures(struct seep_vitals *vitals,
-                        const struct seep_vitals_copy *copy,
-                        enum seep_process_presence presence)
+static uint64_t bytes_of(double bytes)
 {
-    struct when when = {.now_tick = now_tick_of(copy->view.header)};
-    struct seep_vitals_series series;
-    uint64_t end_tick;
+    return bytes > 0 ? (uint64_t)bytes : 0;
+}
 
-    vitals->lost_events = lost_events(&copy->view);
-    note_moments(&when, &copy->view);
-    add_sites(vitals, &when, &copy->view);
-    end_tick = end_tick_of(copy->view.header, vitals->state, &when);
+static void add_totals(struct seep_vitals *vitals,
+                       const struct seep_vitals_totals *totals)
+{
+    double host = 0;
+
+    for (uint32_t i = 0; i < SEEP_SPACE_COUNT; i++) {
+        vitals->live_bytes[i] = bytes_of(totals->live_bytes[i]);
+        host += seep_vitals_is_on_host(i) ? totals->live_bytes[i] : 0;
+    }
+    vitals->host_bytes = bytes_of(host);
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        vitals->devices[i].live_bytes = bytes_of(totals->device_bytes[i]);
+    }
+}
+
+static void add_growth(struct seep_vitals *vitals,
+                       const struct seep_vitals_copy *copy,
+                       const struct seep_vitals_when *when)
+{
+    uint64_t end_tick = end_tick_of(copy->view.header, vitals->state, when);
+    struct seep_vitals_series series;
+
     vitals->duration_s = seep_vitals_seconds((double)end_tick);
-    vitals->age_s =
-        when.now_tick > when.last_tick
-            ? seep_vitals_seconds((double)(when.now_tick - when.last_tick))
-            : 0;
     seep_vitals_sum(copy, end_tick, &series);
     vitals->host_growth = seep_vitals_growth_of(
         &series, series.host,
         vitals->sample_bytes > 1 ? UNSEEN_SAMPLES * (double)vitals->sample_bytes
                                  : 0);
-    seep_vitals_add_devices(copy, &series, when.now_tick, vitals);
+    seep_vitals_add_devices(copy, &series, when->now_tick, vitals);
+}
+
+static int add_figures(struct seep_vitals *vitals,
+                       struct seep_vitals_copy *copy,
+                       enum seep_process_presence presence)
+{
+    struct seep_vitals_totals totals = {.when.now_tick =
+                                            now_tick_of(copy->view.header)};
+    struct seep_vitals_when *when = &totals.when;
+    int error = seep_vitals_fold_pending(copy);
+
+    if (error == 0) {
+        error = seep_vitals_add_sites(copy, &totals);
+    }
+    if (error != 0) {
+        return error;
+    }
+    note_moments(when, &copy->view);
+    vitals->age_s =
+        when->now_tick > when->last_tick
+            ? seep_vitals_seconds((double)(when->now_tick - when->last_tick))
+            : 0;
+    vitals->lost_events = lost_events(&copy->view);
+    add_totals(vitals, &totals);
+    add_growth(vitals, copy, when);
     seep_vitals_add_room(copy, presence, vitals);
+    return 0;
 }
 
 bool seep_vitals_is_alive(enum seep_process_state state)
@@ -203,10 +202,11 @@ int seep_vitals_read(int fd, uint64_t size_bytes, bool only_alive,
     presence = seep_process_look(copy.view.header, &vitals.stopped);
     add_process(&vitals, &copy, presence);
     if (!only_alive || seep_vitals_is_alive(vitals.state)) {
-        error = seep_vitals_copy_fill(&copy, ret_refusal);
+        error = seep_vitals_copy_fill(&copy);
         if (error == 0) {
-            add_figures(&vitals, &copy, presence);
+            error = add_figures(&vitals, &copy, presence);
         }
+        error = error == 0 ? 0 : seep_vitals_copy_refuse(ret_refusal, error);
     }
     seep_vitals_copy_fini(&copy);
     if (error == 0) {

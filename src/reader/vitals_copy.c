@@ -7,9 +7,8 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/check.h"
@@ -19,8 +18,10 @@
 #include "reader/vitals_parts.h"
 
 static const enum seep_section wanted[] = {
-    SEEP_SECTION_SHARDS,  SEEP_SECTION_SITES,    SEEP_SECTION_TIMELINE,
-    SEEP_SECTION_DEVICES, SEEP_SECTION_COUNTERS,
+    SEEP_SECTION_TIMELINE,
+    SEEP_SECTION_DEVICES,
+    SEEP_SECTION_COUNTERS,
+    SEEP_SECTION_SHARDS,
 };
 
 static int copy_section(const struct seep_vitals_copy *copy,
@@ -29,9 +30,9 @@ static int copy_section(const struct seep_vitals_copy *copy,
     const struct seep_rec_section *section =
         &copy->view.header->sections[which];
 
-    return seep_snapshot_read_sparse(
-        copy->fd, (char *)copy->bytes + section->offset_bytes,
-        section->offset_bytes, section->bytes);
+    return seep_snapshot_read(copy->fd,
+                              (char *)copy->bytes + section->offset_bytes,
+                              section->offset_bytes, section->bytes);
 }
 
 /* Of STRINGS nothing but the name of the program. */
@@ -54,7 +55,7 @@ static int copy_name(const struct seep_vitals_copy *copy)
         strings->offset_bytes + header->executable, bytes);
 }
 
-static int refuse(struct seep_refusal *ret_refusal, int error)
+int seep_vitals_copy_refuse(struct seep_refusal *ret_refusal, int error)
 {
     return error == -ENODATA
                ? seep_open_refuse_check(ret_refusal, SEEP_CHECK_TRUNCATED)
@@ -83,7 +84,7 @@ static int map_and_check(struct seep_vitals_copy *copy, uint64_t size_bytes,
     }
     error = seep_snapshot_read(copy->fd, copy->bytes, 0, first);
     if (error != 0) {
-        return refuse(ret_refusal, error);
+        return seep_vitals_copy_refuse(ret_refusal, error);
     }
     result = seep_check(copy->bytes, size_bytes < copy->mapped_bytes
                                          ? (size_t)size_bytes
@@ -107,7 +108,7 @@ int seep_vitals_copy_init(int fd, uint64_t size_bytes,
     if (error == 0) {
         seep_view_init(&copy.view, copy.bytes);
         error = copy_name(&copy);
-        error = error == 0 ? 0 : refuse(ret_refusal, error);
+        error = error == 0 ? 0 : seep_vitals_copy_refuse(ret_refusal, error);
     }
     if (error != 0) {
         seep_vitals_copy_fini(&copy);
@@ -117,23 +118,15 @@ int seep_vitals_copy_init(int fd, uint64_t size_bytes,
     return 0;
 }
 
-int seep_vitals_copy_fill(const struct seep_vitals_copy *copy,
-                          struct seep_refusal *ret_refusal)
+int seep_vitals_copy_fill(struct seep_vitals_copy *copy)
 {
-    struct stat status;
     int error = 0;
 
     for (size_t i = 0; error == 0 && i < sizeof(wanted) / sizeof(wanted[0]);
          i++) {
         error = copy_section(copy, wanted[i]);
     }
-    /* A hole and a lost end look the same until one asks. */
-    if (error == 0 &&
-        (fstat(copy->fd, &status) != 0 ||
-         (uint64_t)status.st_size < copy->view.header->file_bytes)) {
-        error = -ENODATA;
-    }
-    return error == 0 ? 0 : refuse(ret_refusal, error);
+    return error;
 }
 
 void seep_vitals_copy_fini(struct seep_vitals_copy *copy)
@@ -142,6 +135,8 @@ void seep_vitals_copy_fini(struct seep_vitals_copy *copy)
         munmap(copy->bytes, copy->mapped_bytes);
         copy->bytes = NULL;
     }
+    free(copy->others);
+    copy->others = NULL;
 }
 
 bool seep_vitals_copy_series(const struct seep_vitals_copy *copy,

@@ -30,23 +30,40 @@ static struct seep_rec_device *last_of(struct seep_rec_device *moments,
     return last;
 }
 
-static void add_device(const struct seep_vitals_series *series,
-                       uint32_t ordinal, struct seep_rec_device *last,
-                       uint64_t now_tick, struct seep_vitals_device *device)
+/* What calls of the process held when the driver was asked: as they said, else
+ * by the end of that bucket. Of events that were lost one of the two may not
+ * know: then the smaller counts. */
+static double held_then(const struct seep_vitals_series *series,
+                        uint32_t ordinal, const struct seep_rec_device *last,
+                        bool lost)
 {
-    uint64_t tick = seep_word_load(&last->tick);
-    uint64_t bucket = tick >> series->width_log2;
-    double then =
+    uint64_t bucket = seep_word_load(&last->tick) >> series->width_log2;
+    double said = (double)seep_word_load(&last->held_bytes);
+    double later =
         series->devices[ordinal]
                        [bucket < series->count ? bucket : series->count - 1];
+
+    if (!(said > 0)) {
+        return later;
+    }
+    return lost ? fmin(said, later) : said;
+}
+
+static void add_device(const struct seep_vitals_series *series,
+                       uint32_t ordinal, const struct seep_rec_device *last,
+                       uint64_t now_tick, struct seep_vitals *vitals)
+{
+    struct seep_vitals_device *device = &vitals->devices[ordinal];
     double total = (double)seep_word_load(&last->total_bytes);
-    double left = (double)seep_word_load(&last->free_bytes) + then -
+    double left = (double)seep_word_load(&last->free_bytes) +
+                  held_then(series, ordinal, last, vitals->lost_events > 0) -
                   (double)device->live_bytes;
 
     device->told = true;
     device->total_bytes = seep_word_load(&last->total_bytes);
     device->free_bytes = (uint64_t)fmax(0, fmin(left, total));
-    device->told_age_s = seep_vitals_seconds((double)(now_tick - tick));
+    device->told_age_s =
+        seep_vitals_seconds((double)(now_tick - seep_word_load(&last->tick)));
 }
 
 void seep_vitals_add_devices(const struct seep_vitals_copy *copy,
@@ -65,7 +82,7 @@ void seep_vitals_add_devices(const struct seep_vitals_copy *copy,
 
         device->growth = seep_vitals_growth_of(series, series->devices[i], 0);
         if (last != NULL) {
-            add_device(series, i, last, now_tick, device);
+            add_device(series, i, last, now_tick, vitals);
         }
     }
 }

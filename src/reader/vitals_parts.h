@@ -18,16 +18,49 @@ struct seep_vitals_copy {
     void *bytes;
     size_t mapped_bytes;
     int fd;
+    /* Call sites of what is no memory of the host. */
+    struct seep_vitals_site {
+        uint32_t series; /* index in SERIES + 1; 0 none */
+        int device;      /* -1: of none that is followed */
+        uint32_t first_tick;
+        uint32_t pending_tick;
+        double live_bytes;
+        double pending_bytes; /* that is in no series yet */
+    } * others;
+    size_t other_count;
+    size_t other_capacity;
+};
+
+struct seep_vitals_when {
+    uint64_t now_tick;
+    uint64_t last_tick; /* of anything that was written */
+};
+
+/** Something was written at @tick. */
+void seep_vitals_note(struct seep_vitals_when *when, uint64_t tick);
+
+struct seep_vitals_totals {
+    double live_bytes[SEEP_SPACE_COUNT];
+    double device_bytes[SEEP_DEVICES_MAX];
+    struct seep_vitals_when when;
 };
 
 /** Its header, checked, and the name of the program. */
 int seep_vitals_copy_init(int fd, uint64_t size_bytes,
                           struct seep_refusal *ret_refusal,
                           struct seep_vitals_copy *ret_copy);
-/** All the rest but series. */
-int seep_vitals_copy_fill(const struct seep_vitals_copy *copy,
-                          struct seep_refusal *ret_refusal);
+/** All the rest but sites and series. */
+int seep_vitals_copy_fill(struct seep_vitals_copy *copy);
+/** Say why it could not be read. @return @error */
+int seep_vitals_copy_refuse(struct seep_refusal *ret_refusal, int error);
 void seep_vitals_copy_fini(struct seep_vitals_copy *copy);
+
+/** Fold what was pushed and not folded yet, into shards and private sites. */
+int seep_vitals_fold_pending(const struct seep_vitals_copy *copy);
+
+/** Sums over the call sites, with what is pending; also .others. */
+int seep_vitals_add_sites(struct seep_vitals_copy *copy,
+                          struct seep_vitals_totals *totals);
 
 /** Read that series as well; false if it cannot be read. */
 bool seep_vitals_copy_series(const struct seep_vitals_copy *copy,

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/word.h"
-#include "format/account.h"
 #include "format/series.h"
 #include "reader/vitals_parts.h"
 #include "reader/window.h"
@@ -104,17 +103,16 @@ static void move_series(struct seep_vitals_series *series, int device,
 
 static void move_site(struct seep_vitals_series *series,
                       const struct seep_vitals_copy *copy,
-                      const struct seep_rec_site *site)
+                      const struct seep_vitals_site *site)
 {
-    uint32_t number = load32(&site->series);
-    int device = seep_vitals_device_of(site);
-
-    if (number != 0 && seep_vitals_copy_series(copy, number - 1)) {
-        move_series(series, device, &copy->view.series[number - 1]);
+    if (site->series != 0 && seep_vitals_copy_series(copy, site->series - 1)) {
+        move_series(series, site->device, &copy->view.series[site->series - 1]);
     } else {
-        move(series, device, bucket_of(series, load32(&site->first_tick), 0),
-             (double)seep_account_live_bytes(site));
+        move(series, site->device, bucket_of(series, site->first_tick, 0),
+             site->live_bytes);
     }
+    move(series, site->device, bucket_of(series, site->pending_tick, 0),
+         site->pending_bytes);
 }
 
 static void cumulate(double *net, uint32_t count)
@@ -127,20 +125,13 @@ static void cumulate(double *net, uint32_t count)
 void seep_vitals_sum(const struct seep_vitals_copy *copy, uint64_t end_tick,
                      struct seep_vitals_series *ret_series)
 {
-    const struct seep_view *view = &copy->view;
-
     memset(ret_series, 0, sizeof(*ret_series));
     ret_series->width_log2 = seep_series_width_for(end_tick);
     ret_series->count = (uint32_t)(end_tick >> ret_series->width_log2) + 1;
     ret_series->end_tick = end_tick;
-    add_shards(ret_series, view);
-    for (uint32_t i = 1; i < view->site_capacity; i++) {
-        const struct seep_rec_site *site = &view->sites[i];
-
-        if (load32(&site->state) == SEEP_PUBLISHED &&
-            !seep_vitals_is_on_host(site->space)) {
-            move_site(ret_series, copy, site);
-        }
+    add_shards(ret_series, &copy->view);
+    for (size_t i = 0; i < copy->other_count; i++) {
+        move_site(ret_series, copy, &copy->others[i]);
     }
     cumulate(ret_series->host, ret_series->count);
     for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {

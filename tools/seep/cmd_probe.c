@@ -3,14 +3,18 @@
  * seep probe: readiness in one line, before the deadline.
  *
  * Invariant: nothing that may wait for ever is done by this process itself,
- * neither to read nor to write; two children do, and are left behind when
+ * neither to read nor to write; children do, and are left behind when
  * their time is over.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,9 +23,10 @@
 #include "say.h"
 #include "verbs.h"
 
-/* Of the deadline, what is kept for the answer. */
+/* Of the deadline, what is kept for the answer, and then for the end. */
 #define ANSWER_SHARE 0.1
 #define ANSWER_MOST_S 0.05
+#define END_SHARE 0.25 /* of that */
 
 struct probe {
     struct seep_probe_arguments arguments;
@@ -32,6 +37,7 @@ struct probe {
     char line[SEEP_PROBE_LINE_BYTES];
     char *text; /* for stdout */
     size_t text_bytes;
+    bool printed;      /* by this process itself */
     _Atomic int *said; /* shared: 1 when stdout has it, else negative errno */
 };
 
@@ -41,11 +47,6 @@ static void *share(size_t bytes)
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return shared == MAP_FAILED ? NULL : shared;
-}
-
-static uint64_t after(const struct probe *probe, double seconds)
-{
-    return probe->started_ns + (uint64_t)(seconds * 1e9);
 }
 
 static void gather(void *context)
@@ -86,13 +87,33 @@ static void tell(const char *path, const char *line)
     }
 }
 
-static void say(void *context)
+static void print(struct probe *probe)
 {
-    struct probe *probe = context;
     int error = write_all(STDOUT_FILENO, probe->text, probe->text_bytes);
 
     atomic_store_explicit(probe->said, error == 0 ? 1 : error,
                           memory_order_relaxed);
+}
+
+/* A pipe with room takes so much at once, and who starts a probe reads its
+ * answer by a pipe: that saves a child. */
+static bool has_room(size_t bytes)
+{
+    struct pollfd poll_fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    struct stat status;
+
+    return bytes <= PIPE_BUF && fstat(STDOUT_FILENO, &status) == 0 &&
+           S_ISFIFO(status.st_mode) && poll(&poll_fd, 1, 0) == 1 &&
+           poll_fd.revents == POLLOUT;
+}
+
+static void say(void *context)
+{
+    struct probe *probe = context;
+
+    if (!probe->printed) {
+        print(probe);
+    }
     seep_deadline_let_go();
     if (probe->arguments.tell != NULL) {
         strcat(probe->line, "\n");
@@ -100,14 +121,25 @@ static void say(void *context)
     }
 }
 
-static void judge(struct probe *probe)
+/* When to be done, with @share of what is kept for the answer left. */
+static uint64_t before_deadline(const struct probe *probe, double share)
 {
-    double answer_s = ANSWER_SHARE * probe->arguments.deadline_s;
-    double work_s = probe->arguments.deadline_s -
-                    (answer_s < ANSWER_MOST_S ? answer_s : ANSWER_MOST_S);
-    int result = seep_deadline_run(gather, probe, after(probe, work_s),
+    double deadline_s = probe->arguments.deadline_s;
+    double kept_s = ANSWER_SHARE * deadline_s;
+
+    kept_s = kept_s < ANSWER_MOST_S ? kept_s : ANSWER_MOST_S;
+    return probe->started_ns + (uint64_t)((deadline_s - share * kept_s) * 1e9);
+}
+
+/* @return 0, or negative errno where no child could be made */
+static int judge(struct probe *probe)
+{
+    int result = seep_deadline_run(gather, probe, before_deadline(probe, 1),
                                    &probe->answer.signal);
 
+    if (result < 0) {
+        return result;
+    }
     probe->answer.late = result == SEEP_DEADLINE_LATE;
     if (result != SEEP_DEADLINE_DIED) {
         probe->answer.signal = 0;
@@ -116,6 +148,7 @@ static void judge(struct probe *probe)
         (double)(seep_clock_ns(CLOCK_MONOTONIC) - probe->started_ns) / 1e9;
     seep_probe_judge(&probe->answer);
     seep_probe_line(&probe->answer, probe->line);
+    return 0;
 }
 
 static int compose(struct probe *probe)
@@ -133,17 +166,35 @@ static int compose(struct probe *probe)
     return fclose(file) == 0 ? 0 : -ENOMEM;
 }
 
+/* @return as seep_deadline_run() */
+static int answer(struct probe *probe)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (has_room(probe->text_bytes)) {
+        print(probe);
+        probe->printed = true;
+    }
+    return probe->printed && probe->arguments.tell == NULL
+               ? SEEP_DEADLINE_DONE
+               : seep_deadline_run(say, probe,
+                                   before_deadline(probe, END_SHARE), NULL);
+}
+
 static int run(struct probe *probe)
 {
     int said;
+    int error = judge(probe);
 
-    judge(probe);
-    if (compose(probe) != 0) {
-        seep_say("probe", strerror(ENOMEM), NULL);
+    if (error == 0) {
+        error = compose(probe);
+    }
+    if (error == 0) {
+        error = answer(probe);
+    }
+    if (error < 0) {
+        seep_say("probe", strerror(-error), "see whether processes can start");
         return SEEP_EXIT_FAILED;
     }
-    seep_deadline_run(say, probe, after(probe, probe->arguments.deadline_s),
-                      NULL);
     said = atomic_load_explicit(probe->said, memory_order_relaxed);
     free(probe->text);
     if (said < 0 && probe->answer.code == SEEP_EXIT_FINE) {

@@ -6,6 +6,7 @@
 #include "deadline.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -100,27 +101,53 @@ static int reap(pid_t child, uint64_t until_ns)
     return got == child && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+static void close_pipe(const int ends[2])
+{
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Who started us may have closed any of the first three: then a pipe must not
+ * take their place. */
+static int make_pipe(int ends[2])
+{
+    int made[2];
+
+    if (pipe(made) != 0) {
+        return -errno;
+    }
+    ends[0] = fcntl(made[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    ends[1] = fcntl(made[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close_pipe(made);
+    if (ends[0] < 0 || ends[1] < 0) {
+        int error = -errno;
+
+        close_pipe(ends);
+        return error;
+    }
+    return 0;
+}
+
 int seep_deadline_run(void (*work)(void *context), void *context,
                       uint64_t until_ns, int *ret_signal)
 {
     pid_t parent = getpid();
-    int ends[2];
+    int ends[2] = {-1, -1};
     pid_t child;
     int said;
     int died;
+    int error = make_pipe(ends);
 
-    if (pipe(ends) != 0) {
-        return -errno;
+    if (error != 0) {
+        return error;
     }
     child = fork();
     if (child == 0) {
         live(work, context, ends, parent);
     }
     if (child < 0) {
-        int error = -errno;
-
-        close(ends[0]);
-        close(ends[1]);
+        error = -errno;
+        close_pipe(ends);
         return error;
     }
     close(ends[1]);

@@ -267,8 +267,7 @@ static void fit(const char *text, char line[SEEP_PROBE_LINE_BYTES])
     } else {
         mark = "";
     }
-    memcpy(line, text, length);
-    strcpy(line + length, mark);
+    snprintf(line, SEEP_PROBE_LINE_BYTES, "%.*s%s", (int)length, text, mark);
 }
 
 void seep_probe_line(const struct seep_probe_answer *answer,
