@@ -50,8 +50,13 @@ class Server:
              *options],
             env={**os.environ, 'SEEP_FAKE_CUDA_MEMORY': str(MEMORY_BYTES),
                  'SEEP_FAKE_CUDA_OTHERS': self.neighbour,
-                 'LD_LIBRARY_PATH': os.path.dirname(DRIVER)})
-        self.pid, self.port = wait_for_file(ready, self.process)
+                 'LD_LIBRARY_PATH': os.path.dirname(DRIVER)},
+            start_new_session=True)
+        try:
+            self.pid, self.port = wait_for_file(ready, self.process)
+        except AssertionError:
+            self.kill()
+            raise
 
     def take(self, size_bytes):
         """The neighbour holds that much from now on."""
@@ -84,11 +89,17 @@ class Server:
             time.sleep(0.05)
 
     def end(self):
-        os.kill(self.pid, signal.SIGTERM)
+        """As an operator would; what is left then, by force."""
         try:
+            os.kill(self.pid, signal.SIGTERM)
             self.process.wait(timeout=30)
         finally:
-            self.process.kill()
+            self.kill()
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
 
 
 def wait_for_file(path, process):
