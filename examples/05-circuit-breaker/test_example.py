@@ -50,8 +50,13 @@ class Server:
              *options],
             env={**os.environ, 'SEEP_FAKE_CUDA_MEMORY': str(MEMORY_BYTES),
                  'SEEP_FAKE_CUDA_OTHERS': self.neighbour,
-                 'LD_LIBRARY_PATH': os.path.dirname(DRIVER)})
-        self.pid, self.port = wait_for_file(ready, self.process)
+                 'LD_LIBRARY_PATH': os.path.dirname(DRIVER)},
+            start_new_session=True)
+        try:
+            self.pid, self.port = wait_for_file(ready, self.process)
+        except AssertionError:
+            self.kill()
+            raise
 
     def take(self, size_bytes):
         """The neighbour holds that much from now on."""
@@ -74,12 +79,27 @@ class Server:
             assert time.monotonic() < end, (asked, self.state())
             time.sleep(0.05)
 
+    def wait_until_not_ready(self, reason):
+        end = time.monotonic() + WAIT_S
+        while True:
+            status, _, text, _ = self.ask('/ready', 'GET')
+            if status == 503 and reason in text:
+                return
+            assert time.monotonic() < end, (status, text)
+            time.sleep(0.05)
+
     def end(self):
-        os.kill(self.pid, signal.SIGTERM)
+        """As an operator would; what is left then, by force."""
         try:
+            os.kill(self.pid, signal.SIGTERM)
             self.process.wait(timeout=30)
         finally:
-            self.process.kill()
+            self.kill()
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
 
 
 def wait_for_file(path, process):
@@ -172,16 +192,13 @@ def test_a_neighbour_that_takes_all_is_noticed_and_survived(tmp_path):
         status, seconds, _, retry_after = server.ask()
         assert (status, int(retry_after) >= 1) == (503, True)
         assert seconds < REFUSED_IN_S
+        server.wait_until_not_ready('GPU 0 has 0 B left')
         server.take(0)
         server.wait_for(200)
 
         # Little by little, and nobody asks for memory but the canary.
         server.take(MEMORY_BYTES - 96 * MIB)
-        end = time.monotonic() + WAIT_S
-        while server.ask('/ready', 'GET')[0] == 200:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        assert 'GPU 0' in server.ask('/ready', 'GET')[2]
+        server.wait_until_not_ready('GPU 0 has ')
         server.take(0)
         server.wait_for(200)
 

@@ -6,6 +6,7 @@ Triton is not here: stand_in/ starts the model as it does.
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -33,11 +34,16 @@ def variables(folder, **more):
 
 def run(folder, *command, **more):
     """To its end; it must not have said anything, so we have not either."""
-    done = subprocess.run(command, env=variables(f'{folder}/', **more),
-                          check=False, timeout=90, cwd=folder,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    assert (done.returncode, done.stdout) == (0, b'')
+    process = subprocess.Popen(
+        command, env=variables(f'{folder}/', **more), cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        out = process.communicate(timeout=90)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    assert (process.returncode, out) == (0, b'')
 
 
 def processes(folder):

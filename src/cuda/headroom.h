@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * What a device has left: asked of the driver by a thread of the program that
- * has just been served by it, and told to the recorder.
+ * has just been served by it, or refused for want of memory, and told to the
+ * recorder.
  *
  * Invariant: only what is there is asked. No context is made, none is changed;
  * nothing is asked while a stream may be captured in this context, nor in a

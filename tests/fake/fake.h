@@ -100,9 +100,9 @@ struct fake_settings {
     int devices;
     int version;
     char others[256]; /* file: what other processes hold; empty: nothing */
-    bool distinct;   /* cuGetProcAddress gives other addresses than dlsym */
-    bool sets_errno; /* to the number of the entry point, at each call */
-    bool host_calls; /* mallocs inside the calls, as the real driver does */
+    bool distinct;    /* cuGetProcAddress gives other addresses than dlsym */
+    bool sets_errno;  /* to the number of the entry point, at each call */
+    bool host_calls;  /* mallocs inside the calls, as the real driver does */
 };
 
 extern struct fake_settings fake_settings;
