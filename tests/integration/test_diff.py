@@ -6,6 +6,7 @@ waited for, with a limit.
 """
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -253,6 +254,25 @@ def test_the_document_tells_what_the_text_tells(runs):
     new = program["sites"][0]
     assert new["outcome"] == "new" and new["answer"] == "fail"
     assert 1950 < new["change"]["estimate"] < 2050
+
+
+def test_each_program_of_a_folder_is_compared_with_itself(runs):
+    for side, names in (("was", ("c/old-0.seep", "clean.seep")),
+                        ("is", ("fixed.seep", "leaking.seep"))):
+        (runs / side).mkdir()
+        for name in names:
+            os.link(runs / name, runs / side / pathlib.Path(name).name)
+    found, code = document(runs / "was", runs / "is")
+
+    assert code == 3
+    assert [(program["program"].split()[-1], program["answer"])
+            for program in found["programs"]] == [
+                ("service.py", "fail"), ("server", "pass")]
+    out, code = diff(runs / "was", runs / "leaking.seep")
+    assert code == 3
+    assert "server ran before alone, and is not compared" in out
+    # Another name is another program, unless there is only one on each side.
+    assert diff(runs / "clean.seep", runs / "fixed.seep")[1] == 0
 
 
 # By label
