@@ -129,9 +129,8 @@ def diff(*words, **variables):
 
 
 def document(*words):
-    """The one document; its exit status is that of the text."""
+    """The one document, and the exit status, which is that of the text."""
     out, code = diff("--json", *words)
-    assert diff(*words)[1] == code
     return json.loads(out), code
 
 
