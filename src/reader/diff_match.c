@@ -20,6 +20,7 @@
 
 #define PAIRS_MAX 4096U /* of one function; beyond it, ids alone */
 #define GROWING_WEIGHT 3U
+#define SIZE_RATIO 1.25
 #define LINE_MAX_KNOWN (1L << 30)
 
 struct key {
@@ -44,6 +45,7 @@ struct pair {
     unsigned long off; /* lines beside the shift */
     bool is_other_id;
     bool is_elsewhere; /* the names around it differ */
+    bool is_other_size;
 };
 
 static uint64_t add_text(uint64_t hash, const char *text, size_t length)
@@ -203,6 +205,16 @@ static bool is_same_around(const struct key *before, const struct key *now)
     return before->around != 0 && before->around == now->around;
 }
 
+/* A line goes on asking for what it asked for, more or less. */
+static bool is_other_size(const struct seep_report_site *before,
+                          const struct seep_report_site *now)
+{
+    double left = (double)before->allocated_bytes * now->allocated_count;
+    double right = (double)now->allocated_bytes * before->allocated_count;
+
+    return left > SIZE_RATIO * right || right > SIZE_RATIO * left;
+}
+
 /* The best one of all that two sites tell of; of equal ones that whose names
  * agree, then the least. */
 static long find_shift(const struct list *before, const struct list *now)
@@ -241,6 +253,9 @@ static int compare_pairs(const void *a, const void *b)
     }
     if (order == 0) {
         order = left->is_elsewhere - right->is_elsewhere;
+    }
+    if (order == 0) {
+        order = left->is_other_size - right->is_other_size;
     }
     if (order == 0) {
         order = compare_numbers(left->off, right->off);
@@ -283,6 +298,7 @@ static int match_function(const struct list *before, const struct list *now)
                 .is_other_id =
                     shift == 0 && strcmp(left->site->id, right->site->id) != 0,
                 .is_elsewhere = !is_same_around(left, right),
+                .is_other_size = is_other_size(left->site, right->site),
             };
         }
     }

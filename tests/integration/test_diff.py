@@ -6,6 +6,7 @@ waited for, with a limit.
 """
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -90,6 +91,8 @@ def commands(folder):
     new = build(folder, "new", BLANK + text, "-DSECOND_LEAK")
     fixed = build(folder, "fixed", text, "-DNO_LEAK")
     renamed = build(folder, "renamed", text.replace("remember", "memorise"))
+    bare = build(folder, "bare", text, "-s")
+    rebuilt = build(folder, "rebuilt", BLANK + text, "-s", "-DSECOND_LEAK")
     clean = script(folder, "clean", CLEAN)
     leaking = script(folder, "leaking", LEAKING)
     runs = {f"c/old-{i}.seep": ("version=9,role=worker", 1, old, SECONDS, 2)
@@ -99,6 +102,8 @@ def commands(folder):
         "c/new-1.seep": ("version=10,role=worker", 1, new, SECONDS, 2),
         "fixed.seep": ("version=11", 1, fixed, SECONDS, 2),
         "renamed.seep": ("version=12", 1, renamed, SECONDS, 2),
+        "bare.seep": ("version=9", 1, bare, SECONDS, 2),
+        "rebuilt.seep": ("version=10", 1, rebuilt, SECONDS, 2),
         "busy.seep": ("version=9", 1, old, SECONDS, 4),
         "short.seep": ("version=9", 1, old, 2, 2),
         "clean.seep": ("", 16384, PYTHON, clean, SECONDS),
@@ -110,7 +115,7 @@ def commands(folder):
 def runs_fixture():
     """The folder of the recordings, all of them made side by side."""
     need("gcc")
-    with memory_folder((AGAIN + 8) * RECORDING_BYTES) as folder:
+    with memory_folder((AGAIN + 10) * RECORDING_BYTES) as folder:
         (folder / "c").mkdir()
         cases = commands(folder)
         with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
@@ -128,9 +133,8 @@ def diff(*words, **variables):
 
 
 def document(*words):
-    """The one document; its exit status is that of the text."""
+    """The one document, and the exit status, which is that of the text."""
     out, code = diff("--json", *words)
-    assert diff(*words)[1] == code
     return json.loads(out), code
 
 
@@ -187,6 +191,17 @@ def test_a_function_that_was_renamed_is_the_same(runs):
     assert found["outcome"] == "same"
     assert re.search(r"memorise.* \(was server\.c:\d+ remember\)",
                      rows(found)["same"][0])
+
+
+def test_stripped_code_that_was_built_again_is_known_by_what_it_does(runs):
+    found, code = document(runs / "bare.seep", runs / "rebuilt.seep")
+    program, = found["programs"]
+    new, same = program["sites"]
+
+    assert code == 3
+    assert (new["outcome"], same["outcome"]) == ("new", "same")
+    assert 1950 < new["change"]["estimate"] < 2050
+    assert same["now"]["id"] != same["before"]["id"]
 
 
 def test_python_is_compared_by_its_lines(runs):
@@ -253,6 +268,25 @@ def test_the_document_tells_what_the_text_tells(runs):
     new = program["sites"][0]
     assert new["outcome"] == "new" and new["answer"] == "fail"
     assert 1950 < new["change"]["estimate"] < 2050
+
+
+def test_each_program_of_a_folder_is_compared_with_itself(runs):
+    for side, names in (("was", ("c/old-0.seep", "clean.seep")),
+                        ("is", ("fixed.seep", "leaking.seep"))):
+        (runs / side).mkdir()
+        for name in names:
+            os.link(runs / name, runs / side / pathlib.Path(name).name)
+    found, code = document(runs / "was", runs / "is")
+
+    assert code == 3
+    assert [(program["program"].split()[-1], program["answer"])
+            for program in found["programs"]] == [
+                ("service.py", "fail"), ("server", "pass")]
+    out, code = diff(runs / "was", runs / "leaking.seep")
+    assert code == 3
+    assert "server ran before alone, and is not compared" in out
+    # Another name is another program, unless there is only one on each side.
+    assert diff(runs / "clean.seep", runs / "fixed.seep")[1] == 0
 
 
 # By label

@@ -186,6 +186,26 @@ static void stripped_code_is_known_by_its_stack(void **state)
     assert_int_equal(match[1], 0);
 }
 
+/* Nothing else tells them apart. */
+static void what_asks_for_as_much_is_the_same(void **state)
+{
+    static const char *const old[] = {"serve+0x1140"};
+    static const char *const new[] = {"serve+0x2310", "serve+0x2390"};
+
+    (void)state;
+    set(before, old, 1);
+    set(now, new, 2);
+    before[0].allocated_bytes = 1000;
+    before[0].allocated_count = 10;
+    now[0].allocated_bytes = 400000;
+    now[0].allocated_count = 2000;
+    now[1].allocated_bytes = 210000;
+    now[1].allocated_count = 2000;
+    run(1, 2);
+    assert_int_equal(match[0], SEEP_DIFF_NONE);
+    assert_int_equal(match[1], 0);
+}
+
 static void too_many_of_a_function_are_known_by_id(void **state)
 {
     static char wheres[MOST][24];
@@ -230,6 +250,7 @@ int main(void)
         cmocka_unit_test(what_grows_is_what_grew),
         cmocka_unit_test(a_function_that_was_renamed_is_known_by_those_around),
         cmocka_unit_test(stripped_code_is_known_by_its_stack),
+        cmocka_unit_test(what_asks_for_as_much_is_the_same),
         cmocka_unit_test(too_many_of_a_function_are_known_by_id),
         cmocka_unit_test(hostile_names_are_only_names),
     };

@@ -237,8 +237,8 @@ void seep_view_diff(struct seep_page *page, const struct seep_diff_set *set,
     char *headline = seep_diff_headline(set);
     char *next = seep_diff_next(set);
 
-    seep_page_paragraph(page, SEEP_INK_PLAIN, "seep:", 6, "%s",
-                        headline == NULL ? "?" : headline);
+    seep_page_paragraph(page, answer_ink(seep_diff_set_answer(set)), "seep:", 6,
+                        "%s", headline == NULL ? "?" : headline);
     for (size_t i = 0; i < set->count; i++) {
         print_pair(page, set, &set->pairs[i], site_limit);
     }
