@@ -12,10 +12,11 @@
 #define SAMPLE_LOG2_MAX 40U
 
 /* Shells and launchers, which mostly exec the one that is meant: in exact mode
- * every one of them would have something to record. */
+ * every one of them would have something to record. So would we ourselves,
+ * asked again and again where a container's environment preloads. */
 #define LAUNCHERS                                                              \
     "sh:dash:bash:zsh:env:nice:ionice:nohup:timeout:setsid:stdbuf:xargs:sudo:" \
-    "numactl:taskset:tini:dumb-init"
+    "numactl:taskset:tini:dumb-init:seep:seep-probe"
 
 struct seep_options seep_options __attribute__((visibility("hidden")));
 

@@ -520,6 +520,15 @@ def test_the_file_needs_nothing_else(live, tmp_path):
             "cannot tell: / is a directory without recordings\n"
 
 
+def test_where_all_is_preloaded_the_probe_is_not_recorded(live):
+    before = set(live[1].iterdir())
+    for _ in range(3):
+        assert answer("--max-age", "1h", live[1], form="verb",
+                      LD_PRELOAD=str(PRELOAD), SEEP_SAMPLE="1",
+                      SEEP_OUT=f"{live[1]}/%p.seep")[0] == READY
+    assert set(live[1].iterdir()) == before
+
+
 def test_it_starts_at_once(live):
     """A few here, which the deadline alone judges; the long form all."""
     times, plain = [], []
