@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 #include "base/word.h"
@@ -26,6 +27,8 @@
 #define TABLE_FACTOR 4U        /* so full that nothing is thinned */
 #define WINDOW_ENTRIES 32U
 #define WINDOWS_MOST 64U
+#define PENDING_MANY 4096U
+#define SITES_MOST_BYTES (UINT64_C(64) << 20)
 
 struct pending {
     const struct seep_vitals_copy *copy;
@@ -266,6 +269,25 @@ static int start(struct pending *pending, const struct seep_vitals_copy *copy)
                : 0;
 }
 
+/* Private sites are touched all over, two faults a page: of many at once. Where
+ * the kernel does not know that, it comes to the same. */
+static void make_pages(const struct seep_vitals_copy *copy)
+{
+#ifdef MADV_POPULATE_WRITE
+    uint64_t bytes = copy->view.site_capacity * sizeof(*copy->view.sites);
+    uint64_t pending = 0;
+
+    for (uint32_t i = 0; i < copy->view.shard_count; i++) {
+        pending += seep_fold_backlog(&copy->view, i);
+    }
+    if (pending > PENDING_MANY && bytes <= SITES_MOST_BYTES) {
+        madvise((void *)copy->view.sites, bytes, MADV_POPULATE_WRITE);
+    }
+#else
+    (void)copy;
+#endif
+}
+
 int seep_vitals_fold_pending(const struct seep_vitals_copy *copy)
 {
     struct pending *pending;
@@ -279,6 +301,7 @@ int seep_vitals_fold_pending(const struct seep_vitals_copy *copy)
     if (pending == NULL) {
         return -ENOMEM;
     }
+    make_pages(copy);
     error = start(pending, copy);
     for (uint32_t i = 0; error == 0 && i < copy->view.shard_count; i++) {
         error = fold_shard(pending, i);

@@ -321,6 +321,37 @@ def test_a_file_that_does_not_answer_cannot_be_told_in_time(live, call,
     assert not children_of(str(told))
 
 
+def hang(recording, told, **more):
+    """A probe that hangs as it looks for @recording, and is not waited for."""
+    return subprocess.Popen(
+        [*FORMS["verb"], "--max-age", "30s", "--deadline", "60s", "--tell",
+         told, recording], start_new_session=True, stdout=subprocess.PIPE,
+        env=environment() | {
+            "LD_PRELOAD": str(HANG), "SEEP_TEST_HANG": recording.name,
+            "SEEP_TEST_HANG_IN": "stat"} | more)
+
+
+def test_a_probe_that_is_killed_leaves_nobody_and_holds_no_stream(live,
+                                                                  tmp_path):
+    told, streams = tmp_path / "told", tmp_path / "streams"
+    process = hang(next(live[1].glob("*.seep")), told,
+                   SEEP_TEST_HANG_STREAMS=str(streams))
+    end = time.monotonic() + LIMIT_S / 3
+    while not streams.exists() and time.monotonic() < end:
+        time.sleep(.02)
+    time.sleep(.1)
+
+    held, begun = streams.read_text(), children_of(str(told))
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
+    while children_of(str(told)) and time.monotonic() < end:
+        time.sleep(.02)
+    left = children_of(str(told))
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    assert (held, len(begun), left) == ("", 2, [])
+
+
 @pytest.fixture(name="stopped")
 def stopped_fixture(live, tmp_path):
     """A recording on a file system whose server is stopped."""
@@ -518,6 +549,15 @@ def test_the_file_needs_nothing_else(live, tmp_path):
                               timeout=LIMIT_S, check=False)
         assert done.stdout == \
             "cannot tell: / is a directory without recordings\n"
+
+
+def test_where_all_is_preloaded_the_probe_is_not_recorded(live):
+    before = set(live[1].iterdir())
+    for _ in range(3):
+        assert answer("--max-age", "1h", live[1], form="verb",
+                      LD_PRELOAD=str(PRELOAD), SEEP_SAMPLE="1",
+                      SEEP_OUT=f"{live[1]}/%p.seep")[0] == READY
+    assert set(live[1].iterdir()) == before
 
 
 def test_it_starts_at_once(live):

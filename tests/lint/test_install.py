@@ -59,6 +59,12 @@ def test_the_installed_seep_finds_its_preload(prefix, bare, tmp_path):
     assert os.path.getsize(tmp_path / 'x.seep') > 0
 
 
+def test_the_installed_probe_stands_alone(prefix, tmp_path):
+    assert 'seep probe' in output(f'{prefix}/bin/seep-probe', '--help', env={})
+    assert 'without recordings' in output(
+        f'{prefix}/bin/seep-probe', '--max-age', '1s', str(tmp_path), env={})
+
+
 def test_the_known_patterns_are_installed(prefix):
     with open(f'{prefix}/share/seep/patterns.json', encoding='utf-8') as file:
         document = json.load(file)

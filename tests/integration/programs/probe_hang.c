@@ -2,7 +2,8 @@
 /*
  * A file system that does not answer, without one: preloaded, it waits for ever
  * in calls on files whose path holds $SEEP_TEST_HANG, from the call on that
- * $SEEP_TEST_HANG_IN names: stat, open or read.
+ * $SEEP_TEST_HANG_IN names: stat, open or read. Into $SEEP_TEST_HANG_STREAMS
+ * it first writes which of stdout (1) and stderr (2) are open.
  *
  * Invariant: nobody but who carries it waits, and SIGKILL ends that.
  */
@@ -27,11 +28,36 @@ static int is_meant(const char *path)
     return part != NULL && strstr(path, part) != NULL;
 }
 
+/* A line for each of the standard streams that is still open. */
+static void tell_streams(const char *path)
+{
+    char text[3] = "";
+    int count = 0;
+    int fd;
+
+    for (int i = 1; i <= 2; i++) {
+        if (fcntl(i, F_GETFD) >= 0) {
+            text[count++] = (char)('0' + i);
+        }
+    }
+    fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT, 0600);
+    if (fd >= 0 && write(fd, text, (size_t)count) >= 0) {
+        close(fd);
+    }
+}
+
 static void hang_in(const char *call)
 {
     const char *wanted = getenv("SEEP_TEST_HANG_IN");
+    const char *streams = getenv("SEEP_TEST_HANG_STREAMS");
 
-    while (wanted != NULL && strcmp(wanted, call) == 0) {
+    if (wanted == NULL || strcmp(wanted, call) != 0) {
+        return;
+    }
+    if (streams != NULL) {
+        tell_streams(streams);
+    }
+    for (;;) {
         pause();
     }
 }
