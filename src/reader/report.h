@@ -23,6 +23,7 @@ struct seep_catalogue;
 struct seep_suppressions;
 struct seep_known;
 struct seep_pattern;
+struct seep_symbol_memory;
 
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
@@ -64,6 +65,8 @@ struct seep_report_options {
     const struct seep_catalogue *catalogue;
     const struct seep_suppressions *suppressions;
     const struct seep_known *known;
+    struct seep_symbol_memory *memory; /* of names, while a report is made:
+                                          shared by those of one thread */
 };
 
 enum seep_process_state {

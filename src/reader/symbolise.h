@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 struct seep_symboliser;
+struct seep_symbol_memory;
 
 /** A module as the recording names it; copied by seep_symboliser_open(). */
 struct seep_symbol_module {
@@ -45,6 +46,7 @@ struct seep_symboliser_options {
     const char *sysroot;  /* before every path; NULL: none */
     const char *perf_map; /* the JIT's map; NULL: none */
     bool use_debuginfod;  /* ask servers (slow); else only local files */
+    struct seep_symbol_memory *memory; /* of earlier answers; NULL: none */
 };
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,

@@ -22,7 +22,7 @@ import urllib.request
 import pytest
 
 from command_line import seep
-from conftest import LONG, PROGRAMS, SEEP, environment, need
+from conftest import LONG, SEEP, environment, need, program
 
 PYTHON = "/usr/bin/python3"
 EXAMPLE = pathlib.Path(
@@ -253,11 +253,41 @@ def test_a_wrong_command_line_is_told(words, said):
     assert done.stderr.count(b"\n") == 1 and said in done.stderr.decode()
 
 
-@pytest.mark.parametrize("address", ["", "9464", "127.0.0.1:", "[::1", "x:y",
-                                     "127.0.0.1:99999", "unix:"])
-def test_an_address_that_is_none_is_told(address, folder):
+@pytest.mark.parametrize("address, status", [
+    ("", 2), ("9464", 2), ("127.0.0.1:", 2), ("x:y", 2), ("unix:", 2),
+    ("127.0.0.1:99999", 2), ("[::1", 1), ("no.such.host.invalid:1", 1)])
+def test_an_address_that_is_none_is_told(address, status, folder):
     done = seep("metrics", "--listen", address, folder)
-    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
+    assert done.returncode == status and done.stderr.count(b"\n") == 1
+
+
+def test_a_port_that_is_taken_is_told(folder):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = seep("metrics", "--listen", f"127.0.0.1:{port}", folder)
+    assert done.returncode == 1 and b"in use by somebody else" in done.stderr
+
+
+def test_connections_that_say_nothing_hold_nobody_up(leaking):
+    """There are more of them than are let in at once."""
+    with exporter(leaking) as (process, url), contextlib.ExitStack() as stack:
+        target = urllib.parse.urlparse(url)
+        before = descriptors(process.pid)
+        for _ in range(80):
+            idle = stack.enter_context(socket.create_connection(
+                (target.hostname, target.port)))
+            idle.sendall(b"GET /metr")
+        assert descriptors(process.pid) < before + 70
+        # those that wait are served when the idle ones have had their time
+        wait_for(lambda: is_served(url), 60, 1)
+
+
+def is_served(url):
+    """A scrape that takes too long is one that failed."""
+    with contextlib.suppress(OSError):
+        return get(url)[0] == 200
 
 
 def test_what_is_not_there_is_said_and_the_others_are_told(leaking):
@@ -285,6 +315,29 @@ def test_a_folder_may_come_later(folder):
         with worker(later, "steady") as process:
             pid = pid_of(process)
             wait_for(lambda: f'seep_running{{pid="{pid}"' in get(url)[2])
+
+
+def refreshed(url):
+    """When the figures were read, by the exporter's own word."""
+    return samples(get(url)[2])[("seep_refresh_timestamp_seconds", "")]
+
+
+def test_a_scrape_and_the_end_wait_for_no_file_system(leaking):
+    gate = leaking / "gate"
+    slow = environment(SLOW_READS=gate) | {
+        "LD_PRELOAD": program("slow_reads.so")}
+    with exporter(leaking, env=slow) as (process, url):
+        before = refreshed(url)
+        wait_for(lambda: refreshed(url) > before)
+        gate.touch()
+        time.sleep(1)
+        held = refreshed(url)
+        time.sleep(1)
+        assert refreshed(url) == held
+        assert "seep_live_bytes" in names(get(url)[2])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert gate.exists()
 
 
 def rss_bytes(pid):

@@ -124,7 +124,7 @@ static void describe(struct seep_rec_header *header, pid_t pid)
 
 /* The recording that @pid began @age_s ago. */
 static void record(const struct fixture *fixture, const char *name, pid_t pid,
-                   unsigned age_s)
+                   int age_s)
 {
     int fd = open(path_of(fixture, name), O_RDWR | O_CREAT | O_EXCL, 0600);
 
@@ -135,7 +135,8 @@ static void record(const struct fixture *fixture, const char *name, pid_t pid,
     assert_int_equal(
         seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, false, false, header), 0);
     describe(header, pid);
-    header->start_realtime_ns = realtime_ns() - age_s * SECOND_NS;
+    header->start_realtime_ns =
+        realtime_ns() - (uint64_t)(int64_t)age_s * SECOND_NS;
     header->fixed_hash = seep_layout_fixed_hash(header);
     seep_layout_start(header);
     atomic_store_explicit(&header->ready, SEEP_PUBLISHED, memory_order_relaxed);
@@ -245,6 +246,18 @@ static void one_that_ended_before_is_not_read_at_all(void **state)
 
     assert_int_equal(refresh(fixture), 0);
     assert_int_equal(counts_of(fixture).readings_ever, 0);
+}
+
+static void one_that_claims_to_end_in_the_future_ended_now(void **state)
+{
+    struct fixture *fixture = *state;
+
+    record(fixture, "a", 0, -500);
+    follow(fixture, 0, 1);
+    assert_int_equal(refresh(fixture), 1);
+    sleep(2);
+
+    assert_int_equal(refresh(fixture), 0);
 }
 
 static void one_that_was_named_is_kept_for_ever(void **state)
@@ -454,6 +467,7 @@ int main(void)
         TEST(one_that_ended_is_read_once_more),
         TEST(one_that_ended_long_ago_is_forgotten),
         TEST(one_that_ended_before_is_not_read_at_all),
+        TEST(one_that_claims_to_end_in_the_future_ended_now),
         TEST(one_that_was_named_is_kept_for_ever),
         TEST(a_file_that_was_replaced_is_another_recording),
         TEST(a_file_that_was_removed_is_let_go),

@@ -261,6 +261,22 @@ static void each_process_has_one_verdict(void **state)
     seep_metrics_totals_fini(&world.totals);
 }
 
+static void each_device_has_its_own_samples(void **state)
+{
+    struct world world;
+
+    (void)state;
+    fill_world(&world);
+    char *text = make(&world, SEEP_METRICS_PROMETHEUS);
+    assert_int_equal(lines_with(text, "\nseep_device_free_bytes{"), 2);
+    assert_int_equal(lines_with(text, "\nseep_device_total_bytes{"), 2);
+    assert_int_equal(lines_with(text, "limit=\"device\",device=\"0\"}"), 1);
+    assert_non_null(strstr(text, "\nseep_unexplained_bytes{pid=\"4242\","
+                                 "exe=\"python3\",device=\"0\"} "));
+    free(text);
+    seep_metrics_totals_fini(&world.totals);
+}
+
 static void no_two_samples_have_the_same_labels(void **state)
 {
     struct world world;
@@ -411,6 +427,7 @@ int main(void)
         cmocka_unit_test(names_of_labels_are_made_valid),
         cmocka_unit_test(a_scraper_gets_what_it_asks_for),
         cmocka_unit_test(each_process_has_one_verdict),
+        cmocka_unit_test(each_device_has_its_own_samples),
         cmocka_unit_test(no_two_samples_have_the_same_labels),
         cmocka_unit_test(a_process_of_elsewhere_has_its_host),
         cmocka_unit_test(sites_beyond_the_limit_are_summed),

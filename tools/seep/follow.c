@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "follow_entry.h"
 #include "follow_find.h"
+#include "reader/symbol_memory.h"
 
 struct seep_follow {
     char *const *words;
@@ -46,7 +47,9 @@ int seep_follow_open(char *const *paths, size_t count,
         follow->options.limit = SEEP_FOLLOW_LIMIT_DEFAULT;
     }
     follow->list = calloc(follow->options.limit, sizeof(*follow->list));
-    if (follow->list == NULL) {
+    if (follow->list == NULL ||
+        seep_symbol_memory_open(&follow->options.report.memory) < 0) {
+        free(follow->list);
         free(follow);
         return -ENOMEM;
     }
@@ -92,6 +95,7 @@ void seep_follow_close(struct seep_follow *follow)
     for (size_t i = 0; i < follow->count; i++) {
         drop_entry(follow, follow->entries[i]);
     }
+    seep_symbol_memory_close(follow->options.report.memory);
     free(follow->entries);
     free(follow->list);
     free(follow);

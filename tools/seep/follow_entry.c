@@ -93,8 +93,12 @@ static void judge(struct seep_follow_entry *entry,
     if (lives) {
         entry->state = SEEP_FOLLOW_LIVE;
     } else if (entry->state != SEEP_FOLLOW_ENDED) {
-        /* One that was seen to live ended just now, whatever it said last. */
-        entry->end_ns = entry->state == SEEP_FOLLOW_LIVE ? now_ns() : last_ns;
+        uint64_t now = now_ns();
+
+        /* One that was seen to live ended just now, whatever it said last; and
+         * none will end in the future. */
+        entry->end_ns =
+            entry->state == SEEP_FOLLOW_LIVE || last_ns > now ? now : last_ns;
         entry->state = SEEP_FOLLOW_ENDED;
     }
 }

@@ -13,8 +13,8 @@
 
 #include "metrics_accept.h"
 
-#define CONNECTIONS_MOST 32
-#define CONNECTION_S 10
+#define CONNECTIONS_MOST 64
+#define CONNECTION_S 5 /* without a word */
 #define CONNECTION_BYTES (32 << 10)
 
 struct seep_metrics_http {

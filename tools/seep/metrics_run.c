@@ -175,11 +175,16 @@ static int open_socket(struct run *run)
     const char *address = run->arguments->address;
     const char *reason;
 
-    if (seep_metrics_listen(address, &reason, &run->socket) < 0) {
-        seep_say(address, reason, "`seep metrics -h` tells which there can be");
+    int error = seep_metrics_listen(address, &reason, &run->socket);
+    if (error == -EINVAL) {
+        return seep_say_usage("metrics", address, reason);
+    }
+    if (error < 0) {
+        seep_say(address, reason,
+                 "name another, or :0 for a port that is free");
         return SEEP_EXIT_FAILED;
     }
-    int error = seep_metrics_http_open(run->socket.fd, run->page, &run->http);
+    error = seep_metrics_http_open(run->socket.fd, run->page, &run->http);
     if (error == -ENOSYS) {
         close(run->socket.fd);
         seep_say("--listen",
