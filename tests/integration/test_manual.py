@@ -92,6 +92,11 @@ def test_the_manual_has_an_example_of_the_verb(verb):
     assert any(re.search(rf"seep[ -]{verb} ", line) for line in lines)
 
 
+def test_examples_are_paragraphs():
+    assert not re.search(r"^\.Dl .*\n(?!\.(Dl|Pp)|\Z).*", section("EXAMPLES"),
+                         re.M)
+
+
 @pytest.mark.parametrize("verb", verbs())
 def test_the_manual_has_the_exit_codes_of_the_help(verb):
     said = help_of(verb).split("\n\n")[-1]
