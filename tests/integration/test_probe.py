@@ -502,8 +502,8 @@ def test_of_many_processes_the_line_stays_short(live):
 
 
 @pytest.mark.parametrize("words, said", (
-    (("--gpu-fee", "1GiB", "."), "--gpu-fee: is no option of `seep probe`; did you mean "
-                                 "--gpu-free?"),
+    (("--gpu-fee", "1GiB", "."),
+     "--gpu-fee: is no option of `seep probe`; did you mean --gpu-free?"),
     (("--gpu-free", "much", "."), "much: is no size like 2GiB"),
     (("--max-growth", "5MiB", "."), "5MiB: is no rate like 20MiB/min"),
     (("--max-age", "soon", "."), "soon: is no time like 30s"),
