@@ -170,7 +170,10 @@ def _message(limit, found, root):
     verb = _NAMES[limit.marker][0]
     lines = [f"seep: memory {verb} {_measured(limit, found)}, the limit is "
              f"{limit.text} ({found.told})"]
-    return "\n".join(lines + _lines_of(found.rows, root))
+    lines += _lines_of(found.rows, root)
+    if found.outcome == "fail" and (limit.calls or limit.seconds):
+        lines.append("  next: if that is a cache, let it fill first (warmup)")
+    return "\n".join(lines)
 
 
 def _advice(limit):
@@ -357,7 +360,11 @@ class Gate:
         item.user_properties.append(("seep_outcome", outcome))
         if outcome == "fail" or self._is_strict:
             pytest.fail(text, pytrace=False)
-        pytest.skip(text)
+        try:  # the test's place, not this one
+            skipped = pytest.skip.Exception(text, _use_item_location=True)
+        except TypeError:  # an older pytest
+            skipped = pytest.skip.Exception(text)
+        raise skipped
 
     def pytest_terminal_summary(self, terminalreporter):
         """One line: how many were held against their limits."""
