@@ -319,7 +319,7 @@ def test_values_that_are_named_come_as_they_are_named(runs):
     (("--by", "colour", "c"), "there is version, role"),
     (("--by", "version", "9", "12", "c"), "there is 9, 10"),
     (("--by", "role", "c"), "has one value (worker)"),
-    (("--by", "version", "c", "fixed.seep"), "more than two values (9, 10, 11"),
+    (("--by", "version", "c", "fixed.seep"), "more than two values (9, 10, 1"),
     (("--by", "version"), "no recording was named"),
     (("--by", "version=9", "c"), "is no name of a label"),
     (("c",), "two recordings or folders are compared"),
