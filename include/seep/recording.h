@@ -372,7 +372,9 @@ struct seep_rec_device {
     _Atomic uint64_t graph_used_bytes;
     _Atomic uint64_t tensor_reserved_bytes;  /* segments of PyTorch's cache */
     _Atomic uint64_t tensor_allocated_bytes; /* what it handed out of these */
-    uint64_t reserved[6];
+    _Atomic uint64_t held_bytes; /* by calls of this process then, in space
+                                    device: what they did since is known */
+    uint64_t reserved[5];
 };
 
 enum seep_mark_kind {

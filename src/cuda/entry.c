@@ -42,12 +42,34 @@ static uint64_t traits_of(const struct seep_cuda_block *block, uint32_t mark)
            (uint64_t)block->space << 7 | (uint64_t)block->kind;
 }
 
+static _Atomic uint64_t held_bytes[SEEP_DEVICES_MAX];
+
+/* @bytes came, or went by as much below 0. */
+static void hold(const struct seep_cuda_entry *entry, uint64_t bytes)
+{
+    int device = seep_cuda_device_of(entry);
+
+    if (seep_cuda_space_of(entry) == SEEP_SPACE_DEVICE && device >= 0 &&
+        device < (int)SEEP_DEVICES_MAX) {
+        atomic_fetch_add_explicit(&held_bytes[device], bytes,
+                                  memory_order_relaxed);
+    }
+}
+
+uint64_t seep_cuda_ledger_held_bytes(int device)
+{
+    return device >= 0 && device < (int)SEEP_DEVICES_MAX
+               ? seep_word_load(&held_bytes[device])
+               : 0;
+}
+
 static void tell_freed(const struct seep_cuda_events *events,
                        struct seep_cuda_entry *entry)
 {
     struct seep_cuda_out out;
 
     if (!seep_cuda_is_silent(entry)) {
+        hold(entry, 0 - seep_word_load(&entry->size_bytes));
         out = events->freed(seep_word_load(&entry->event_key));
         seep_word_store(&entry->out, (uint64_t)out.tick << 32 |
                                          (out.recorded ? OUT_RECORDED : 0));
@@ -60,6 +82,7 @@ static void tell_restored(const struct seep_cuda_events *events,
     uint64_t out = seep_word_load(&entry->out);
 
     if (!seep_cuda_is_silent(entry)) {
+        hold(entry, seep_word_load(&entry->size_bytes));
         events->restored(seep_word_load(&entry->event_key),
                          (struct seep_cuda_out){
                              .recorded = (out & OUT_RECORDED) != 0,
@@ -190,6 +213,7 @@ void seep_cuda_entry_begin(const struct seep_cuda_events *events,
         seep_cuda_entry_raise(events, block->holder, SEEP_CUDA_ONE_MAP);
     }
     if (!block->silent) {
+        hold(entry, block->size_bytes);
         events->allocated(from, block->space, block->device, key,
                           block->size_bytes);
     }

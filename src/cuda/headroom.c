@@ -9,6 +9,7 @@
 #include "base/word.h"
 #include "cuda/abi.h"
 #include "cuda/events.h"
+#include "cuda/ledger.h"
 
 #define PERIOD_LEAST_NS UINT64_C(100000000)
 #define PERIOD_MOST_NS UINT64_C(600000000000)
@@ -125,9 +126,14 @@ static bool take(const struct seep_cuda_headroom_driver *driver, int device,
     size_t total_bytes = 0;
     void *pool = NULL;
 
+    uint64_t held_bytes = seep_cuda_ledger_held_bytes(device);
+
     if (driver->memory(&free_bytes, &total_bytes) != SEEP_CUDA_SUCCESS ||
         total_bytes == 0) {
         return false;
+    }
+    if (held_bytes == seep_cuda_ledger_held_bytes(device)) {
+        headroom.held_bytes = held_bytes;
     }
     headroom.free_bytes = free_bytes;
     headroom.total_bytes = total_bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * What a device has left: asked of the driver by a thread of the program that
- * has just been served by it, and told to the recorder.
+ * has just been served by it, or refused for want of memory, and told to the
+ * recorder.
  *
  * Invariant: only what is there is asked. No context is made, none is changed;
  * nothing is asked while a stream may be captured in this context, nor in a
@@ -32,6 +33,8 @@ struct seep_cuda_headroom {
     /* memory nodes of all graphs */
     uint64_t graph_reserved_bytes;
     uint64_t graph_used_bytes;
+    /* what the program's calls held of it; 0 where that changed meanwhile */
+    uint64_t held_bytes;
 };
 
 /** The driver's functions, in their exact forms; any may be NULL, but without

@@ -125,6 +125,10 @@ bool seep_cuda_ledger_was_used(void);
 /** In the child of a fork, where the driver is unusable: forget, for good. */
 void seep_cuda_ledger_abandon(void);
 
+/** What the program's calls hold of a device now, in space device: a sum that
+ * is kept, of what the recorder was told. */
+uint64_t seep_cuda_ledger_held_bytes(int device);
+
 /** What is live now, for tests and for who wants a balance: reads the whole
  * table. @param device  -1: of every device */
 uint64_t seep_cuda_ledger_live_bytes(enum seep_space space, int device);

@@ -43,6 +43,11 @@ void seep_cuda_note_pooled(const struct seep_capture_start *from,
     seep_cuda_driver_look(seep_cuda_driver_device());
 }
 
+void seep_cuda_note_refused(void)
+{
+    seep_cuda_driver_look(seep_cuda_driver_device());
+}
+
 struct seep_cuda_going seep_cuda_goes(uintptr_t frame, enum seep_cuda_kind kind,
                                       uint64_t value)
 {

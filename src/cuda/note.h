@@ -19,12 +19,21 @@
 /** Of the wrapper that this is written in. */
 #define SEEP_CUDA_FRAME() ((uintptr_t)__builtin_frame_address(0))
 
+/** The current device had too little: what it has left is worth a look. A
+ * process that starves is served with nothing, and would never tell. */
+void seep_cuda_note_refused(void);
+
 /** Is what the driver gave in @result to be noted? If nobody is told, the
  * driver is not asked about it either. */
 static inline bool seep_cuda_came(struct seep_cuda_nest nest, int result)
 {
-    return nest.slot != 0 && result == SEEP_CUDA_SUCCESS &&
-           seep_cuda_events() != NULL;
+    if (nest.slot == 0 || seep_cuda_events() == NULL) {
+        return false;
+    }
+    if (result == SEEP_CUDA_OUT_OF_MEMORY) {
+        seep_cuda_note_refused();
+    }
+    return result == SEEP_CUDA_SUCCESS;
 }
 
 /** A thing in @space, on @device, that lives as long as the context that is

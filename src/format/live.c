@@ -11,7 +11,7 @@
  * every new block (38 us each on ext4, and 100 MiB resident under a python3
  * that imports numpy).
  */
-static uint32_t home_of(const struct seep_live *live, uint64_t address)
+uint32_t seep_live_home(const struct seep_live *live, uint64_t address)
 {
     uint32_t window = (uint32_t)seep_hash_mix(address >> 10) << 6;
 
@@ -54,7 +54,7 @@ struct seep_block seep_live_get(const struct seep_live *live, uint32_t index)
 
 uint32_t seep_live_find(const struct seep_live *live, uint64_t address)
 {
-    uint32_t index = home_of(live, address);
+    uint32_t index = seep_live_home(live, address);
 
     for (uint32_t step = 0; step <= live->mask; step++) {
         uint64_t seen = seep_word_load(&live->entries[index].address);
@@ -106,7 +106,7 @@ bool seep_live_insert(const struct seep_live *live,
                       const struct seep_block *block)
 {
     uint64_t count = seep_word_load(&live->shard->live_count);
-    uint32_t index = home_of(live, block->address);
+    uint32_t index = seep_live_home(live, block->address);
 
     if (block->address == 0 || count >= live->mask - live->mask / 16) {
         return false;
@@ -168,7 +168,7 @@ static void close_hole(const struct seep_live *live, uint32_t hole)
         if (address == 0) {
             break;
         }
-        distance = (next - home_of(live, address)) & live->mask;
+        distance = (next - seep_live_home(live, address)) & live->mask;
         if (distance < ((next - hole) & live->mask)) {
             continue; /* its home lies behind the hole: it may not move */
         }

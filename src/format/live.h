@@ -43,6 +43,9 @@ bool seep_live_init(struct seep_live *ret_live, const struct seep_view *view,
 
 struct seep_block seep_live_get(const struct seep_live *live, uint32_t index);
 
+/** Where the look for @address begins. */
+uint32_t seep_live_home(const struct seep_live *live, uint64_t address);
+
 /** @return index or SEEP_LIVE_NONE */
 uint32_t seep_live_find(const struct seep_live *live, uint64_t address);
 

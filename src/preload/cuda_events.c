@@ -61,6 +61,7 @@ static void headroom(const struct seep_cuda_headroom *asked)
         .graph_used_bytes = asked->graph_used_bytes,
         .tensor_reserved_bytes = totals.reserved_bytes,
         .tensor_allocated_bytes = totals.allocated_bytes,
+        .held_bytes = asked->held_bytes,
     };
     seep_devices_take(view, (uint32_t)asked->device, seep_recorder_tick(),
                       &moment);

@@ -4,18 +4,13 @@
 
 #include <string.h>
 
+#include "base/launchers.h"
 #include "base/text.h"
 #include "format/layout.h"
 
 #define DEFAULT_PATTERN "seep.%e.%p.%t.seep"
 #define DEFAULT_SAMPLE_LOG2 19U
 #define SAMPLE_LOG2_MAX 40U
-
-/* Shells and launchers, which mostly exec the one that is meant: in exact mode
- * every one of them would have something to record. */
-#define LAUNCHERS                                                              \
-    "sh:dash:bash:zsh:env:nice:ionice:nohup:timeout:setsid:stdbuf:xargs:sudo:" \
-    "numactl:taskset:tini:dumb-init"
 
 struct seep_options seep_options __attribute__((visibility("hidden")));
 
@@ -135,6 +130,7 @@ void seep_options_read(char *const *environment, const char *base_name)
     const char *labels = find(environment, "SEEP_LABELS");
     const char *unwinder = find(environment, "SEEP_UNWINDER");
     const char *any = find(environment, "SEEP_OUT_ANY");
+    const char *stacks = find(environment, "SEEP_STACKS");
     const char *skip = find(environment, "SEEP_SKIP");
 
     /* A name that is cut short would be another's. */
@@ -155,7 +151,9 @@ void seep_options_read(char *const *environment, const char *base_name)
     seep_options.python = read_python(find(environment, "SEEP_PYTHON"));
     seep_options.cuda = read_cuda(find(environment, "SEEP_CUDA"));
     seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
+    seep_options.short_stacks =
+        stacks != NULL && seep_text_equal(stacks, "short");
     seep_options.skipped =
         seep_options.skipped ||
-        is_in_list(skip != NULL ? skip : LAUNCHERS, base_name);
+        is_in_list(skip != NULL ? skip : SEEP_LAUNCHERS, base_name);
 }

@@ -34,6 +34,7 @@ struct seep_options {
     bool pattern_given;
     bool skipped;                    /* this executable is one of SEEP_SKIP */
     bool any_filesystem;             /* SEEP_OUT_ANY=1 */
+    bool short_stacks;               /* SEEP_STACKS=short */
     unsigned sample_log2;            /* SEEP_SAMPLE; 0: exact */
     uint64_t size_bytes;             /* SEEP_SIZE */
     enum seep_unwinder unwinder;     /* SEEP_UNWINDER */

@@ -14,6 +14,7 @@
 #include "preload/thread_name.h"
 #include "record/codes.h"
 #include "record/modules.h"
+#include "record/short_stack.h"
 #include "record/sites.h"
 
 /* The highest module id in whose object Python was looked for. */
@@ -28,6 +29,7 @@ static _Atomic uint64_t modules[MODULE_SLOTS];
 void seep_stacks_init(void)
 {
     seep_native_init(seep_options.unwinder);
+    seep_short_stack_always(seep_options.short_stacks);
     seep_thread_name_init();
     if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
         seep_python_init();

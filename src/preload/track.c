@@ -4,11 +4,13 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "format/weight.h"
 #include "preload/cuda_events.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "preload/options.h"
+#include "preload/probes.h"
 #include "preload/python_wrap.h"
 #include "preload/stacks.h"
 #include "record/recorder.h"
@@ -129,6 +131,9 @@ static void allocated(const struct seep_capture_start *from, const void *block,
             uint32_t tick = seep_recorder_allocated(
                 thread, site, (uintptr_t)block, size_bytes);
 
+            seep_probes_alloc(
+                (uintptr_t)block, size_bytes,
+                seep_weight_of(size_bytes, thread->sample_log2).bytes);
             take_moment(view, tick);
             timer_stop(view, started);
             if (seep_unlikely(may_ask)) {
@@ -176,6 +181,9 @@ static bool release(uintptr_t frame, uint64_t address,
     view = seep_life_current();
     if (view != NULL) {
         *ret_tick = seep_recorder_freed(thread, address, kind);
+        if (!SEEP_ADDRESS_IS_KEY(address)) {
+            seep_probes_free(address);
+        }
         take_moment(view, *ret_tick);
         timer_stop(view, started);
         told = true;

@@ -12,6 +12,7 @@
 
 /* Version 1 writes "none" as the largest multiple of a page. */
 #define NO_LIMIT_BYTES ((uint64_t)1 << 60)
+#define STAT_BYTES 16384
 
 struct version {
     const char *mount; /* below the root */
@@ -70,9 +71,33 @@ static bool find_path(const char *membership, const char *controllers,
     return false;
 }
 
+/* "inactive_file 4096", or of version 1 with all groups below. */
+static uint64_t read_cache(const char *folder)
+{
+    static const char *const keys[] = {"\ntotal_inactive_file ",
+                                       "\ninactive_file "};
+    char path[PATH_MAX];
+    char text[STAT_BYTES];
+    int length = snprintf(path, sizeof(path), "%s/memory.stat", folder);
+
+    if (length >= (int)sizeof(path) ||
+        seep_proc_text(path, text, sizeof(text)) <= 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *at = strstr(text, keys[i]);
+        if (at != NULL) {
+            return strtoull(at + strlen(keys[i]), NULL, 10);
+        }
+    }
+    return 0;
+}
+
 struct finding {
+    bool cache_is_room;
     uint64_t bytes;
     uint64_t limit_bytes;
+    uint64_t left_bytes; /* to the limit */
 };
 
 static void look_at(const struct version *version, const char *folder,
@@ -80,6 +105,7 @@ static void look_at(const struct version *version, const char *folder,
 {
     uint64_t bytes;
     uint64_t limit;
+    uint64_t left;
 
     if (!read_number(folder, version->usage, &bytes)) {
         return;
@@ -91,12 +117,16 @@ static void look_at(const struct version *version, const char *folder,
         limit >= NO_LIMIT_BYTES) {
         return;
     }
-    if (finding->limit_bytes == 0 ||
-        (limit > bytes ? limit - bytes : 0) <
-            (finding->limit_bytes > finding->bytes
-                 ? finding->limit_bytes - finding->bytes
-                 : 0)) {
-        *finding = (struct finding){bytes, limit};
+    left = limit > bytes ? limit - bytes : 0;
+    if (finding->cache_is_room) {
+        uint64_t cache = read_cache(folder);
+        left += cache < bytes ? cache : bytes;
+        left = left < limit ? left : limit;
+    }
+    if (finding->limit_bytes == 0 || left < finding->left_bytes) {
+        finding->bytes = bytes;
+        finding->limit_bytes = limit;
+        finding->left_bytes = left;
     }
 }
 
@@ -124,20 +154,37 @@ static bool climb(const struct version *version, const char *root,
     }
 }
 
-void seep_look_cgroup(const char *membership, const char *root,
-                      uint64_t *ret_bytes, uint64_t *ret_limit_bytes)
+static void find(const char *membership, const char *root,
+                 struct finding *finding)
 {
-    struct finding finding = {0};
     char path[PATH_MAX];
     bool found = false;
 
     if (find_path(membership, "memory", path)) {
-        found = climb(&first, root, path, &finding);
+        found = climb(&first, root, path, finding);
     }
     if (!found && find_path(membership, "", path) &&
-        !climb(&unified, root, path, &finding)) {
-        climb(&hybrid, root, path, &finding);
+        !climb(&unified, root, path, finding)) {
+        climb(&hybrid, root, path, finding);
     }
+}
+
+void seep_look_cgroup(const char *membership, const char *root,
+                      uint64_t *ret_bytes, uint64_t *ret_limit_bytes)
+{
+    struct finding finding = {0};
+
+    find(membership, root, &finding);
     *ret_bytes = finding.bytes;
+    *ret_limit_bytes = finding.limit_bytes;
+}
+
+void seep_look_cgroup_room(const char *membership, const char *root,
+                           uint64_t *ret_left_bytes, uint64_t *ret_limit_bytes)
+{
+    struct finding finding = {.cache_is_room = true};
+
+    find(membership, root, &finding);
+    *ret_left_bytes = finding.left_bytes;
     *ret_limit_bytes = finding.limit_bytes;
 }

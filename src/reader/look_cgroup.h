@@ -18,4 +18,13 @@
 void seep_look_cgroup(const char *membership, const char *root,
                       uint64_t *ret_bytes, uint64_t *ret_limit_bytes);
 
+/**
+ * The same group's room: its limit less what it uses, without the page cache
+ * that the kernel would give up first (inactive_file, as Kubernetes counts).
+ *
+ * @param ret_limit_bytes  0: unknown, or none; then there is no room to tell
+ */
+void seep_look_cgroup_room(const char *membership, const char *root,
+                           uint64_t *ret_left_bytes, uint64_t *ret_limit_bytes);
+
 #endif

@@ -14,7 +14,7 @@
 
 #define START_TIME_FIELD 22
 
-static bool is_our_boot(const struct seep_rec_header *header)
+bool seep_process_is_our_boot(const struct seep_rec_header *header)
 {
     char text[64];
     char recorded[sizeof(header->boot_id) + 1] = "";
@@ -58,7 +58,7 @@ static bool parse_stat(const char *text, char *ret_state, uint64_t *ret_start)
 }
 
 enum seep_process_presence
-seep_process_presence_of(const struct seep_rec_header *header)
+seep_process_look(const struct seep_rec_header *header, bool *ret_stopped)
 {
     char path[48];
     char text[1024];
@@ -67,7 +67,7 @@ seep_process_presence_of(const struct seep_rec_header *header)
     ssize_t got;
 
     if (header->pid == 0 || header->process_start_clock == 0 ||
-        !is_our_boot(header) || !is_our_namespace(header)) {
+        !seep_process_is_our_boot(header) || !is_our_namespace(header)) {
         return SEEP_PRESENCE_UNKNOWN;
     }
     snprintf(path, sizeof(path), "/proc/%u/stat", header->pid);
@@ -78,9 +78,19 @@ seep_process_presence_of(const struct seep_rec_header *header)
     if (got <= 0 || !parse_stat(text, &state, &start)) {
         return SEEP_PRESENCE_UNKNOWN;
     }
-    return start == header->process_start_clock && state != 'Z' && state != 'X'
-               ? SEEP_PRESENCE_HERE
-               : SEEP_PRESENCE_AWAY;
+    if (start != header->process_start_clock || state == 'Z' || state == 'X') {
+        return SEEP_PRESENCE_AWAY;
+    }
+    *ret_stopped = state == 'T' || state == 't';
+    return SEEP_PRESENCE_HERE;
+}
+
+enum seep_process_presence
+seep_process_presence_of(const struct seep_rec_header *header)
+{
+    bool stopped;
+
+    return seep_process_look(header, &stopped);
 }
 
 enum seep_process_state

@@ -23,6 +23,13 @@ enum seep_process_presence {
 enum seep_process_presence
 seep_process_presence_of(const struct seep_rec_header *header);
 
+/** The same, and whether it was stopped (SIGSTOP, a debugger). */
+enum seep_process_presence
+seep_process_look(const struct seep_rec_header *header, bool *ret_stopped);
+
+/** Was it recorded since this machine was booted? Then clocks agree. */
+bool seep_process_is_our_boot(const struct seep_rec_header *header);
+
 /** What the header's changing part and @presence say together. */
 enum seep_process_state
 seep_process_state_of(struct seep_rec_header *header,

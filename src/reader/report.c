@@ -80,6 +80,8 @@ static int fill(struct seep_report_build *build, const char *path)
     }
     seep_clock_init(&build->clock, &build->snapshot.view, end_tick_of(build));
     report->duration_s = seep_sites_seconds((double)build->clock.end_tick);
+    report->last_event_s =
+        seep_sites_seconds((double)seep_sites_last_tick(&build->snapshot));
     report->units_per_s = seep_clock_units_per_s(&build->clock);
     error = seep_names_open(build);
     if (error == 0) {
@@ -131,6 +133,7 @@ int seep_report_open(const char *path,
     seep_names_close(build);
     seep_sites_fini(&build->sites);
     seep_snapshot_fini(&build->snapshot);
+    seep_symboliser_settle(build->symboliser);
     build->options = NULL;
     if (error != 0) {
         seep_report_close(&build->report);

@@ -23,6 +23,7 @@ struct seep_catalogue;
 struct seep_suppressions;
 struct seep_known;
 struct seep_pattern;
+struct seep_symbol_memory;
 
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
@@ -64,6 +65,8 @@ struct seep_report_options {
     const struct seep_catalogue *catalogue;
     const struct seep_suppressions *suppressions;
     const struct seep_known *known;
+    struct seep_symbol_memory *memory; /* of names, while a report is made:
+                                          shared by those of one thread */
 };
 
 enum seep_process_state {
@@ -181,6 +184,15 @@ struct seep_report_space {
     uint64_t allocated_bytes;
     uint64_t freed_bytes;
     double slope_bytes_per_s; /* least squares; a description, not a verdict */
+};
+
+/** What of a space lies on one device, or on none. */
+struct seep_report_holding {
+    enum seep_space space;
+    int device; /* ordinal; -1: none, or not known */
+    uint64_t live_bytes;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
 };
 
 /** Something of the process from its first to its last moment. */
@@ -349,8 +361,9 @@ struct seep_report {
     bool is_fork;
     enum seep_inert_reason inert;
     uint64_t start_realtime_ns;
-    double duration_s; /* until exit, death as far as known, or now */
-    bool exact;        /* began exact, nothing lost, never thinned */
+    double duration_s;   /* until exit, death as far as known, or now */
+    double last_event_s; /* since the start: the last that was recorded */
+    bool exact;          /* began exact, nothing lost, never thinned */
     bool began_exact;
     uint64_t sample_bytes; /* mean interval now; 1 exact */
     enum seep_unwinder unwinder;
@@ -364,7 +377,9 @@ struct seep_report {
     struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
-    size_t space_count;                       /* only spaces that were used */
+    size_t space_count;                         /* only spaces that were used */
+    const struct seep_report_holding *holdings; /* the same by device */
+    size_t holding_count;
     const struct seep_report_device *devices; /* that were asked */
     size_t device_count;
     const struct seep_report_site *sites; /* in reading order */

@@ -161,6 +161,50 @@ static void keep_device(struct seep_report_build *build,
     live->has_tensors |= work->site.space == SEEP_SPACE_TENSOR;
 }
 
+static void add_holding(struct seep_report_holding *holding,
+                        const struct seep_report_site *site)
+{
+    holding->space = site->space;
+    holding->device = site->device;
+    holding->live_bytes += site->live_bytes;
+    holding->allocated_bytes += site->allocated_bytes;
+    holding->freed_bytes += site->freed_bytes;
+}
+
+/* One of each space and device that there is, by both. */
+static int add_holdings(struct seep_report_build *build,
+                        const struct seep_sites *sites)
+{
+    struct seep_report_holding sums[SEEP_SPACE_COUNT][SEEP_DEVICES_MAX + 1];
+    bool used[SEEP_SPACE_COUNT][SEEP_DEVICES_MAX + 1];
+    struct seep_report_holding *holdings = seep_store_take(
+        &build->store, sizeof(sums) / sizeof(**sums), sizeof(**sums));
+    size_t count = 0;
+
+    if (holdings == NULL) {
+        return -ENOMEM;
+    }
+    memset(sums, 0, sizeof(sums));
+    memset(used, 0, sizeof(used));
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct seep_report_site *site = &sites->works[i].site;
+        unsigned at = site->device < 0 ? 0 : (unsigned)site->device + 1;
+
+        if (at <= SEEP_DEVICES_MAX) {
+            used[site->space][at] = true;
+            add_holding(&sums[site->space][at], site);
+        }
+    }
+    for (size_t i = 0; i < sizeof(sums) / sizeof(**sums); i++) {
+        if ((&used[0][0])[i]) {
+            holdings[count++] = (&sums[0][0])[i];
+        }
+    }
+    build->report.holdings = holdings;
+    build->report.holding_count = count;
+    return 0;
+}
+
 /* @return how many spaces were used */
 static size_t sum_spaces(struct seep_report_build *build,
                          const struct seep_sites *sites,
@@ -205,6 +249,7 @@ int seep_report_add_spaces(struct seep_report_build *build)
     if (error == 0) {
         build->report.spaces = spaces;
         build->report.space_count = sum_spaces(build, &sites, spaces);
+        error = add_holdings(build, &sites);
         seep_sites_fini(&sites);
     }
     return error;

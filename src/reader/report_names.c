@@ -103,6 +103,7 @@ static int open_symboliser(struct seep_report_build *build,
     wanted.sysroot = options->sysroot;
     wanted.use_debuginfod = options->use_debuginfod;
     wanted.perf_map = perf_map;
+    wanted.memory = options->memory;
     return seep_symboliser_open(modules, build->names->module_capacity, &wanted,
                                 &build->symboliser);
 }

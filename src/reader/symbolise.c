@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "reader/perf_map.h"
+#include "reader/symbol_memory.h"
 #include "reader/symbolise_dwarf.h"
 #include "reader/symbolise_elf.h"
 #include "reader/symbolise_file.h"
@@ -24,6 +25,7 @@ enum module_state { MODULE_UNSEEN, MODULE_OPEN, MODULE_WITHOUT_NAMES };
 
 struct module {
     struct seep_symbol_module source;
+    uint64_t memory_key; /* 0: not to be remembered */
     enum module_state state;
     struct seep_symbolise_file file;
     struct seep_symbolise_elf elf;
@@ -77,6 +79,9 @@ static int copy_module(struct seep_symboliser *symboliser,
     }
     ret_module->source.build_id = build_id;
     ret_module->source.build_id_bytes = source->build_id_bytes;
+    if (symboliser->options.memory != NULL) {
+        ret_module->memory_key = seep_symbol_memory_key(source);
+    }
     return ret_module->source.path != NULL ? 0 : -ENOMEM;
 }
 
@@ -88,6 +93,7 @@ static int copy_input(struct seep_symboliser *symboliser,
 
     if (options != NULL) {
         symboliser->options.use_debuginfod = options->use_debuginfod;
+        symboliser->options.memory = options->memory;
         if (options->sysroot != NULL) {
             symboliser->options.sysroot =
                 copy_text(symboliser, options->sysroot);
@@ -136,16 +142,30 @@ static void close_module(struct module *module)
     seep_symbolise_file_fini(&module->file);
 }
 
+void seep_symboliser_settle(struct seep_symboliser *symboliser)
+{
+    for (size_t i = 0; symboliser != NULL && symboliser->modules != NULL &&
+                       i < symboliser->module_count;
+         i++) {
+        close_module(&symboliser->modules[i]);
+        symboliser->modules[i] = (struct module){
+            .source = symboliser->modules[i].source,
+            .memory_key = symboliser->modules[i].memory_key,
+            .state = MODULE_WITHOUT_NAMES,
+        };
+    }
+    if (symboliser != NULL) {
+        seep_perf_map_close(symboliser->perf_map);
+        symboliser->perf_map = NULL;
+    }
+}
+
 void seep_symboliser_close(struct seep_symboliser *symboliser)
 {
     if (symboliser == NULL) {
         return;
     }
-    for (size_t i = 0;
-         symboliser->modules != NULL && i < symboliser->module_count; i++) {
-        close_module(&symboliser->modules[i]);
-    }
-    seep_perf_map_close(symboliser->perf_map);
+    seep_symboliser_settle(symboliser);
     seep_symbolise_strings_fini(&symboliser->strings);
     free(symboliser->modules);
     free(symboliser->answers);
@@ -215,6 +235,42 @@ static int resolve_in_map(struct seep_symboliser *symboliser,
     return frame->function != NULL ? 0 : -ENOMEM;
 }
 
+/* Without opening its file. */
+static bool is_remembered(struct seep_symboliser *symboliser,
+                          struct answer *answer)
+{
+    uint64_t key = answer->module < symboliser->module_count
+                       ? symboliser->modules[answer->module].memory_key
+                       : 0;
+    const struct seep_symbol_frame *frames;
+    size_t count;
+
+    if (key == 0 || !seep_symbol_memory_find(symboliser->options.memory, key,
+                                             answer->offset, &frames, &count)) {
+        return false;
+    }
+    frames = seep_symbol_memory_copy(&symboliser->strings, frames, count);
+    if (frames == NULL) {
+        return false;
+    }
+    answer->frames = frames;
+    answer->frame_count = count;
+    return true;
+}
+
+static int resolve_new(struct seep_symboliser *symboliser,
+                       struct module *module, struct answer *answer)
+{
+    int result = resolve_in_module(symboliser, module, answer);
+
+    if (result == 0 && module->memory_key != 0) {
+        seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
+                               answer->offset, answer->frames,
+                               answer->frame_count);
+    }
+    return result;
+}
+
 static int resolve(struct seep_symboliser *symboliser, struct answer *answer)
 {
     struct module *module;
@@ -225,10 +281,13 @@ static int resolve(struct seep_symboliser *symboliser, struct answer *answer)
         return symboliser->perf_map != NULL ? resolve_in_map(symboliser, answer)
                                             : 0;
     }
+    if (is_remembered(symboliser, answer)) {
+        return 0;
+    }
     module = answer->module < symboliser->module_count
                  ? get_module(symboliser, answer->module)
                  : NULL;
-    return module != NULL ? resolve_in_module(symboliser, module, answer) : 0;
+    return module != NULL ? resolve_new(symboliser, module, answer) : 0;
 }
 
 /* The answer of this key, or the empty one where it belongs. */

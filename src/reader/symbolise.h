@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 struct seep_symboliser;
+struct seep_symbol_memory;
 
 /** A module as the recording names it; copied by seep_symboliser_open(). */
 struct seep_symbol_module {
@@ -45,12 +46,19 @@ struct seep_symboliser_options {
     const char *sysroot;  /* before every path; NULL: none */
     const char *perf_map; /* the JIT's map; NULL: none */
     bool use_debuginfod;  /* ask servers (slow); else only local files */
+    struct seep_symbol_memory *memory; /* of earlier answers; NULL: none */
 };
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,
                          size_t module_count,
                          const struct seep_symboliser_options *options,
                          struct seep_symboliser **ret_symboliser);
+
+/**
+ * Close the modules' files, which take more memory than all the rest. What was
+ * answered stays; what was not has no names from now on. NULL is fine.
+ */
+void seep_symboliser_settle(struct seep_symboliser *symboliser);
 
 /** NULL is fine. */
 void seep_symboliser_close(struct seep_symboliser *symboliser);

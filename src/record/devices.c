@@ -93,6 +93,7 @@ static void put(struct seep_rec_device *entry, uint32_t tick,
                     moment->tensor_reserved_bytes);
     seep_word_store(&entry->tensor_allocated_bytes,
                     moment->tensor_allocated_bytes);
+    seep_word_store(&entry->held_bytes, moment->held_bytes);
     seep_word_store(&entry->tick, tick == 0 ? 1 : tick);
 }
 

@@ -23,6 +23,7 @@ struct seep_devices_moment {
     uint64_t graph_used_bytes;
     uint64_t tensor_reserved_bytes;
     uint64_t tensor_allocated_bytes;
+    uint64_t held_bytes;
 };
 
 /** Forget everything, in a new recording's process. */

@@ -2,8 +2,6 @@
 /* Stacks in short form; see short_stack.h. */
 #include "record/short_stack.h"
 
-#include <stdbool.h>
-
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "record/claim.h"
@@ -46,11 +44,21 @@ static const struct short_form short_forms[] = {
     {1, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
 };
 
+static bool always_short; /* constant once something is recorded */
+
+void seep_short_stack_always(bool always)
+{
+    always_short = always;
+}
+
 static const struct short_form *find_form(const struct seep_view *view)
 {
     uint32_t used =
         atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
 
+    if (always_short) {
+        return &short_forms[0];
+    }
     for (size_t i = 0; i < sizeof(short_forms) / sizeof(short_forms[0]); i++) {
         if (used > view->site_capacity / 4 * short_forms[i].quarters) {
             return &short_forms[i];
@@ -151,7 +159,7 @@ uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
     if (named) {
         frames[kept++] = name;
     }
-    if (kept < count) {
+    if (kept < count && !always_short) {
         seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
     }
     return kept;

@@ -11,9 +11,14 @@
 #ifndef SEEP_RECORD_SHORT_STACK_H
 #define SEEP_RECORD_SHORT_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/view.h"
+
+/** From here on each new stack is short, however empty the table is. Before
+ * the first one, by the constructor. */
+void seep_short_stack_always(bool always);
 
 /** @return how many of the @count frames are left, in place */
 uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,

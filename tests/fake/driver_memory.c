@@ -239,8 +239,7 @@ static CUresult info(size_t *free_bytes, size_t *total_bytes)
         return why;
     }
     if (free_bytes != NULL) {
-        *free_bytes = fake_settings.memory_bytes -
-                      fake_devices[context->device].used_bytes;
+        *free_bytes = fake_free_bytes(context->device);
     }
     if (total_bytes != NULL) {
         *total_bytes = fake_settings.memory_bytes;

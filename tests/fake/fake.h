@@ -99,9 +99,10 @@ struct fake_settings {
     uint64_t latency_ns;
     int devices;
     int version;
-    bool distinct;   /* cuGetProcAddress gives other addresses than dlsym */
-    bool sets_errno; /* to the number of the entry point, at each call */
-    bool host_calls; /* mallocs inside the calls, as the real driver does */
+    char others[256]; /* file: what other processes hold; empty: nothing */
+    bool distinct;    /* cuGetProcAddress gives other addresses than dlsym */
+    bool sets_errno;  /* to the number of the entry point, at each call */
+    bool host_calls;  /* mallocs inside the calls, as the real driver does */
 };
 
 extern struct fake_settings fake_settings;
@@ -129,6 +130,7 @@ struct fake_object *fake_at(uint64_t address, uint32_t types);
 struct fake_object *fake_around(uint64_t address, uint32_t types);
 
 /* fake_memory.c: device -1 is the host */
+uint64_t fake_free_bytes(int device);
 bool fake_charge(int device, uint64_t bytes);
 void fake_discharge(int device, uint64_t bytes);
 uint64_t fake_take(int device, uint64_t bytes, uint64_t *offset);

@@ -88,6 +88,35 @@ uint64_t fake_rounded(uint64_t bytes, uint64_t unit)
                                      : (bytes + unit - 1) / unit * unit;
 }
 
+/* What other processes hold of the device, as the test has last written it. */
+static uint64_t others_bytes(int device)
+{
+    static int others = -1;
+    uint64_t bytes = 0;
+
+    if (fake_settings.others[0] == '\0') {
+        return 0;
+    }
+    if (others < 0) {
+        others = (int)syscall(SYS_openat, AT_FDCWD, fake_settings.others,
+                              O_RDONLY | O_CLOEXEC);
+    }
+    if (syscall(SYS_pread64, others, &bytes, sizeof(bytes),
+                (uint64_t)device * sizeof(bytes)) != sizeof(bytes)) {
+        return 0;
+    }
+    return bytes;
+}
+
+uint64_t fake_free_bytes(int device)
+{
+    uint64_t used = fake_devices[device].used_bytes;
+    uint64_t left = fake_settings.memory_bytes - used;
+    uint64_t others = others_bytes(device);
+
+    return left > others ? left - others : 0;
+}
+
 bool fake_charge(int device, uint64_t bytes)
 {
     struct section *section;
@@ -96,7 +125,8 @@ bool fake_charge(int device, uint64_t bytes)
         return false;
     }
     section = &sections[device + 1];
-    if (bytes > section->total_bytes - section->used_bytes) {
+    if (bytes > (device >= 0 ? fake_free_bytes(device)
+                             : section->total_bytes - section->used_bytes)) {
         return false;
     }
     section->used_bytes += bytes;

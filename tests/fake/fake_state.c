@@ -100,6 +100,7 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 static void read_settings(void)
 {
     struct fake_settings *set = &fake_settings;
+    const char *others = getenv("SEEP_FAKE_CUDA_OTHERS");
 
     set->memory_bytes = setting("SEEP_FAKE_CUDA_MEMORY", UINT64_C(4) << 30);
     set->host_bytes = setting("SEEP_FAKE_CUDA_HOST_MEMORY", UINT64_C(16) << 30);
@@ -114,6 +115,9 @@ static void read_settings(void)
     set->distinct = setting("SEEP_FAKE_CUDA_DISTINCT", 0) != 0;
     set->sets_errno = setting("SEEP_FAKE_CUDA_ERRNO", 0) != 0;
     set->host_calls = setting("SEEP_FAKE_CUDA_HOST_CALLS", 0) != 0;
+    if (others != NULL && strlen(others) < sizeof(set->others)) {
+        strcpy(set->others, others);
+    }
     fail_in = setting("SEEP_FAKE_CUDA_FAIL", 0);
 }
 

@@ -4,6 +4,8 @@
  * calls, and what a context takes along.
  */
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test_frame.h"
@@ -92,6 +94,37 @@ static void what_is_used_is_what_the_driver_tells(void **state)
     assert_int_equal(total - after, seep_fake_device_used(0));
     assert_done(cuMemFree_v2(pointer));
     assert_done(cuMemFreeHost(host));
+}
+
+static void others_hold(uint64_t bytes)
+{
+    const uint64_t of_each[] = {bytes, 0};
+    FILE *file = fopen(getenv("SEEP_FAKE_CUDA_OTHERS"), "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(of_each, sizeof(of_each), 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void what_others_hold_is_not_free(void **state)
+{
+    CUdeviceptr pointer;
+    size_t before_bytes, free_bytes;
+
+    (void)state;
+    assert_done(cuMemGetInfo_v2(&before_bytes, NULL));
+    others_hold(before_bytes - 10 * MIB);
+    assert_done(cuMemGetInfo_v2(&free_bytes, NULL));
+    assert_int_equal(free_bytes, 10 * MIB);
+    assert_result(cuMemAlloc_v2(&pointer, 11 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_done(cuMemAlloc_v2(&pointer, 9 * MIB));
+    others_hold(UINT64_MAX);
+    assert_done(cuMemGetInfo_v2(&free_bytes, NULL));
+    assert_int_equal(free_bytes, 0);
+    others_hold(0);
+    assert_done(cuMemFree_v2(pointer));
+    assert_done(cuMemGetInfo_v2(&free_bytes, NULL));
+    assert_int_equal(free_bytes, before_bytes);
 }
 
 static void a_pitch_is_counted_with_its_padding(void **state)
@@ -353,6 +386,7 @@ int main(void)
         fake_test(wrong_calls_get_the_drivers_own_errors),
         fake_test(what_does_not_fit_is_out_of_memory),
         fake_test(what_is_used_is_what_the_driver_tells),
+        fake_test(what_others_hold_is_not_free),
         fake_test(a_pitch_is_counted_with_its_padding),
         fake_test(a_range_is_registered_once),
         fake_test(bytes_come_back_as_they_went),

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "clean.h"
+#include "metrics_make.h"
 #include "recording_damage.h"
 #include "view_check.h"
 #include "view_diff.h"
@@ -133,6 +134,34 @@ static void compare(const struct seep_report *before,
 
 static const struct seep_report *honest;
 
+/* Whatever a recording says, no line is of another's making. */
+static void measure(const struct seep_report *report)
+{
+    const struct seep_followed followed = {.path = "x", .report = report};
+    const struct seep_followed *list[] = {&followed};
+    struct seep_metrics_input input = {
+        .list = list, .count = 1, .site_limit = 10};
+    struct seep_metrics_totals totals = {0};
+
+    for (int format = 0; format < 2; format++) {
+        struct seep_metrics_text text = {.format =
+                                             (enum seep_metrics_format)format};
+        char *rest = NULL;
+
+        if (seep_metrics_make(&input, &totals, &text) != 0) {
+            abort();
+        }
+        for (char *line = strtok_r(text.text, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest)) {
+            if (strncmp(line, "seep_", 5) != 0 && strncmp(line, "# ", 2) != 0) {
+                abort();
+            }
+        }
+        free(text.text);
+    }
+    seep_metrics_totals_fini(&totals);
+}
+
 static void show(struct seep_report *report, uint8_t how, size_t columns)
 {
     const struct seep_report *reports[] = {report, report};
@@ -163,6 +192,7 @@ static void show(struct seep_report *report, uint8_t how, size_t columns)
     compare(honest, report, &page);
     compare(report, honest, &page);
     compare(report, report, &page);
+    measure(report);
     fclose(file);
 }
 

@@ -4,6 +4,7 @@
 Invariant: every process that is started here is waited for, with a limit.
 """
 import functools
+import json
 import os
 import pathlib
 import pty
@@ -322,6 +323,21 @@ def test_a_recording_that_is_written_can_be_reported(tmp_path):
     process.communicate(timeout=LIMIT_S)
 
 
+def test_env_as_a_document_has_the_variables_of_the_shell(tmp_path):
+    words = ("env", "--out", f"{tmp_path}/", "--exact", "--cuda", "off")
+    printed = json.loads(seep(*words, "--json").stdout)
+    env = environment() | {"LD_PRELOAD": ""}
+    shell = subprocess.run(["sh", "-c", seep(*words).stdout.decode() + "env"],
+                           capture_output=True, env=env, timeout=LIMIT_S,
+                           check=True)
+    assert printed["schema"] == "seep-env/1"
+    assert set(printed["variables"]) == {"LD_PRELOAD", "SEEP_OUT",
+                                         "SEEP_SAMPLE", "SEEP_PYTHON",
+                                         "SEEP_CUDA"}
+    for name, value in printed["variables"].items():
+        assert f"{name}={value}\n" in shell.stdout.decode()
+
+
 def test_env_gives_what_a_shell_needs(tmp_path):
     folder = tmp_path / "it's $HOME"
     folder.mkdir()
@@ -342,11 +358,24 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("frobnicate",), "`seep --help` lists them"),
     (("report",), "no recording was named"),
     (("report", "--bad", "x"), "--bad"),
+    (("report", "--jsno", "x"), "did you mean --json?"),
+    (("report", "--json=1", "x"), "takes no value"),
+    (("report", "--sit", "x"), "did you mean --sites, --site?"),
+    (("report", "-hx"), "-x: is no option of `seep report`"),
+    (("report", "x", "--sites"), "--sites: needs a value"),
+    (("info", "--jsno", "x"), "did you mean --json?"),
+    (("env", "--fromat", "k8s"), "did you mean --format?"),
+    (("env", "--format", "k9s"), "did you mean k8s?"),
+    (("env", "--format", "k8s", "--json"), "--format"),
+    (("run", "--exakt", "--", "true"), "did you mean --exact?"),
+    (("",), "'': is no verb"),
+    (("--vresion",), "did you mean `seep --version`?"),
+    (("help", "repotr"), "did you mean `seep report`?"),
     (("report", "--sites", "many", "x"), "is no number"),
     (("report", "--processes", "-1", "x"), "is no number"),
     (("report", "--by", "lines", "x"), "did you mean line?"),
     (("report", "--by", "fnuction", "x"), "did you mean function?"),
-    (("report", "--by", "anything", "x"), "is none of line, function,"),
+    (("report", "--by", "anything", "x"), "is none of stack, line, function,"),
     (("report", "--known", "3f9a", "x"), "is no SITE=SIZE"),
     (("report", "--known", "=1MiB", "x"), "is no SITE=SIZE"),
     (("report", "--known", "3f9a=much", "x"), "is no size"),
@@ -362,6 +391,8 @@ def test_env_gives_what_a_shell_needs(tmp_path):
     (("run", "--python", "lines", "--", "true"), "is none of objects"),
     (("run", "--cuda", "on", "--", "true"), "is none of tensors, driver"),
     (("env", "--cuda", "tensor"), "is none of tensors, driver"),
+    (("run", "--check", "--jsno", "--", "true"), "no option of `seep check`"),
+    (("run", "--check", "--cap x", "--", "true"), "`seep check -h` tells"),
     (("env", "extra"), "is not expected here"),
 ])
 def test_wrong_usage_is_2_and_one_line(words, said):

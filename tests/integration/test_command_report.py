@@ -171,6 +171,15 @@ def kept_fixture(tmp_path_factory):
     return recordings(folder)[0]
 
 
+def test_json_without_series_has_the_same_sites(kept):
+    whole = json.loads(seep("report", "--json", kept).stdout)
+    bare = json.loads(seep("report", "--json", "--no-series", kept).stdout)
+    sites = whole["processes"][0]["sites"]
+
+    assert any([site.pop("series") for site in sites])
+    assert bare["processes"][0]["sites"] == sites
+
+
 def kept_site(found):
     """The row that holds the 64 MiB."""
     return max(found, key=lambda site: site["live_bytes"])

@@ -11,7 +11,8 @@ FLAGS = ['-std=c11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror',
 
 
 def compile_alone(root, path):
-    folders = [os.path.join(root, f) for f in ('include', 'src', 'tools')]
+    folders = [os.path.join(root, f) for f in ('include', 'src', 'tools',
+                                           'tools/seep')]
     folders.append(os.path.dirname(os.path.join(root, path)))
     result = subprocess.run(
         ['cc', *FLAGS, *(f'-I{f}' for f in folders), '-include',

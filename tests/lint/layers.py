@@ -23,6 +23,7 @@ LIBRARIES = [
      {'src/reader'}),
     (r'jansson\.h', {'src/reader', 'tools'}),
     (r'libxml/', {'tools'}),
+    (r'microhttpd\.h', {'tools'}),
     (r'libunwind', {'src/capture'}),
     (r'cuda', set()),
     # No output, no libm: neither may run inside malloc.

@@ -3,7 +3,9 @@
 """
 import json
 import os
+import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -57,6 +59,12 @@ def test_the_installed_seep_finds_its_preload(prefix, bare, tmp_path):
     assert os.path.getsize(tmp_path / 'x.seep') > 0
 
 
+def test_the_installed_probe_stands_alone(prefix, tmp_path):
+    assert 'seep probe' in output(f'{prefix}/bin/seep-probe', '--help', env={})
+    assert 'without recordings' in output(
+        f'{prefix}/bin/seep-probe', '--max-age', '1s', str(tmp_path), env={})
+
+
 def test_the_known_patterns_are_installed(prefix):
     with open(f'{prefix}/share/seep/patterns.json', encoding='utf-8') as file:
         document = json.load(file)
@@ -72,6 +80,37 @@ def test_the_python_package_is_installed(prefix, bare):
     assert output('/usr/bin/python3', '-c', code, env={
         **bare, 'PYTHONPATH': f'{prefix}/share/seep/python'}) == 'False\n'
     assert os.path.isfile(f'{prefix}/share/man/man3/seep.3')
+
+
+def test_the_completion_is_installed_and_asks_the_installed(prefix, bare):
+    script = (f'source {prefix}/share/bash-completion/completions/seep; '
+              f'COMP_WORDS=({prefix}/bin/seep rep); COMP_CWORD=1; '
+              '_seep "$COMP_WORDS"; echo "${COMPREPLY[@]}"')
+
+    assert output('bash', '--norc', '-c', script, env=bare) == 'report\n'
+
+
+def test_pytest_finds_the_installed_plugin(prefix, bare, tmp_path):
+    environment = {**bare, 'PYTHONPATH': f'{prefix}/share/seep/python'}
+    command = [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider']
+
+    assert 'limit_growth_per_call' in output(
+        *command, '--markers', env=environment, cwd=tmp_path)
+    assert os.path.isfile(f'{prefix}/share/man/man7/seep-pytest.7')
+
+
+def test_pip_installs_the_plugin_without_a_network(prefix, bare, tmp_path):
+    source = tmp_path / 'source'  # it builds where it is
+    shutil.copytree(f'{prefix}/share/seep/python', source)
+    pytest.importorskip('setuptools', minversion='61')
+    pytest.importorskip('wheel')
+    output(sys.executable, '-m', 'pip', 'install', '--no-index',
+           '--no-build-isolation', '--no-deps', '--quiet', '--target',
+           str(tmp_path / 'site'), str(source), env=bare)
+
+    found, = (tmp_path / 'site').glob('seep-*/entry_points.txt')
+    assert 'seep.pytest_plugin' in found.read_text()
+    assert (tmp_path / 'site/seep/_gate_sites.py').is_file()
 
 
 def test_pkg_config_names_the_preload(prefix):

@@ -60,8 +60,17 @@ static inline void drop(enum seep_cuda_kind kind, uint64_t value)
     seep_cuda_ledger_settle(&leave, true);
 }
 
+/* Of blocks that have one, the ledger keeps the sum as well. */
 static inline uint64_t device_bytes(void)
 {
+    uint64_t held = 0;
+    uint64_t known = 0;
+
+    for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
+        held += seep_cuda_ledger_held_bytes(i);
+        known += cuda_recorder_bytes(SEEP_SPACE_DEVICE, i);
+    }
+    assert_int_equal(held, known);
     return cuda_recorder_bytes(SEEP_SPACE_DEVICE, -1);
 }
 

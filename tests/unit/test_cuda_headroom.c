@@ -7,8 +7,10 @@
 #include <time.h>
 
 #include "cuda/abi.h"
+#include "cuda/driver.h"
 #include "cuda/events.h"
 #include "cuda/headroom.h"
+#include "cuda/hooks.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define SECOND_NS UINT64_C(1000000000)
@@ -267,6 +269,47 @@ static void a_device_that_can_not_be_is_never_due(void **state)
     assert_int_equal(seen.asked, 0);
 }
 
+static uintptr_t find_question(void *how, const char *name)
+{
+    (void)how;
+    if (strcmp(name, "cuCtxGetCurrent") == 0) {
+        return (uintptr_t)current_context;
+    }
+    if (strcmp(name, "cuCtxGetDevice") == 0) {
+        return (uintptr_t)current_device;
+    }
+    return strcmp(name, "cuMemGetInfo_v2") == 0 ? (uintptr_t)memory : 0;
+}
+
+static int allocation_result;
+
+static int allocate(uint64_t *pointer, size_t size_bytes)
+{
+    (void)pointer;
+    (void)size_bytes;
+    return allocation_result;
+}
+
+static void whoever_finds_no_memory_looks_what_is_left(void **state)
+{
+    uint64_t pointer = 0;
+
+    (void)state;
+    seep_cuda_driver_learn(find_question, NULL);
+    atomic_store_explicit(&seep_cuda_table.real[SEEP_CUDA_ID_cuMemAlloc_v2],
+                          (uintptr_t)allocate, memory_order_relaxed);
+    allocation_result = SEEP_CUDA_NOT_INITIALIZED;
+    seep_cuda_cuMemAlloc_v2(&pointer, 1);
+    assert_int_equal(seen.told, 0);
+    allocation_result = SEEP_CUDA_OUT_OF_MEMORY;
+    errno = ENOENT;
+    assert_int_equal(seep_cuda_cuMemAlloc_v2(&pointer, 1),
+                     SEEP_CUDA_OUT_OF_MEMORY);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(seen.told, 1);
+    assert_int_equal(seen.last.free_bytes, 3 * GIB);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start)
 
 int main(void)
@@ -284,6 +327,7 @@ int main(void)
         TEST(an_old_driver_tells_what_it_can),
         TEST(what_nobody_wants_is_not_asked),
         TEST(a_device_that_can_not_be_is_never_due),
+        TEST(whoever_finds_no_memory_looks_what_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,58 @@ static void version_1_is_known_beside_version_2(void **state)
     assert_int_equal(fixture->limit_bytes, 50);
 }
 
+static void cache_that_can_go_is_room(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t left = 0;
+
+    put(fixture, "/pod/box", "memory.current", "900");
+    put(fixture, "/pod/box", "memory.max", "1000");
+    put(fixture, "/pod/box", "memory.stat",
+        "\"$(printf 'anon 5\\ninactive_file 600\\nactive_file 7')\"");
+    put(fixture, "/pod", "memory.current", "1500");
+    put(fixture, "/pod", "memory.max", "2000");
+
+    seep_look_cgroup_room("0::/pod/box\n", fixture->root, &left,
+                          &fixture->limit_bytes);
+    assert_int_equal(left, 500); /* of the pod: of the box 700 are left */
+    assert_int_equal(fixture->limit_bytes, 2000);
+    look_up(fixture, "0::/pod/box\n");
+    assert_int_equal(fixture->limit_bytes, 1000);
+}
+
+static void of_version_1_the_cache_of_all_below_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t left = 0;
+
+    put(fixture, "/memory/a", "memory.usage_in_bytes", "30");
+    put(fixture, "/memory/a", "memory.limit_in_bytes", "50");
+    put(fixture, "/memory/a", "memory.stat",
+        "\"$(printf 'cache 5\\ninactive_file 1\\n"
+        "total_inactive_file 10')\"");
+
+    seep_look_cgroup_room("4:memory:/a\n", fixture->root, &left,
+                          &fixture->limit_bytes);
+    assert_int_equal(left, 30);
+    assert_int_equal(fixture->limit_bytes, 50);
+}
+
+static void more_cache_than_use_is_no_more_than_the_limit(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t left = 0;
+
+    put(fixture, "", "memory.current", "30");
+    put(fixture, "", "memory.max", "50");
+    put(fixture, "", "memory.stat",
+        "\"$(printf 'anon 5\\ninactive_file 99999999999')\"");
+
+    seep_look_cgroup_room("0::/\n", fixture->root, &left,
+                          &fixture->limit_bytes);
+    assert_int_equal(left, 50);
+}
+
 /* In a container its group is mounted at the root, under a host's path. */
 static void a_path_of_the_host_leads_to_the_root(void **state)
 {
@@ -267,6 +319,9 @@ int main(void)
         CGROUP_TEST(the_group_nearest_to_its_limit_counts),
         CGROUP_TEST(without_a_limit_its_own_use_is_told),
         CGROUP_TEST(version_1_is_known_beside_version_2),
+        CGROUP_TEST(cache_that_can_go_is_room),
+        CGROUP_TEST(of_version_1_the_cache_of_all_below_counts),
+        CGROUP_TEST(more_cache_than_use_is_no_more_than_the_limit),
         CGROUP_TEST(a_path_of_the_host_leads_to_the_root),
         CGROUP_TEST(what_is_not_there_is_not_known),
     };

@@ -42,6 +42,15 @@ static void a_sample_of_one_is_exact_and_large(void **state)
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DENSE_BYTES);
 }
 
+static void stacks_are_short_if_that_is_the_word(void **state)
+{
+    (void)state;
+    read_one("SEEP_STACKS=short", "x");
+    assert_true(seep_options.short_stacks);
+    read_one("SEEP_STACKS=long", "x");
+    assert_false(seep_options.short_stacks);
+}
+
 static void what_is_no_size_takes_the_default(void **state)
 {
     static const char *const bad[] = {"SEEP_SAMPLE=0",
@@ -148,6 +157,7 @@ int main(void)
         cmocka_unit_test(the_defaults_are_sampled_and_small),
         cmocka_unit_test(a_sample_of_one_is_exact_and_large),
         cmocka_unit_test(what_is_no_size_takes_the_default),
+        cmocka_unit_test(stacks_are_short_if_that_is_the_word),
         cmocka_unit_test(shells_and_launchers_are_skipped_unless_asked_for),
         cmocka_unit_test(a_folder_takes_the_default_name_in_it),
         cmocka_unit_test(a_path_that_does_not_fit_is_no_path),

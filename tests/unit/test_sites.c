@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "empty_recording.h"
 #include "record/codes.h"
+#include "record/short_stack.h"
 #include "record/sites.h"
 
 static struct seep_view view;
@@ -312,6 +313,23 @@ static void a_short_stack_keeps_its_threads_name(void **state)
                 (SEEP_FRAME_IS_CODE | UINT64_C(5) << SEEP_FRAME_LINE_BITS));
 }
 
+/* Of a program that is known to have more stacks than there is room for. */
+static void stacks_are_short_from_the_start_if_asked(void **state)
+{
+    uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
+    uint64_t user = line_of("/srv/serve.py", 31);
+    uint64_t words[] = {1, inner, 2, user, 3, user + 1};
+    struct seep_sites_stack stack = {.addresses = words, .count = 6};
+    uint32_t site;
+
+    (void)state;
+    seep_short_stack_always(true);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
+    seep_short_stack_always(false);
+    assert_int_equal(frames_of(site), 2);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +346,7 @@ int main(void)
         TEST(native_recursion_alone_tells_sites_apart),
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
+        TEST(stacks_are_short_from_the_start_if_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,6 +316,18 @@ static void machines_are_told_of_python_and_of_what_a_row_is(void **state)
     json_decref(document);
 }
 
+static void info_ends_with_what_to_do_next(void **state)
+{
+    (void)state;
+    fake.report.usage_stacks.used = 89;
+    fake.report.usage_stacks.capacity = 100;
+    assert_true(is_said(print_info(), "\nnext       seep report "));
+    fake.report.usage_stacks.used = 95;
+    assert_true(is_said(print_info(),
+                        "\nnext       record with a larger --size: the table "
+                        "of stacks is nearly full\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup(objects_that_were_lent_are_spoken_of, fill),
         cmocka_unit_test_setup(growth_that_no_hook_saw_asks_for_pythons_objects,
                                fill),
+        cmocka_unit_test_setup(info_ends_with_what_to_do_next, fill),
         cmocka_unit_test_setup(machines_are_told_of_python_and_of_what_a_row_is,
                                fill),
     };

@@ -262,6 +262,31 @@ static void a_wide_name_of_cplusplus_loses_its_arguments(void **state)
     free(text);
 }
 
+static void a_wide_path_loses_its_first_folders(void **state)
+{
+    struct seep_text_options options = {.site_limit = 10, .stacks = true};
+    const char *path = "/build/of/python-3.11/Objects/with/folders/unicode.c";
+    const char *mine = "/srv/a/folder/that/is/the/users/own/and/wide/"
+                       "enough/to/go/over/the/page.py";
+
+    (void)state;
+    add(false, "PyUnicode_New", path, 1000, "/usr/lib/libpython3.11.so.1.0");
+    add(false, "PyUnicode_New", "/unicode_object_of_a_wide_name_that_stays.c",
+        1000, "/usr/lib/libpython3.11.so.1.0");
+    add_python("handle", mine, 31);
+    fake.sites[0].where_frame = 2;
+    char *text = print(80, &options);
+    assert_has(text, "    PyUnicode_New  …/with/folders/unicode.c:1000  ("
+                     "libpython3.11.so.1.0+0x1234)\n");
+    assert_has(text, "  /unicode_object_of_a_wide_name_that_stays.c:1000  (");
+    assert_has(text, mine);
+    free(text);
+    options.whole_stacks = true;
+    text = print(80, &options);
+    assert_has(text, path);
+    free(text);
+}
+
 static void every_frame_is_in_one_piece(void **state)
 {
     struct seep_fold_piece pieces[64];
@@ -427,6 +452,7 @@ int main(void)
                                fill),
         cmocka_unit_test_setup(
             a_row_of_a_module_or_a_thread_tells_its_largest_place, fill),
+        cmocka_unit_test_setup(a_wide_path_loses_its_first_folders, fill),
         cmocka_unit_test_setup(a_native_stack_is_not_folded, fill),
         cmocka_unit_test_setup(rows_are_called_what_they_are, fill),
         cmocka_unit_test_setup(a_wide_name_of_cplusplus_loses_its_arguments,

@@ -5,14 +5,13 @@
  */
 #include "check_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nearest.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "units.h"
 #include "words.h"
 
@@ -273,12 +272,11 @@ int seep_check_options_parse(const char *verb, int argc, char **argv,
 
     *ret_arguments = (struct seep_check_arguments){
         .warmup_s = SEEP_CHECK_WARMUP_UNTOLD, .knowledge.verb = verb};
-    opterr = 0;
     optind = 0; /* `seep run` has been through its own */
     while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option(verb, option, argv[optind - 1], options)
+           (option = seep_option_next(verb, argc, argv, ":h", options)) != -1) {
+        code = option == SEEP_OPTION_WRONG
+                   ? SEEP_EXIT_USAGE
                    : take_option(verb, option, ret_arguments);
     }
     ret_arguments->first = optind;

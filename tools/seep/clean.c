@@ -50,6 +50,11 @@ const char *seep_clean_ellipsis(void)
 /* Our own marks have a form in ASCII; other text is shown by its code. */
 static const char *ascii_of(uint32_t code)
 {
+    static const char *const bars[] = {"_", ".", "-", "~", "=", "+", "*", "#"};
+
+    if (code >= 0x2581 && code <= 0x2588) {
+        return bars[code - 0x2581];
+    }
     return code == 0x2026 ? "..." : code == 0xb1 ? "+-" : NULL;
 }
 

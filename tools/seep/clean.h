@@ -35,8 +35,8 @@ void seep_clean_init(void);
 
 /**
  * Send ASCII only, if LC_ALL, LC_CTYPE or LANG, the first that is set, says
- * that the terminal is none of UTF-8: "..." for "…", "+-" for "±". Where none
- * is set, as in most containers, it is taken for one.
+ * that the terminal is none of UTF-8: "..." for "…", "+-" for "±", "_" to "#"
+ * for bars. Where none is set, as in most containers, it is taken for one.
  */
 void seep_clean_follow_locale(void);
 

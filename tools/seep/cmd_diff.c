@@ -3,7 +3,6 @@
  * seep diff: what grows now and did not before.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 #include "diff_set.h"
 #include "gather.h"
 #include "knowledge.h"
+#include "option.h"
 #include "say.h"
-#include "say_option.h"
 #include "verbs.h"
 #include "view_diff.h"
 
@@ -113,12 +112,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     int option;
     int code = 0;
 
-    opterr = 0;
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        code = option == '?' || option == ':'
-                   ? seep_say_option("diff", option, argv[optind - 1], options)
-                   : take_option(option, arguments);
+    while (code == 0 && (option = seep_option_next("diff", argc, argv, ":h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, arguments);
     }
     if (code != 0 || arguments->help) {
         return code;

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json_out.h"
 #include "launch.h"
+#include "option.h"
 #include "say.h"
 #include "verbs.h"
 
@@ -16,31 +18,58 @@ static const char help[] =
     "Print the variables that make a process record itself. In a shell:\n"
     "  eval \"$(seep env -o /data/)\"\n\n"
     "  -o, --out PATTERN where recordings go, a folder or a pattern\n"
-    "  --format NAME     shell (default), docker (--env-file), k8s "
-    "(env:)\n" SEEP_LAUNCH_HELP "  -h, --help        this\n";
+    "  --format NAME     shell (default), docker (--env-file) or k8s (env:)\n"
+    "  --json            one JSON document (schema "
+    "seep-env/1)\n" SEEP_LAUNCH_HELP "  -h, --help        this\n\n"
+    "exit status: 0 fine, 1 libseep.so or an allocator was not found, 2 wrong\n"
+    "usage\n";
 
-enum { FORMAT = 256 };
+enum { FORMAT = 256, JSON };
 enum format { FORMAT_SHELL, FORMAT_DOCKER, FORMAT_K8S };
 
 static const struct option options[] = {
     {"out", required_argument, NULL, SEEP_LAUNCH_OUT},
     {"format", required_argument, NULL, FORMAT},
+    {"json", no_argument, NULL, JSON},
     SEEP_LAUNCH_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
-static int parse_format(const char *text, enum format *ret_format)
+struct arguments {
+    enum format format;
+    bool has_format;
+    bool json;
+    bool help;
+    struct seep_launch_options launch;
+};
+
+static int take_format(const char *text, struct arguments *arguments)
 {
     static const char *const names[] = {"shell", "docker", "k8s"};
+    size_t index = 0;
+    int code = seep_option_choose("env", text, names,
+                                  sizeof(names) / sizeof(names[0]), &index);
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *ret_format = (enum format)i;
-            return 0;
-        }
+    arguments->format = (enum format)index;
+    arguments->has_format = true;
+    return code;
+}
+
+static int take_option(int option, struct arguments *arguments)
+{
+    switch (option) {
+    case FORMAT:
+        return take_format(optarg, arguments);
+    case JSON:
+        arguments->json = true;
+        return 0;
+    case 'h':
+        arguments->help = true;
+        return 0;
+    default:
+        return seep_launch_take(option, optarg, &arguments->launch);
     }
-    return seep_say_usage("env", text, "is none of shell, docker, k8s");
 }
 
 /* Between quotes in which only the quote itself means something: sh ends and
@@ -82,37 +111,77 @@ static void print_variable(const char *name, const char *value,
     putchar('\n');
 }
 
-int seep_cmd_env(int argc, char **argv)
+static void print_text(const struct seep_launch *launch, enum format format)
 {
-    struct seep_launch_options launch_options = {.verb = "env"};
-    struct seep_launch launch;
-    enum format format = FORMAT_SHELL;
-    int option;
-
-    while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return SEEP_EXIT_FINE;
-        }
-        int code = option == FORMAT
-                       ? parse_format(optarg, &format)
-                       : seep_launch_take(option, optarg, &launch_options);
-        if (code != 0) {
-            return code;
-        }
+    print_variable("LD_PRELOAD", launch->preload, format);
+    for (size_t i = 0; i < launch->count; i++) {
+        print_variable(launch->variables[i].name, launch->variables[i].value,
+                       format);
     }
-    if (optind < argc) {
+}
+
+/* @return 0, or an error of the stream or of memory */
+static int print_json(const struct seep_launch *launch)
+{
+    struct seep_json_out out = {.file = stdout};
+    json_t *variables = json_object();
+    int failed = json_object_set_new(variables, "LD_PRELOAD",
+                                     json_string(launch->preload));
+
+    for (size_t i = 0; i < launch->count; i++) {
+        failed |= json_object_set_new(variables, launch->variables[i].name,
+                                      json_string(launch->variables[i].value));
+    }
+    if (failed != 0) {
+        json_decref(variables);
+        return failed;
+    }
+    seep_json_out_value(&out, json_pack("{s:s, s:o}", "schema", "seep-env/1",
+                                        "variables", variables));
+    return seep_json_out_finish(&out);
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    int option;
+    int code = 0;
+
+    while (code == 0 && (option = seep_option_next("env", argc, argv, ":o:h",
+                                                   options)) != -1) {
+        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
+                                           : take_option(option, arguments);
+    }
+    if (code == 0 && optind < argc) {
         return seep_say_usage("env", argv[optind], "is not expected here");
     }
-    int code = seep_launch_prepare(&launch_options, &launch);
+    if (code == 0 && arguments->json && arguments->has_format) {
+        return seep_say_usage("env", "--format",
+                              "prints text, and --json a document");
+    }
+    return code;
+}
+
+int seep_cmd_env(int argc, char **argv)
+{
+    struct arguments arguments = {.launch.verb = "env"};
+    struct seep_launch launch;
+    int code = parse(argc, argv, &arguments);
+
+    if (code == 0 && arguments.help) {
+        fputs(help, stdout);
+        return SEEP_EXIT_FINE;
+    }
+    if (code == 0) {
+        code = seep_launch_prepare(&arguments.launch, &launch);
+    }
     if (code != 0) {
         return code;
     }
-    print_variable("LD_PRELOAD", launch.preload, format);
-    for (size_t i = 0; i < launch.count; i++) {
-        print_variable(launch.variables[i].name, launch.variables[i].value,
-                       format);
+    if (!arguments.json) {
+        print_text(&launch, arguments.format);
+    } else if (print_json(&launch) != 0) {
+        code = SEEP_EXIT_FAILED;
     }
     seep_launch_close(&launch);
-    return SEEP_EXIT_FINE;
+    return code;
 }

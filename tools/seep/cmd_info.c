@@ -2,11 +2,11 @@
 /*
  * seep info: what a recording holds, its losses, its cost.
  */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "gather.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -60,15 +60,17 @@ int seep_cmd_info(int argc, char **argv)
     bool json = false;
     int option;
 
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = seep_option_next("info", argc, argv, ":h", options)) !=
+           -1) {
         if (option == 'h') {
             fputs(help, stdout);
             return SEEP_EXIT_FINE;
         }
+        if (option == SEEP_OPTION_WRONG) {
+            return SEEP_EXIT_USAGE;
+        }
         if (option == JSON) {
             json = true;
-        } else if (option != COLOR) {
-            return SEEP_EXIT_USAGE;
         } else if (seep_page_parse_color(optarg, &color) < 0) {
             return seep_say_usage("info", optarg,
                                   "is none of auto, always, never");

@@ -2,14 +2,13 @@
 /*
  * seep report: what grew, where, is it a leak, and now what.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gather.h"
 #include "knowledge.h"
-#include "nearest.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -25,13 +24,14 @@ static const char help[] =
     "  --json            one JSON document (schema seep-report/1)\n"
     "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
     "  --processes N     at most N processes in full; 0 all (3)\n"
-    "  --by WHAT         rows are lines (default), functions, modules, "
-    "stacks,\n"
-    "                    threads or labels: line, function, ...\n"
+    "  --by WHAT         line (default), function, module, stack, thread or\n"
+    "                    label: what one row of the table is\n"
     "  --site ID         only this call site; a beginning of its id will do\n"
     "  --stack           stacks, native frames between Python's folded\n"
     "  --whole-stack     stacks with every frame\n"
     "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
+    "  --no-series       JSON without figures over time: a quarter of the "
+    "size\n"
     "  --no-symbols      modules and offsets only\n"
     "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
     "  --sysroot DIR     look for programs and libraries below DIR\n"
@@ -44,6 +44,7 @@ struct arguments {
     bool verdict;
     bool help;
     bool has_limit;
+    bool no_series;
     size_t site_limit;
     enum seep_color color;
     struct seep_text_options text;
@@ -61,6 +62,7 @@ enum {
     STACK,
     WHOLE_STACK,
     SHOW_SUPPRESSED,
+    NO_SERIES,
     NO_SYMBOLS,
     DEBUGINFOD,
     SYSROOT,
@@ -78,6 +80,7 @@ static const struct option options[] = {
     {"whole-stack", no_argument, NULL, WHOLE_STACK},
     {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
     SEEP_KNOWLEDGE_OPTIONS,
+    {"no-series", no_argument, NULL, NO_SERIES},
     {"no-symbols", no_argument, NULL, NO_SYMBOLS},
     {"debuginfod", no_argument, NULL, DEBUGINFOD},
     {"sysroot", required_argument, NULL, SYSROOT},
@@ -105,21 +108,13 @@ static int parse_by(const char *text, enum seep_grouping *ret_by)
         SEEP_GROUPINGS(GROUPING_NAME)
 #undef GROUPING_NAME
     };
-    char reason[128];
-    const char *nearest;
+    size_t index;
 
     if (seep_grouping_parse(text, ret_by) == 0) {
         return 0;
     }
-    nearest = seep_nearest(text, names, sizeof(names) / sizeof(names[0]));
-    if (nearest != NULL) {
-        snprintf(reason, sizeof(reason),
-                 "is nothing to report by; did you mean %s?", nearest);
-    } else {
-        snprintf(reason, sizeof(reason),
-                 "is none of line, function, module, stack, thread, label");
-    }
-    return seep_say_usage("report", text, reason);
+    return seep_option_choose("report", text, names,
+                              sizeof(names) / sizeof(names[0]), &index);
 }
 
 static int take_option(int option, struct arguments *arguments)
@@ -151,6 +146,9 @@ static int take_option(int option, struct arguments *arguments)
     case SHOW_SUPPRESSED:
         arguments->text.show_suppressed = true;
         return 0;
+    case NO_SERIES:
+        arguments->no_series = true;
+        return 0;
     case NO_SYMBOLS:
         arguments->report.symbols = false;
         return 0;
@@ -172,7 +170,7 @@ static int take_option(int option, struct arguments *arguments)
     default:
         return seep_knowledge_is_option(option)
                    ? seep_knowledge_take(option, optarg, &arguments->knowledge)
-                   : SEEP_EXIT_USAGE; /* getopt_long has said what is wrong */
+                   : SEEP_EXIT_USAGE; /* SEEP_OPTION_WRONG */
     }
 }
 
@@ -219,6 +217,7 @@ static int print_json(const struct seep_gathering *gathering,
     struct seep_json_options json = {
         .site_limit = arguments->site_limit,
         .site_id = arguments->text.site_id,
+        .no_series = arguments->no_series,
         .catalogue = arguments->knowledge.catalogue,
     };
 
@@ -256,7 +255,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = seep_option_next("report", argc, argv, ":h", options)) !=
+           -1) {
         int code = take_option(option, arguments);
         if (code != 0) {
             return code;

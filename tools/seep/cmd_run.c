@@ -22,6 +22,7 @@
 #include "harvest.h"
 #include "knowledge.h"
 #include "launch.h"
+#include "option.h"
 #include "page.h"
 #include "say.h"
 #include "verbs.h"
@@ -35,9 +36,8 @@
 static const char help[] =
     "usage: seep run [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
     "Run COMMAND, with its children, so that each process leaves a recording,\n"
-    "and report at the end if stderr is a terminal. The exit status is the\n"
-    "command's; 128 + N if signal N ended it.\n\n"
-    "  -o PATTERN        where recordings go, a folder or a name with %p pid,\n"
+    "and report at the end if stderr is a terminal.\n\n"
+    "  -o, --out PATTERN where recordings go, a folder or a name with %p pid,\n"
     "                    %e program, %h host, %t time, %n number\n"
     "                    (default " SEEP_LAUNCH_PATTERN ")\n" SEEP_LAUNCH_HELP
     "  --report          report even if stderr is no terminal\n"
@@ -46,12 +46,17 @@ static const char help[] =
     "                    would: if the command succeeds, its status is the\n"
     "                    exit status; what it prints is on stderr\n"
     "  --no-looks        do not look at the processes' mappings while they "
-    "run\n" SEEP_KNOWLEDGE_HELP "  -h, --help        this\n";
+    "run\n" SEEP_KNOWLEDGE_HELP "  -h, --help        this\n\n"
+    "exit status: the command's, 128 + N if signal N ended it, 127 if it was\n"
+    "not found, 126 if it could not be executed; 1 nothing was started, 2\n"
+    "wrong usage; --check where the command succeeds: 3 a limit is broken,\n"
+    "4 not enough data\n";
 
 enum { REPORT = 256, NO_REPORT, NO_LOOKS, CHECK };
 enum when { WHEN_TERMINAL, WHEN_ALWAYS, WHEN_NEVER };
 
 static const struct option options[] = {
+    {"out", required_argument, NULL, SEEP_LAUNCH_OUT},
     {"report", no_argument, NULL, REPORT},
     {"no-report", no_argument, NULL, NO_REPORT},
     {"no-looks", no_argument, NULL, NO_LOOKS},
@@ -277,7 +282,7 @@ static int take_limits(struct arguments *arguments)
         return seep_say_usage("run", arguments->limits,
                               "has a quote that is not closed");
     }
-    code = seep_check_options_parse("run", count, arguments->limit_words,
+    code = seep_check_options_parse("check", count, arguments->limit_words,
                                     &arguments->check);
     if (code == 0 && arguments->check.help) {
         code = seep_say_usage("run", "--check", "needs limits");
@@ -321,8 +326,8 @@ int seep_cmd_run(int argc, char **argv)
     int code = 0;
     int option;
 
-    while (code == 0 &&
-           (option = getopt_long(argc, argv, "+o:h", options, NULL)) != -1) {
+    while (code == 0 && (option = seep_option_next("run", argc, argv, "+:o:h",
+                                                   options)) != -1) {
         if (option == 'h') {
             fputs(help, stdout);
             seep_knowledge_close(&arguments.knowledge);

@@ -205,7 +205,7 @@ static const char *text_of(struct seep_json_frame *kept,
 
         free(at->text);
         at->frame = *frame;
-        at->text = json_dumps(object, JSON_COMPACT);
+        at->text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(object);
     }
     return at->text;
@@ -255,11 +255,13 @@ void seep_json_site_close(struct seep_json_frame *kept)
 
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report_site *site)
+                          const struct seep_report_site *site, bool series)
 {
     seep_json_out_raw(out, "{");
     seep_json_out_members(out, members_of(site));
-    print_series(out, site);
+    if (series) {
+        print_series(out, site);
+    }
     print_frames(out, kept, site);
     seep_json_out_raw(out, "}");
 }

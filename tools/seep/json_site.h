@@ -16,8 +16,9 @@ struct seep_json_frame *seep_json_site_open(void);
 /** NULL is fine. */
 void seep_json_site_close(struct seep_json_frame *kept);
 
+/** With its figures over time if @series. */
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report_site *site);
+                          const struct seep_report_site *site, bool series);
 
 #endif

@@ -16,8 +16,20 @@
 
 #include "format/layout.h"
 #include "locate.h"
+#include "option.h"
 #include "say.h"
 #include "units.h"
+
+static int take_name(const char *verb, const char *value,
+                     const char *const *names, size_t count,
+                     const char **ret_name)
+{
+    size_t index;
+    int code = seep_option_choose(verb, value, names, count, &index);
+
+    *ret_name = code == 0 ? value : *ret_name;
+    return code;
+}
 
 static int take_size(const char *verb, const char *text, uint64_t least,
                      uint64_t most, uint64_t *ret_bytes)
@@ -40,9 +52,17 @@ static int take_size(const char *verb, const char *text, uint64_t least,
     return 0;
 }
 
+#define COUNT(names) (sizeof(names) / sizeof((names)[0]))
+
 int seep_launch_take(int option, const char *value,
                      struct seep_launch_options *options)
 {
+    static const char *const allocators[] = {"jemalloc", "tcmalloc", "mimalloc",
+                                             "none"};
+    static const char *const unwinders[] = {"eh_frame", "libunwind"};
+    static const char *const pythons[] = {"objects", "frames", "off"};
+    static const char *const cudas[] = {"tensors", "driver", "off"};
+
     switch (option) {
     case SEEP_LAUNCH_OUT:
         options->out = value;
@@ -59,29 +79,18 @@ int seep_launch_take(int option, const char *value,
         return take_size(options->verb, value, SEEP_LAYOUT_LEAST_BYTES,
                          SEEP_LAYOUT_MOST_BYTES, &options->size_bytes);
     case SEEP_LAUNCH_ALLOCATOR:
-        options->allocator = value;
-        return 0;
+        return take_name(options->verb, value, allocators, COUNT(allocators),
+                         &options->allocator);
     case SEEP_LAUNCH_UNWINDER:
-        options->unwinder = value;
-        return strcmp(value, "eh_frame") != 0 && strcmp(value, "libunwind") != 0
-                   ? seep_say_usage(options->verb, value,
-                                    "is none of eh_frame, libunwind")
-                   : 0;
+        return take_name(options->verb, value, unwinders, COUNT(unwinders),
+                         &options->unwinder);
     case SEEP_LAUNCH_PYTHON:
-        options->python = value;
-        return strcmp(value, "objects") != 0 && strcmp(value, "frames") != 0 &&
-                       strcmp(value, "off") != 0
-                   ? seep_say_usage(options->verb, value,
-                                    "is none of objects, frames, off")
-                   : 0;
+        return take_name(options->verb, value, pythons, COUNT(pythons),
+                         &options->python);
     case SEEP_LAUNCH_CUDA:
-        options->cuda = value;
-        return strcmp(value, "tensors") != 0 && strcmp(value, "driver") != 0 &&
-                       strcmp(value, "off") != 0
-                   ? seep_say_usage(options->verb, value,
-                                    "is none of tensors, driver, off")
-                   : 0;
-    default: /* getopt_long has said what is wrong */
+        return take_name(options->verb, value, cudas, COUNT(cudas),
+                         &options->cuda);
+    default: /* SEEP_OPTION_WRONG */
         return SEEP_EXIT_USAGE;
     }
 }
@@ -142,8 +151,13 @@ static char *default_folder(void)
     return strdup(temporary != NULL && *temporary == '/' ? temporary : "/tmp");
 }
 
-static char *make_out(const char *given)
+char *seep_launch_out(const char *given)
 {
+    const char *before = getenv("SEEP_OUT");
+
+    if (given == NULL && before != NULL && *before != '\0') {
+        given = before;
+    }
     const char *pattern = given == NULL ? SEEP_LAUNCH_PATTERN : given;
     char *folder = NULL;
     char *out = NULL;
@@ -186,11 +200,6 @@ static int find_preload(struct seep_launch *launch,
     if (options->allocator != NULL && strcmp(options->allocator, "none") != 0) {
         error = seep_locate_allocator(options->allocator, &allocator);
     }
-    if (error == -EINVAL) {
-        free(seep);
-        return seep_say_usage(options->verb, options->allocator,
-                              "is none of jemalloc, tcmalloc, mimalloc, none");
-    }
     if (error < 0) {
         free(seep);
         seep_say(options->allocator, "its library was not found",
@@ -221,17 +230,12 @@ int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch)
 {
     struct seep_launch launch = {0};
-    const char *given = options->out;
     int code = find_preload(&launch, options);
 
     if (code != 0) {
         return code;
     }
-    if (given == NULL && getenv("SEEP_OUT") != NULL &&
-        *getenv("SEEP_OUT") != '\0') {
-        given = getenv("SEEP_OUT");
-    }
-    launch.out = make_out(given);
+    launch.out = seep_launch_out(options->out);
     char *copy = launch.out == NULL ? NULL : strdup(launch.out);
     if (copy == NULL) {
         seep_launch_close(&launch);

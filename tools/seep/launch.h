@@ -35,16 +35,17 @@ enum seep_launch_option {
         "cuda", required_argument, NULL, SEEP_LAUNCH_CUDA              \
     }
 
-#define SEEP_LAUNCH_HELP                                                       \
-    "  --exact           record every block (default: a sample)\n"             \
-    "  --sample BYTES    mean bytes between samples (default 512KiB)\n"        \
-    "  --size BYTES      size of a recording (default 16MiB, exact 256MiB)\n"  \
-    "  --allocator NAME  put jemalloc, tcmalloc or mimalloc below; none\n"     \
-    "  --unwinder NAME   eh_frame (default) or libunwind\n"                    \
-    "  --python WHAT     objects (default): Python's own objects and lines;\n" \
-    "                    frames: lines only; off\n"                            \
-    "  --cuda WHAT       tensors (default): what the driver gives and what\n"  \
-    "                    PyTorch makes of it; driver: no tensors; off\n"
+#define SEEP_LAUNCH_HELP                                                      \
+    "  --exact           record every block (default: a sample)\n"            \
+    "  --sample BYTES    mean bytes between samples (default 512KiB)\n"       \
+    "  --size BYTES      size of a recording (default 16MiB, exact 256MiB)\n" \
+    "  --allocator NAME  jemalloc, tcmalloc, mimalloc or none (default):\n"   \
+    "                    what serves the memory below seep\n"                 \
+    "  --unwinder NAME   eh_frame (default) or libunwind\n"                   \
+    "  --python WHAT     objects (default), frames or off: Python's own\n"    \
+    "                    objects and lines, lines only, or neither\n"         \
+    "  --cuda WHAT       tensors (default), driver or off: what the driver\n" \
+    "                    gives and what PyTorch makes of it, or no tensors\n"
 
 struct seep_launch_options {
     const char *verb;
@@ -83,6 +84,12 @@ int seep_launch_take(int option, const char *value,
 int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch);
 void seep_launch_close(struct seep_launch *launch);
+
+/**
+ * The absolute pattern of recordings for -o @given, or NULL: that of SEEP_OUT,
+ * or the default. To be freed; NULL without memory or a current folder.
+ */
+char *seep_launch_out(const char *given);
 
 /** Create the folders of the pattern up to its first placeholder. */
 int seep_launch_make_folders(const struct seep_launch *launch);

@@ -27,6 +27,25 @@ static const char *const ink_codes[] = {
     [SEEP_INK_GOOD] = "\033[1;32m",
 };
 
+static const char plain_code[] = "\033[0m";
+
+size_t seep_page_read_ink(const char *text, enum seep_ink *ret_ink)
+{
+    if (strncmp(text, plain_code, sizeof(plain_code) - 1) == 0) {
+        *ret_ink = SEEP_INK_PLAIN;
+        return sizeof(plain_code) - 1;
+    }
+    for (size_t i = SEEP_INK_STRONG; i <= SEEP_INK_GOOD; i++) {
+        size_t length = strlen(ink_codes[i]);
+
+        if (strncmp(text, ink_codes[i], length) == 0) {
+            *ret_ink = (enum seep_ink)i;
+            return length;
+        }
+    }
+    return 0;
+}
+
 int seep_page_parse_color(const char *text, enum seep_color *ret_color)
 {
     static const char *const names[] = {
@@ -83,7 +102,7 @@ static void put(struct seep_page *page, enum seep_ink ink, const char *text,
     }
     fwrite(text, 1, length, page->file);
     if (colored) {
-        fputs("\033[0m", page->file);
+        fputs(plain_code, page->file);
     }
 }
 

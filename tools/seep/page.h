@@ -53,4 +53,12 @@ __attribute__((format(printf, 5, 6))) void
 seep_page_paragraph(struct seep_page *page, enum seep_ink ink,
                     const char *label, size_t indent, const char *format, ...);
 
+/**
+ * Read back what a page with colours printed: is there a sequence at @text?
+ *
+ * @param ret_ink  that it begins; SEEP_INK_PLAIN: it ends one
+ * @return bytes of the sequence; 0: there is none
+ */
+size_t seep_page_read_ink(const char *text, enum seep_ink *ret_ink);
+
 #endif

@@ -13,7 +13,8 @@ void seep_say(const char *thing, const char *reason, const char *remedy)
     struct seep_page page;
 
     seep_page_init(&page, stderr, SEEP_COLOR_AUTO);
-    seep_page_print(&page, SEEP_INK_PLAIN, "seep: %s: %s%s%s", thing, reason,
+    seep_page_print(&page, SEEP_INK_PLAIN, "seep: %s: %s%s%s",
+                    *thing == '\0' ? "''" : thing, reason,
                     remedy == NULL || *remedy == '\0' ? "" : "; ",
                     remedy == NULL ? "" : remedy);
     seep_page_end_line(&page);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * What is wrong with an option that getopt_long() did not take, with the one
- * that was meant. For verbs that set opterr to 0 and whose short options begin
- * with ':'.
+ * that was meant, or those that it may begin. Verbs use option.h, which has the
+ * word in question.
  */
 #ifndef SEEP_TOOL_SAY_OPTION_H
 #define SEEP_TOOL_SAY_OPTION_H

@@ -274,8 +274,8 @@ static int unit_seconds(const char *name, double *ret_seconds)
         const char *name;
         double seconds;
     } units[] = {
-        {"s", 1},    {"sec", 1},     {"m", 60},    {"min", 60},
-        {"h", 3600}, {"hour", 3600}, {"d", 86400}, {"day", 86400},
+        {"ms", 1e-3}, {"s", 1},       {"sec", 1},   {"m", 60},      {"min", 60},
+        {"h", 3600},  {"hour", 3600}, {"d", 86400}, {"day", 86400},
     };
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

@@ -54,7 +54,7 @@ int seep_units_parse_bytes(const char *text, uint64_t *ret_bytes);
 /** "1MiB/min": a size by s, min, h or d. @return as above */
 int seep_units_parse_rate(const char *text, double *ret_bytes_per_s);
 
-/** "90", "90s", "5m", "5 min", "1.5h", "2d". @return as above */
+/** "90", "90s", "800ms", "5m", "5 min", "1.5h", "2d". @return as above */
 int seep_units_parse_duration(const char *text, double *ret_seconds);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The verbs. Each cmd_<verb>.c has its options, its help and its work; a new
- * verb is one file and one line here.
+ * The verbs, in the order in which one comes to need them. Each cmd_<verb>.c
+ * has its options, its help and its work; a new verb is one file and one line
+ * here.
  */
 #ifndef SEEP_TOOL_VERBS_H
 #define SEEP_TOOL_VERBS_H
@@ -9,11 +10,15 @@
 /** X(name, "summary") */
 #define SEEP_VERBS(X)                                              \
     X(run, "run a command under seep and report when it ends")     \
+    X(top, "the same live: processes, memory, call sites")         \
     X(report, "what grew, where, is it a leak, and now what")      \
     X(check, "hold recordings against limits, for CI")             \
     X(diff, "what grows now and did not before, and what is gone") \
+    X(metrics, "metrics for Prometheus, by HTTP or a file")        \
+    X(probe, "ready for requests? one line, for Kubernetes")       \
     X(info, "what a recording holds, its losses, its cost")        \
-    X(env, "print the variables to put into a container")
+    X(env, "print the variables to put into a container")          \
+    X(doctor, "what works here, what does not, what to do")
 
 /** @argv[0] is the verb; @return the exit code. */
 #define SEEP_VERB_DECLARE(name, summary) \

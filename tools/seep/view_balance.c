@@ -25,7 +25,8 @@
 
 enum column { PART, FIRST, LAST, GROWTH, NOTE, COLUMN_COUNT };
 static_assert(NOTE == SEEP_VIEW_BALANCE_NOTE &&
-                  GROWTH == SEEP_VIEW_BALANCE_GROWTH,
+                  GROWTH == SEEP_VIEW_BALANCE_GROWTH &&
+                  FIRST == SEEP_VIEW_BALANCE_FIRST,
               "columns that others fill");
 
 struct seep_report_extent

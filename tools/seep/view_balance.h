@@ -12,8 +12,9 @@
 #include "reader/report.h"
 #include "table.h"
 
-/** Columns of a table of parts: a word beside the figures, and the growth. */
+/** Columns of a table of parts that others fill, or leave empty. */
 #define SEEP_VIEW_BALANCE_NOTE 4
+#define SEEP_VIEW_BALANCE_FIRST 1
 #define SEEP_VIEW_BALANCE_GROWTH 3
 
 void seep_view_balance(struct seep_page *page,

@@ -16,6 +16,7 @@
 
 #define INDENT 11
 #define MARKS_MOST 32
+#define NEARLY_FULL 0.9
 #define NS_PER_S UINT64_C(1000000000)
 
 static void line(struct seep_page *page, const char *label, const char *text)
@@ -220,6 +221,50 @@ static void print_counters(struct seep_page *page,
     seep_table_close(table);
 }
 
+struct fullest {
+    const char *table;
+    double share;
+};
+
+static void look_how_full(struct fullest *fullest, const char *table,
+                          uint32_t used, uint32_t capacity)
+{
+    double share = capacity > 0 ? (double)used / capacity : 0;
+
+    if (share > fullest->share) {
+        *fullest = (struct fullest){table, share};
+    }
+}
+
+/* Who reads this wants to know whether the recording can be trusted. */
+static void print_next(struct seep_page *page, const struct seep_report *report)
+{
+    struct fullest fullest = {"", NEARLY_FULL};
+
+    look_how_full(&fullest, "call sites", report->usage_sites.used,
+                  report->usage_sites.capacity);
+    look_how_full(&fullest, "stacks", report->usage_stacks.used,
+                  report->usage_stacks.capacity);
+    look_how_full(&fullest, "time series", report->usage_series.used,
+                  report->usage_series.capacity);
+    look_how_full(&fullest, "modules", report->usage_modules.used,
+                  report->usage_modules.capacity);
+    look_how_full(&fullest, "names", report->usage_codes.used,
+                  report->usage_codes.capacity);
+    look_how_full(&fullest, "live blocks", report->usage_live.used,
+                  report->usage_live.capacity);
+    seep_page_end_line(page);
+    if (*fullest.table != '\0') {
+        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
+                            "record with a larger --size: the table of %s is "
+                            "nearly full",
+                            fullest.table);
+        return;
+    }
+    seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
+                        "seep report %s: what grew", report->path);
+}
+
 void seep_view_text_info(struct seep_page *page,
                          const struct seep_report *report)
 {
@@ -243,4 +288,5 @@ void seep_view_text_info(struct seep_page *page,
     print_usage(page, report);
     print_cuts(page, report);
     print_counters(page, report);
+    print_next(page, report);
 }

@@ -74,7 +74,8 @@ static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
          i < report->site_count && printed < limit && out->error == 0; i++) {
         if (seep_view_sites_wanted(&report->sites[i], options->site_id)) {
             seep_json_out_raw(out, printed++ == 0 ? "\n" : ",\n");
-            seep_json_site_print(out, kept, &report->sites[i]);
+            seep_json_site_print(out, kept, &report->sites[i],
+                                 !options->no_series);
         }
     }
     seep_json_out_raw(out, "]");

@@ -8,6 +8,7 @@
 #ifndef SEEP_TOOL_VIEW_JSON_H
 #define SEEP_TOOL_VIEW_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,6 +17,7 @@
 struct seep_json_options {
     size_t site_limit;                      /* 0: all */
     const char *site_id;                    /* only this site; NULL: all */
+    bool no_series;                         /* sites without their series */
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 

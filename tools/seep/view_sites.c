@@ -117,7 +117,7 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
 }
 
 /* "?" was not to be told, "-" is no growth, whatever the line through it. */
-static const char *growth_text(const struct seep_report_site *site, bool known,
+static const char *change_text(const struct seep_report_site *site, bool known,
                                const struct seep_interval *growth, double scale,
                                char text[SEEP_UNITS_TEXT_BYTES])
 {
@@ -127,6 +127,20 @@ static const char *growth_text(const struct seep_report_site *site, bool known,
     return known ? seep_units_interval(growth, scale, text) : "?";
 }
 
+const char *seep_view_sites_growth(const struct seep_report_site *site,
+                                   char text[SEEP_UNITS_TEXT_BYTES])
+{
+    return change_text(site, site->has_growth, &site->growth_bytes_per_s, 60,
+                       text);
+}
+
+const char *seep_view_sites_growth_per_unit(const struct seep_report_site *site,
+                                            char text[SEEP_UNITS_TEXT_BYTES])
+{
+    return change_text(site, site->has_growth_per_unit,
+                       &site->growth_bytes_per_unit, 1, text);
+}
+
 static void fill_growth(struct seep_table *table, const int *at,
                         const struct seep_report_site *site)
 {
@@ -134,13 +148,11 @@ static void fill_growth(struct seep_table *table, const int *at,
 
     if (at[GROWTH] >= 0) {
         seep_table_cell(table, (size_t)at[GROWTH], "%s",
-                        growth_text(site, site->has_growth,
-                                    &site->growth_bytes_per_s, 60, text));
+                        seep_view_sites_growth(site, text));
     }
     if (at[PER_UNIT] >= 0) {
         seep_table_cell(table, (size_t)at[PER_UNIT], "%s",
-                        growth_text(site, site->has_growth_per_unit,
-                                    &site->growth_bytes_per_unit, 1, text));
+                        seep_view_sites_growth_per_unit(site, text));
     }
 }
 
@@ -189,8 +201,8 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
     }
 }
 
-static void fill_class(struct seep_table *table, size_t column,
-                       const struct seep_report_site *site)
+void seep_view_sites_class(struct seep_table *table, size_t column,
+                           const struct seep_report_site *site)
 {
     if (site->backs_tensors) {
         seep_table_cell(table, column, "segments");
@@ -212,7 +224,7 @@ static void fill_row(struct seep_table *table, const int *at,
     seep_table_row(table, site->class == SEEP_CLASS_LEAK && !site->backs_tensors
                               ? SEEP_INK_STRONG
                               : SEEP_INK_PLAIN);
-    fill_class(table, (size_t)at[CLASS], site);
+    seep_view_sites_class(table, (size_t)at[CLASS], site);
     fill_growth(table, at, site);
     fill_totals(table, at, report, site);
     seep_table_cell(table, (size_t)at[WHERE], "%s", where == NULL ? "" : where);

@@ -5,6 +5,8 @@
 #ifndef SEEP_TOOL_VIEW_SITES_H
 #define SEEP_TOOL_VIEW_SITES_H
 
+#include "table.h"
+#include "units.h"
 #include "view_text.h"
 
 /**
@@ -25,6 +27,17 @@ bool seep_view_sites_choose(struct seep_view_choice *choice,
 
 /** How loud a class is. */
 enum seep_ink seep_view_sites_ink(enum seep_class class);
+
+/** The cell that says what a site is, in its ink. */
+void seep_view_sites_class(struct seep_table *table, size_t column,
+                           const struct seep_report_site *site);
+
+/** "+40.1 ±1.1 MiB" a minute; "?" was not to be told, "-" is no growth. */
+const char *seep_view_sites_growth(const struct seep_report_site *site,
+                                   char text[SEEP_UNITS_TEXT_BYTES]);
+/** The same a unit of work. */
+const char *seep_view_sites_growth_per_unit(const struct seep_report_site *site,
+                                            char text[SEEP_UNITS_TEXT_BYTES]);
 
 void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,

@@ -63,26 +63,58 @@ static void print_largest(struct seep_page *page,
     }
 }
 
-/* A name of C++ that is wider than the page is told without its arguments. */
-static char *frame_text(const struct seep_page *page,
-                        const struct seep_report_frame *frame, bool whole)
+static bool is_too_wide(const struct seep_page *page, const char *text)
 {
-    char *text = seep_words_frame_long(frame, false);
+    return text != NULL && seep_clean_columns(text) + INDENT > page->columns;
+}
 
-    if (text == NULL || whole ||
-        seep_clean_columns(text) + INDENT <= page->columns) {
+/* The same with a file that begins behind as many folders as are too many, or
+ * behind all. Takes @text. */
+static char *without_folders(const struct seep_page *page,
+                             const struct seep_report_frame *frame, char *text)
+{
+    size_t excess = seep_clean_columns(text) + INDENT - page->columns;
+    struct seep_report_frame shorter = *frame;
+    const char *rest = strlen(frame->file) <= excess
+                           ? NULL
+                           : strchr(frame->file + excess + 1, '/');
+    char *file;
+
+    rest = rest == NULL ? strrchr(frame->file, '/') : rest;
+    if (rest == NULL || rest == frame->file ||
+        asprintf(&file, "…%s", rest) < 0) {
         return text;
     }
     free(text);
-    return seep_words_frame_long(frame, true);
+    shorter.file = file;
+    text = seep_words_frame_long(&shorter, true);
+    free(file);
+    return text;
+}
+
+/* What is wider than the page loses the arguments of a name of C++, then
+ * folders; but the line that a user looks for is told as it is. */
+static char *frame_text(const struct seep_page *page,
+                        const struct seep_report_frame *frame, bool user,
+                        bool whole)
+{
+    char *text = seep_words_frame_long(frame, false);
+
+    if (!whole && is_too_wide(page, text)) {
+        free(text);
+        text = seep_words_frame_long(frame, true);
+    }
+    return !whole && !user && is_too_wide(page, text)
+               ? without_folders(page, frame, text)
+               : text;
 }
 
 static void print_frame(struct seep_page *page,
                         const struct seep_report_site *site, size_t i,
                         bool whole)
 {
-    char *frame = frame_text(page, &site->frames[i], whole);
     bool user = i == site->where_frame;
+    char *frame = frame_text(page, &site->frames[i], user, whole);
 
     seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN, "  %s %s",
                     user ? ">" : " ", frame == NULL ? "?" : frame);

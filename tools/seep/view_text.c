@@ -23,7 +23,8 @@
 #define MARKS_MOST 5
 #define INDENT_ANSWER 6
 
-static void print_head(struct seep_page *page, const struct seep_report *report)
+void seep_view_text_head(struct seep_page *page,
+                         const struct seep_report *report, const char *label)
 {
     char duration[SEEP_UNITS_TEXT_BYTES];
     char units[SEEP_UNITS_TEXT_BYTES];
@@ -32,9 +33,9 @@ static void print_head(struct seep_page *page, const struct seep_report *report)
 
     seep_words_state(report, state, sizeof(state));
     seep_page_paragraph(
-        page, SEEP_INK_STRONG, "seep:", 6, "%s, pid %u%s, %s%s%s%s, %s",
-        command == NULL ? "?" : command, report->pid,
-        report->is_fork ? " (a fork)" : "",
+        page, SEEP_INK_STRONG, label, strlen(label) + 1,
+        "%s, pid %u%s, %s%s%s%s, %s", command == NULL ? "?" : command,
+        report->pid, report->is_fork ? " (a fork)" : "",
         seep_units_duration(report->duration_s, duration),
         report->units == 0 ? "" : ", ",
         report->units == 0 ? ""
@@ -98,8 +99,8 @@ static void print_answer(struct seep_page *page,
 }
 
 /* The answer without its evidence. */
-static void print_verdict(struct seep_page *page,
-                          const struct seep_report *report)
+void seep_view_text_answer(struct seep_page *page,
+                           const struct seep_report *report)
 {
     struct seep_verdict_words words;
 
@@ -190,7 +191,7 @@ void seep_view_text_report(struct seep_page *page,
     seep_verdict_words_make(
         report, seep_verdict_words_pattern(report, options->catalogue), &words);
     print_answer(page, report, &words);
-    print_head(page, report);
+    seep_view_text_head(page, report, "seep:");
     seep_page_end_line(page);
     if (report->site_count > 0) {
         seep_view_sites_table(page, report, options);
@@ -268,7 +269,7 @@ static void print_rest(struct seep_page *page,
             brief_count++;
         } else {
             seep_page_end_line(page);
-            print_verdict(page, reports[i]);
+            seep_view_text_answer(page, reports[i]);
         }
     }
     if (brief_count > 0) {

@@ -28,6 +28,14 @@ struct seep_text_options {
 /** How loud a verdict is. */
 enum seep_ink seep_view_verdict_ink(enum seep_verdict_class class);
 
+/** The process: its command, age, work and state, behind @label. */
+void seep_view_text_head(struct seep_page *page,
+                         const struct seep_report *report, const char *label);
+
+/** The verdict and the forecast, without the evidence. */
+void seep_view_text_answer(struct seep_page *page,
+                           const struct seep_report *report);
+
 /** One process. */
 void seep_view_text_report(struct seep_page *page,
                            const struct seep_report *report,

@@ -1,0 +1,622 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""`seep probe` and seep-probe: every outcome, and an answer in time.
+
+Invariant: every process that is started here is ended here, by its pid, and no
+answer is waited for longer than LIMIT_S.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import LONG, PRELOAD, PROGRAMS, SEEP, environment
+from command_line import PYTHON, document
+
+PROBE = SEEP.parent / "seep-probe"
+HANG = PROGRAMS / "libprobe_hang.so"
+FUSE = pathlib.Path(__file__).parent / "programs" / "small_fuse.py"
+DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
+FORMS = {"verb": (SEEP, "probe"), "file": (PROBE,)}
+LIMIT_S = 60
+GROWTH_S = 33  # 30 are needed
+MOST_S = 10  # a generous one, of a machine that does other things
+READY, FAILED, USAGE, HEADROOM, UNKNOWN, GROWTH, STALE = range(7)
+
+# Does as it is told, a line at a time: take and give bytes, or wait.
+WORKER = """
+import sys
+kept = []
+print("ready", flush=True)
+for line in sys.stdin:
+    word, size = (line.split() + [0])[:2]
+    if word == "take":
+        kept.append(bytearray(int(size)))
+    print(word, flush=True)
+"""
+GPU_WORKER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, kept = ctypes.c_void_p(), []
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+print("ready", flush=True)
+for line in sys.stdin:
+    word, size = (line.split() + [0])[:2]
+    if word == "take":
+        block = ctypes.c_uint64()
+        assert cuda.cuMemAlloc_v2(ctypes.byref(block),
+                                  ctypes.c_size_t(int(size))) == 0
+        kept.append(block)
+    elif word == "give":
+        for block in kept:
+            assert cuda.cuMemFree_v2(block) == 0
+        kept.clear()
+    print(word, flush=True)
+"""
+# 2 MiB a second, kept or not, a few requests at a time.
+SERVICE = """
+import sys, time
+kept, end = [], time.monotonic() + 100
+while time.monotonic() < end:
+    block = bytearray(100 << 10)
+    if sys.argv[1] == "leak":
+        kept.append(block)
+    time.sleep(.05)
+"""
+
+
+class Worker:
+    """A program under the preload that does what it is told."""
+
+    def __init__(self, folder, code, *words, speaks=True, sample=65536,
+                 **variables):
+        self.process = subprocess.Popen(
+            [PYTHON, "-c", code, *words], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, start_new_session=True, text=True,
+            env=environment(folder, sample=sample) | variables)
+        if speaks:
+            assert self.process.stdout.readline() == "ready\n"
+
+    def tell(self, line):
+        """One command, done when this returns."""
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().split()[0] == line.split()[0]
+
+    def end(self):
+        """It may be stopped."""
+        self.process.kill()
+        self.process.communicate(timeout=LIMIT_S)
+
+
+@pytest.fixture(name="workers")
+def workers_fixture():
+    """Start workers that are ended with the test."""
+    started = []
+
+    def start(*words, **more):
+        started.append(Worker(*words, **more))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.end()
+
+
+@pytest.fixture(name="live")
+def live_fixture(workers, tmp_path):
+    """A worker that has recorded something, and its folder."""
+    worker = workers(tmp_path, WORKER)
+    for _ in range(8):
+        worker.tell(f"take {1 << 20}")
+    return worker, tmp_path
+
+
+@pytest.fixture(name="services", scope="module")
+def services_fixture(tmp_path_factory):
+    """{kind: (folder, when it began)}; they run while other tests do."""
+    folders, started = {}, []
+    for kind in ("leak", "clean"):
+        folder = tmp_path_factory.mktemp(kind)
+        started.append(Worker(folder, SERVICE, kind, speaks=False))
+        folders[kind] = folder, time.monotonic()
+    yield folders
+    for worker in started:
+        worker.end()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def begin_services(services):
+    """At once, for growth needs half a minute."""
+    return services
+
+
+def probe(*words, form="file", limit_s=LIMIT_S, **variables):
+    """One answer, and how long it took."""
+    begin = time.monotonic()
+    done = subprocess.run(
+        [*FORMS[form], *map(str, words)], capture_output=True, text=True,
+        env=environment() | variables, timeout=limit_s, check=False,
+        start_new_session=True)
+    done.seconds = time.monotonic() - begin
+    return done
+
+
+def answer(*words, **more):
+    """(code, line) of one that says nothing on stderr."""
+    done = probe(*words, **more)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+    assert len(done.stdout.encode()) <= 1024
+    return done.returncode, done.stdout.rstrip("\n")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_process_within_its_limits_is_ready(live, form):
+    code, line = answer("--host-free", "1MiB", "--max-age", "1h", live[1],
+                        form=form)
+
+    assert code == READY
+    assert line.startswith("ready: the host has ")
+    assert "left; written " in line
+
+
+def test_too_little_memory_of_the_host_is_not_ready(live):
+    code, line = answer("--host-free", "1000TiB", live[1])
+
+    assert code == HEADROOM
+    assert line.startswith("not ready: the host has ")
+    assert line.endswith(" left, under 1000 TiB")
+
+
+def test_a_short_run_tells_no_growth(live):
+    words = ("--max-growth", "1MiB/min", live[1])
+
+    code, line = answer(*words)
+    assert code == READY
+    assert line.startswith("cannot tell: growth after ")
+    assert answer("--strict", *words)[0] == UNKNOWN
+
+
+def test_a_stopped_process_gets_stale(live):
+    worker, folder = live
+    words = ("--max-age", "3s", folder)
+
+    worker.tell(f"take {1 << 20}")
+    assert answer(*words)[0] == READY
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    time.sleep(3.5)
+    code, line = answer(*words)
+    assert code == STALE
+    assert line.startswith("not ready: nothing was written for ")
+    assert line.endswith("over 3.0 s, and the process is stopped")
+    os.kill(worker.process.pid, signal.SIGCONT)
+    worker.tell(f"take {1 << 20}")
+    assert answer(*words)[0] == READY
+
+
+def test_of_several_faults_all_are_said_and_the_first_is_the_code(live):
+    time.sleep(.1)
+    code, line = answer("--max-age", "1ms", "--host-free", "1000TiB", live[1])
+
+    assert code == HEADROOM
+    assert line.index("the host has") < line.index("nothing was written")
+
+
+def test_who_has_ended_does_not_count_unless_all_have(live, workers):
+    worker, folder = live
+    words = ("--max-age", "1h", folder)
+    other = workers(folder, WORKER)
+    other.tell(f"take {8 << 20}")
+
+    assert "(pid" not in answer("--host-free", "1", "--max-age", "1h",
+                                next(folder.glob("*.seep")))[1]
+    worker.end()
+    assert answer(*words)[0] == READY
+    other.end()
+    code, line = answer(*words)
+    assert code == STALE
+    assert line == "not ready: no process runs any more: 2 ended"
+
+
+def test_the_worst_of_several_counts(live, workers):
+    worker, folder = live
+    other = workers(folder, WORKER)
+    other.tell(f"take {8 << 20}")
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    time.sleep(3.5)
+    other.tell(f"take {8 << 20}")
+
+    code, line = answer("--max-age", "3s", folder)
+    assert code == STALE
+    assert f"(pid {worker.process.pid})" in line
+    assert f"(pid {other.process.pid})" not in line
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_no_recording_cannot_be_told(tmp_path, form):
+    garbage = tmp_path / "x.seep"
+    garbage.write_bytes(bytes(range(256)) * 64)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    for path, reason in ((garbage, "is not a seep recording"),
+                         (empty, "is a directory without recordings"),
+                         (fifo, "is a FIFO, not a file"),
+                         (tmp_path / "none", "does not exist")):
+        words = ("--max-age", "30s", path)
+        code, line = answer(*words, form=form)
+        assert (code, line) == (READY, f"cannot tell: {path} {reason}")
+        assert answer("--strict", *words, form=form)[0] == UNKNOWN
+
+
+def test_what_is_cut_short_cannot_be_told(live, tmp_path):
+    recording = next(live[1].glob("*.seep"))
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    cut /= "x.seep"
+    shutil.copy(recording, cut)
+    size = cut.stat().st_size
+
+    for part in (size - 1, size // 2, 8192, 4097, 4096, 4095, 100, 8, 1, 0):
+        os.truncate(cut, part)
+        code, line = answer("--strict", "--max-age", "30s", cut)
+        assert code == UNKNOWN
+        assert line.startswith(f"cannot tell: {cut} ")
+
+
+def test_what_is_known_to_be_wrong_is_said_whatever_hangs_later(live):
+    folder = live[1]
+    other = folder / "z-hangs.seep"
+    other.write_bytes(b"")
+
+    code, line = answer(
+        "--host-free", "1000TiB", "--deadline", "500ms", folder, form="verb",
+        LD_PRELOAD=str(HANG), SEEP_TEST_HANG="z-hangs",
+        SEEP_TEST_HANG_IN="open")
+    assert code == HEADROOM
+    assert line.endswith(f"; cannot tell: {other} did not answer within 500 ms")
+
+
+def children_of(text):
+    """Processes whose command line has @text."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if text.encode() in (folder / "cmdline").read_bytes():
+                found.append(folder.name)
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+@pytest.mark.parametrize("call", ("stat", "open", "read"))
+def test_a_file_that_does_not_answer_cannot_be_told_in_time(live, call,
+                                                            tmp_path):
+    told = tmp_path / "told"
+    recording = next(live[1].glob("*.seep"))
+
+    # That this returns says that nobody holds stdout any more.
+    done = probe("--max-age", "30s", "--deadline", "500ms", "--tell", told,
+                 recording, form="verb", LD_PRELOAD=str(HANG),
+                 SEEP_TEST_HANG=recording.name, SEEP_TEST_HANG_IN=call)
+    line = f"cannot tell: {recording} did not answer within 500 ms\n"
+
+    assert (done.returncode, done.stdout, done.stderr) == (READY, line, "")
+    assert .4 < done.seconds < MOST_S
+    assert told.read_text() == line
+    end = time.monotonic() + LIMIT_S
+    while children_of(str(told)) and time.monotonic() < end:
+        time.sleep(.05)
+    assert not children_of(str(told))
+
+
+def hang(recording, told, **more):
+    """A probe that hangs as it looks for @recording, and is not waited for."""
+    return subprocess.Popen(
+        [*FORMS["verb"], "--max-age", "30s", "--deadline", "60s", "--tell",
+         told, recording], start_new_session=True, stdout=subprocess.PIPE,
+        env=environment() | {
+            "LD_PRELOAD": str(HANG), "SEEP_TEST_HANG": recording.name,
+            "SEEP_TEST_HANG_IN": "stat"} | more)
+
+
+def test_a_probe_that_is_killed_leaves_nobody_and_holds_no_stream(live,
+                                                                  tmp_path):
+    told, streams = tmp_path / "told", tmp_path / "streams"
+    process = hang(next(live[1].glob("*.seep")), told,
+                   SEEP_TEST_HANG_STREAMS=str(streams))
+    end = time.monotonic() + LIMIT_S / 3
+    while not streams.exists() and time.monotonic() < end:
+        time.sleep(.02)
+    time.sleep(.1)
+
+    held, begun = streams.read_text(), children_of(str(told))
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
+    while children_of(str(told)) and time.monotonic() < end:
+        time.sleep(.02)
+    left = children_of(str(told))
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    assert (held, len(begun), left) == ("", 2, [])
+
+
+@pytest.fixture(name="stopped")
+def stopped_fixture(live, tmp_path):
+    """A recording on a file system whose server is stopped."""
+    point = tmp_path / "mounted"
+    point.mkdir()
+    server = subprocess.Popen(
+        [sys.executable, FUSE, point, next(live[1].glob("*.seep"))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        said = server.stdout.readline().strip()
+        if said != "ready":
+            pytest.skip(f"no file system can be mounted here: {said}")
+        yield server, point
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+        server.communicate(timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_system_that_stops_is_not_waited_for(stopped, form):
+    server, point = stopped
+    words = ("--max-age", "1h", "--deadline", "500ms", "--strict")
+
+    assert answer(*words[:2], "--strict", point, form=form)[0] == READY
+    os.kill(server.pid, signal.SIGSTOP)
+    for path in (point, point / "x.seep"):
+        done = probe(*words, path, form=form)
+        assert done.returncode == UNKNOWN
+        assert done.stdout == \
+            f"cannot tell: {path} did not answer within 500 ms\n"
+        assert .4 < done.seconds < MOST_S
+    # Nor is what is told written there waited for.
+    done = probe(*words, "--tell", point / "told", live_path(point))
+    assert done.seconds < MOST_S
+
+
+def live_path(point):
+    """The recording that a mounted one is a view of."""
+    return next(p for p in point.parent.glob("*.seep"))
+
+
+@pytest.mark.skipif(not DRIVER, reason="the fake driver is not built")
+@pytest.mark.parametrize("step, sample", ((1, 65536), (64, 65536), (64, 1)))
+def test_a_gpu_that_fills_is_not_ready_until_it_has_room(workers, tmp_path,
+                                                         step, sample):
+    """One at a time, or so fast that the driver is asked of the first only."""
+    worker = workers(
+        tmp_path, GPU_WORKER, sample=sample, SEEP_FAKE_CUDA_DEVICES="1",
+        SEEP_FAKE_CUDA_MEMORY="4G", LD_LIBRARY_PATH=os.pathsep.join(
+            (os.path.dirname(DRIVER), str(PROGRAMS))))
+    words = ("--gpu-free", "2GiB", tmp_path)
+    size = (2048 + 256) // step << 20
+
+    code, line = answer(*words)
+    assert code == READY
+    assert line.startswith("cannot tell: ")
+    worker.tell(f"take {16 << 20}")
+    assert answer(*words)[0] == READY
+    for _ in range(2):
+        for _ in range(step):
+            worker.tell(f"take {size}")
+        code, line = answer(*words)
+        assert code == HEADROOM, line
+        assert line.startswith("not ready: GPU 0 has 1.")
+        assert line.endswith(" GiB left, under 2 GiB")
+        worker.tell("give")
+        code, line = answer(*words)
+        assert code == READY
+        assert line.startswith("ready: GPU 0 has 3.")
+
+
+def test_the_line_is_told_in_place_and_never_fails_the_probe(live, tmp_path):
+    told = tmp_path / "log"
+    told.write_text("x" * 5000)
+    before = told.stat()
+    words = ("--max-age", "1h", live[1])
+
+    code, line = answer("--tell", told, *words)
+    assert code == READY
+    assert told.read_text() == line + "\n"
+    assert told.stat().st_ino == before.st_ino
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (tmp_path, tmp_path / "no" / "such", fifo, "/dev/full"):
+        assert answer("--tell", path, *words)[0] == READY
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure(live):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([PROBE, "--max-age", "1h", live[1]], stdout=full,
+                              stderr=subprocess.PIPE, text=True,
+                              timeout=LIMIT_S, check=False)
+
+    assert done.returncode == FAILED
+    assert done.stderr.startswith("seep: stdout: ")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_document_says_the_same(live, form):
+    worker, folder = live
+    done = probe("--json", "--host-free", "1000TiB", "--max-age", "1h",
+                 "--max-growth", "1MiB/min", "--gpu-free", "1MiB", folder,
+                 form=form)
+    said = json.loads(done.stdout)
+
+    assert said["schema"] == "seep-probe/1"
+    assert done.returncode == said["code"] == HEADROOM
+    assert said["verdict"] == "not-ready"
+    assert said["reason"].startswith("not ready: the host has ")
+    assert said["elapsed_s"] < said["deadline_s"] == .8
+    outcomes = {c["check"]: c["outcome"] for c in said["checks"]}
+    assert outcomes == {"gpu-free": "cannot-tell", "host-free": "not-ready",
+                        "growth": "cannot-tell", "age": "ready"}
+    process, = said["processes"]
+    assert process["pid"] == worker.process.pid
+    assert process["state"] == "running"
+    assert process["live_bytes"] > 8 << 20
+    assert process["growth_bytes_per_s"] is None
+    assert process["room"]["left_bytes"] < process["room"]["limit_bytes"]
+
+
+def test_a_name_that_is_no_text_is_cleaned(tmp_path):
+    name = os.fsencode(tmp_path) + b'/a"\\\x1b[31m\xff\n.seep'
+    with open(name, "wb") as file:
+        file.write(b"")
+    done = subprocess.run([PROBE, "--max-age", "1s", name],
+                          capture_output=True, timeout=LIMIT_S, check=True)
+    assert done.stdout.count(b"\n") == 1
+    assert b"\x1b" not in done.stdout and b"\xff" not in done.stdout
+    done = subprocess.run([PROBE, "--json", "--max-age", "1s", name],
+                          capture_output=True, timeout=LIMIT_S, check=True)
+    assert json.loads(done.stdout)["processes"][0]["path"].endswith(".seep")
+
+
+def test_of_many_processes_the_line_stays_short(live):
+    folder = live[1]
+    recording = next(folder.glob("*.seep"))
+    for i in range(40):
+        shutil.copy(recording, folder / f"copy-{i}.seep")
+    time.sleep(.1)
+
+    code, line = answer("--max-age", "1ms", "--deadline", "10s", folder)
+    assert code == STALE
+    assert line.endswith("…")
+    document_ = json.loads(probe("--json", "--max-age", "1ms", "--deadline",
+                                 "10s", folder).stdout)
+    assert len(document_["processes"]) == 41
+
+
+@pytest.mark.parametrize("words, said", (
+    (("--gpu-fee", "1GiB", "."),
+     "--gpu-fee: is no option of `seep probe`; did you mean --gpu-free?"),
+    (("--gpu-free", "much", "."), "much: is no size like 2GiB"),
+    (("--max-growth", "5MiB", "."), "5MiB: is no rate like 20MiB/min"),
+    (("--max-age", "soon", "."), "soon: is no time like 30s"),
+    (("--deadline", "0", "."), "0: is no deadline like 800ms"),
+    (("--max-age",), "--max-age: needs a value"),
+    (("--max-age", "1s"), "probe: no recording was named"),
+    (("x",), "probe: no limit was named, like --gpu-free 2GiB"),
+))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_wrong_command_line_is_told(words, said, form):
+    done = probe(*words, form=form)
+
+    assert (done.returncode, done.stdout) == (USAGE, "")
+    assert done.stderr.startswith(f"seep: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_help_tells_the_codes(form):
+    done = probe("--help", form=form)
+
+    assert done.returncode == READY
+    assert "6 stale or ended" in done.stdout
+
+
+def test_the_file_needs_nothing_else(live, tmp_path):
+    """Nothing is loaded with it, so nothing is preloaded into it."""
+    done = subprocess.run(["readelf", "-d", PROBE], capture_output=True,
+                          text=True, timeout=LIMIT_S, check=True)
+    if "NEEDED" in done.stdout:
+        pytest.skip("there is no static libc here")
+    before = set(live[1].iterdir())
+    code, _ = answer("--max-age", "1h", live[1], LD_PRELOAD=str(PRELOAD),
+                     SEEP_SAMPLE="1", SEEP_OUT=f"{live[1]}/%p.seep")
+    assert code == READY
+    assert set(live[1].iterdir()) == before
+    if os.getuid() == 0:
+        root = tmp_path / "root"
+        root.mkdir()
+        shutil.copy(PROBE, root)
+        done = subprocess.run(["chroot", root, "/seep-probe", "--max-age",
+                               "1s", "/"], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        assert done.stdout == \
+            "cannot tell: / is a directory without recordings\n"
+
+
+def test_where_all_is_preloaded_the_probe_is_not_recorded(live):
+    before = set(live[1].iterdir())
+    for _ in range(3):
+        assert answer("--max-age", "1h", live[1], form="verb",
+                      LD_PRELOAD=str(PRELOAD), SEEP_SAMPLE="1",
+                      SEEP_OUT=f"{live[1]}/%p.seep")[0] == READY
+    assert set(live[1].iterdir()) == before
+
+
+def test_it_starts_at_once(live):
+    """A few here, which the deadline alone judges; the long form all."""
+    times, plain = [], []
+    for _ in range(1000 if LONG else 30):
+        done = probe("--max-age", "1h", "--host-free", "1MiB", live[1])
+        assert done.returncode == READY
+        times.append(done.seconds)
+        begin = time.monotonic()
+        subprocess.run(["/bin/true"], check=True, timeout=LIMIT_S)
+        plain.append(time.monotonic() - begin)
+    times.sort()
+    print(f"median {times[len(times) // 2] * 1e3:.1f} ms, most "
+          f"{times[-1] * 1e3:.1f} ms, /bin/true {max(plain) * 1e3:.1f} ms")
+    assert times[len(times) // 2] < .8
+    # What delays a program that does nothing is not of the probe.
+    assert not LONG or times[-1] < .1 + max(plain)
+
+
+def wait_for(services, kind):
+    """Until growth can be told of it."""
+    folder, began = services[kind]
+    time.sleep(max(0, began + GROWTH_S - time.monotonic()))
+    return folder
+
+
+def test_what_grows_too_fast_is_not_ready(services):
+    folder = wait_for(services, "leak")
+    rate = 100 / 1024 / .05 * 60  # MiB a minute, if sleep is all it does
+
+    code, line = answer("--max-growth", "10MiB/min", folder)
+    assert code == GROWTH, line
+    assert line.startswith("not ready: memory of the host grows +")
+    assert line.endswith("), over 10 MiB/min")
+    code, line = answer("--max-growth", f"{rate * 2:.0f}MiB/min", folder)
+    assert code == READY
+    assert line.startswith("ready: memory of the host grows +")
+
+
+def test_what_does_not_grow_is_ready(services):
+    folder = wait_for(services, "clean")
+
+    assert answer("--max-growth", "10MiB/min", folder)[0] == READY
+
+
+def test_growth_is_that_of_the_report(services):
+    folder = wait_for(services, "leak")
+    done = probe("--json", "--max-growth", "10MiB/min", folder)
+    ours = json.loads(done.stdout)["processes"][0]["growth_bytes_per_s"]
+    process, = document(folder)["processes"]
+    theirs = process["memory"]["tracked"]
+    verdict = process["verdict"]["growth_bytes_per_s"]
+
+    error = theirs["slope_error_bytes_per_s"]
+    assert ours["low"] <= theirs["slope_bytes_per_s"] + error
+    assert ours["high"] >= theirs["slope_bytes_per_s"] - error
+    assert ours["low"] <= verdict["high"] and ours["high"] >= verdict["low"]
+
+
+def test_the_probe_is_executable_by_all():
+    assert stat.S_IMODE(PROBE.stat().st_mode) & 0o111 == 0o111

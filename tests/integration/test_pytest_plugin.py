@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Limits on the memory of tests: suites are run as a user runs them, and what
+became of each test is read from JUnit's file.
+
+Invariant: every process that is started here has a time limit.
+"""
+import concurrent.futures
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as etree
+
+import pytest
+
+from conftest import OURS, PRELOAD, SEEP
+
+HERE = pathlib.Path(__file__).parent
+PROGRAMS = HERE / "programs"
+SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", HERE.parents[1]))
+DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
+LIMIT_S = 240
+INI = "[pytest]\nseep = true\naddopts = --strict-markers\n"
+PLUGIN = (sys.executable, "-m", "pytest", "-p", "seep.pytest_plugin",
+          "-p", "no:cacheprovider", "-q")
+LEAKS = ("test_a_list", "test_malloc", "test_cycles_that_nobody_collects",
+         "test_a_table", "test_a_cache")
+
+sys.path.insert(0, str(SOURCE / "tools/python"))
+
+from seep import _gate_limits, _gate_measure, _gate_sites  # noqa: E402
+
+if not SEEP.exists():
+    pytest.skip("the tool is not built", allow_module_level=True)
+
+
+def environment(folder):
+    """Nothing of seep's but where the build is; a folder for recordings."""
+    kept = {k: v for k, v in os.environ.items()
+            if k not in OURS and not k.startswith("PYTEST")}
+    return kept | {
+        "SEEP_PRELOAD": str(PRELOAD), "TMPDIR": str(folder),
+        "PYTHONPATH": str(SOURCE / "tools/python"),
+        "PATH": f"{SEEP.resolve().parent}:{os.environ['PATH']}"}
+
+
+class Suite:
+    """A folder of tests, and how running it ended."""
+
+    def __init__(self, folder, files, ini=""):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(exist_ok=True)
+        for name in files:
+            shutil.copy(PROGRAMS / f"pytest_{name}.py",
+                        self.folder / f"test_{name}.py")
+        (self.folder / "pytest.ini").write_text(ini or "[pytest]\n")
+        self.status = self.out = None
+        self.cases = {}
+
+    def run(self, *words, before=(), **variables):
+        """Run it; @return itself."""
+        process = subprocess.Popen(
+            [*before, *PLUGIN, "--junitxml", "junit.xml", *words],
+            cwd=self.folder, env=environment(self.folder) | variables,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True)
+        try:
+            self.out, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            self.out, _ = process.communicate()
+            pytest.fail(f"it hung: {self.out}")
+        self.status = process.returncode
+        junit = self.folder / "junit.xml"
+        for case in etree.parse(junit).iter("testcase") \
+                if junit.exists() else ():
+            self.cases[case.get("name")] = case
+        return self
+
+    def outcome(self, name):
+        """"pass", "failure", "error", "skipped", and in which words."""
+        for child in self.cases[name]:
+            if child.tag in ("failure", "error", "skipped"):
+                return child.tag, (child.get("message") or "") + \
+                    (child.text or "")
+        return "pass", ""
+
+    def properties(self, name):
+        """What JUnit's file has of a test beside its outcome."""
+        return {entry.get("name"): entry.get("value")
+                for entry in self.cases[name].iter("property")}
+
+
+def line_that_says(file, text):
+    """The number of a line."""
+    lines = (PROGRAMS / f"pytest_{file}.py").read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if f"# {text}" in line)
+
+
+def run_parallel(folder):
+    if importlib.util.find_spec("xdist") is None:
+        return None
+    return Suite(folder / "parallel", ("clean", "leaks"), INI).run(
+        "-n", "2")
+
+
+def run_serial(folder):
+    return Suite(folder / "serial", ("others", "leaks"), INI).run(
+        "test_others.py", "test_leaks.py::test_a_list")
+
+
+def run_device(folder):
+    if not DRIVER:
+        return None
+    return Suite(folder / "device", ("device",)).run(
+        "--seep", before=(SEEP, "run", "--no-report", "-o", folder / "d/",
+                          "--"),
+        LD_LIBRARY_PATH=str(pathlib.Path(DRIVER).parent))
+
+
+def run_sampled(folder):
+    return Suite(folder / "sampled", ("leaks",)).run(
+        "--seep", "--seep-strict", "-k", "test_a_list",
+        before=(SEEP, "run", "--no-report", "-o", folder / "s/", "--"))
+
+
+@pytest.fixture(name="suites", scope="module")
+def suites_fixture(tmp_path_factory):
+    """{name: suite that was run}, side by side."""
+    folder = tmp_path_factory.mktemp("suites")
+    runs = {"parallel": run_parallel, "serial": run_serial,
+            "device": run_device, "sampled": run_sampled}
+    with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+        futures = {name: pool.submit(run, folder)
+                   for name, run in runs.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+def chosen(suites, name):
+    if suites[name] is None:
+        pytest.skip(f"what {name} needs is not there")
+    return suites[name]
+
+
+def test_what_keeps_nothing_passes(suites):
+    suite = chosen(suites, "parallel")
+    clean = {name: suite.outcome(name) for name, case in suite.cases.items()
+             if "clean" in case.get("classname")}
+
+    assert len(clean) >= 24, suite.out
+    assert set(clean.values()) == {("pass", "")}, clean
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_leak_fails_by_its_line(suites, name):
+    suite = chosen(suites, "parallel")
+    outcome, text = suite.outcome(name)
+    line = line_that_says("leaks", f"{name} leaks")
+
+    assert outcome == "failure", suite.out
+    assert "the limit is 64 B" in text
+    assert f"test_leaks.py:{line}: " in text.splitlines()[1]
+    assert "pytest_pyfunc_call" not in text  # none of pytest's own frames
+    told = suite.properties(name)
+    assert told["seep_outcome"] == "fail"
+    assert told["seep_where"].startswith(f"test_leaks.py:{line}: ")
+    assert told["seep_limit_growth_per_call"] == "64 B"
+
+
+def test_how_many_were_held_is_said_at_the_end(suites):
+    suite = chosen(suites, "parallel")
+    assert re.search(r"^seep: \d+ within, 5 over$", suite.out, re.M), suite.out
+
+
+def test_a_leak_fails_without_workers_too(suites):
+    suite = suites["serial"]
+    outcome, text = suite.outcome("test_a_list")
+
+    assert outcome == "failure", suite.out
+    assert f":{line_that_says('leaks', 'test_a_list leaks')}: test_a_list" \
+        in text
+    low, high = re.search(r"grows (\S+) to (\S+) KiB a call", text).groups()
+    # 1 KiB, what an object of Python's takes beside it, and the list itself.
+    assert 1.0 <= float(low) <= float(high) <= 1.25
+
+
+def test_what_grows_now_and_then_is_not_enough_data(suites):
+    outcome, text = suites["serial"].outcome("test_now_and_then")
+
+    assert outcome == "skipped"
+    assert "not enough data" in text and "calls=400" in text
+
+
+def test_a_test_that_fails_fails_as_it_would(suites):
+    suite = suites["serial"]
+
+    outcome, text = suite.outcome("test_that_fails_by_itself")
+    assert outcome == "failure" and "assert (1 + 1) == 3" in text
+    outcome, text = suite.outcome("test_that_fails_when_repeated")
+    assert outcome == "failure" and "!= 9" in text
+    assert re.search(r"call \d+ of the body, which seep repeats", suite.out)
+
+
+@pytest.mark.parametrize("name, words", [
+    ("test_an_argument_that_is_none", "did you mean 'calls'?"),
+    ("test_a_unit_that_is_none", "did you mean 'B'?"),
+    ("test_a_time_that_is_none", "did you mean '1 MiB/min'?"),
+    ("test_no_limit", "one limit is needed"),
+])
+def test_a_marker_that_cannot_be_read_is_an_error(suites, name, words):
+    outcome, text = suites["serial"].outcome(name)
+
+    assert outcome == "error" and words in text, text
+
+
+def test_what_pytest_does_not_call_is_not_measured(suites):
+    outcome, text = suites["serial"].outcome("test_a_method_of_unittest")
+
+    assert outcome == "skipped" and "not measured" in text
+
+
+def test_three_limits_are_held_at_once(suites):
+    suite = suites["serial"]
+
+    assert suite.outcome("test_three_limits")[0] == "pass", suite.out
+    told = suite.properties("test_three_limits")
+    assert told["seep_limit_growth"] == "10 MiB/min"
+    assert told["seep_limit_growth_per_call_measured"].endswith(" a call")
+    assert told["seep_limit_device_memory_measured"] == "0 B"
+    assert suite.outcome("test_a_leak_within_its_limit")[0] == "pass"
+    assert not suite.properties("test_without_a_limit")
+
+
+def test_recordings_are_gone_at_the_end(suites):
+    for suite in filter(None, suites.values()):
+        assert not list(suite.folder.glob("seep-pytest-*"))
+
+
+def test_the_most_that_is_held_of_a_gpu_is_limited(suites):
+    suite = chosen(suites, "device")
+
+    assert suite.outcome("test_one")[0] == "pass", suite.out
+    outcome, text = suite.outcome("test_three")
+    assert outcome == "failure"
+    assert "reaches 3 GiB, the limit is 2 GiB (GPU 0)" in text
+    assert "test_device.py:" in text
+    assert suite.outcome("test_one_after_three")[0] == "pass", suite.out
+
+
+def test_where_blocks_are_sampled_growth_is_not_measured(suites):
+    suite = suites["sampled"]
+    outcome, text = suite.outcome("test_a_list")
+
+    assert outcome == "failure"  # --seep-strict
+    assert "seep: not measured: blocks are sampled" in text, suite.out
+
+
+def test_unless_it_is_asked_for_nothing_is_measured(tmp_path):
+    suite = Suite(tmp_path, ("leaks", "others")).run(
+        "--strict-markers", "-k", "not fails and not none and not no_limit")
+
+    assert suite.status == 0, suite.out
+    assert "seep" not in suite.out
+    assert not any(suite.properties(name) for name in suite.cases)
+
+
+def test_without_seep_it_says_what_is_missing(tmp_path):
+    suite = Suite(tmp_path, ("leaks",)).run(
+        "--seep", PATH="/nowhere")
+
+    assert suite.status == 4
+    assert "ERROR: seep: no command 'seep' in PATH" in suite.out
+
+
+def test_a_program_that_calls_pytest_is_not_started_twice(tmp_path):
+    code = "import sys, pytest; print('once'); " \
+        "sys.exit(pytest.main(['-p', 'seep.pytest_plugin', '--seep']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(tmp_path),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False, timeout=LIMIT_S)
+
+    assert done.returncode == 4
+    assert done.stdout.count("once") == 1
+    assert "seep run --exact -- PROGRAM" in done.stdout
+
+
+@pytest.mark.parametrize("text, count", [
+    ("64 B", 64), ("1.5 KiB", 1536), ("2K", 2048), ("3 MB", 3e6), (7, 7)])
+def test_sizes_are_read(text, count):
+    assert _gate_limits.size(text) == count
+
+
+def test_sizes_are_written_with_one_unit():
+    assert _gate_limits.written(0) == "0 B"
+    assert _gate_limits.written(1000, 1100) == "0.98 to 1.07 KiB"
+    assert _gate_limits.written(3 << 30) == "3 GiB"
+    assert _gate_limits.rate("3 MiB/min") * 60 == 3 << 20
+
+
+def test_the_interval_has_the_mean():
+    low, high = _gate_measure.interval([100.0] * 10)
+    assert low == high == 100
+    low, high = _gate_measure.interval([0.0] * 9 + [1000.0])
+    assert low < 0 < 100 < high
+
+
+def site(live=0, allocated=0, peak=0, space="heap", stacks=1,
+         place=("/t/test_x.py", 5, "f")):
+    return {"live_bytes": live, "live_count": live, "space": space,
+            "allocated_bytes": allocated, "peak_bytes": peak, "device": 0,
+            "stacks": stacks, "place": place}
+
+
+def test_the_runners_own_lines_are_left_out():
+    before = {"sites": {"a": site(10)}}
+    after = {"sites": {
+        "a": site(30), "b": site(5, place=("/lib/_pytest/x.py", 1, "g")),
+        "c": site(7, space="device"),
+        "d": site(9, place=("/lib/seep/m.py", 1, "call_repeatedly"))}}
+    rows = _gate_sites.grown(before, after, ("/lib/_pytest/", "/lib/seep/"))
+
+    assert [row["bytes"] for row in rows] == [20, 9]
+
+
+def test_a_peak_of_a_gpu_lies_between_bounds():
+    before = {"sites": {"a": site(10, 100, 60, "device")}}
+    after = {"sites": {"a": site(10, 130, 60, "device"),
+                       "b": site(0, 50, 40, "device", stacks=2)}}
+    held = _gate_sites.peaks(before, after)["0"]
+
+    # a held 40 at most, of which 10 all the while; b 40 at some time.
+    assert (held["low"], held["high"]) == (40, 40 + 50)

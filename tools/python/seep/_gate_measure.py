@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A test body again and again, and what it left behind.
+
+A round is the calls that a marker asks for, in ten windows. What all of the
+process's live blocks grew by in each window gives a mean with its 95 %
+interval, and that is held against the limit: kept if the upper bound is, which
+is all for most tests. A round that is over the limit counts only if the next
+one is over it too, since caches fill, and only by what is no test runner's.
+
+Invariant: what is kept here while a body is repeated is made before.
+"""
+import array
+import gc
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import typing
+
+from . import _calls, _gate_restart, _gate_sites
+
+WINDOWS = 10
+ROUNDS = 2  # at most, while call sites are watched
+_STUDENT = 2.262  # 95 %, 9 degrees of freedom
+_LIMIT_S = 300
+_CHEAP_S = 1
+
+
+class NotMeasured(Exception):
+    """Why nothing can be said."""
+
+
+class Found(typing.NamedTuple):
+    """What was measured of one limit."""
+    outcome: str  # "pass", "fail", "not enough data"
+    low: float    # bytes; a call, a second, or in all
+    high: float
+    rows: list    # where, if it failed: as _gate_sites has them
+    told: str     # how it was found
+
+
+def interval(figures):
+    """The mean's 95 % interval: low, high."""
+    count = len(figures)
+    mean = sum(figures) / count
+    spread = sum((figure - mean) ** 2 for figure in figures) / (count - 1)
+    half = _STUDENT * math.sqrt(spread / count)
+    return mean - half, mean + half
+
+
+def _live_bytes():
+    """Of now. Garbage is no leak, unless the test says that it may stay."""
+    if gc.isenabled():
+        gc.collect()
+    stats = _calls.stats()
+    if stats is None:
+        raise NotMeasured("this process is no longer recorded")
+    return stats.live_bytes
+
+
+def call_repeatedly(call, count, until_s, tidy):
+    """At least @count calls, and as many as fit before @until_s."""
+    done = 0
+    while done < count or time.monotonic() < until_s:
+        call()
+        tidy()
+        done += 1
+    return done
+
+
+class Round:
+    """One round of a limit; the figures it leaves behind."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.live = array.array("q", bytes(8 * (WINDOWS + 1)))
+        self.work = array.array("d", bytes(8 * WINDOWS))
+        self.calls = 0
+
+    def _window(self, index, call, tidy):
+        if self.limit.calls:
+            count = self.limit.calls * (index + 1) // WINDOWS - \
+                self.limit.calls * index // WINDOWS
+            self.work[index] = call_repeatedly(call, count, 0, tidy)
+            self.calls += count
+            return
+        start = time.monotonic()
+        self.calls += call_repeatedly(
+            call, 1, start + self.limit.seconds / WINDOWS, tidy)
+        self.work[index] = time.monotonic() - start
+
+    def run(self, call, tidy, between):
+        """Bytes a unit of work: low, high."""
+        between()
+        self.live[0] = _live_bytes()
+        for index in range(WINDOWS):
+            self._window(index, call, tidy)
+            between()
+            self.live[index + 1] = _live_bytes()
+        return interval([(self.live[i + 1] - self.live[i]) / self.work[i]
+                         for i in range(WINDOWS)])
+
+    def total_work(self):
+        """Calls or seconds, of all windows."""
+        return sum(self.work)
+
+
+def _own_folders():
+    """Of the test runner and of ourselves."""
+    own = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
+    for name in ("_pytest", "pluggy", "xdist", "execnet", "pytest_cov"):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file:
+            own.append(os.path.dirname(os.path.abspath(file)) + os.sep)
+    return own
+
+
+def why_not_exact(tool, recording):
+    """What growth cannot be measured for; None if it can."""
+    done = subprocess.run(
+        [tool, "info", "--json", recording], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, check=False, timeout=_LIMIT_S,
+        env=_gate_restart.plain_environment())
+    try:
+        process = json.loads(done.stdout)["recordings"][0]["process"]
+    except (ValueError, LookupError):
+        return "the recording cannot be read: " + \
+            done.stderr.decode(errors="replace")[-200:]
+    if not process["exact"]:
+        return "blocks are sampled: leave it to --seep alone, or use " \
+            "`seep run --exact -- pytest --seep`"
+    objects = (process["python"] or {}).get("objects")
+    if objects != "recorded":
+        return f"Python's own objects are not recorded: {objects}"
+    return None
+
+
+class Sites:
+    """Call sites at two moments, read by a process of its own."""
+
+    def __init__(self, tool, recording):
+        self.tool = tool
+        self.recording = recording
+        self.saved = None
+
+    def _run(self, *own):
+        done = subprocess.run(
+            [sys.executable, "-I", os.path.abspath(_gate_sites.__file__),
+             self.tool, self.recording, self.saved, *own],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+            env=_gate_restart.plain_environment(), timeout=_LIMIT_S)
+        if done.returncode != 0:
+            raise NotMeasured("the recording cannot be read: " +
+                              done.stderr.decode(errors="replace")[-200:])
+        return done.stdout
+
+    def begin(self):
+        """Keep what is live now."""
+        handle, self.saved = tempfile.mkstemp(
+            prefix="sites-", suffix=".json",
+            dir=os.path.dirname(self.recording))
+        os.close(handle)
+        self._run()
+
+    def end(self):
+        """What came since."""
+        return json.loads(self._run(*_own_folders()))
+
+    def close(self):
+        """No file stays."""
+        if self.saved is not None and os.path.exists(self.saved):
+            os.unlink(self.saved)
+
+
+def _judged(limit, rounds, bounds, since):
+    """Of rounds that were over the limit, by what came at call sites."""
+    work = sum(done.total_work() for done in rounds)
+    told = f"{sum(done.calls for done in rounds)} calls"
+    mean = sum(row["bytes"] for row in since["grown"]) / work
+    low, high = bounds
+    if since["lost"] > 0:
+        return Found("not enough data", low, high, [],
+                     "the recording is full (a larger SEEP_SIZE holds more)")
+    if mean <= limit.bound:
+        return Found("pass", mean, mean, [], told)
+    # The runner's own share is in both bounds, and goes.
+    shift = (low + high) / 2 - mean
+    low, high = low - max(shift, 0), high - max(shift, 0)
+    outcome = "fail" if low > limit.bound else "not enough data"
+    return Found(outcome, low, high, since["grown"], told)
+
+
+def _rounds_on(limit, repeat, sites):
+    """After a round over the limit."""
+    rounds, low, high = [], 0.0, 0.0
+    sites.begin()
+    while len(rounds) < ROUNDS:
+        rounds.append(Round(limit))
+        low, high = repeat(rounds[-1])
+        if high <= limit.bound:
+            return Found("pass", low, high, [], f"{rounds[-1].calls} calls")
+        if low > limit.bound:
+            return _judged(limit, rounds, (low, high), sites.end())
+    return Found("not enough data", low, high, [],
+                 f"{sum(done.calls for done in rounds)} calls")
+
+
+def growth(limit, call, runner, tool, recording):
+    """Found, of a limit_growth or limit_growth_per_call.
+
+    @call runs the body; @runner is what a test runner wants done after each
+    call (tidy) and between windows (between).
+    """
+    def repeat(this):
+        return this.run(call, runner.tidy, runner.between)
+
+    if limit.calls:
+        call_repeatedly(call, limit.warmup, 0, runner.tidy)
+    else:
+        call_repeatedly(call, 1, time.monotonic() + limit.warmup, runner.tidy)
+    start = time.monotonic()
+    while True:
+        first = Round(limit)
+        low, high = repeat(first)
+        if high <= limit.bound:
+            return Found("pass", low, high, [], f"{first.calls} calls")
+        if start is None or time.monotonic() - start > _CHEAP_S:
+            break
+        start = None  # one more is cheaper than to read the recording
+    sites = Sites(tool, recording)
+    try:
+        return _rounds_on(limit, repeat, sites)
+    finally:
+        sites.close()
+
+
+def device(limit, since):
+    """Found, of a limit_device_memory: the device that held the most."""
+    if since["lost"] > 0:
+        return Found("not enough data", 0, 0, [],
+                     "the recording is full (a larger SEEP_SIZE holds more)")
+    worst = max(since["devices"].items(), default=None,
+                key=lambda entry: entry[1]["low"])
+    if worst is None:
+        return Found("pass", 0, 0, [], "no memory of a GPU")
+    ordinal, held = worst
+    outcome = "fail" if held["low"] > limit.bound else \
+        "pass" if all(other["high"] <= limit.bound
+                      for other in since["devices"].values()) else \
+        "not enough data"
+    return Found(outcome, held["low"], held["high"], held["rows"],
+                 f"GPU {ordinal}")

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Metrics by HTTP, with libmicrohttpd where it was there; see metrics_http.h.
+ */
+#include "metrics_http.h"
+
+#include <errno.h>
+
+#ifdef SEEP_HAVE_HTTP
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics_accept.h"
+
+#define CONNECTIONS_MOST 64
+#define CONNECTION_S 5 /* without a word */
+#define CONNECTION_BYTES (32 << 10)
+
+struct seep_metrics_http {
+    struct MHD_Daemon *daemon;
+    struct seep_metrics_page *page;
+};
+
+/* @text is given back by the server where @mode says so. */
+static enum MHD_Result answer(struct MHD_Connection *connection,
+                              unsigned status, const char *type, char *text,
+                              size_t length, enum MHD_ResponseMemoryMode mode)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, text, mode);
+    enum MHD_Result result = MHD_NO;
+
+    if (response == NULL) {
+        if (mode == MHD_RESPMEM_MUST_FREE) {
+            free(text);
+        }
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+                            "no-store");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    }
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result say(struct MHD_Connection *connection, unsigned status,
+                           const char *words)
+{
+    /* Static text: the server only reads it. */
+    return answer(connection, status, "text/plain; charset=utf-8",
+                  (char *)(uintptr_t)words, strlen(words),
+                  MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result serve_metrics(struct seep_metrics_http *http,
+                                     struct MHD_Connection *connection)
+{
+    enum seep_metrics_format format =
+        seep_metrics_accept(MHD_lookup_connection_value(
+            connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+    char *text;
+    size_t length;
+    int error = seep_metrics_page_take(http->page, format, &text, &length);
+
+    if (error < 0) {
+        return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                   "the recordings have not been read yet\n");
+    }
+    return answer(connection, MHD_HTTP_OK, seep_metrics_content_type(format),
+                  text, length, MHD_RESPMEM_MUST_FREE);
+}
+
+static enum MHD_Result serve_ready(struct seep_metrics_http *http,
+                                   struct MHD_Connection *connection)
+{
+    char *text = NULL;
+    size_t length;
+
+    if (seep_metrics_page_take(http->page, SEEP_METRICS_PROMETHEUS, &text,
+                               &length) < 0) {
+        return say(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "not yet\n");
+    }
+    free(text);
+    return say(connection, MHD_HTTP_OK, "ok\n");
+}
+
+static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
+                             const char *url, const char *method,
+                             const char *version, const char *upload,
+                             size_t *upload_bytes, void **request)
+{
+    struct seep_metrics_http *http = context;
+
+    (void)version;
+    (void)upload;
+    (void)upload_bytes;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+        strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   "only GET and HEAD\n");
+    }
+    if (*request == NULL) { /* only its header has come: to answer now would
+                               close the connection */
+        *request = http;
+        return MHD_YES;
+    }
+    if (strcmp(url, "/metrics") == 0) {
+        return serve_metrics(http, connection);
+    }
+    if (strcmp(url, "/healthz") == 0) {
+        return say(connection, MHD_HTTP_OK, "ok\n");
+    }
+    if (strcmp(url, "/-/ready") == 0) {
+        return serve_ready(http, connection);
+    }
+    return say(connection, MHD_HTTP_NOT_FOUND,
+               "seep serves /metrics, /healthz and /-/ready\n");
+}
+
+int seep_metrics_http_open(int fd, struct seep_metrics_page *page,
+                           struct seep_metrics_http **ret_http)
+{
+    struct seep_metrics_http *http = calloc(1, sizeof(*http));
+
+    if (http == NULL) {
+        return -ENOMEM;
+    }
+    http->page = page;
+    /* Its own messages would be about what clients do wrong. */
+    http->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, serve,
+        http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)CONNECTION_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+    if (http->daemon == NULL) {
+        free(http);
+        return -EIO;
+    }
+    *ret_http = http;
+    return 0;
+}
+
+void seep_metrics_http_close(struct seep_metrics_http *http)
+{
+    if (http != NULL) {
+        MHD_stop_daemon(http->daemon);
+        free(http);
+    }
+}
+
+#else
+
+int seep_metrics_http_open(int fd, struct seep_metrics_page *page,
+                           struct seep_metrics_http **ret_http)
+{
+    (void)fd;
+    (void)page;
+    (void)ret_http;
+    return -ENOSYS;
+}
+
+void seep_metrics_http_close(struct seep_metrics_http *http)
+{
+    (void)http;
+}
+
+#endif
