@@ -228,10 +228,7 @@ static int take_output(const char *verb, int option,
         arguments->quiet = true;
         return 0;
     default:
-        return seep_page_parse_color(optarg, &arguments->color) == 0
-                   ? 0
-                   : seep_say_usage(verb, optarg,
-                                    "is none of auto, always, never");
+        return seep_option_color(verb, optarg, &arguments->color);
     }
 }
 

@@ -64,18 +64,6 @@ static const struct option options[] = {
     {0},
 };
 
-static int parse_number(const char *text, size_t *ret_number)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-
-    if (*text < '0' || *text > '9' || *end != '\0') {
-        return seep_say_usage("diff", text, "is no number");
-    }
-    *ret_number = value;
-    return 0;
-}
-
 static int take_option(int option, struct arguments *arguments)
 {
     switch (option) {
@@ -84,7 +72,7 @@ static int take_option(int option, struct arguments *arguments)
         return 0;
     case SITES:
         arguments->has_limit = true;
-        return parse_number(optarg, &arguments->site_limit);
+        return seep_option_number("diff", optarg, &arguments->site_limit);
     case BY:
         arguments->key = optarg;
         return *optarg != '\0' && strpbrk(optarg, "=,") == NULL
@@ -95,10 +83,7 @@ static int take_option(int option, struct arguments *arguments)
         arguments->report.symbols = false;
         return 0;
     case COLOR:
-        return seep_page_parse_color(optarg, &arguments->color) == 0
-                   ? 0
-                   : seep_say_usage("diff", optarg,
-                                    "is none of auto, always, never");
+        return seep_option_color("diff", optarg, &arguments->color);
     case 'h':
         arguments->help = true;
         return 0;

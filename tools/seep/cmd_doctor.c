@@ -61,9 +61,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             }
             break;
         case COLOR:
-            if (seep_page_parse_color(optarg, &arguments->color) < 0) {
-                return seep_say_usage("doctor", optarg,
-                                      "is none of auto, always, never");
+            if (seep_option_color("doctor", optarg, &arguments->color) != 0) {
+                return SEEP_EXIT_USAGE;
             }
             break;
         default:

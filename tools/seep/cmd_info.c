@@ -71,9 +71,8 @@ int seep_cmd_info(int argc, char **argv)
         }
         if (option == JSON) {
             json = true;
-        } else if (seep_page_parse_color(optarg, &color) < 0) {
-            return seep_say_usage("info", optarg,
-                                  "is none of auto, always, never");
+        } else if (seep_option_color("info", optarg, &color) != 0) {
+            return SEEP_EXIT_USAGE;
         }
     }
     if (optind == argc) {

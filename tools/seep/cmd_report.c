@@ -89,18 +89,6 @@ static const struct option options[] = {
     {0},
 };
 
-static int parse_number(const char *text, size_t *ret_number)
-{
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-
-    if (*text < '0' || *text > '9' || *end != '\0') {
-        return seep_say_usage("report", text, "is no number");
-    }
-    *ret_number = value;
-    return 0;
-}
-
 static int parse_by(const char *text, enum seep_grouping *ret_by)
 {
     static const char *const names[] = {
@@ -128,9 +116,10 @@ static int take_option(int option, struct arguments *arguments)
         return 0;
     case SITES:
         arguments->has_limit = true;
-        return parse_number(optarg, &arguments->site_limit);
+        return seep_option_number("report", optarg, &arguments->site_limit);
     case PROCESSES:
-        return parse_number(optarg, &arguments->text.process_limit);
+        return seep_option_number("report", optarg,
+                                  &arguments->text.process_limit);
     case BY:
         return parse_by(optarg, &arguments->report.by);
     case SITE:
@@ -159,11 +148,7 @@ static int take_option(int option, struct arguments *arguments)
         arguments->report.sysroot = optarg;
         return 0;
     case COLOR:
-        if (seep_page_parse_color(optarg, &arguments->color) < 0) {
-            return seep_say_usage("report", optarg,
-                                  "is none of auto, always, never");
-        }
-        return 0;
+        return seep_option_color("report", optarg, &arguments->color);
     case 'h':
         arguments->help = true;
         return 0;

@@ -5,6 +5,7 @@
 #include "option.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nearest.h"
@@ -69,4 +70,24 @@ int seep_option_choose(const char *verb, const char *text,
     snprintf(remedy, sizeof(remedy), "did you mean %s?", nearest);
     seep_say(text, reason, remedy);
     return SEEP_EXIT_USAGE;
+}
+
+int seep_option_number(const char *verb, const char *text, size_t *ret_number)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end != '\0') {
+        return seep_say_usage(verb, text, "is no number");
+    }
+    *ret_number = value;
+    return 0;
+}
+
+int seep_option_color(const char *verb, const char *text,
+                      enum seep_color *ret_color)
+{
+    return seep_page_parse_color(text, ret_color) == 0
+               ? 0
+               : seep_say_usage(verb, text, "is none of auto, always, never");
 }

@@ -9,6 +9,8 @@
 #include <getopt.h>
 #include <stddef.h>
 
+#include "page.h"
+
 /** What seep_option_next() returns after saying what is wrong. */
 #define SEEP_OPTION_WRONG '?'
 
@@ -31,5 +33,13 @@ int seep_option_next(const char *verb, int argc, char **argv,
 int seep_option_choose(const char *verb, const char *text,
                        const char *const *names, size_t count,
                        size_t *ret_index);
+
+/** A number that is not negative. @return 0; SEEP_EXIT_USAGE after saying why
+ */
+int seep_option_number(const char *verb, const char *text, size_t *ret_number);
+
+/** auto, always or never. @return 0; SEEP_EXIT_USAGE after saying why */
+int seep_option_color(const char *verb, const char *text,
+                      enum seep_color *ret_color);
 
 #endif

@@ -114,18 +114,6 @@ static int take_interval(struct seep_top_arguments *arguments)
     return 0;
 }
 
-static int take_sites(struct seep_top_arguments *arguments)
-{
-    char *end;
-    unsigned long value = strtoul(optarg, &end, 10);
-
-    if (*optarg < '0' || *optarg > '9' || *end != '\0') {
-        return seep_say_usage("top", optarg, "is no number");
-    }
-    arguments->row_limit = value;
-    return 0;
-}
-
 static int take_option(int option, struct seep_top_arguments *arguments)
 {
     switch (option) {
@@ -143,17 +131,14 @@ static int take_option(int option, struct seep_top_arguments *arguments)
         arguments->filter = optarg;
         return 0;
     case SITES:
-        return take_sites(arguments);
+        return seep_option_number("top", optarg, &arguments->row_limit);
     case BY:
         return take_by(arguments);
     case NO_SYMBOLS:
         arguments->report.symbols = false;
         return 0;
     case COLOR:
-        return seep_page_parse_color(optarg, &arguments->color) == 0
-                   ? 0
-                   : seep_say_usage("top", optarg,
-                                    "is none of auto, always, never");
+        return seep_option_color("top", optarg, &arguments->color);
     case 'h':
         arguments->help = true;
         return 0;
