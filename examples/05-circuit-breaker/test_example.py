@@ -28,7 +28,8 @@ MIB = 1 << 20
 MEMORY_BYTES = 384 * MIB
 USED_BYTES = 64 * MIB  # by the driver's context
 FREE_BYTES = 128 * MIB  # under this it must open
-REFUSED_IN_S = 1.0
+# What must hold, and what is asked of a machine that does other things too.
+REFUSED_IN_S = 1.0 if os.environ.get('SEEP_TEST_LONG') else 3.0
 WAIT_S = 20
 
 needs_driver = pytest.mark.skipif(not DRIVER, reason='no fake driver')
