@@ -117,6 +117,13 @@ def test_a_call_changes_nothing_of_the_program(tmp_path):
     assert [m["name"] for m in only(run)["marks"]] == ["x"]
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_loader_has_to_say_is_still_there(tmp_path, form):
+    assert execute([program(form), "linker"]).seen == (0, b"", b"")
+    assert execute([program(form), "linker"], tmp_path,
+                   sample=1).seen == (0, b"", b"")
+
+
 def test_a_program_with_another_struct_gets_what_it_has_room_for(tmp_path):
     run = execute([program("calls"), "old"], tmp_path, sample=1)
 

@@ -3,6 +3,7 @@
  * A program that speaks of itself by seep.h, in the ways in which that could
  * go wrong: calls CASE.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -168,6 +169,27 @@ static int quiet(void)
     return errno != 77;
 }
 
+/* Between a failure of the loader and the question why. */
+static int linker(void)
+{
+    struct seep_stats stats;
+    const char *why;
+
+    if (dlerror() != NULL || dlopen("/no/such/library", RTLD_NOW) != NULL) {
+        return 1;
+    }
+    seep_mark("x");
+    seep_label("a", "b");
+    seep_progress(1);
+    seep_stats(&stats);
+    why = dlerror();
+    if (why == NULL || strstr(why, "/no/such/library") == NULL) {
+        return 2;
+    }
+    seep_mark("y");
+    return dlerror() == NULL ? 0 : 3;
+}
+
 /* In a sandbox that kills for any system call but read, write and exit. */
 static int strict(void)
 {
@@ -210,7 +232,7 @@ int main(int count, char **arguments)
     } cases[] = {
         {"all", all},   {"threads", threads}, {"handler", handler},
         {"many", many}, {"forked", forked},   {"quiet", quiet},
-        {"old", old},   {"strict", strict},
+        {"old", old},   {"strict", strict},   {"linker", linker},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
