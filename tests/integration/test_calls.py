@@ -70,6 +70,19 @@ def test_what_threads_tell_adds_up(tmp_path):
     assert only(run)["process"]["units"] == 4 * 25000
 
 
+def test_what_threads_tell_while_the_recording_begins_counts(tmp_path):
+    for attempt in range(5):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        run = execute([program("calls"), "beginning"], folder)
+
+        assert run.status == 0, run.stderr
+        child, = (p for p in (report(path)["processes"][0]
+                              for path in run.recordings)
+                  if p["process"]["fork"])
+        assert child["process"]["units"] == 40
+
+
 def test_a_signal_handler_may_speak(tmp_path):
     run = execute([program("calls"), "handler"], tmp_path, sample=1)
 
