@@ -12,13 +12,14 @@
  *     if (seep_stats(&stats) == 0) { ... }  live bytes, growth, headroom
  *
  * Any thread, also several at once. Nothing here allocates, waits, prints or
- * changes errno, and a signal handler may call it, but for the first call of
- * each in a source file where it could not be bound as the program was linked:
- * that one asks dlsym().
+ * changes errno or dlerror(), and a signal handler may call it. What is said
+ * before the preload's own constructor has run, by that of a library that the
+ * program is linked with, is forgotten.
  *
  * How: the preload exports the four names. They are bound weakly; where a
  * linker has put an end to that (a program at a fixed address), or the preload
- * is beside a static part, dlsym() finds them.
+ * is beside a static part, a constructor asks dlsym(), once for each program
+ * or library that has this file in it.
  */
 #ifndef SEEP_SEEP_H
 #define SEEP_SEEP_H
@@ -51,33 +52,83 @@ struct seep_stats {
 /* The preload's, by names of our own; the functions below carry others, since
  * one name cannot be both this file's own and another's. */
 extern void seep_preload_mark(const char *name) __asm__("seep_mark")
-    __attribute__((weak));
+    __attribute__((weak, visibility("default")));
 extern void seep_preload_progress(uint64_t units) __asm__("seep_progress")
-    __attribute__((weak));
+    __attribute__((weak, visibility("default")));
 extern void seep_preload_label(const char *key,
                                const char *value) __asm__("seep_label")
-    __attribute__((weak));
+    __attribute__((weak, visibility("default")));
 extern int seep_preload_stats(struct seep_stats *stats) __asm__("seep_stats")
-    __attribute__((weak));
-extern void *seep_header_dlsym(void *handle, const char *name) __asm__("dlsym")
-    __attribute__((weak));
+    __attribute__((weak, visibility("default")));
+/* A weakref leaves the program's own references as strong as they are: one to
+ * dlsym() in the same file still brings it in where a program is static. */
+static void *seep_header_dlsym(void *handle, const char *name)
+    __attribute__((weakref("dlsym")));
+static char *seep_header_dlerror(void) __attribute__((weakref("dlerror")));
 
-/** @slot holds what was found: itself, if that was nothing. */
-static inline void *seep_header_find(void **slot, const char *name)
+enum seep_header_call {
+    SEEP_HEADER_MARK,
+    SEEP_HEADER_PROGRESS,
+    SEEP_HEADER_LABEL,
+    SEEP_HEADER_STATS,
+    SEEP_HEADER_CALLS
+};
+
+/* One for all files of a program or library. What was found, by call; the
+ * table itself, if that was nothing; NULL: nobody has looked yet. */
+extern void *seep_header_found[SEEP_HEADER_CALLS];
+__attribute__((
+    weak, visibility("hidden"))) void *seep_header_found[SEEP_HEADER_CALLS];
+
+static inline void seep_header_look_up(void)
 {
-    /* atomic exception: C++ has no <stdatomic.h>; a pointer, and nothing that
-     * it leads to was written by who found it. */
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    static const char *const names[] = {"seep_mark", "seep_progress",
+                                        "seep_label", "seep_stats"};
+    void *nothing = seep_header_found;
+    int is_there = &seep_header_dlsym != NULL;
 
-    if (found == NULL) {
-        if (&seep_header_dlsym != NULL) {
-            found = seep_header_dlsym(NULL, name); /* NULL: RTLD_DEFAULT */
+    for (int i = 0; i < SEEP_HEADER_CALLS; i++) {
+        void *found = NULL;
+
+        if (is_there) {
+            found = seep_header_dlsym(NULL, names[i]); /* NULL: RTLD_DEFAULT */
         }
-        found = found != NULL ? found : (void *)slot;
-        /* atomic exception: as above */
-        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+        if (is_there && found == NULL) {
+            is_there = 0; /* all, or none */
+            if (&seep_header_dlerror != NULL) {
+                (void)seep_header_dlerror(); /* ours: not the program's */
+            }
+        }
+        found = found != NULL ? found : nothing;
+        /* atomic exception: C++ has no <stdatomic.h>; a pointer, and nothing
+         * that it leads to was written by who found it. */
+        __atomic_store_n(&seep_header_found[i], found, __ATOMIC_RELAXED);
     }
-    return found == (void *)slot ? NULL : found;
+}
+
+/* Now, and not in the first call: a look-up that fails changes what dlerror()
+ * says, and the program may be about to ask that. */
+__attribute__((constructor)) static void seep_header_begin(void)
+{
+    /* atomic exception: as above */
+    if (&seep_preload_mark == NULL &&
+        __atomic_load_n(&seep_header_found[0], __ATOMIC_RELAXED) == NULL) {
+        seep_header_look_up();
+    }
+}
+
+static inline void *seep_header_find(enum seep_header_call call)
+{
+    /* atomic exception: as above */
+    void *found = __atomic_load_n(&seep_header_found[call], __ATOMIC_RELAXED);
+    void *nothing = seep_header_found;
+
+    if (found == NULL) { /* a constructor that came before ours */
+        seep_header_look_up();
+        /* atomic exception: as above */
+        found = __atomic_load_n(&seep_header_found[call], __ATOMIC_RELAXED);
+    }
+    return found == nothing ? NULL : found;
 }
 
 static inline void seep_mark(const char *name) __asm__("seep_header_mark");
@@ -91,11 +142,10 @@ seep_stats(struct seep_stats *ret_stats) __asm__("seep_header_stats");
 /** A moment worth a name: "warm-up done", "model loaded". */
 static inline void seep_mark(const char *name)
 {
-    static void *slot;
     void (*call)(const char *) = &seep_preload_mark;
 
     if (call == NULL) {
-        void *found = seep_header_find(&slot, "seep_mark");
+        void *found = seep_header_find(SEEP_HEADER_MARK);
 
         __builtin_memcpy(&call, &found, sizeof(call));
     }
@@ -107,11 +157,10 @@ static inline void seep_mark(const char *name)
 /** @units of work were done: requests, batches, steps. */
 static inline void seep_progress(uint64_t units)
 {
-    static void *slot;
     void (*call)(uint64_t) = &seep_preload_progress;
 
     if (call == NULL) {
-        void *found = seep_header_find(&slot, "seep_progress");
+        void *found = seep_header_find(SEEP_HEADER_PROGRESS);
 
         __builtin_memcpy(&call, &found, sizeof(call));
     }
@@ -123,11 +172,10 @@ static inline void seep_progress(uint64_t units)
 /** From here on the process's label @key is @value, whatever it was. */
 static inline void seep_label(const char *key, const char *value)
 {
-    static void *slot;
     void (*call)(const char *, const char *) = &seep_preload_label;
 
     if (call == NULL) {
-        void *found = seep_header_find(&slot, "seep_label");
+        void *found = seep_header_find(SEEP_HEADER_LABEL);
 
         __builtin_memcpy(&call, &found, sizeof(call));
     }
@@ -139,11 +187,10 @@ static inline void seep_label(const char *key, const char *value)
 /** @return 0, or -1: the process is not recorded, and @ret_stats untouched */
 static inline int seep_stats(struct seep_stats *ret_stats)
 {
-    static void *slot;
     int (*call)(struct seep_stats *) = &seep_preload_stats;
 
     if (call == NULL) {
-        void *found = seep_header_find(&slot, "seep_stats");
+        void *found = seep_header_find(SEEP_HEADER_STATS);
 
         __builtin_memcpy(&call, &found, sizeof(call));
     }

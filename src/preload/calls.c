@@ -8,18 +8,34 @@
  */
 #include "preload/calls.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #define SEEP_NO_CALLS
 #include "seep/seep.h"
 
+#include "base/compiler.h"
+#include "base/word.h"
 #include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "record/marks.h"
 #include "record/recorder.h"
 #include "record/stats.h"
+
+/* Told while another thread created the recording, or this one below us. */
+static _Atomic uint64_t early_units;
+
+static void add_units(const struct seep_view *view, uint64_t units)
+{
+    if (seep_unlikely(seep_word_load(&early_units) != 0)) {
+        units +=
+            atomic_exchange_explicit(&early_units, 0, memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&view->header->progress_units, units,
+                              memory_order_relaxed);
+}
 
 /* The recording, begun now if there is none: who says something of the run
  * wants it recorded. NULL: there will be none; else leave by the guard. */
@@ -56,6 +72,7 @@ void seep_mark(const char *name)
     }
     view = enter((uintptr_t)__builtin_frame_address(0), &thread);
     if (view != NULL) {
+        add_units(view, 0);
         seep_marks_moment(view, seep_recorder_tick(), name);
         seep_guard_leave(thread);
     }
@@ -76,27 +93,39 @@ void seep_label(const char *key, const char *value)
     }
 }
 
-static void add_units(const struct seep_view *view, uint64_t units)
+/* No guard where the recording is there and ours. In this order: in a child
+ * the view is the parent's, and gone at any moment, until it is ours. */
+static bool add_at_once(uint64_t units)
 {
-    atomic_fetch_add_explicit(&view->header->progress_units, units,
-                              memory_order_relaxed);
+    const struct seep_view *view;
+
+    if (!seep_identity_is_ours() || seep_life_state() != SEEP_LIFE_ON) {
+        return false;
+    }
+    view = seep_recorder_view();
+    if (view == NULL) {
+        return false;
+    }
+    add_units(view, units);
+    return true;
 }
 
-/* Called for every request: no guard where the recording is there and ours. */
+/* Called for every request. */
 void seep_progress(uint64_t units)
 {
-    const struct seep_view *view = seep_recorder_view();
+    const struct seep_view *view;
     struct seep_thread *thread;
 
-    if (view != NULL && seep_life_state() == SEEP_LIFE_ON &&
-        seep_identity_is_ours()) {
-        add_units(view, units);
+    if (add_at_once(units)) {
         return;
     }
     view = enter((uintptr_t)__builtin_frame_address(0), &thread);
     if (view != NULL) {
         add_units(view, units);
         seep_guard_leave(thread);
+    } else if (seep_life_state() != SEEP_LIFE_OFF &&
+               seep_life_state() != SEEP_LIFE_DONE) {
+        atomic_fetch_add_explicit(&early_units, units, memory_order_relaxed);
     }
 }
 
@@ -141,6 +170,7 @@ int seep_stats(struct seep_stats *ret_stats)
     if (view == NULL) {
         return -1;
     }
+    add_units(view, 0);
     seep_recorder_settle(thread);
     seep_stats_take(view, seep_recorder_tick(), &figures);
     seep_guard_leave(thread);

@@ -143,6 +143,17 @@ void seep_marks_moment(const struct seep_view *view, uint32_t tick,
     }
 }
 
+/* Never back: who speaks at the same time, and was first, may be slower. */
+static void raise_to(_Atomic uint32_t *word, uint32_t value)
+{
+    uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+    while (seen < value && !atomic_compare_exchange_weak_explicit(
+                               word, &seen, value, memory_order_relaxed,
+                               memory_order_relaxed)) {
+    }
+}
+
 /* A label that was there before comes back: it is the last given again. */
 static bool again(const struct seep_view *view, uint32_t tick,
                   const struct text *key, const struct text *value)
@@ -154,9 +165,8 @@ static bool again(const struct seep_view *view, uint32_t tick,
 
         if (mark != NULL && is(view, mark->name, key) &&
             is(view, mark->text, value)) {
-            atomic_store_explicit(&mark->tick, tick, memory_order_relaxed);
-            atomic_store_explicit(&mark->order, next_order(view),
-                                  memory_order_relaxed);
+            raise_to(&mark->tick, tick);
+            raise_to(&mark->order, next_order(view));
             return true;
         }
     }

@@ -70,6 +70,19 @@ def test_what_threads_tell_adds_up(tmp_path):
     assert only(run)["process"]["units"] == 4 * 25000
 
 
+def test_what_threads_tell_while_the_recording_begins_counts(tmp_path):
+    for attempt in range(5):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        run = execute([program("calls"), "beginning"], folder)
+
+        assert run.status == 0, run.stderr
+        child, = (p for p in (report(path)["processes"][0]
+                              for path in run.recordings)
+                  if p["process"]["fork"])
+        assert child["process"]["units"] == 40
+
+
 def test_a_signal_handler_may_speak(tmp_path):
     run = execute([program("calls"), "handler"], tmp_path, sample=1)
 
@@ -115,6 +128,13 @@ def test_a_call_changes_nothing_of_the_program(tmp_path):
     assert run.seen == (0, b"", b"")
     assert execute([program("calls"), "quiet"]).seen == run.seen
     assert [m["name"] for m in only(run)["marks"]] == ["x"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_the_loader_has_to_say_is_still_there(tmp_path, form):
+    assert execute([program(form), "linker"]).seen == (0, b"", b"")
+    assert execute([program(form), "linker"], tmp_path,
+                   sample=1).seen == (0, b"", b"")
 
 
 def test_a_program_with_another_struct_gets_what_it_has_room_for(tmp_path):

@@ -2,6 +2,7 @@
 """The Python package: it does nothing without the preload, and its middleware
 counts each request once."""
 import asyncio
+import copy
 import io
 import json
 import os
@@ -79,6 +80,43 @@ def test_what_it_says_is_in_the_recording(tmp_path):
     assert stats["units"] == 42
     assert stats["live_bytes"] > 3000000
     assert stats["device_free_bytes"] is None
+
+
+CANNOT = """
+    import seep
+    class Odd:
+        def __str__(self):
+            raise ValueError("no")
+    seep.mark(Odd()); seep.label("key", Odd()); seep.label(Odd(), "value")
+    for units in (None, "3", [], float("inf"), float("nan")):
+        seep.progress(units)
+    seep.progress(2)
+    print("still here")
+"""
+
+
+def test_what_cannot_be_said_raises_no_more_than_without_the_preload(tmp_path):
+    run = speak(tmp_path, CANNOT, sample=1)
+
+    assert run.seen == speak(None, CANNOT).seen == (0, b"still here\n", b"")
+    path, = run.recordings
+    process = report(path)["processes"][0]
+    assert process["process"]["units"] == 2
+    assert process["marks"] == []
+
+
+def test_the_phase_of_an_async_function_lasts_until_it_is_done(monkeypatch):
+    said = []
+    monkeypatch.setattr(_calls, "_mark", lambda name: said.append(name))
+
+    @seep.phase("load")
+    async def load(what):
+        await asyncio.sleep(0)
+        said.append(what)
+        return 5
+
+    assert asyncio.run(load("inside")) == 5
+    assert said == [b"load begins", "inside", b"load done"]
 
 
 @pytest.fixture(name="units")
@@ -184,6 +222,13 @@ def test_a_body_that_nobody_reads_counts_when_it_is_closed(units):
     body.close()
     assert closed == [True]
     assert [u for u in units if u] == [7]
+
+
+def test_a_body_may_be_copied(units):
+    body = copy.copy(seep.WSGIMiddleware(plain)({}, lambda *_: None))
+
+    assert list(body) == [b"answer"]
+    assert units == [1]
 
 
 async def http_app(scope, receive, send):

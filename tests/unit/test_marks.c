@@ -121,6 +121,19 @@ static void a_label_that_comes_back_takes_no_room(void **state)
                 atomic_load(&view.marks[1].order));
 }
 
+/* As where a thread was overtaken between its turn and its store. */
+static void a_label_given_late_does_not_take_back_its_turn(void **state)
+{
+    (void)state;
+    seep_marks_label(&view, 5, "model", "bert");
+    atomic_store(&view.marks[0].order, 100);
+    atomic_store(&view.marks[0].tick, 50);
+    seep_marks_label(&view, 7, "model", "bert");
+    assert_int_equal(used(), 1);
+    assert_int_equal(atomic_load(&view.marks[0].order), 100);
+    assert_int_equal(atomic_load(&view.marks[0].tick), 50);
+}
+
 static void labels_for_ever_new_stay_bounded(void **state)
 {
     char value[32];
@@ -212,6 +225,7 @@ int main(void)
         MARKS_TEST(what_finds_no_room_is_refused_and_counted),
         MARKS_TEST(many_marks_leave_room_for_labels),
         MARKS_TEST(a_label_that_comes_back_takes_no_room),
+        MARKS_TEST(a_label_given_late_does_not_take_back_its_turn),
         MARKS_TEST(labels_for_ever_new_stay_bounded),
         MARKS_TEST(a_long_name_is_cut_between_characters),
         MARKS_TEST(where_names_find_no_room_there_is_no_mark),

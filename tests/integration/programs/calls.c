@@ -3,6 +3,7 @@
  * A program that speaks of itself by seep.h, in the ways in which that could
  * go wrong: calls CASE.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -168,6 +169,60 @@ static int quiet(void)
     return errno != 77;
 }
 
+static pthread_barrier_t all_are_there;
+
+static void *step_at_once(void *ignored)
+{
+    pthread_barrier_wait(&all_are_there);
+    for (int i = 0; i < 10; i++) {
+        seep_progress(1);
+    }
+    return ignored;
+}
+
+/* Threads of a child that all have done something before it is recorded. */
+static int beginning(void)
+{
+    struct seep_stats stats;
+    pthread_t threads_of_child[THREADS];
+    int status;
+
+    seep_progress(1);
+    if (fork() == 0) {
+        pthread_barrier_init(&all_are_there, NULL, THREADS);
+        for (int i = 0; i < THREADS; i++) {
+            pthread_create(&threads_of_child[i], NULL, step_at_once, NULL);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads_of_child[i], NULL);
+        }
+        _exit(seep_stats(&stats) == 0 && stats.units == THREADS * 10 ? 0 : 1);
+    }
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+
+/* Between a failure of the loader and the question why. */
+static int linker(void)
+{
+    struct seep_stats stats;
+    const char *why;
+
+    if (dlerror() != NULL || dlopen("/no/such/library", RTLD_NOW) != NULL) {
+        return 1;
+    }
+    seep_mark("x");
+    seep_label("a", "b");
+    seep_progress(1);
+    seep_stats(&stats);
+    why = dlerror();
+    if (why == NULL || strstr(why, "/no/such/library") == NULL) {
+        return 2;
+    }
+    seep_mark("y");
+    return dlerror() == NULL ? 0 : 3;
+}
+
 /* In a sandbox that kills for any system call but read, write and exit. */
 static int strict(void)
 {
@@ -208,9 +263,11 @@ int main(int count, char **arguments)
         const char *name;
         int (*run)(void);
     } cases[] = {
-        {"all", all},   {"threads", threads}, {"handler", handler},
-        {"many", many}, {"forked", forked},   {"quiet", quiet},
-        {"old", old},   {"strict", strict},
+        {"all", all},         {"threads", threads},
+        {"handler", handler}, {"many", many},
+        {"forked", forked},   {"quiet", quiet},
+        {"old", old},         {"strict", strict},
+        {"linker", linker},   {"beginning", beginning},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -74,19 +74,29 @@ def recorded():
 def mark(name):
     """A moment worth a name: "warm-up done", "model loaded"."""
     if _mark is not None:
-        _mark(_bytes(name))
+        try:
+            _mark(_bytes(name))
+        except Exception:  # pylint: disable=broad-except
+            pass  # what cannot be said is not, as without the preload
 
 
 def progress(units=1):
     """So many units of work were done: requests, batches, steps."""
-    if _progress is not None and units > 0:
-        _progress(int(units))
+    if _progress is not None:
+        try:
+            if units > 0:
+                _progress(int(units))
+        except Exception:  # pylint: disable=broad-except
+            pass  # what cannot be said is not, as without the preload
 
 
 def label(key, value):
     """From here on the process's label key is value."""
     if _label is not None:
-        _label(_bytes(key), _bytes(value))
+        try:
+            _label(_bytes(key), _bytes(value))
+        except Exception:  # pylint: disable=broad-except
+            pass  # what cannot be said is not, as without the preload
 
 
 def _known(number):

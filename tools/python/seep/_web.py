@@ -42,6 +42,8 @@ class _Body:
             self._finish()
 
     def __getattr__(self, name):
+        if name == "_body":  # not yet: somebody makes a copy
+            raise AttributeError(name)
         return getattr(self._body, name)
 
 
