@@ -14,6 +14,7 @@
 #include "clean.h"
 #include "metrics_make.h"
 #include "recording_damage.h"
+#include "top_frame.h"
 #include "view_check.h"
 #include "view_diff.h"
 #include "view_json.h"
@@ -114,26 +115,6 @@ static void check(const struct seep_report *report, struct seep_page *page)
     free(results);
 }
 
-/* Against an honest one, and against itself. */
-static void compare(const struct seep_report *before,
-                    const struct seep_report *now, struct seep_page *page)
-{
-    struct seep_diff_set set;
-
-    if (seep_diff_set_make(&before, 1, &now, 1, &set) != 0) {
-        abort();
-    }
-    set.before_name = strdup("before");
-    set.now_name = strdup("now");
-    seep_view_diff(page, &set, 0);
-    if (seep_view_diff_json(page->file, &set, 0) != 0) {
-        abort();
-    }
-    seep_diff_set_close(&set);
-}
-
-static const struct seep_report *honest;
-
 /* Whatever a recording says, no line is of another's making. */
 static void measure(const struct seep_report *report)
 {
@@ -162,7 +143,51 @@ static void measure(const struct seep_report *report)
     seep_metrics_totals_fini(&totals);
 }
 
-static void show(struct seep_report *report, uint8_t how, size_t columns)
+/* The report against one of an honest run, and against itself. */
+static void compare(const struct seep_report *before,
+                    const struct seep_report *now, struct seep_page *page)
+{
+    struct seep_diff_set set;
+
+    if (seep_diff_set_make(&before, 1, &now, 1, &set) != 0) {
+        abort();
+    }
+    set.before_name = strdup("before");
+    set.now_name = strdup("now");
+    seep_view_diff(page, &set, 0);
+    if (seep_view_diff_json(page->file, &set, 0) != 0) {
+        abort();
+    }
+    seep_diff_set_close(&set);
+}
+
+/* Keys that look at everything; no line is wider than the terminal. */
+static void watch(const struct seep_report *const *reports, size_t count,
+                  const struct seep_page *page)
+{
+    static const int keys[] = {
+        'n', 'w', 'l', SEEP_TOP_KEY_DOWN, SEEP_TOP_KEY_ENTER, 's'};
+    const struct seep_top_size size = {
+        .columns = page->columns, .lines = 24, .target = "x"};
+    struct seep_top_model model;
+
+    seep_top_model_init(&model, 1);
+    seep_top_model_take(&model, reports, count);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct seep_top_frame frame;
+
+        if (seep_top_frame_make(&model, &size, &frame) != 0) {
+            abort();
+        }
+        seep_top_frame_print(&frame, page->file, true);
+        seep_top_frame_fini(&frame);
+        seep_top_model_press(&model, keys[i]);
+    }
+    seep_top_model_fini(&model);
+}
+
+static void show(const struct seep_report *honest, struct seep_report *report,
+                 uint8_t how, size_t columns)
 {
     const struct seep_report *reports[] = {report, report};
     const struct seep_text_options text = {
@@ -189,10 +214,11 @@ static void show(struct seep_report *report, uint8_t how, size_t columns)
         abort();
     }
     check(report, &page);
+    measure(report);
     compare(honest, report, &page);
     compare(report, honest, &page);
     compare(report, report, &page);
-    measure(report);
+    watch(reports, count, &page);
     fclose(file);
 }
 
@@ -200,6 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct recording_damage damage;
     struct seep_report_options options = {.symbols = false};
+    static struct seep_report *honest;
     struct seep_report *report;
 
     if (size < 2) {
@@ -208,12 +235,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (damage.whole == NULL) {
         seep_clean_init();
         recording_damage_init(&damage);
-        options.by = SEEP_BY_LINE;
         honest = recording_damage_open(&damage, damage.builder.size_bytes, true,
                                        &options);
-    }
-    if (honest == NULL) {
-        abort();
     }
     recording_damage_reset(&damage);
     for (size_t at = 2; at + PATCH_BYTES <= size; at += PATCH_BYTES) {
@@ -223,7 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     report = recording_damage_open(&damage, damage.builder.size_bytes, true,
                                    &options);
     if (report != NULL) {
-        show(report, data[1], (size_t)(data[0] / 8) * WIDTHS * 2);
+        show(honest, report, data[1], (size_t)(data[0] / 8) * WIDTHS * 2);
         seep_report_close(report);
     }
     return 0;

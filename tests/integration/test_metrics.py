@@ -220,6 +220,19 @@ def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking, tmp_path):
     assert not path.exists()
 
 
+def test_a_server_that_accepts_nobody_is_not_waited_for(leaking, tmp_path):
+    path = tmp_path / "metrics.socket"
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(socket.socket(socket.AF_UNIX))
+        other.bind(str(path))
+        other.listen(0)
+        waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+        waiting.connect(str(path))
+        done = seep("metrics", "--listen", f"unix:{path}", leaking)
+        assert done.returncode == 1 and b"somebody else" in done.stderr
+        assert path.exists()
+
+
 def test_a_file_in_the_way_of_a_socket_stays(leaking, tmp_path):
     path = tmp_path / "file"
     path.write_text("mine")
@@ -283,6 +296,36 @@ def test_connections_that_say_nothing_hold_nobody_up(leaking):
         assert descriptors(process.pid) < before + 70
         # those that wait are served when the idle ones have had their time
         wait_for(lambda: is_served(url), 60, 1)
+
+
+def test_a_byte_now_and_then_holds_no_place(leaking):
+    """Who is never idle and never done is shown out all the same."""
+    with exporter(leaking) as (_, url), contextlib.ExitStack() as stack:
+        target = urllib.parse.urlparse(url)
+        slow = [stack.enter_context(socket.create_connection(
+            (target.hostname, target.port))) for _ in range(80)]
+        ended = threading.Event()
+
+        def drip():
+            while not ended.wait(0.5):
+                for client in slow:
+                    with contextlib.suppress(OSError):
+                        client.send(b"X")
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            with socket.create_connection(
+                    (target.hostname, target.port), 40) as client:
+                client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                assert client.recv(100).startswith(b"HTTP/1.1 200")
+        finally:
+            ended.set()
+            thread.join()
+
+
+def test_a_body_that_nobody_asked_for_is_passed_over(leaking):
+    with exporter(leaking) as (_, url):
+        assert get(url, data=b"x" * 400000, method="GET")[0] == 200
 
 
 def is_served(url):

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "reader/vitals.h"
+
 #define FIELDS RECORDING_DAMAGE_FIELDS
 #define MARK_FIELDS 13
 
@@ -249,6 +251,34 @@ static void read_report(const struct seep_report *report)
     (void)sum;
 }
 
+/* By the same bytes, a second reader; what it tells of them must be a number.
+ */
+static void read_vitals(int fd, size_t size_bytes)
+{
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_vitals vitals;
+
+    if (seep_vitals_read(fd, size_bytes, false, &refusal, &vitals) != 0) {
+        if (refusal.reason[0] == '\0' || refusal.error == 0) {
+            abort();
+        }
+        return;
+    }
+    if (!isfinite(vitals.duration_s) || vitals.duration_s < 0 ||
+        memchr(vitals.executable, '\0', sizeof(vitals.executable)) == NULL ||
+        isnan(vitals.host_growth.bytes_per_s.estimate)) {
+        abort();
+    }
+    for (size_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        const struct seep_vitals_device *device = &vitals.devices[i];
+
+        if (device->told && (device->free_bytes > device->total_bytes ||
+                             isnan(device->told_age_s))) {
+            abort();
+        }
+    }
+}
+
 struct seep_report *
 recording_damage_open(struct recording_damage *damage, size_t size_bytes,
                       bool sealed, const struct seep_report_options *options)
@@ -269,6 +299,7 @@ recording_damage_open(struct recording_damage *damage, size_t size_bytes,
             (ssize_t)written) {
         abort();
     }
+    read_vitals(damage->fd, size_bytes);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", damage->fd);
     if (seep_report_open(path, options, &refusal, &report) != 0 &&
         (refusal.reason[0] == '\0' || refusal.error == 0)) {

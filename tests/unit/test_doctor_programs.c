@@ -217,6 +217,35 @@ static void a_damaged_file_is_looked_at_without_harm(void **state)
     assert_int_equal(seep_elf_look(world.root, &look), -ENOEXEC);
 }
 
+/* As many tables as a header can tell of, all of them the same symbols. */
+static void many_tables_of_symbols_cost_no_more_than_one(void **state)
+{
+    enum { TABLES = 4000, BYTES = 8 << 20 };
+    static Elf64_Shdr tables[TABLES];
+    struct seep_elf_look look;
+    Elf64_Ehdr header;
+    int fd = open(make("tables", &(struct shape){0}), O_RDWR | O_CLOEXEC);
+    char path[PATH_MAX];
+
+    (void)state;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+    header.e_shoff = 4096;
+    header.e_shnum = TABLES;
+    header.e_shstrndx = 0;
+    for (size_t i = 0; i < TABLES; i++) {
+        tables[i] = (Elf64_Shdr){
+            .sh_type = SHT_DYNSYM, .sh_offset = 1 << 20, .sh_size = 6 << 20};
+    }
+    assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+    assert_int_equal(pwrite(fd, tables, sizeof(tables), 4096), sizeof(tables));
+    assert_int_equal(ftruncate(fd, BYTES), 0);
+    alarm(60); /* each in full would be a thousand million symbols */
+    assert_int_equal(seep_elf_look(path, &look), 0);
+    alarm(0);
+    close(fd);
+}
+
 static void the_command_decides_what_the_answer_is(void **state)
 {
     char *argv[] = {make("static", &(struct shape){0}), NULL};
@@ -384,6 +413,7 @@ int main(void)
         TEST(what_cannot_be_run_is_told_apart),
         TEST(a_script_is_what_runs_it),
         TEST(a_damaged_file_is_looked_at_without_harm),
+        TEST(many_tables_of_symbols_cost_no_more_than_one),
         TEST(the_command_decides_what_the_answer_is),
         TEST(pythons_are_told_apart_by_how_the_trial_went),
         TEST(torch_is_told_with_and_without_its_gpu_part),

@@ -22,6 +22,7 @@ struct file {
     int fd;
     uint64_t bytes;
     Elf64_Ehdr header;
+    uint32_t symbols_left; /* that are read, in all its tables together */
 };
 
 static bool read_at(const struct file *file, uint64_t offset, void *to,
@@ -112,7 +113,7 @@ static void take_segments(const struct file *file, struct seep_elf_look *look)
     }
 }
 
-static void take_symbols(const struct file *file, const Elf64_Shdr *table,
+static void take_symbols(struct file *file, const Elf64_Shdr *table,
                          struct seep_elf_look *look)
 {
     Elf64_Shdr strings;
@@ -124,7 +125,8 @@ static void take_symbols(const struct file *file, const Elf64_Shdr *table,
                  &strings, sizeof(strings))) {
         return;
     }
-    for (uint64_t i = 0; i < count && i < SYMBOLS_MOST; i++) {
+    for (uint64_t i = 0; i < count && file->symbols_left > 0; i++) {
+        file->symbols_left--;
         if (!read_at(file, table->sh_offset + i * sizeof(symbol), &symbol,
                      sizeof(symbol))) {
             return;
@@ -138,7 +140,7 @@ static void take_symbols(const struct file *file, const Elf64_Shdr *table,
     }
 }
 
-static void take_sections(const struct file *file, struct seep_elf_look *look)
+static void take_sections(struct file *file, struct seep_elf_look *look)
 {
     Elf64_Shdr names;
     char name[NAME_BYTES];
@@ -168,6 +170,7 @@ int seep_elf_look(const char *path, struct seep_elf_look *ret_look)
 {
     struct file file = {
         .fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC),
+        .symbols_left = SYMBOLS_MOST,
     };
     struct seep_elf_look look = {0};
     struct stat status;

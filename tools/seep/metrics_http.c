@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Metrics by HTTP, with libmicrohttpd where it was there; see metrics_http.h.
+/*
+ * Metrics by HTTP, with libmicrohttpd where it was there; see metrics_http.h.
+ *
+ * Invariant: a connection in the table is open, for it leaves the table, under
+ * the lock, before its descriptor is closed.
  */
 #include "metrics_http.h"
 
@@ -8,19 +12,108 @@
 #ifdef SEEP_HAVE_HTTP
 
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/clock.h"
 #include "metrics_accept.h"
 
 #define CONNECTIONS_MOST 64
 #define CONNECTION_S 5 /* without a word */
 #define CONNECTION_BYTES (32 << 10)
+/* In all for a request and its answer: who sends a byte now and then would
+ * hold one of the few places for hours. As long as Prometheus waits. */
+#define REQUEST_NS UINT64_C(10000000000)
+
+struct connection {
+    bool is_open;
+    int fd;
+    uint64_t since_ns; /* when it began, or the last request was done */
+};
 
 struct seep_metrics_http {
     struct MHD_Daemon *daemon;
     struct seep_metrics_page *page;
+    pthread_mutex_t lock; /* of the table */
+    struct connection connections[CONNECTIONS_MOST];
 };
+
+/* Where it is in the table; NULL: there was no place. */
+static struct connection *place_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info == NULL ? NULL : info->socket_context;
+}
+
+static void enter(struct seep_metrics_http *http,
+                  struct MHD_Connection *connection, void **socket_context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    for (size_t i = 0; info != NULL && i < CONNECTIONS_MOST; i++) {
+        struct connection *place = &http->connections[i];
+
+        if (!place->is_open) {
+            *place =
+                (struct connection){.is_open = true,
+                                    .fd = info->connect_fd,
+                                    .since_ns = seep_clock_ns(CLOCK_MONOTONIC)};
+            *socket_context = place;
+            return;
+        }
+    }
+}
+
+static void come_or_go(void *context, struct MHD_Connection *connection,
+                       void **socket_context,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct seep_metrics_http *http = context;
+    struct connection *place = *socket_context;
+
+    pthread_mutex_lock(&http->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        enter(http, connection, socket_context);
+    } else if (place != NULL) {
+        place->is_open = false;
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+static void complete(void *context, struct MHD_Connection *connection,
+                     void **request, enum MHD_RequestTerminationCode code)
+{
+    struct seep_metrics_http *http = context;
+    struct connection *place = place_of(connection);
+
+    (void)request;
+    (void)code;
+    pthread_mutex_lock(&http->lock);
+    if (place != NULL) {
+        place->since_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    }
+    pthread_mutex_unlock(&http->lock);
+}
+
+void seep_metrics_http_sweep(struct seep_metrics_http *http)
+{
+    uint64_t now_ns = seep_clock_ns(CLOCK_MONOTONIC);
+
+    pthread_mutex_lock(&http->lock);
+    for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+        const struct connection *place = &http->connections[i];
+
+        if (place->is_open && now_ns - place->since_ns > REQUEST_NS) {
+            shutdown(place->fd, SHUT_RDWR); /* the server closes it */
+        }
+    }
+    pthread_mutex_unlock(&http->lock);
+}
 
 /* @text is given back by the server where @mode says so. */
 static enum MHD_Result answer(struct MHD_Connection *connection,
@@ -99,7 +192,6 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
 
     (void)version;
     (void)upload;
-    (void)upload_bytes;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -108,6 +200,10 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
     if (*request == NULL) { /* only its header has come: to answer now would
                                close the connection */
         *request = http;
+        return MHD_YES;
+    }
+    if (*upload_bytes > 0) { /* nobody asked for it */
+        *upload_bytes = 0;
         return MHD_YES;
     }
     if (strcmp(url, "/metrics") == 0) {
@@ -132,13 +228,15 @@ int seep_metrics_http_open(int fd, struct seep_metrics_page *page,
         return -ENOMEM;
     }
     http->page = page;
+    pthread_mutex_init(&http->lock, NULL);
     /* Its own messages would be about what clients do wrong. */
     http->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, serve,
         http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)CONNECTION_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+        (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, come_or_go,
+        http, MHD_OPTION_NOTIFY_COMPLETED, complete, http, MHD_OPTION_END);
     if (http->daemon == NULL) {
         free(http);
         return -EIO;
@@ -164,6 +262,11 @@ int seep_metrics_http_open(int fd, struct seep_metrics_page *page,
     (void)page;
     (void)ret_http;
     return -ENOSYS;
+}
+
+void seep_metrics_http_sweep(struct seep_metrics_http *http)
+{
+    (void)http;
 }
 
 void seep_metrics_http_close(struct seep_metrics_http *http)

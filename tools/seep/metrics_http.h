@@ -20,6 +20,9 @@ struct seep_metrics_http;
  */
 int seep_metrics_http_open(int fd, struct seep_metrics_page *page,
                            struct seep_metrics_http **ret_http);
+/** End connections whose request takes too long; to be called now and then. */
+void seep_metrics_http_sweep(struct seep_metrics_http *http);
+
 void seep_metrics_http_close(struct seep_metrics_http *http);
 
 #endif

@@ -21,9 +21,9 @@
 #define UNIX_PREFIX "unix:"
 #define BACKLOG 64
 
-static int open_socket(int family)
+static int open_socket(int family, int flags)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
     return fd < 0 ? -errno : fd;
 }
@@ -49,11 +49,13 @@ static int clear_way(const struct sockaddr_un *address)
     if (!S_ISSOCK(status.st_mode)) {
         return -EEXIST;
     }
-    fd = open_socket(AF_UNIX);
+    /* Who lives and does not accept would be waited for. */
+    fd = open_socket(AF_UNIX, SOCK_NONBLOCK);
     if (fd < 0) {
         return fd;
     }
-    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0) {
+    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+        errno == EAGAIN) {
         error = -EADDRINUSE;
     } else if (errno == ECONNREFUSED && unlink(address->sun_path) < 0) {
         error = -errno;
@@ -74,7 +76,7 @@ static int listen_unix(const char *path, const char **ret_reason,
     }
     strcpy(address.sun_path, path);
     int error = clear_way(&address);
-    int fd = error < 0 ? error : open_socket(AF_UNIX);
+    int fd = error < 0 ? error : open_socket(AF_UNIX, 0);
     if (fd < 0) {
         *ret_reason = fd == -EEXIST       ? "is there, and no socket"
                       : fd == -EADDRINUSE ? "is somebody else's socket"
@@ -125,7 +127,7 @@ static int listen_at(const struct addrinfo *found, const char **ret_reason,
                      struct seep_metrics_socket *ret_socket)
 {
     int one = 1;
-    int fd = open_socket(found->ai_family);
+    int fd = open_socket(found->ai_family, 0);
     int error = fd < 0 ? fd : 0;
 
     if (fd >= 0) {

@@ -30,6 +30,8 @@
 #define REST_SHARE 3
 /* So long is waited for a reading that goes on when we are told to end. */
 #define PATIENCE_S 1
+/* Between two looks for clients that take too long. */
+#define SWEEP_S 1
 
 struct run {
     const struct seep_metrics_arguments *arguments;
@@ -229,16 +231,21 @@ static bool stop_reading(struct run *run)
     return pthread_timedjoin_np(run->reader, NULL, &until) == 0;
 }
 
-static void wait_for_end(void)
+static void wait_for_end(struct run *run)
 {
+    const struct timespec turn = {.tv_sec = SWEEP_S};
     sigset_t set;
-    int number;
 
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    sigwait(&set, &number);
+    while ((run->http == NULL ? sigwaitinfo(&set, NULL)
+                              : sigtimedwait(&set, NULL, &turn)) < 0) {
+        if (run->http != NULL) {
+            seep_metrics_http_sweep(run->http);
+        }
+    }
 }
 
 static void block_signals(void)
@@ -274,7 +281,7 @@ static int serve(struct run *run)
         close_socket(run);
         return SEEP_EXIT_FAILED;
     }
-    wait_for_end();
+    wait_for_end(run);
     close_socket(run);
     if (!stop_reading(run)) {
         fflush(stdout);

@@ -54,7 +54,10 @@ int seep_program_find(const char *command, const char *folders,
     int error = -ENOENT;
 
     if (strchr(command, '/') != NULL) {
-        snprintf(ret_path, PATH_MAX, "%s", command);
+        if (strlen(command) >= PATH_MAX) {
+            return -ENAMETOOLONG;
+        }
+        strcpy(ret_path, command);
         return !is_file(command)            ? -ENOENT
                : access(command, X_OK) == 0 ? 0
                                             : -EACCES;
