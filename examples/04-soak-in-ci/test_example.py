@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The example does what its README says: the soak passes, with the leak it
 fails and names the line. Both at the same time."""
-import json
 import os
 import signal
 import subprocess
@@ -9,6 +8,8 @@ import sys
 import xml.etree.ElementTree as etree
 
 import pytest
+
+from conftest import leaking_line, processes_of
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 36
@@ -44,18 +45,9 @@ def run_both(tmp_path_factory):
                 run.wait()
 
 
-def leaking_line():
-    with open(os.path.join(FOLDER, 'model_server.py'),
-              encoding='utf-8') as file:
-        return next(number for number, line in enumerate(file, 1)
-                    if line.endswith('# the leak\n'))
-
-
 def report_of(folder):
     recording, = folder.glob('*.seep')
-    done = subprocess.run([os.environ['SEEP'], 'report', '--json', recording],
-                          check=False, stdout=subprocess.PIPE, timeout=60)
-    return json.loads(done.stdout)['processes'][0]
+    return processes_of(recording)[0]
 
 
 def test_the_server_that_keeps_nothing_passes(soaks):
@@ -69,10 +61,11 @@ def test_the_server_that_keeps_nothing_passes(soaks):
 
 def test_the_server_that_keeps_answers_fails_by_its_line(soaks):
     status, words, folder = soaks['broken']
+    line = leaking_line(os.path.join(FOLDER, 'model_server.py'))
 
     assert status == 3, words
     assert 'FAIL: 2 of 3 limits are broken' in words
-    assert f'model_server.py:{leaking_line()} Model.predict' in words
+    assert f'model_server.py:{line} Model.predict' in words
     assert '::error file=' in words
     cases = list(etree.parse(folder / 'soak.xml').iter('testcase'))
     assert sum(case.find('failure') is not None for case in cases) == 2

@@ -18,10 +18,10 @@ import pytest
 
 import load
 from breaker import CLOSED, HALF_OPEN, OPEN, PAUSE_S, Breaker
+from conftest import SEEP, leaking_line, processes_of, wait_for_file
 from gpu import CONTEXT_BYTES, SCRATCH_BYTES
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SEEP = os.environ['SEEP']
 PROBE = os.path.join(os.path.dirname(SEEP), 'seep-probe')
 DRIVER = os.environ.get('SEEP_FAKE_CUDA', '')
 MIB = 1 << 20
@@ -102,16 +102,6 @@ class Server:
         self.process.wait(timeout=30)
 
 
-def wait_for_file(path, process):
-    for _ in range(600):
-        if os.path.exists(path):
-            with open(path, encoding='ascii') as file:
-                return [int(word) for word in file.read().split()]
-        assert process.poll() is None, 'the server ended'
-        time.sleep(0.1)
-    raise AssertionError('the server did not start')
-
-
 @contextlib.contextmanager
 def serving(folder, *options):
     server = Server(folder, *options)
@@ -121,19 +111,11 @@ def serving(folder, *options):
         server.end()
 
 
-def leaking_line():
-    with open(os.path.join(FOLDER, 'gpu.py'), encoding='utf-8') as file:
-        return next(number for number, line in enumerate(file, 1)
-                    if line.endswith('# the leak\n'))
-
-
 def leaked_bytes(folder):
     """By the recording, of the line that leaks."""
     recording, = glob.glob(f'{folder}/*.seep')
-    done = subprocess.run([SEEP, 'report', '--json', recording], check=True,
-                          stdout=subprocess.PIPE, timeout=60)
-    process, = json.loads(done.stdout)['processes']
-    line = leaking_line()
+    process, = processes_of(recording)
+    line = leaking_line(os.path.join(FOLDER, 'gpu.py'))
     return sum(site['live_bytes'] for site in process['sites']
                if site['space'] == 'device' and
                any(frame['function'] == 'Model.keep_context' and

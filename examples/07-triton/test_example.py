@@ -4,7 +4,6 @@
 Triton is not here: stand_in/ starts the model as it does.
 """
 import glob
-import json
 import os
 import signal
 import subprocess
@@ -12,8 +11,9 @@ import sys
 
 import pytest
 
+from conftest import SEEP, leaking_line, processes_of
+
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SEEP = os.environ['SEEP']
 BUILD = os.path.join(os.environ['SEEP_BUILD'], 'examples')
 STUB = os.path.join(BUILD, 'triton_python_backend_stub')
 STAND_IN = os.path.join(FOLDER, 'stand_in')
@@ -50,18 +50,10 @@ def processes(folder):
     """{first word of the command line's file name: [processes]} of all."""
     found = {}
     for path in glob.glob(f'{folder}/*.seep'):
-        done = subprocess.run([SEEP, 'report', '--json', path], check=True,
-                              stdout=subprocess.PIPE, timeout=60)
-        for process in json.loads(done.stdout)['processes']:
+        for process in processes_of(path):
             name = os.path.basename(process['process']['exe'])
             found.setdefault(name, []).append(process)
     return found
-
-
-def leaking_line(path):
-    with open(path, encoding='utf-8') as file:
-        return next(number for number, line in enumerate(file, 1)
-                    if line.endswith('# the leak\n'))
 
 
 def most_at(process, path):

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 
+from conftest import SEEP, leaking_line, report
+
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SEEP = os.environ['SEEP']
 PRELOAD = os.environ['SEEP_PRELOAD']
 STAND_IN = os.path.join(FOLDER, 'stand_in')
 SECONDS = 6
@@ -46,18 +47,6 @@ def start(name, folder):
     return subprocess.Popen(['bash', '-c', command],
                             env=apply(env_vars_of(name, folder)),
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-def report(*words):
-    done = subprocess.run([SEEP, 'report', *words], check=True, text=True,
-                          stdout=subprocess.PIPE, timeout=60)
-    return done.stdout
-
-
-def leaking_line():
-    with open(os.path.join(FOLDER, 'serve_app.py'), encoding='utf-8') as file:
-        return next(number for number, line in enumerate(file, 1)
-                    if line.endswith('.embed(request[\'text\'])  # the leak\n'))
 
 
 def test_variables_are_those_of_seep_env():
@@ -97,7 +86,7 @@ def test_replicas_are_told_by_label(tmp_path):
                    key=lambda one: one['live_bytes'])
         lines = {frame['line'] for frame in site['frames']
                  if (frame['file'] or '').endswith('serve_app.py')}
-        assert leaking_line() in lines
+        assert leaking_line(serve_app.__file__) in lines
     rows = report('--by', 'label', *paths).splitlines()
     counts = [re.split(r'\s\s+', row.strip()) for row in rows
               if 'model=' in row]

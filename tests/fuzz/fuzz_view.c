@@ -15,6 +15,7 @@
 #include "metrics_make.h"
 #include "recording_damage.h"
 #include "view_check.h"
+#include "view_diff.h"
 #include "view_json.h"
 #include "view_text.h"
 
@@ -113,6 +114,26 @@ static void check(const struct seep_report *report, struct seep_page *page)
     free(results);
 }
 
+/* Against an honest one, and against itself. */
+static void compare(const struct seep_report *before,
+                    const struct seep_report *now, struct seep_page *page)
+{
+    struct seep_diff_set set;
+
+    if (seep_diff_set_make(&before, 1, &now, 1, &set) != 0) {
+        abort();
+    }
+    set.before_name = strdup("before");
+    set.now_name = strdup("now");
+    seep_view_diff(page, &set, 0);
+    if (seep_view_diff_json(page->file, &set, 0) != 0) {
+        abort();
+    }
+    seep_diff_set_close(&set);
+}
+
+static const struct seep_report *honest;
+
 /* Whatever a recording says, no line is of another's making. */
 static void measure(const struct seep_report *report)
 {
@@ -168,6 +189,9 @@ static void show(struct seep_report *report, uint8_t how, size_t columns)
         abort();
     }
     check(report, &page);
+    compare(honest, report, &page);
+    compare(report, honest, &page);
+    compare(report, report, &page);
     measure(report);
     fclose(file);
 }
@@ -184,6 +208,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (damage.whole == NULL) {
         seep_clean_init();
         recording_damage_init(&damage);
+        options.by = SEEP_BY_LINE;
+        honest = recording_damage_open(&damage, damage.builder.size_bytes, true,
+                                       &options);
+    }
+    if (honest == NULL) {
+        abort();
     }
     recording_damage_reset(&damage);
     for (size_t at = 2; at + PATCH_BYTES <= size; at += PATCH_BYTES) {
