@@ -282,6 +282,25 @@ def test_a_baseline_that_leaks_as_much_excuses_the_leak(runs):
     assert seep("check", "--baseline", leak, quiet).returncode == 0
 
 
+def test_what_is_new_is_told_with_the_run_that_it_is_new_since(
+        all_runs, tmp_path):
+    leak, quiet = (all_runs[name][0] for name in ("leak", "quiet"))
+    done = seep("check", "--baseline", quiet, leak, COLUMNS="200")
+
+    assert re.search(rf"\n since +{quiet}, recorded 20\d\d-\d\d-\d\d "
+                     r"\d\d:\d\d UTC, kind=quiet; now kind=leak\n",
+                     done.stdout.decode()), done.stdout
+    found = json.loads(seep("check", "--baseline", quiet, leak,
+                            "--json").stdout)
+    assert [one["labels"] for one in found["baseline"]] == ["kind=quiet"]
+    assert re.fullmatch(r"20[-\dT:.]+Z", found["baseline"][0]["started"])
+    passed = seep("check", "--baseline", leak, quiet)
+    assert b" since " not in passed.stdout
+    both = seep("check", "--max-growth", "1MiB/min", quiet, leak)
+    assert re.search(rb"\nverdict_cases, pid \d+: the limit is kept\n",
+                     both.stdout), both.stdout
+
+
 def test_a_baseline_that_tells_nothing_is_not_enough_data(runs):
     done = seep("check", "--baseline", runs["short"][0], runs["leak"][0])
 

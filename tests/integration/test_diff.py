@@ -156,6 +156,7 @@ def test_runs_of_one_version_do_not_differ(runs):
 
             assert code == 0, out
             assert out.startswith("seep: SAME: 1 call site grows as before")
+            assert out.endswith(f"\nnext    seep report {pair[1]}\n")
 
 
 def test_one_more_leak_is_new_although_lines_have_moved(runs):

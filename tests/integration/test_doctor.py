@@ -96,6 +96,20 @@ def test_a_python_behind_a_launcher_is_seen(folder):
     assert found["python"]["level"] == "ok", found["python"]
 
 
+def test_two_names_of_one_python_are_one_row(folder):
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("no /usr/bin/python3")
+    (folder / "real").mkdir()
+    for name in ("python", "python3"):
+        (folder / "real" / name).symlink_to("/usr/bin/python3")
+        script(folder / name,
+               f'#!/bin/sh\nexec {folder}/real/{name} "$@"\n')
+    done = doctor("--json", PATH=str(folder))
+    rows = [row for row in json.loads(done.stdout)["checks"]
+            if row["check"] == "python"]
+    assert len(rows) == 1 and rows[0]["level"] == "ok", rows
+
+
 def test_a_path_without_python_is_no_fault(folder):
     found = checks(PATH=str(folder), status=0)
     assert found["python"]["level"] == "absent"

@@ -162,9 +162,9 @@ static void losses_of_python_are_told(void **state)
 static void the_next_step_names_the_line_that_keeps(void **state)
 {
     (void)state;
-    assert_true(is_advised("seep report --stack --site 3f9a0011 "
-                           "/data/seep.python3.4242.seep: look who holds what "
-                           "serve.py:31 keeps"));
+    assert_true(is_advised("look who holds what serve.py:31 keeps: "
+                           "seep report --stack --site 3f9a0011 "
+                           "/data/seep.python3.4242.seep"));
     assert_true(is_advised("suppress it: --suppressions FILE, a line "
                            "leak:handle"));
     fake.frames[2].function = "<module>"; /* of which there is one in all */
@@ -172,7 +172,7 @@ static void the_next_step_names_the_line_that_keeps(void **state)
     fake.report.by = SEEP_BY_STACK;
     assert_true(is_advised("--site 3f9a0011 --by stack /data/"));
     fake.sites[0].where_frame = 0;
-    assert_true(is_advised(": look who holds it"));
+    assert_true(is_advised("look who holds it: seep report "));
     assert_true(is_advised("a line leak:FUNCTION"));
 }
 
@@ -321,7 +321,7 @@ static void info_ends_with_what_to_do_next(void **state)
     (void)state;
     fake.report.usage_stacks.used = 89;
     fake.report.usage_stacks.capacity = 100;
-    assert_true(is_said(print_info(), "\nnext       seep report "));
+    assert_true(is_said(print_info(), "\nnext       what grew: seep report "));
     fake.report.usage_stacks.used = 95;
     assert_true(is_said(print_info(),
                         "\nnext       record with a larger --size: the table "

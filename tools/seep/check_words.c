@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -15,6 +16,7 @@
 #include "words.h"
 
 #define ID_SHOWN 8 /* of a site's id: enough to find it */
+#define NS_PER_S UINT64_C(1000000000)
 
 int seep_check_exit(const struct seep_check_set *set)
 {
@@ -164,6 +166,34 @@ char *seep_check_process(const struct seep_report *report)
     return text;
 }
 
+char *seep_check_since(const struct seep_check_set *set,
+                       const struct seep_report *report)
+{
+    const struct seep_report *last = NULL;
+    struct tm utc = {0};
+    char day[40];
+    time_t seconds;
+
+    for (size_t i = 0; report != NULL && i < set->baseline_count; i++) {
+        const struct seep_report *one = set->baseline[i];
+
+        if (seep_check_is_same_program(one, report) &&
+            (last == NULL ||
+             one->start_realtime_ns > last->start_realtime_ns)) {
+            last = one;
+        }
+    }
+    if (last == NULL) {
+        return NULL;
+    }
+    seconds = (time_t)(last->start_realtime_ns / NS_PER_S);
+    gmtime_r(&seconds, &utc);
+    strftime(day, sizeof(day), "%Y-%m-%d %H:%M UTC", &utc);
+    return make("%s, recorded %s%s%s%s%s", last->path, day,
+                *last->labels == '\0' ? "" : ", ", last->labels,
+                *report->labels == '\0' ? "" : "; now ", report->labels);
+}
+
 char *seep_check_site(const struct seep_report *report,
                       const struct seep_report_site *site)
 {
@@ -181,8 +211,12 @@ char *seep_check_site(const struct seep_report *report,
 char *seep_check_next(const struct seep_report *report,
                       const struct seep_report_site *site)
 {
-    return make("seep report --stack --site %.*s %s", ID_SHOWN, site->id,
-                report->path);
+    char *path = seep_words_quote(report->path);
+    char *text = make("seep report --stack --site %.*s %s", ID_SHOWN, site->id,
+                      path == NULL ? "RECORDING" : path);
+
+    free(path);
+    return text;
 }
 
 static void put_sites(FILE *file, const struct seep_check_result *result)

@@ -14,6 +14,8 @@ struct seep_check_set {
     size_t count;
     const struct seep_report *const *reports;
     size_t report_count;
+    const struct seep_report *const *baseline;
+    size_t baseline_count;
     size_t refused_count;    /* recordings that could not be read */
     double warmup_s;         /* or SEEP_CHECK_WARMUP_UNTOLD */
     const char *warmup_mark; /* in the place of that; NULL */
@@ -40,6 +42,11 @@ char *seep_check_measured(const struct seep_check_result *result);
 
 /** "python3 serve.py, pid 4242"; of NULL "no process". */
 char *seep_check_process(const struct seep_report *report);
+
+/** "old.seep, recorded 2026-11-21 09:12 UTC, version=12; now version=13": the
+ * last run of the baseline that @report was compared with. NULL: none. */
+char *seep_check_since(const struct seep_check_set *set,
+                       const struct seep_report *report);
 
 /** "serve.py:31 handle grows +40.1 ±1.1 MiB/min". */
 char *seep_check_site(const struct seep_report *report,

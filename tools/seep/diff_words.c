@@ -336,6 +336,30 @@ const char *seep_diff_change_text(const struct seep_diff *diff,
     return seep_units_interval(&row->change, diff->by_unit ? 1 : 60, text);
 }
 
+static char *next_of_site(const struct seep_diff_site *site)
+{
+    char *path = seep_words_quote(site->report->path);
+    char *text = make("seep report --stack --site %.*s %s", ID_SHOWN,
+                      site->site->id, path == NULL ? "RECORDING" : path);
+
+    free(path);
+    return text;
+}
+
+/* Nothing is worse: what there is to see is in the run of now. */
+static char *next_of_fine(const struct seep_diff_set *set)
+{
+    const struct seep_diff_side *now =
+        set->count == 0 ? NULL : &set->pairs[0].diff.now;
+    char *path = now == NULL || now->count == 0
+                     ? NULL
+                     : seep_words_quote(now->reports[0]->path);
+    char *text = path == NULL ? NULL : make("seep report %s", path);
+
+    free(path);
+    return text;
+}
+
 char *seep_diff_next(const struct seep_diff_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -346,13 +370,12 @@ char *seep_diff_next(const struct seep_diff_set *set)
 
             if (row->weighs && row->now.site != NULL &&
                 seep_diff_row_answer(row) != SEEP_DIFF_FINE) {
-                return make("seep report --stack --site %.*s %s", ID_SHOWN,
-                            row->now.site->id, row->now.report->path);
+                return next_of_site(&row->now);
             }
         }
         if (diff->before.reason != NULL || diff->now.reason != NULL) {
             return make("a longer run: a verdict needs 30 s of work");
         }
     }
-    return NULL;
+    return next_of_fine(set);
 }

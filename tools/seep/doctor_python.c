@@ -152,6 +152,31 @@ static void run(struct seep_doctor_python *python, const char *library,
     }
 }
 
+/* One interpreter under two names: what a launcher starts calls itself by the
+ * launcher's. In another folder it may be that of an environment. */
+static bool is_same(const char *path, const char *other)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    char *real;
+    char *other_real;
+    bool same;
+
+    if (strcmp(path, other) == 0) {
+        return true;
+    }
+    if (strncmp(path, other, length) != 0 ||
+        strchr(other + length, '/') != NULL) {
+        return false;
+    }
+    real = realpath(path, NULL);
+    other_real = realpath(other, NULL);
+    same = real != NULL && other_real != NULL && strcmp(real, other_real) == 0;
+    free(real);
+    free(other_real);
+    return same;
+}
+
 /* Two names can be launchers of the same one. */
 static void drop_doubles(struct seep_doctor_facts *facts)
 {
@@ -160,8 +185,7 @@ static void drop_doubles(struct seep_doctor_facts *facts)
     for (size_t i = 0; i < facts->python_count; i++) {
         bool again = false;
         for (size_t j = 0; j < kept; j++) {
-            again |=
-                strcmp(facts->pythons[j].path, facts->pythons[i].path) == 0;
+            again |= is_same(facts->pythons[j].path, facts->pythons[i].path);
         }
         if (!again) {
             facts->pythons[kept++] = facts->pythons[i];

@@ -86,6 +86,8 @@ static int hold(const struct seep_gathering *gathering,
     struct seep_check_set set = {
         .reports = reports,
         .report_count = count,
+        .baseline = options.baseline,
+        .baseline_count = options.baseline_count,
         .refused_count = gathering->refused_count + baseline->refused_count,
         .warmup_s = arguments->warmup_s,
         .warmup_mark = arguments->warmup_mark,

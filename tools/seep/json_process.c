@@ -16,7 +16,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-static json_t *started_of(const struct seep_report *report)
+json_t *seep_json_started(const struct seep_report *report)
 {
     time_t seconds = (time_t)(report->start_realtime_ns / NS_PER_S);
     unsigned milliseconds =
@@ -111,7 +111,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put(object, "state",
                   json_string(seep_words_state_name(report->state)));
     seep_json_put(object, "status", status_of(report));
-    seep_json_put(object, "started", started_of(report));
+    seep_json_put(object, "started", seep_json_started(report));
     seep_json_put(object, "duration_s", seep_json_real(report->duration_s));
     seep_json_put(object, "units",
                   report->units == 0 ? json_null()

@@ -12,6 +12,9 @@
 /** What the program said when: [{"t_s", "name", "units"}]. */
 json_t *seep_json_marks(const struct seep_report *report);
 
+/** "2026-11-21T09:12:31.204Z"; null where the clock told nothing. */
+json_t *seep_json_started(const struct seep_report *report);
+
 json_t *seep_json_process(const struct seep_report *report);
 
 #endif

@@ -18,32 +18,6 @@
 #define LEAST_UNITS 100
 #define PID_BYTES 16
 
-/* As a shell takes it for one word, whatever a stranger called his file. */
-static char *quote(const char *path)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789/._-+,:@%=";
-    char *text = malloc(strlen(path) * 4 + 3); /* each ' becomes '\'' */
-    char *out = text;
-
-    if (text == NULL) {
-        return NULL;
-    }
-    if (*path != '\0' && path[strspn(path, plain)] == '\0') {
-        return strcpy(text, path);
-    }
-    *out++ = '\'';
-    for (; *path != '\0'; path++) {
-        if (*path == '\'') {
-            out = stpcpy(out, "'\\'");
-        }
-        *out++ = *path;
-    }
-    strcpy(out, "'");
-    return text;
-}
-
 /* The id of another grouping would not be found. */
 static char *by_option(const struct seep_report *report)
 {
@@ -61,15 +35,15 @@ static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_verdict_words *words)
 {
-    char *path = quote(report->path);
+    char *path = seep_words_quote(report->path);
     char *by = by_option(report);
     char *holder = seep_verdict_words_holder(report, site);
 
     seep_verdict_words_add_python_advice(report, site, words);
     seep_verdict_words_advise(
-        words, "seep report --stack --site %.*s%s %s: look who holds %s",
-        ID_COLUMNS, site->id, by == NULL ? "" : by,
-        path == NULL ? "RECORDING" : path, holder == NULL ? "it" : holder);
+        words, "look who holds %s: seep report --stack --site %.*s%s %s",
+        holder == NULL ? "it" : holder, ID_COLUMNS, site->id,
+        by == NULL ? "" : by, path == NULL ? "RECORDING" : path);
     free(holder);
     free(by);
     free(path);

@@ -128,17 +128,36 @@ static void print_next(struct seep_page *page,
     free(text);
 }
 
+/* From which run to which: there lies the change that made it grow. */
+static void print_since(struct seep_page *page,
+                        const struct seep_check_set *set,
+                        const struct seep_report *report)
+{
+    char *since = seep_check_since(set, report);
+
+    if (since != NULL) {
+        seep_page_paragraph(page, SEEP_INK_STRONG, " since", SITE_INDENT, "%s",
+                            since);
+    }
+    free(since);
+}
+
 static void print_process(struct seep_page *page,
-                          const struct seep_check_result *results, size_t count,
-                          bool brief)
+                          const struct seep_check_set *set,
+                          const struct seep_check_result *results, size_t count)
 {
     enum seep_check_outcome worst = seep_check_worst(results, count);
     char *process = seep_check_process(results[0].report);
 
-    if (brief && worst == SEEP_CHECK_PASS) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", 0,
-                            "%s: all %zu limits are kept",
-                            process == NULL ? "?" : process, count);
+    if (set->report_count > 1 && worst == SEEP_CHECK_PASS) {
+        const char *name = process == NULL ? "?" : process;
+        if (count == 1) {
+            seep_page_paragraph(page, SEEP_INK_FAINT, "", 0,
+                                "%s: the limit is kept", name);
+        } else {
+            seep_page_paragraph(page, SEEP_INK_FAINT, "", 0,
+                                "%s: all %zu limits are kept", name, count);
+        }
         free(process);
         return;
     }
@@ -147,6 +166,9 @@ static void print_process(struct seep_page *page,
     print_limits(page, results, count);
     for (size_t i = 0; i < count; i++) {
         print_sites(page, results, &results[i]);
+    }
+    if (worst == SEEP_CHECK_FAIL) {
+        print_since(page, set, results[0].report);
     }
     if (worst != SEEP_CHECK_PASS) {
         print_next(page, results, count);
@@ -170,7 +192,6 @@ void seep_view_check(struct seep_page *page, const struct seep_check_set *set)
              last < set->count && results[last].report == results[first].report;
              last++) {
         }
-        print_process(page, &results[first], last - first,
-                      set->report_count > 1);
+        print_process(page, set, &results[first], last - first);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "json_out.h"
 #include "json_parts.h"
+#include "json_process.h"
 #include "say.h"
 #include "view_check.h"
 #include "words.h"
@@ -98,6 +99,19 @@ static json_t *result_of(const struct seep_check_result *result)
     return object;
 }
 
+static json_t *baseline_of(const struct seep_check_set *set)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < set->baseline_count; i++) {
+        json_t *object = process_of(set->baseline[i]);
+
+        seep_json_put(object, "started", seep_json_started(set->baseline[i]));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 static const char *outcome_of(const struct seep_check_set *set)
 {
     switch (seep_check_exit(set)) {
@@ -133,6 +147,7 @@ int seep_view_check_json(FILE *file, const struct seep_check_set *set)
                                            : seep_json_text(set->warmup_mark));
     seep_json_put(document, "processes", seep_json_count(set->report_count));
     seep_json_put(document, "refused", seep_json_count(set->refused_count));
+    seep_json_put(document, "baseline", baseline_of(set));
     seep_json_put(document, "limits", results);
     seep_json_out_value(&out, document);
     free(headline);

@@ -218,7 +218,6 @@ static void print_pair(struct seep_page *page, const struct seep_diff_set *set,
     if (diff->before.reason == NULL && diff->now.reason == NULL) {
         print_process(page, diff);
     }
-    seep_page_end_line(page);
 }
 
 static void print_alone(struct seep_page *page, const char *program,
@@ -241,6 +240,10 @@ void seep_view_diff(struct seep_page *page, const struct seep_diff_set *set,
                         "%s", headline == NULL ? "?" : headline);
     for (size_t i = 0; i < set->count; i++) {
         print_pair(page, set, &set->pairs[i], site_limit);
+        if (i + 1 < set->count || next != NULL || set->only_before != NULL ||
+            set->only_now != NULL) {
+            seep_page_end_line(page);
+        }
     }
     print_alone(page, set->only_before, "before");
     print_alone(page, set->only_now, "now");

@@ -240,6 +240,7 @@ static void look_how_full(struct fullest *fullest, const char *table,
 static void print_next(struct seep_page *page, const struct seep_report *report)
 {
     struct fullest fullest = {"", NEARLY_FULL};
+    char *path;
 
     look_how_full(&fullest, "call sites", report->usage_sites.used,
                   report->usage_sites.capacity);
@@ -261,8 +262,11 @@ static void print_next(struct seep_page *page, const struct seep_report *report)
                             fullest.table);
         return;
     }
+    path = seep_words_quote(report->path);
     seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT,
-                        "seep report %s: what grew", report->path);
+                        "what grew: seep report %s",
+                        path == NULL ? "RECORDING" : path);
+    free(path);
 }
 
 void seep_view_text_info(struct seep_page *page,

@@ -121,8 +121,7 @@ static void print_next(struct seep_page *page,
     const char *label = "next";
 
     for (size_t i = 0; i < words->advice_count; i++) {
-        if (!options->stacks ||
-            strncmp(words->advice[i], stack, sizeof(stack) - 1) != 0) {
+        if (!options->stacks || strstr(words->advice[i], stack) == NULL) {
             seep_page_paragraph(page, SEEP_INK_STRONG, label, INDENT, "%s",
                                 words->advice[i]);
             label = "or";

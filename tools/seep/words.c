@@ -273,3 +273,28 @@ uint64_t seep_words_lost_events(const struct seep_report *report)
     }
     return sum;
 }
+
+char *seep_words_quote(const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789/._-+,:@%=";
+    char *text = malloc(strlen(path) * 4 + 3); /* each ' becomes '\'' */
+    char *out = text;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    if (*path != '\0' && path[strspn(path, plain)] == '\0') {
+        return strcpy(text, path);
+    }
+    *out++ = '\'';
+    for (; *path != '\0'; path++) {
+        if (*path == '\'') {
+            out = stpcpy(out, "'\\'");
+        }
+        *out++ = *path;
+    }
+    strcpy(out, "'");
+    return text;
+}

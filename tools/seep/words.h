@@ -119,4 +119,8 @@ double seep_words_cost_s(const struct seep_report *report);
 /** Sum of the counters of events that are missing from the figures. */
 uint64_t seep_words_lost_events(const struct seep_report *report);
 
+/** @path as a shell takes it for one word, whatever a stranger called his file.
+ * To be freed; NULL without memory. */
+char *seep_words_quote(const char *path);
+
 #endif
