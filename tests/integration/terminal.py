@@ -90,6 +90,14 @@ class Screen:
                        capture_output=True, timeout=LIMIT_S, check=False)
 
 
+def take_terminal():
+    """In the child: the terminal is its own, and ^C and ^\\ end it, also where
+    a shell in the background started the tests with both ignored."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """A command that has a pty for its own, and all bytes that it wrote."""
 
@@ -102,7 +110,7 @@ class Terminal:
         self.process = subprocess.Popen(
             list(map(str, words)), stdin=self._slave, stdout=self._slave,
             stderr=self._slave, env=env, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            preexec_fn=take_terminal)
 
     def modes(self):
         """What stty -a would tell."""
