@@ -1,45 +1,30 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""`seep probe` and seep-probe: every outcome, and an answer in time.
+"""`seep probe` and seep-probe: every outcome.
 
 Invariant: every process that is started here is ended here, by its pid, and no
 answer is waited for longer than LIMIT_S.
 """
 import json
 import os
-import pathlib
 import shutil
 import signal
 import stat
 import subprocess
-import sys
 import time
 
 import pytest
 
-from conftest import LONG, PRELOAD, PROGRAMS, SEEP, environment
-from command_line import PYTHON, document
+from conftest import LONG, PRELOAD, PROGRAMS
+from command_line import document
+from probe_case import (FAILED, FORMS, GROWTH, HEADROOM, LIMIT_S, PROBE, READY,
+                        STALE, UNKNOWN, USAGE, WORKER, Worker, answer,
+                        live_fixture, probe, workers_fixture)
 
-PROBE = SEEP.parent / "seep-probe"
-HANG = PROGRAMS / "libprobe_hang.so"
-FUSE = pathlib.Path(__file__).parent / "programs" / "small_fuse.py"
 DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
-FORMS = {"verb": (SEEP, "probe"), "file": (PROBE,)}
-LIMIT_S = 60
 GROWTH_S = 33  # 30 are needed
-MOST_S = 10  # a generous one, of a machine that does other things
-READY, FAILED, USAGE, HEADROOM, UNKNOWN, GROWTH, STALE = range(7)
 
-# Does as it is told, a line at a time: take and give bytes, or wait.
-WORKER = """
-import sys
-kept = []
-print("ready", flush=True)
-for line in sys.stdin:
-    word, size = (line.split() + [0])[:2]
-    if word == "take":
-        kept.append(bytearray(int(size)))
-    print(word, flush=True)
-"""
+__all__ = ["live_fixture", "workers_fixture"]
+
 GPU_WORKER = """
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -73,53 +58,6 @@ while time.monotonic() < end:
 """
 
 
-class Worker:
-    """A program under the preload that does what it is told."""
-
-    def __init__(self, folder, code, *words, speaks=True, sample=65536,
-                 **variables):
-        self.process = subprocess.Popen(
-            [PYTHON, "-c", code, *words], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, start_new_session=True, text=True,
-            env=environment(folder, sample=sample) | variables)
-        if speaks:
-            assert self.process.stdout.readline() == "ready\n"
-
-    def tell(self, line):
-        """One command, done when this returns."""
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline().split()[0] == line.split()[0]
-
-    def end(self):
-        """It may be stopped."""
-        self.process.kill()
-        self.process.communicate(timeout=LIMIT_S)
-
-
-@pytest.fixture(name="workers")
-def workers_fixture():
-    """Start workers that are ended with the test."""
-    started = []
-
-    def start(*words, **more):
-        started.append(Worker(*words, **more))
-        return started[-1]
-
-    yield start
-    for worker in started:
-        worker.end()
-
-
-@pytest.fixture(name="live")
-def live_fixture(workers, tmp_path):
-    """A worker that has recorded something, and its folder."""
-    worker = workers(tmp_path, WORKER)
-    for _ in range(8):
-        worker.tell(f"take {1 << 20}")
-    return worker, tmp_path
-
-
 @pytest.fixture(name="services", scope="module")
 def services_fixture(tmp_path_factory):
     """{kind: (folder, when it began)}; they run while other tests do."""
@@ -137,26 +75,6 @@ def services_fixture(tmp_path_factory):
 def begin_services(services):
     """At once, for growth needs half a minute."""
     return services
-
-
-def probe(*words, form="file", limit_s=LIMIT_S, **variables):
-    """One answer, and how long it took."""
-    begin = time.monotonic()
-    done = subprocess.run(
-        [*FORMS[form], *map(str, words)], capture_output=True, text=True,
-        env=environment() | variables, timeout=limit_s, check=False,
-        start_new_session=True)
-    done.seconds = time.monotonic() - begin
-    return done
-
-
-def answer(*words, **more):
-    """(code, line) of one that says nothing on stderr."""
-    done = probe(*words, **more)
-    assert done.stderr == ""
-    assert done.stdout.count("\n") == 1
-    assert len(done.stdout.encode()) <= 1024
-    return done.returncode, done.stdout.rstrip("\n")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -273,124 +191,6 @@ def test_what_is_cut_short_cannot_be_told(live, tmp_path):
         code, line = answer("--strict", "--max-age", "30s", cut)
         assert code == UNKNOWN
         assert line.startswith(f"cannot tell: {cut} ")
-
-
-def test_what_is_known_to_be_wrong_is_said_whatever_hangs_later(live):
-    folder = live[1]
-    other = folder / "z-hangs.seep"
-    other.write_bytes(b"")
-
-    code, line = answer(
-        "--host-free", "1000TiB", "--deadline", "500ms", folder, form="verb",
-        LD_PRELOAD=str(HANG), SEEP_TEST_HANG="z-hangs",
-        SEEP_TEST_HANG_IN="open")
-    assert code == HEADROOM
-    assert line.endswith(f"; cannot tell: {other} did not answer within 500 ms")
-
-
-def children_of(text):
-    """Processes whose command line has @text."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if text.encode() in (folder / "cmdline").read_bytes():
-                found.append(folder.name)
-        except OSError:
-            pass  # it has ended
-    return found
-
-
-@pytest.mark.parametrize("call", ("stat", "open", "read"))
-def test_a_file_that_does_not_answer_cannot_be_told_in_time(live, call,
-                                                            tmp_path):
-    told = tmp_path / "told"
-    recording = next(live[1].glob("*.seep"))
-
-    # That this returns says that nobody holds stdout any more.
-    done = probe("--max-age", "30s", "--deadline", "500ms", "--tell", told,
-                 recording, form="verb", LD_PRELOAD=str(HANG),
-                 SEEP_TEST_HANG=recording.name, SEEP_TEST_HANG_IN=call)
-    line = f"cannot tell: {recording} did not answer within 500 ms\n"
-
-    assert (done.returncode, done.stdout, done.stderr) == (READY, line, "")
-    assert .4 < done.seconds < MOST_S
-    assert told.read_text() == line
-    end = time.monotonic() + LIMIT_S
-    while children_of(str(told)) and time.monotonic() < end:
-        time.sleep(.05)
-    assert not children_of(str(told))
-
-
-def hang(recording, told, **more):
-    """A probe that hangs as it looks for @recording, and is not waited for."""
-    return subprocess.Popen(
-        [*FORMS["verb"], "--max-age", "30s", "--deadline", "60s", "--tell",
-         told, recording], start_new_session=True, stdout=subprocess.PIPE,
-        env=environment() | {
-            "LD_PRELOAD": str(HANG), "SEEP_TEST_HANG": recording.name,
-            "SEEP_TEST_HANG_IN": "stat"} | more)
-
-
-def test_a_probe_that_is_killed_leaves_nobody_and_holds_no_stream(live,
-                                                                  tmp_path):
-    told, streams = tmp_path / "told", tmp_path / "streams"
-    process = hang(next(live[1].glob("*.seep")), told,
-                   SEEP_TEST_HANG_STREAMS=str(streams))
-    end = time.monotonic() + LIMIT_S / 3
-    while not streams.exists() and time.monotonic() < end:
-        time.sleep(.02)
-    time.sleep(.1)
-
-    held, begun = streams.read_text(), children_of(str(told))
-    process.kill()
-    process.communicate(timeout=LIMIT_S)
-    while children_of(str(told)) and time.monotonic() < end:
-        time.sleep(.02)
-    left = children_of(str(told))
-    for pid in left:
-        os.kill(int(pid), signal.SIGKILL)
-    assert (held, len(begun), left) == ("", 2, [])
-
-
-@pytest.fixture(name="stopped")
-def stopped_fixture(live, tmp_path):
-    """A recording on a file system whose server is stopped."""
-    point = tmp_path / "mounted"
-    point.mkdir()
-    server = subprocess.Popen(
-        [sys.executable, FUSE, point, next(live[1].glob("*.seep"))],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        said = server.stdout.readline().strip()
-        if said != "ready":
-            pytest.skip(f"no file system can be mounted here: {said}")
-        yield server, point
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
-        server.communicate(timeout=LIMIT_S)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_file_system_that_stops_is_not_waited_for(stopped, form):
-    server, point = stopped
-    words = ("--max-age", "1h", "--deadline", "500ms", "--strict")
-
-    assert answer(*words[:2], "--strict", point, form=form)[0] == READY
-    os.kill(server.pid, signal.SIGSTOP)
-    for path in (point, point / "x.seep"):
-        done = probe(*words, path, form=form)
-        assert done.returncode == UNKNOWN
-        assert done.stdout == \
-            f"cannot tell: {path} did not answer within 500 ms\n"
-        assert .4 < done.seconds < MOST_S
-    # Nor is what is told written there waited for.
-    done = probe(*words, "--tell", point / "told", live_path(point))
-    assert done.seconds < MOST_S
-
-
-def live_path(point):
-    """The recording that a mounted one is a view of."""
-    return next(p for p in point.parent.glob("*.seep"))
 
 
 @pytest.mark.skipif(not DRIVER, reason="the fake driver is not built")
