@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The example does what its README says: the kept copies are at their line."""
 import glob
+import math
 import os
 
 from conftest import leaking_line, processes_of, recorded, requests_to
@@ -11,7 +12,7 @@ SECONDS = 12
 
 
 def test_the_kept_copies_are_at_their_line(tmp_path):
-    with recorded(tmp_path, FOLDER, '--sample', '16KiB') as (_, port):
+    with recorded(tmp_path, FOLDER) as (_, port):
         requests = requests_to(FOLDER, port, SECONDS)
     process, = processes_of(*glob.glob(str(tmp_path / '*.seep')))
     line = leaking_line(os.path.join(FOLDER, 'server.py'))
@@ -21,8 +22,10 @@ def test_the_kept_copies_are_at_their_line(tmp_path):
              site['where'].startswith(f'server.py:{line} '))
     modules = [frame['module'] or '' for frame in leak['frames']]
     assert any('_multiarray_umath' in module for module in modules)
-    # A block of the mean's size is sampled with probability 1 - 1/e: the
-    # error of the sum of n is 0.76 sqrt(n) blocks.
+    # Each is sampled with probability p: the error of the sum of n is
+    # sqrt(n (1 - p) / p) blocks, 0.76 sqrt(n) where the mean is their size.
+    mean = process['process']['sample_bytes']
+    sampled = 1 - math.exp(-SCORES_BYTES / mean)
     wanted = requests * SCORES_BYTES
-    error = 5 * 0.77 * requests ** 0.5 * SCORES_BYTES
+    error = (5 * ((1 - sampled) / sampled * requests) ** 0.5 + 1) * SCORES_BYTES
     assert abs(leak['live_bytes'] - wanted) < error

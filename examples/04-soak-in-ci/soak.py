@@ -23,7 +23,6 @@ except ImportError:  # not installed: beside us in the source
     import seep
 
 WORDS = 600  # more than are cached
-serving = []  # until the process ends: what main() lets go is no leak
 
 
 class Quiet(WSGIRequestHandler):
@@ -63,16 +62,16 @@ def main():
     arguments = parser.parse_args()
 
     with seep.phase('warm-up'):
-        model = Model(keeps_answers=arguments.leak)
         server = make_server('127.0.0.1', 0, seep.WSGIMiddleware(
-            application_of(model)), handler_class=Quiet)
-        serving.append((model, server))
+            application_of(Model(keeps_answers=arguments.leak))),
+            handler_class=Quiet)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         load(server.server_port, arguments.seconds / 5, arguments.rate)
     with seep.phase('soak'):
         sent, failed = load(server.server_port, arguments.seconds * 4 / 5,
                             arguments.rate)
     server.shutdown()
+    server.server_close()
     print(f'{sent} requests, {failed} failed')
     sys.exit(1 if failed else 0)
 

@@ -6,10 +6,13 @@ No cluster is here: the commands of ours are run with the paths of a folder
 that stands for the volumes.
 """
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -20,6 +23,10 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 SEEP = os.environ['SEEP']
 PRELOAD = os.environ['SEEP_PRELOAD']
 SECONDS = 5
+LONG = os.environ.get('SEEP_TEST_LONG', '') not in ('', '0')
+PROBED_S = 600 if LONG else 20
+KEEP = None if LONG else '6,64MiB'  # so that it is met within that time
+USER = 1000
 OVER_A_LIMIT = (3, 5, 6)
 
 with open(os.path.join(FOLDER, 'pod.yaml'), encoding='utf-8') as manifest:
@@ -93,11 +100,89 @@ def volumes(tmp_path_factory):
     return folder, said
 
 
+def as_user():
+    """securityContext, where we may."""
+    user = POD['securityContext']
+    assert user['runAsUser'] == user['fsGroup'] == USER
+    return {'user': USER, 'group': USER, 'extra_groups': []} \
+        if os.geteuid() == 0 else {}
+
+
+def pod_at(folder, path):
+    """The volumes as a kubelet makes them, and the container's variables."""
+    folder.chmod(0o755)
+    place = folder / 'recordings'
+    place.mkdir()
+    if os.geteuid() == 0:
+        os.chown(place, 0, USER)
+    place.chmod(0o2777)
+    (folder / 'dev').mkdir()
+    (folder / 'dev/termination-log').touch()
+    (folder / 'dev/termination-log').chmod(0o666)
+    for file in (PRELOAD, beside_seep('seep-probe'),
+                 os.path.join(FOLDER, 'worker.py')):
+        shutil.copy(file, folder)
+        (folder / os.path.basename(file)).chmod(0o755)
+    ours = variables_of(container('worker'))
+    ours['LD_PRELOAD'] = str(folder / os.path.basename(PRELOAD))
+    ours['SEEP_OUT'] = f'{folder}{ours["SEEP_OUT"]}'
+    ours['SEEP_KEEP'] = KEEP or ours['SEEP_KEEP']
+    return place, {'PATH': path, **ours}
+
+
+def most_of(keep):
+    """Files and bytes of a SEEP_KEEP, and two that are in the making."""
+    files, size = keep.split(',')
+    return int(files) + 2, (int(size.removesuffix('MiB')) + 32) << 20
+
+
+@pytest.mark.skipif(not beside_seep('seep-probe'), reason='no seep-probe')
+def test_a_pod_that_is_probed_each_second_stays_small_and_is_told_right():
+    """An exec probe that is a program of its own is recorded, too."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='seep-pod-'))
+    place, ours = pod_at(folder, '/usr/bin:/bin')
+    files_most, bytes_most = most_of(ours['SEEP_KEEP'])
+    command = here(container('worker')['readinessProbe']['exec']['command'],
+                   folder)
+    command[0] = str(folder / 'seep-probe')
+    python = shutil.which('python3', path=ours['PATH'])
+    worker = subprocess.Popen([python, str(folder / 'worker.py')], env=ours,
+                              cwd='/', **as_user())
+    try:
+        for second in range(PROBED_S):
+            begin = time.monotonic()
+            own = run(python, '-c', 'import json', env=ours, cwd='/',
+                      **as_user())
+            assert (own.returncode, own.stderr) == (0, '')
+            done = run(*command, env=ours, cwd='/', **as_user())
+            assert worker.poll() is None
+            assert done.returncode == 0, done.stdout
+            assert second < 3 or 'the host has' in done.stdout, done.stdout
+            files = [entry.stat() for entry in os.scandir(place)]
+            assert len(files) <= files_most
+            assert sum(512 * one.st_blocks for one in files) <= bytes_most
+            time.sleep(max(0, begin + 1 - time.monotonic()))
+        worker.send_signal(signal.SIGKILL)
+        worker.wait(timeout=30)
+        assert run(*command, env=ours, cwd='/',
+                   **as_user()).returncode in OVER_A_LIMIT
+        kept = [one for one in os.listdir(place)
+                if f'.{worker.pid}.' in one]
+        assert len(kept) == 1
+        text = run(SEEP, 'report', f'{place}/{kept[0]}').stdout
+        assert 'embed' in text, text
+    finally:
+        worker.kill()
+        worker.wait(timeout=30)
+        shutil.rmtree(folder)
+
+
 def test_variables_are_those_of_seep_env():
     done = run(SEEP, 'env', '--format', 'k8s', '-o', '/recordings/')
     wanted = {entry['name']: entry['value']
               for entry in yaml.safe_load(done.stdout)}
     ours = variables_of(container('worker'))
+    assert ours.pop('SEEP_KEEP') == '200,512MiB'
     assert ours.pop('SEEP_LABELS') == 'model=embedder,version=13'
     assert ours.pop('LD_PRELOAD') == '/seep/libseep.so'
     assert wanted.pop('LD_PRELOAD').endswith('/libseep.so')

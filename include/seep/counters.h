@@ -11,7 +11,7 @@
  * Every counter of the recording: X(SYMBOL, "name in JSON", kind, words).
  * kind LOSS: not 0 means that a figure is less exact than it looks, and the
  * report says so. kind FACT: how much of something there was. kind COST: what
- * we took.
+ * we took. kind UNUSED: it has its place in COUNTERS, and is told by nobody.
  */
 #define SEEP_COUNTERS(X)                                                      \
     X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                 \
@@ -43,6 +43,8 @@
       "stacks without Python frames because too many were taken at once")     \
     X(STRINGS_FULL, "strings_full", LOSS,                                     \
       "names cut because the string section was full")                        \
+    X(ROOM_REFUSED, "room_refused", LOSS,                                     \
+      "times the disk had no room for the recording to grow")                 \
     X(RESTORE_LOST, "restore_lost", LOSS,                                     \
       "failed reallocs whose block could not be put back")                    \
     X(FILTER_SATURATED, "filter_saturated", FACT,                             \
@@ -55,8 +57,7 @@
       "hooks left by a jump out of a signal handler")                         \
     X(FOREIGN_FREES, "foreign_frees", FACT,                                   \
       "frees of blocks that were not recorded")                               \
-    X(THINNINGS, "thinnings", FACT,                                           \
-      "times the sampling interval was doubled to keep memory fixed")         \
+    X(THINNINGS, "thinnings", FACT, "times the mean interval was doubled")    \
     X(THINNED_BLOCKS, "thinned_blocks", FACT, "blocks dropped by thinning")   \
     X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                     \
     X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")  \
@@ -70,18 +71,18 @@
     X(ALLOCATOR_ASKED, "allocator_asked", FACT,                               \
       "times the allocator was asked for its own figures")                    \
     X(ALLOCATOR_GIVEN_UP, "allocator_given_up", FACT,                         \
-      "the allocator is not asked any more: slow, or not safe to ask")        \
+      "the allocator is no longer queried: slow, or not safe to query")       \
     X(CUDA_LOOKUPS, "cuda_lookups", FACT,                                     \
       "look-ups of names of the CUDA driver")                                 \
     X(CUDA_WRAPPED, "cuda_wrapped", FACT, "of these, answered with a hook")   \
     X(CUDA_UNKNOWN_VARIANT, "cuda_unknown_variant", LOSS,                     \
-      "look-ups of functions newer than this library: not recorded")          \
+      "look-ups of functions of the driver that are not recorded")            \
     X(CUDA_OTHER_DRIVER, "cuda_other_driver", LOSS,                           \
       "look-ups in a second CUDA driver: not recorded")                       \
-    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", FACT,                           \
-      "objects with RTLD_DEEPBIND whose calls were led to a hook")            \
+    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", UNUSED,                         \
+      "nothing counts this any more: no object's calls are led elsewhere")    \
     X(CUDA_DEEP_MISSED, "cuda_deep_missed", LOSS,                             \
-      "objects with RTLD_DEEPBIND that may call the driver unseen")           \
+      "objects with RTLD_DEEPBIND, which look past seep: not recorded")       \
     X(CUDA_FULL, "cuda_full", LOSS,                                           \
       "device allocations not recorded because their table was full")         \
     X(CUDA_UNKNOWN, "cuda_unknown", FACT,                                     \
@@ -104,14 +105,23 @@
       "frames of the distinct stacks")                                        \
     X(EVENTS, "events", COST, "events pushed")                                \
     X(FOLDS, "folds", COST, "batches folded")                                 \
+    X(ROOM_STEPS, "room_steps", COST, "steps in which the recording grew")    \
     X(WAITS, "waits", COST, "times a full ring was waited for")               \
     X(WAIT_NS, "wait_ns", COST, "nanoseconds waited for full rings")          \
     X(WAIT_MAX_NS, "wait_max_ns", COST, "longest single wait in nanoseconds") \
+    X(FIRST_EVENTS, "first_events", COST,                                     \
+      "events at the beginning, each of which was measured")                  \
+    X(FIRST_CYCLES, "first_cycles", COST, "cycles that these took")           \
     X(TIMED_EVENTS, "timed_events", COST, "events whose cost was measured")   \
     X(TIMED_CYCLES, "timed_cycles", COST,                                     \
       "cycles of the time stamp counter that the measured events took")
 
-enum seep_counter_kind { SEEP_KIND_LOSS, SEEP_KIND_FACT, SEEP_KIND_COST };
+enum seep_counter_kind {
+    SEEP_KIND_LOSS,
+    SEEP_KIND_FACT,
+    SEEP_KIND_COST,
+    SEEP_KIND_UNUSED
+};
 
 enum seep_counter {
 #define SEEP_COUNTER_VALUE(symbol, name, kind, words) SEEP_COUNT_##symbol,

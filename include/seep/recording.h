@@ -3,27 +3,30 @@
  * A recording, byte by byte: what the preloaded library writes while the
  * worker runs and what every reader reads, live or after its death.
  *
- * The file is one MAP_SHARED mapping of fixed size. All numbers are
- * little-endian. The header names where each section lies:
+ * The file is one MAP_SHARED mapping of fixed size, most of it a hole: a page
+ * is on the disk once something is in it. All numbers are little-endian. The
+ * header names where each section lies:
  *
  *   offset   bytes                       what
  *   0        4096                        struct seep_rec_header
  *   each section starts at a multiple of 4096, in this order:
  *   COUNTERS   8 x SEEP_COUNTER_COUNT    losses, totals, own cost
+ *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
+ *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
  *   STRINGS    bytes                     NUL-terminated strings, append-only
  *   MODULES    struct seep_rec_module[]  loaded objects, append-only
- *   CODES      struct seep_rec_code[]    hash table, what other frames name
+ *   CODES      struct seep_rec_code[]    what other frames name, append-only
  *   FRAMES     uint64_t[]                frames of all stacks, append-only
- *   STACKS     struct seep_rec_stack[]   hash table, stack -> frames
- *   SITES      struct seep_rec_site[]    hash table, (stack, space, device) ->
- *                                        totals
+ *   STACKS     struct seep_rec_stack[]   stack -> frames, append-only
+ *   SITES      struct seep_rec_site[]    (stack, space, device) -> totals,
+ *                                        append-only
+ *   BRIEFS     struct seep_rec_brief[]   bounded pool, short time series
  *   SERIES     struct seep_rec_series[]  bounded pool, a site's time series
- *   TIMELINE   struct seep_rec_moment[]  the process, one entry a bucket
- *   DEVICES    struct seep_rec_device[]  what the GPUs have left, likewise
+ *   DEVICES    struct seep_rec_device[]  what the GPUs have left, as TIMELINE
  *   MARKS      struct seep_rec_mark[]    what the program said, append-only
- *   SHARDS     struct seep_rec_shard[]   fold state, one a ring
  *   RINGS      struct seep_rec_event[]   shard_count x ring_slots
- *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots
+ *   LIVE       struct seep_rec_live[]    sum of the shards' live_slots, of each
+ *                                        shard the first ones are in use
  *
  * A recording is valid if and only if
  *   1. magic, byte_order and format_major are the ones below;
@@ -32,8 +35,9 @@
  *   3. file_bytes is not larger than the file, and every section lies inside
  *      it, page-aligned, in order, without overlap, with bytes equal to
  *      entry_bytes x entry_count and the entry_bytes that this header gives;
- *   4. counts that index (shards, slots, sites, stacks) are powers of two
- *      where the field says so.
+ *   4. counts that index (shards, slots) are powers of two where the field
+ *      says so.
+ * A page that was never written reads as zeros: an empty slot, no entry.
  * Everything behind the fixed part is written while a reader looks, and by a
  * process that may have been killed between any two stores. So of it only
  * this is promised, and a reader checks even this:
@@ -53,6 +57,11 @@
  * Counts named _q16 carry 16 fractional bits: a sampled block stands for
  * 1/p blocks.
  *
+ * Eras: a process that ends frees what it leaked, so how it stood before must
+ * be known behind it. Moments to go back to are the edges of eras, which are
+ * the same for all sites: every 8th bucket of the narrowest width that holds
+ * the tick, and .final_tick, behind which there is no other.
+ *
  * Threads: any number of threads of one process write, any number of readers
  * in other processes read. Fields that change are _Atomic and word-sized.
  */
@@ -67,7 +76,7 @@
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
-#define SEEP_FORMAT_MAJOR 4U
+#define SEEP_FORMAT_MAJOR 6U
 #define SEEP_FORMAT_MINOR 0U
 #define SEEP_BYTE_ORDER 0x01020304U
 #define SEEP_PAGE_BYTES 4096U
@@ -75,6 +84,11 @@
 #define SEEP_BUCKET_COUNT 128U
 #define SEEP_TICK_LOG2_NS 20U
 #define SEEP_FIRST_WIDTH_LOG2 4U /* 16 ticks: 128 buckets are 2.1 s */
+#define SEEP_ERA_BUCKETS 8U
+#define SEEP_ERAS_KEPT 3U
+#define SEEP_BRIEF_BUCKETS 6U
+#define SEEP_BRIEF_DIED 5U
+#define SEEP_SERIES_IS_BRIEF (UINT32_C(1) << 31)
 #define SEEP_BUILD_ID_MAX 32U
 #define SEEP_STASH_COUNT 16U
 #define SEEP_COUNT_ONE (UINT64_C(1) << 16)
@@ -121,13 +135,14 @@ enum seep_code_kind {
     X(TENSOR, 6, "tensor")         \
     X(REGISTERED, 7, "registered") \
     X(RESERVED, 8, "reserved")     \
-    X(IMPORTED, 9, "imported")
+    X(IMPORTED, 9, "imported")     \
+    X(FILE, 10, "file")
 
 enum seep_space {
 #define SEEP_SPACE_VALUE(symbol, value, name) SEEP_SPACE_##symbol = (value),
     SEEP_SPACES(SEEP_SPACE_VALUE)
 #undef SEEP_SPACE_VALUE
-        SEEP_SPACE_COUNT = 10
+        SEEP_SPACE_COUNT = 11
 };
 
 /** Why a process carries us and records nothing: X(SYMBOL, value, words). */
@@ -147,17 +162,18 @@ enum seep_inert_reason {
 /** The sections, in file order: X(SYMBOL). */
 #define SEEP_SECTIONS(X) \
     X(COUNTERS)          \
+    X(SHARDS)            \
+    X(TIMELINE)          \
     X(STRINGS)           \
     X(MODULES)           \
     X(CODES)             \
     X(FRAMES)            \
     X(STACKS)            \
     X(SITES)             \
+    X(BRIEFS)            \
     X(SERIES)            \
-    X(TIMELINE)          \
     X(DEVICES)           \
     X(MARKS)             \
-    X(SHARDS)            \
     X(RINGS)             \
     X(LIVE)
 
@@ -205,7 +221,8 @@ struct seep_rec_header {
     uint32_t exact;             /* 1: began in exact mode */
     uint32_t unwinder;          /* enum seep_unwinder */
     uint32_t shard_count;       /* heap shards, a power of two; one more, the
-                                   last, is for ranges (space mapped) */
+                                   last, is for ranges (spaces mapped,
+                                   file) */
     uint32_t ring_slots;        /* events a shard, a power of two */
     uint32_t live_slots;        /* live entries a shard, a power of two */
     uint32_t range_slots;       /* live entries of the last shard, ditto */
@@ -216,6 +233,12 @@ struct seep_rec_header {
     seep_string labels;    /* SEEP_LABELS as it was */
     seep_string allocator; /* path of the object that defines malloc */
     seep_string seep_version;
+    seep_string rejected_options; /* SEEP_ variables that were not understood,
+                                     a line each: NAME=VALUE, or NAME where it
+                                     is no variable of ours */
+    uint16_t first_sample_log2;   /* sample_log2 as it began */
+    uint16_t settled_sample_log2; /* what seep itself costs may double the mean
+                                     up to this; 0: a mean was asked for */
     uint32_t reserved_fixed;
 
     /* changing part */
@@ -242,7 +265,15 @@ struct seep_rec_header {
     _Atomic uint32_t python_objects; /* enum seep_python_objects */
     _Atomic uint32_t mark_count;
     _Atomic uint32_t mark_order; /* the last that was given to a mark */
-    uint8_t reserved[SEEP_PAGE_BYTES - 720];
+    _Atomic uint32_t final_tick; /* exit() was called then; 0: it was not */
+    _Atomic uint32_t brief_count;
+    _Atomic uint32_t minor; /* 1: ended within a second in order, and held no
+                               call site of 1 MiB */
+    _Atomic uint32_t removed_count; /* recordings that went from the folder, as
+                                       it was over its bounds (SEEP_KEEP), when
+                                       this one began, */
+    _Atomic uint64_t removed_bytes; /* and what they took of the disk */
+    uint8_t reserved[SEEP_PAGE_BYTES - 776];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -259,7 +290,7 @@ struct seep_rec_module {
 
 /** What a frame with SEEP_FRAME_IS_CODE names. Entry 0 is none. */
 struct seep_rec_code {
-    _Atomic uint64_t key;   /* hash of the rest; 0 empty, set by the claimer */
+    _Atomic uint64_t key;   /* hash of the rest; 0: of none */
     _Atomic uint32_t state; /* SEEP_PUBLISHED when the rest is valid */
     uint32_t kind;          /* enum seep_code_kind */
     seep_string file;
@@ -268,11 +299,18 @@ struct seep_rec_code {
     uint32_t reserved;
 };
 
+/**
+ * A stack has its inner frames of its own, and its outer ones from another that
+ * came before it: the outermost .shared_count of .shared_stack, which may have
+ * some of them from a third, and so on, each with at least one of its own.
+ */
 struct seep_rec_stack {
-    _Atomic uint64_t key; /* hash of the frames; 0 empty, set by the claimer */
-    _Atomic uint32_t frame_count; /* 0: not published */
-    uint32_t cut;                 /* enum seep_cut */
-    uint64_t first_frame;         /* index in FRAMES, innermost first */
+    _Atomic uint64_t key;         /* hash of the frames; 0: of none */
+    _Atomic uint32_t frame_count; /* in all; 0: not published */
+    uint32_t first_frame;         /* own ones in FRAMES, innermost first */
+    uint32_t shared_stack;        /* index in STACKS */
+    uint16_t shared_count;        /* fewer than frame_count */
+    uint16_t cut;                 /* enum seep_cut */
 };
 
 /**
@@ -281,11 +319,13 @@ struct seep_rec_stack {
  */
 struct seep_rec_site {
     _Atomic uint64_t lock; /* owner's thread id << 32 | sequence */
-    _Atomic uint64_t key;  /* hash of (stack, space, device); 0 empty */
+    _Atomic uint64_t key;  /* hash of (stack, space, device); 0: of none */
     _Atomic uint32_t state;
-    uint32_t space;          /* enum seep_space */
-    uint32_t stack;          /* index in STACKS */
-    _Atomic uint32_t series; /* index in SERIES + 1; 0 none */
+    uint32_t space; /* enum seep_space */
+    uint32_t stack; /* index in STACKS */
+    /* index in SERIES + 1, or in BRIEFS + 1 with SEEP_SERIES_IS_BRIEF; 0 none:
+     * of one allocation, and a free of all of it, the totals say all */
+    _Atomic uint32_t series;
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t freed_bytes;
     _Atomic uint64_t allocated_count_q16;
@@ -296,8 +336,12 @@ struct seep_rec_site {
     _Atomic uint32_t last_tick;
     _Atomic uint64_t event_count; /* events applied, not weighted */
     uint32_t device;              /* ordinal + 1; 0: none, or not known */
-    uint32_t reserved_device;
-    uint64_t reserved[3];
+    /* The edge of the era of its last event, and what stood here at that
+     * moment; see seep_era_edge(). */
+    _Atomic uint32_t edge_tick;
+    _Atomic uint64_t edge_allocated_bytes;
+    _Atomic uint64_t edge_freed_bytes;
+    _Atomic uint64_t edge_live_count_q16;
 };
 
 /**
@@ -318,6 +362,16 @@ struct seep_rec_bucket {
     _Atomic uint64_t died_count_q16;
 };
 
+/**
+ * Of a site in one era, by bucket of birth: what was born before the era's edge
+ * and died in the era. So a site as it stood at the edge can be told from what
+ * its end made of it: those deaths did not happen, those born since were not.
+ * A word is two floats, bytes below and blocks above; 0 is none.
+ */
+struct seep_rec_era {
+    _Atomic uint64_t died[SEEP_BUCKET_COUNT];
+};
+
 struct seep_rec_series {
     _Atomic uint32_t site;
     _Atomic uint32_t width_log2; /* ticks */
@@ -325,8 +379,36 @@ struct seep_rec_series {
     _Atomic uint32_t
         first_tick; /* the series begins here, the site maybe not */
     _Atomic uint64_t base_bytes; /* live bytes at first_tick */
-    uint64_t reserved[5];
+    /* Of the last eras with such deaths, the later first. In an era that is not
+     * among them, and not before all of them, there were none. */
+    _Atomic uint32_t era_edges[SEEP_ERAS_KEPT];
+    uint32_t reserved_eras;
+    uint64_t reserved[3];
     struct seep_rec_bucket buckets[SEEP_BUCKET_COUNT];
+    struct seep_rec_era eras[SEEP_ERAS_KEPT];
+};
+
+/**
+ * The series of a site that few buckets have anything of: those alone, in any
+ * order. It says what a series of the same events would. Once it would need
+ * more than it has it becomes one, and stays as an entry that none refers to.
+ */
+struct seep_rec_brief_died { /* as a word of a seep_rec_era */
+    _Atomic uint32_t edge;   /* of the era that it died in */
+    _Atomic uint32_t bucket; /* of its birth */
+    _Atomic uint64_t died;   /* 0: unused */
+};
+
+struct seep_rec_brief {
+    _Atomic uint32_t site;
+    _Atomic uint32_t width_log2;
+    _Atomic uint32_t last;
+    _Atomic uint32_t first_tick;
+    _Atomic uint64_t base_bytes;
+    _Atomic uint64_t numbers; /* of the buckets: a byte each, + 1; 0 unused */
+    uint64_t reserved[2];
+    struct seep_rec_brief_died died[SEEP_BRIEF_DIED];
+    struct seep_rec_bucket buckets[SEEP_BRIEF_BUCKETS];
 };
 
 /** The process at one moment, the last one taken inside the bucket. */
@@ -351,7 +433,8 @@ struct seep_rec_moment {
     _Atomic uint64_t sample_log2;   /* of then: a step marks a thinning */
     _Atomic uint64_t swap_bytes;    /* of the process, in swap; 0 unknown */
     _Atomic uint64_t allocator_free_chunks; /* among which its free bytes are */
-    uint64_t reserved[2];
+    _Atomic uint64_t own_bytes; /* of shared: this recording; 0 unknown */
+    uint64_t reserved;
 };
 
 /**
@@ -400,6 +483,11 @@ struct seep_rec_mark {
 /**
  * One entry of a shard's live table, open addressing. For ranges (last shard)
  * an entry is one contiguous piece that is still mapped.
+ *
+ * Windows of SEEP_WINDOW_SLOTS are in use one after the other, and the home of
+ * an address is in one of these: linear hashing (Litwin 1980). Its hash chooses
+ * among the next power of two of them; of those that are not in use yet it is
+ * the one with the highest bit left out.
  */
 struct seep_rec_live {
     _Atomic uint64_t address; /* 0: empty */
@@ -408,6 +496,8 @@ struct seep_rec_live {
     _Atomic uint32_t site;
     _Atomic uint32_t birth_tick;
 };
+
+#define SEEP_WINDOW_SLOTS 64U
 
 /** What is no address of the process, but names a thing of the CUDA driver: its
  * upper byte is not 0. All of these are recorded, none is sampled or thinned.
@@ -459,7 +549,11 @@ struct seep_rec_stashed {
     struct seep_rec_live live;
 };
 
-/** Per shard: bytes allocated and freed by all sites, and the fold's state. */
+/**
+ * Per shard: bytes allocated and freed by all sites, and the fold's state. But
+ * for space file: what is mapped of a file is neither memory that was handed
+ * out nor work that was done.
+ */
 struct seep_rec_flow {
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t freed_bytes;
@@ -480,9 +574,11 @@ struct seep_rec_shard {
     _Atomic uint32_t stash_next;
     _Atomic uint32_t flow_width_log2;
     uint64_t live_first;        /* index in LIVE of this shard's first entry */
-    uint64_t live_slots;        /* a power of two */
+    uint64_t live_slots;        /* the most it may use; a power of two */
     _Atomic uint64_t key_count; /* of live_count: see SEEP_ADDRESS_IS_KEY */
-    uint64_t reserved[4];
+    _Atomic uint32_t live_windows; /* of these in use, from the first on */
+    _Atomic uint32_t live_end;     /* windows, from which on all is empty */
+    uint64_t reserved[3];
     struct seep_rec_stashed stash[SEEP_STASH_COUNT];
     struct seep_rec_flow flow[SEEP_BUCKET_COUNT];
 };
@@ -500,7 +596,10 @@ static_assert(sizeof(struct seep_rec_code) == 32, "format");
 static_assert(sizeof(struct seep_rec_stack) == 24, "format");
 static_assert(sizeof(struct seep_rec_site) == 128, "format");
 static_assert(sizeof(struct seep_rec_bucket) == 64, "format");
-static_assert(sizeof(struct seep_rec_series) == 64 + 64 * 128, "format");
+static_assert(sizeof(struct seep_rec_series) == 64 + (64 + 3 * 8) * 128,
+              "format");
+static_assert(sizeof(struct seep_rec_brief) == 512, "format");
+static_assert(SEEP_BRIEF_BUCKETS <= 8, "their numbers are in a word");
 static_assert(sizeof(struct seep_rec_moment) == 128, "format");
 static_assert(sizeof(struct seep_rec_device) == 128, "format");
 static_assert(sizeof(struct seep_rec_mark) == 32, "format");

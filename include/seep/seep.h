@@ -37,8 +37,8 @@ extern "C" {
 struct seep_stats {
     uint64_t size_bytes; /* of this struct, by who calls; set by seep_stats() */
     uint64_t live_bytes; /* that the process holds in memory of the host */
-    /* How fast they grow, by a line through the later half of the run. NaN:
-     * not known yet. The report tells more truly what leaks; this is cheap. */
+    /* How fast they grow, as the report has it, over the settled part of the
+     * run. NaN: not known yet. It has no interval: no verdict, but cheap. */
     double growth_bytes_per_s;
     uint64_t units;              /* that seep_progress() told */
     uint64_t rss_bytes;          /* when it was last looked at */

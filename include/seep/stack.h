@@ -29,22 +29,22 @@ enum seep_cut {
 };
 
 /** Python frames in a process: X(SYMBOL, value, "words for the report"). */
-#define SEEP_PYTHON_STATES(X)                                    \
-    X(NONE, 0, "no Python")                                      \
-    X(ON, 1, "on")                                               \
-    X(PROBATION, 2, "on, and still checked with care")           \
-    X(OLD, 3, "off: Python before 3.8")                          \
-    X(NEW, 4, "off: a Python newer than is known")               \
-    X(UNFINISHED, 5, "off: Python from before its release")      \
-    X(FREE_THREADED, 6, "off: free-threaded build of Python")    \
-    X(DEBUG, 7, "off: debug build of Python")                    \
-    X(SYMBOLS, 8, "off: symbols of Python are missing")          \
-    X(OFFSETS, 9, "off: _Py_DebugOffsets is not as known")       \
-    X(TYPES, 10, "off: Python's types are not as known")         \
-    X(MEMORY, 11, "off: memory cannot be read with care")        \
-    X(THREAD, 12, "off: thread states are not of their threads") \
-    X(FRAME, 13, "off: a frame of Python was not as known")      \
-    X(CODE, 14, "off: a code object of Python was not as known")
+#define SEEP_PYTHON_STATES(X)                                      \
+    X(NONE, 0, "no Python")                                        \
+    X(ON, 1, "on")                                                 \
+    X(PROBATION, 2, "on, still being checked")                     \
+    X(OLD, 3, "off: Python before 3.8")                            \
+    X(NEW, 4, "off: this Python is too new")                       \
+    X(UNFINISHED, 5, "off: Python from before its release")        \
+    X(FREE_THREADED, 6, "off: free-threaded build of Python")      \
+    X(DEBUG, 7, "off: debug build of Python")                      \
+    X(SYMBOLS, 8, "off: symbols of Python are missing")            \
+    X(OFFSETS, 9, "off: _Py_DebugOffsets is not as expected")      \
+    X(TYPES, 10, "off: Python's types are not as expected")        \
+    X(MEMORY, 11, "off: memory cannot be read safely")             \
+    X(THREAD, 12, "off: thread states do not match their threads") \
+    X(FRAME, 13, "off: a frame of Python was not as expected")     \
+    X(CODE, 14, "off: a code object of Python was not as expected")
 
 enum seep_python_state {
 #define SEEP_PYTHON_VALUE(symbol, value, words) SEEP_PYTHON_##symbol = (value),

@@ -58,4 +58,17 @@ static inline uint64_t seep_hash_bytes(const void *bytes, size_t size)
     return hash != 0 ? hash : 1;
 }
 
+/** The next number of a generator, xorshift64* (Vigna 2016), whose state is
+ * not 0, nor becomes it. The upper bits are the best. */
+static inline uint64_t seep_hash_random(uint64_t *state)
+{
+    uint64_t x = *state;
+
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
 #endif

@@ -9,6 +9,9 @@
 #ifndef SEEP_BASE_SYSCALL_H
 #define SEEP_BASE_SYSCALL_H
 
+#include <linux/mman.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 
 #if defined(__x86_64__)
@@ -76,6 +79,19 @@ static inline long seep_syscall3(long number, long a, long b, long c)
 static inline long seep_syscall4(long number, long a, long b, long c, long d)
 {
     return seep_syscall6(number, a, b, c, d, 0, 0);
+}
+
+/** Is what mmap() or another call that returns addresses gave an error? */
+static inline bool seep_syscall_failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+/** Private memory of zeros. @return as mmap() */
+static inline long seep_syscall_zeros(size_t bytes)
+{
+    return seep_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 #endif

@@ -7,8 +7,8 @@
  * RTLD_DEFAULT. Every argument register is kept; the stack is as the caller
  * left it. Only a name that begins with "cu" and a capital letter is looked at
  * further, and never with RTLD_NEXT (-1), nor with RTLD_DEFAULT (0) by dlvsym,
- * which nobody was seen to do. dlopen is looked at where its flags have
- * RTLD_DEEPBIND (8), and is a call only where deep.c says that it may be.
+ * which nobody was seen to do. Of dlopen those with RTLD_DEEPBIND (8) are
+ * counted.
  */
 #if defined(__x86_64__)
     .macro keep
@@ -29,7 +29,22 @@
     .cfi_adjust_cfa_offset -8
     .endm
 
-    .macro door name, next, ours, passes_default
+    .macro go_on next
+    mov \next(%rip), %rax
+    test %rax, %rax
+    jz 8f
+    jmp *%rax
+8:  keep
+    call seep_cuda_find_lookups
+    restore
+    mov \next(%rip), %rax
+    test %rax, %rax
+    jz 9f
+    jmp *%rax
+9:  ret
+    .endm
+
+    .macro lookup name, next, ours, passes_default
     .globl \name
     .type \name, @function
     .p2align 4
@@ -55,25 +70,14 @@
     restore
     test %al, %al
     jnz \ours
-1:  mov \next(%rip), %rax
-    test %rax, %rax
-    jz 2f
-    jmp *%rax
-2:  keep
-    call seep_cuda_open_doors
-    restore
-    mov \next(%rip), %rax
-    test %rax, %rax
-    jz 3f
-    jmp *%rax
-3:  ret
+1:  go_on \next
     .cfi_endproc
     .size \name, . - \name
     .endm
 
     .text
-    door dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
-    door dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
+    lookup dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
+    lookup dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
 
     .globl dlopen
     .type dlopen, @function
@@ -82,25 +86,11 @@ dlopen:
     .cfi_startproc
     endbr64
     test $8, %esi
-    jnz 3f
-1:  mov seep_cuda_next_dlopen(%rip), %rax
-    test %rax, %rax
-    jz 2f
-    jmp *%rax
-2:  keep
-    call seep_cuda_open_doors
-    restore
-    mov seep_cuda_next_dlopen(%rip), %rax
-    test %rax, %rax
-    jz 4f
-    jmp *%rax
-3:  keep
+    jz 1f
+    keep
     call seep_cuda_opens_deep
     restore
-    test %al, %al
-    jz 1b
-    jmp seep_cuda_dlopen
-4:  ret
+1:  go_on seep_cuda_next_dlopen
     .cfi_endproc
     .size dlopen, . - dlopen
 #elif defined(__aarch64__)
@@ -123,12 +113,23 @@ dlopen:
     .cfi_def_cfa_offset 0
     .endm
 
-    .macro load_next next
+    .macro go_on next
     adrp x16, \next
     ldr x16, [x16, :lo12:\next]
+    cbz x16, 8f
+    br x16
+8:  keep
+    bl seep_cuda_find_lookups
+    restore
+    adrp x16, \next
+    ldr x16, [x16, :lo12:\next]
+    cbz x16, 9f
+    br x16
+9:  mov x0, 0
+    ret
     .endm
 
-    .macro door name, next, ours, passes_default
+    .macro lookup name, next, ours, passes_default
     .globl \name
     .type \name, %function
     .p2align 4
@@ -157,24 +158,14 @@ dlopen:
     tst w9, 0xff
     b.eq 1f
     b \ours
-1:  load_next \next
-    cbz x16, 2f
-    br x16
-2:  keep
-    bl seep_cuda_open_doors
-    restore
-    load_next \next
-    cbz x16, 3f
-    br x16
-3:  mov x0, 0
-    ret
+1:  go_on \next
     .cfi_endproc
     .size \name, . - \name
     .endm
 
     .text
-    door dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
-    door dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
+    lookup dlsym, seep_cuda_next_dlsym, seep_cuda_dlsym, 0
+    lookup dlvsym, seep_cuda_next_dlvsym, seep_cuda_dlvsym, 1
 
     .globl dlopen
     .type dlopen, %function
@@ -182,34 +173,13 @@ dlopen:
 dlopen:
     .cfi_startproc
     hint 34 // bti c
-    tbnz w1, 3, 3f
-1:  load_next seep_cuda_next_dlopen
-    cbz x16, 2f
-    br x16
-2:  keep
-    bl seep_cuda_open_doors
-    restore
-    load_next seep_cuda_next_dlopen
-    cbz x16, 4f
-    br x16
-3:  keep
+    tbz w1, 3, 1f
+    keep
     bl seep_cuda_opens_deep
-    mov w9, w0
     restore
-    tst w9, 0xff
-    b.eq 1b
-    b seep_cuda_dlopen
-4:  mov x0, 0
-    ret
+1:  go_on seep_cuda_next_dlopen
     .cfi_endproc
     .size dlopen, . - dlopen
 #endif
 
-    // The same under names that nobody stands before.
-    .globl seep_cuda_door_dlsym
-    .hidden seep_cuda_door_dlsym
-    .set seep_cuda_door_dlsym, dlsym
-    .globl seep_cuda_door_dlvsym
-    .hidden seep_cuda_door_dlvsym
-    .set seep_cuda_door_dlvsym, dlvsym
     .section .note.GNU-stack, "", %progbits

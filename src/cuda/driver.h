@@ -13,27 +13,37 @@
 #define SEEP_CUDA_DRIVER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/** X(NAME, PARAMETERS). */
-#define SEEP_CUDA_QUESTIONS(X)                                   \
-    X(cuCtxGetCurrent, (void **))                                \
-    X(cuCtxGetDevice, (int *))                                   \
-    X(cuPointerGetAttribute, (void *, int, uint64_t))            \
-    X(cuMemGetAddressRange_v2, (uint64_t *, size_t *, uint64_t)) \
-    X(cuStreamIsCapturing, (void *, int *))                      \
-    X(cuStreamIsCapturing_ptsz, (void *, int *))                 \
-    X(cuDevicePrimaryCtxGetState, (int, unsigned int *, int *))  \
-    X(cuDevicePrimaryCtxRetain, (void **, int))                  \
-    X(cuDevicePrimaryCtxRelease, (int))                          \
-    X(cuMemGetInfo_v2, (size_t *, size_t *))                     \
-    X(cuDeviceGetDefaultMemPool, (void **, int))                 \
-    X(cuThreadExchangeStreamCaptureMode, (int *))                \
-    X(cuMemPoolGetAttribute, (void *, int, void *))              \
-    X(cuDeviceGetGraphMemAttribute, (int, int, void *))
+/** X(NAME, PARAMETERS, ARGUMENTS). */
+#define SEEP_CUDA_QUESTIONS(X)                                                 \
+    X(cuCtxGetCurrent, (void **context), (context))                            \
+    X(cuCtxGetDevice, (int *device), (device))                                 \
+    X(cuPointerGetAttribute, (void *value, int attribute, uint64_t pointer),   \
+      (value, attribute, pointer))                                             \
+    X(cuMemGetAddressRange_v2,                                                 \
+      (uint64_t * start, size_t * size_bytes, uint64_t pointer),               \
+      (start, size_bytes, pointer))                                            \
+    X(cuStreamIsCapturing, (void *stream, int *status), (stream, status))      \
+    X(cuStreamIsCapturing_ptsz, (void *stream, int *status), (stream, status)) \
+    X(cuDevicePrimaryCtxGetState,                                              \
+      (int device, unsigned int *flags, int *is_active),                       \
+      (device, flags, is_active))                                              \
+    X(cuDevicePrimaryCtxRetain, (void **context, int device),                  \
+      (context, device))                                                       \
+    X(cuDevicePrimaryCtxRelease, (int device), (device))                       \
+    X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes),            \
+      (free_bytes, total_bytes))                                               \
+    X(cuDeviceGetDefaultMemPool, (void **pool, int device), (pool, device))    \
+    X(cuThreadExchangeStreamCaptureMode, (int *mode), (mode))                  \
+    X(cuMemPoolGetAttribute, (void *pool, int attribute, void *value),         \
+      (pool, attribute, value))                                                \
+    X(cuDeviceGetGraphMemAttribute, (int device, int attribute, void *value),  \
+      (device, attribute, value))
 
 enum seep_cuda_question {
-#define SEEP_CUDA_QUESTION(name, parameters) SEEP_CUDA_ASK_##name,
+#define SEEP_CUDA_QUESTION(name, parameters, arguments) SEEP_CUDA_ASK_##name,
     SEEP_CUDA_QUESTIONS(SEEP_CUDA_QUESTION)
 #undef SEEP_CUDA_QUESTION
         SEEP_CUDA_QUESTION_COUNT
@@ -80,5 +90,34 @@ bool seep_cuda_driver_has_primary(int device);
 
 /** The primary context of @device, if there is one; NULL: not known. */
 const void *seep_cuda_driver_primary(int device);
+
+/*
+ * What a device has left: asked of the driver by a thread of the program that
+ * has just been served by it, or refused for want of memory, and told to the
+ * recorder.
+ *
+ * Invariant: only what is there is asked. No context is made, none is changed;
+ * nothing is asked while a stream may be captured in this context, nor in a
+ * mode in which a question could end another thread's capture. The questions
+ * take at most a thousandth of the time, whatever one of them costs. Of an
+ * error only the time of the next try depends.
+ *
+ * Of pools only a device's default pool is asked: any other could be destroyed
+ * by another thread while the driver looks at it.
+ */
+#define SEEP_CUDA_DEVICES_MAX 64
+
+/** Is it time to ask about @device? Cheap; -1 is never due. */
+bool seep_cuda_headroom_due(int device, uint64_t now_ns);
+
+/**
+ * Ask about the device of the current context, if it is due, and tell it to
+ * the recorder. Called from the outermost wrapper after its real call, and
+ * before it leaves (seep_cuda_nest_leave), so that nothing in it is recorded.
+ */
+void seep_cuda_headroom_ask(uint64_t now_ns);
+
+/** Forget when which device was asked: for tests. */
+void seep_cuda_headroom_reset(void);
 
 #endif

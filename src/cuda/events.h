@@ -20,7 +20,7 @@
 #include "seep/recording.h"
 
 struct seep_capture_start;
-struct seep_cuda_headroom;
+struct seep_devices_sample;
 
 /** What freed() gives and restored() wants: the tick of the event. */
 struct seep_cuda_out {
@@ -35,8 +35,9 @@ struct seep_cuda_events {
                       uint64_t size_bytes);
     struct seep_cuda_out (*freed)(uint64_t key);
     void (*restored)(uint64_t key, struct seep_cuda_out out);
-    /** What a device has left; NULL: it is not wanted, and not asked for. */
-    void (*headroom)(const struct seep_cuda_headroom *headroom);
+    /** What @device has left, without what PyTorch's allocator says of itself;
+     * NULL: it is not wanted, and not asked for. */
+    void (*headroom)(int device, struct seep_devices_sample *sample);
     /** The driver was looked for: what it gives will soon be told, perhaps by
      * several threads at once. NULL: nobody wants to know. */
     void (*expect)(void);
@@ -60,5 +61,10 @@ static inline const struct seep_cuda_events *seep_cuda_events(void)
     /* Acquire: pairs with the release in seep_cuda_events_set(). */
     return atomic_load_explicit(&seep_cuda_events_table, memory_order_acquire);
 }
+
+/** What the CUDA part counts, by the counters of the recording that begin with
+ * CUDA_: they only rise, and nothing is decided by them. */
+uint64_t seep_cuda_count(enum seep_counter counter);
+void seep_cuda_count_add(enum seep_counter counter);
 
 #endif

@@ -1,52 +1,51 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Prototypes of the wrappers, from hooks.def, and what each of them begins
- * with.
+ * The wrappers of hooks.def, and what they are made of that a test can ask by
+ * itself: which thread is inside the driver, and the size of an array.
  *
  * Invariant: a wrapper calls its real target with the caller's arguments, once,
  * and gives back what that gave. The one error of our own is for a caller
  * whose driver cannot be found, who could not have called without us.
+ *
+ * A thread is inside a wrapper at most once: what the driver calls of itself is
+ * not the program's. One that was left by a jump is known by its frame, from
+ * which an entry at the same height or above can not have come. The 64 bytes of
+ * thread-local storage are taken, so threads inside the driver stand in a fixed
+ * table, each by the address of its own storage.
  */
 #ifndef SEEP_CUDA_HOOKS_H
 #define SEEP_CUDA_HOOKS_H
 
-#include "base/compiler.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cuda/abi.h"
-#include "cuda/resolve.h"
 
 #define SEEP_CUDA_HOOK(name, base, version, per_thread, parameters) \
     int seep_cuda_##name parameters;
 #include "cuda/hooks.def"
-#undef SEEP_CUDA_HOOK
 
-/* gcc wants an alias to have the attributes of what it is of; clang knows none
- * of that. */
-#if defined(__has_attribute)
-#if __has_attribute(copy)
-#define SEEP_CUDA_AS(function) , copy(function)
-#endif
-#endif
-#ifndef SEEP_CUDA_AS
-#define SEEP_CUDA_AS(function)
-#endif
+/** Of the wrapper's stack. */
+struct seep_cuda_nest {
+    uint32_t slot; /* index + 1; 0: passes through, nothing is recorded */
+};
 
 /**
- * Behind each wrapper: the name by which others bind to it. The version, which
- * is not the default one, is seen by no dlsym, so that nobody takes us for a
- * driver; a directly linked program, which asks for no version, gets the first
- * version that an object has. We ourselves mean ours, also where another
- * library stands before us.
+ * @param frame  of the wrapper: its frame address
+ * @return .slot 0 if the wrapper has only to make the real call
  */
-#define SEEP_CUDA_EXPORT(name)                                         \
-    SEEP_EXPORT extern __typeof__(seep_cuda_##name) seep_export_##name \
-        __attribute__((alias("seep_cuda_" #name)                       \
-                           SEEP_CUDA_AS(seep_cuda_##name)));           \
-    __asm__(".symver seep_export_" #name ", " #name "@SEEP_CUDA, remove")
+struct seep_cuda_nest seep_cuda_nest_enter(uintptr_t frame);
+void seep_cuda_nest_leave(struct seep_cuda_nest nest);
 
-/** The real target of a wrapper, and in it; NULL if there is none. */
-#define SEEP_CUDA_REAL(name)                                           \
-    ((__typeof__(&seep_cuda_##name))seep_cuda_target(                  \
-        SEEP_CUDA_ID_##name, (uintptr_t)__builtin_extract_return_addr( \
-                                 __builtin_return_address(0))))
+/** How many bytes an array was asked for; 0: more than there can be. The driver
+ * pads; that is in none of these figures. */
+uint64_t seep_cuda_array_bytes(const struct seep_cuda_array3d *array);
+
+/** All levels of a mipmap. */
+uint64_t seep_cuda_mipmap_bytes(const struct seep_cuda_array3d *array,
+                                unsigned int levels_count);
+
+/** Has it memory of its own? A sparse one is mapped piece by piece. */
+bool seep_cuda_array_has_memory(const struct seep_cuda_array3d *array);
 
 #endif

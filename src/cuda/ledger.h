@@ -9,7 +9,7 @@
  * if the driver refuses. What is not known is counted and otherwise left to
  * the driver: nothing here fails, waits, allocates, or makes a system call.
  *
- * A wrapper that is not inside another one (nesting.h) does
+ * A wrapper that is not inside another one (hooks.h) does
  *
  *     result = real_allocate(...);       leave = seep_cuda_ledger_leave(...);
  *     if (result == 0)                   result = real_free(...);
@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda/counts.h"
 #include "cuda/events.h"
 
 /** By what a thing is known. Values are the upper byte of event keys. */
@@ -41,9 +40,7 @@ enum seep_cuda_kind {
     SEEP_CUDA_RESERVED = 8,   /* cuMemAddressReserve */
     SEEP_CUDA_IPC = 9,        /* cuIpcOpenMemHandle: counts its opens */
     SEEP_CUDA_EXTERNAL = 10,  /* CUexternalMemory */
-    SEEP_CUDA_TENSOR = 11,    /* a block of PyTorch's cache; not in the table */
-    SEEP_CUDA_PART = 12,      /* of a sparse array, where a handle is mapped */
-    SEEP_CUDA_KIND_COUNT = 13
+    SEEP_CUDA_TENSOR = 11     /* a block of PyTorch's cache; not in the table */
 };
 
 struct seep_cuda_block {
@@ -56,8 +53,7 @@ struct seep_cuda_block {
     uint64_t value; /* the pointer or handle */
     uint64_t size_bytes;
     /* The context that it dies with; NULL for what outlives contexts: memory
-     * of cuMemCreate, of pools and of cuMemAllocAsync. Of a part of a sparse
-     * array: the array. */
+     * of cuMemCreate, of pools and of cuMemAllocAsync. */
     const void *context;
     /* What it keeps alive, its value and kind; 0: nothing. A mapping does so
      * by seep_cuda_ledger_map(), the buffer of an external memory by this. */
@@ -67,9 +63,8 @@ struct seep_cuda_block {
 
 /** Between leaving and settling; of the caller's stack, all 0 at first. */
 struct seep_cuda_leave {
-    uint32_t slot; /* index + 1; 0: not known */
-    uint32_t generation;
-    bool again; /* another thread's free of the same is under way */
+    uint64_t reference; /* to its entry, in one life of that; 0: not known */
+    bool again;         /* another thread's free of the same is under way */
 };
 
 /** Of a range. */
@@ -114,10 +109,15 @@ void seep_cuda_ledger_unmap_settle(const struct seep_cuda_leave_range *range,
  * it has destroyed @context: only then one knows (a primary context ends with
  * its last release), and what came after the mark is of the next context at
  * the same address. A primary context's handle is for the wrapper to know.
- * An array ends with its parts in the same way.
  */
 uint32_t seep_cuda_ledger_mark(void);
 void seep_cuda_ledger_context_gone(uint32_t mark, const void *context);
+
+/** The recorder, or NULL: then nothing is told. */
+const struct seep_cuda_events *seep_cuda_ledger_events(void);
+
+/** The key of events of a thing that has no other of its value. */
+uint64_t seep_cuda_ledger_key(enum seep_cuda_kind kind, uint64_t value);
 
 /** Was anything ever added? Then the driver is in use in this process. */
 bool seep_cuda_ledger_was_used(void);
@@ -128,10 +128,5 @@ void seep_cuda_ledger_abandon(void);
 /** What the program's calls hold of a device now, in space device: a sum that
  * is kept, of what the recorder was told. */
 uint64_t seep_cuda_ledger_held_bytes(int device);
-
-/** What is live now, for tests and for who wants a balance: reads the whole
- * table. @param device  -1: of every device */
-uint64_t seep_cuda_ledger_live_bytes(enum seep_space space, int device);
-uint64_t seep_cuda_ledger_live_count(void);
 
 #endif

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Which wrapper stands before which entry point of the driver, and where the
- * entry point itself is.
+ * Which wrapper stands before which entry point of the driver, where the entry
+ * point itself is, and the look-ups by which a program comes to it: dlsym,
+ * dlvsym, and the driver's own cuGetProcAddress.
  *
  * Invariant: a wrapper is handed out only once its real target is known, and
  * only to a caller who would have got that target, or one of the same driver.
  * The driver is never loaded by us. The loader's lock is taken only by the
  * first call of a directly linked caller of whom nothing else tells the target:
  * another thread may hold it, and wait for a lock of the caller's.
+ *
+ * What is no name of the driver's reaches the next dlsym by a jump, with the
+ * caller's registers, stack and return address: RTLD_NEXT and RTLD_DEFAULT mean
+ * the caller's place in the order of objects. What is one is looked up first,
+ * and only an answer is exchanged, never its absence. So is dlopen a jump.
  */
 #ifndef SEEP_CUDA_RESOLVE_H
 #define SEEP_CUDA_RESOLVE_H
@@ -17,11 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/word.h"
+#include "capture/native/elf.h"
+
 enum seep_cuda_id {
 #define SEEP_CUDA_HOOK(name, base, version, per_thread, parameters) \
     SEEP_CUDA_ID_##name,
 #include "cuda/hooks.def"
-#undef SEEP_CUDA_HOOK
     SEEP_CUDA_IDS
 };
 
@@ -41,44 +49,26 @@ struct seep_cuda_variant {
     seep_cuda_function *wrapper;
 };
 
-struct seep_cuda_table {
-    const struct seep_cuda_variant *variants;
-    _Atomic uintptr_t *real; /* 0: not known */
-    size_t count;
-};
-
-extern const struct seep_cuda_table seep_cuda_table
+/** By enum seep_cuda_id. */
+extern const struct seep_cuda_variant seep_cuda_variants[SEEP_CUDA_IDS]
     __attribute__((visibility("hidden")));
 
-/** What became of look-ups, for the recording. */
-enum seep_cuda_door_count {
-    SEEP_CUDA_LOOKUPS,         /* of names that begin as the driver's do */
-    SEEP_CUDA_SUBSTITUTIONS,   /* answered with a wrapper */
-    SEEP_CUDA_UNKNOWN_VARIANT, /* newer than this library: passed on */
-    SEEP_CUDA_OTHER_DRIVER,    /* a second one: passed on */
-    SEEP_CUDA_DEEP_OBJECTS,    /* deep-bound ones, bound to us again */
-    SEEP_CUDA_DEEP_MISSED,     /* deep-bound ones that were not looked at */
-    SEEP_CUDA_DOOR_COUNTS
-};
-
-uint64_t seep_cuda_door_count(enum seep_cuda_door_count which);
-void seep_cuda_door_counted(enum seep_cuda_door_count which);
+/** The real targets of the wrappers; 0: not known. */
+extern _Atomic uintptr_t seep_cuda_targets[SEEP_CUDA_IDS]
+    __attribute__((visibility("hidden")));
 
 /** The variant that is exported as @name. @return SEEP_CUDA_NONE if none is */
-size_t seep_cuda_find_exact(const struct seep_cuda_table *table,
-                            const char *name);
+size_t seep_cuda_find_exact(const char *name);
 
 /** The variant that a driver gives for @base at @version with @flags. */
-size_t seep_cuda_find_version(const struct seep_cuda_table *table,
-                              const char *base, int version, uint64_t flags);
+size_t seep_cuda_find_version(const char *base, int version, uint64_t flags);
 
 /**
  * A look-up of the variant @index found @target.
  *
  * @return what the caller is to get: the wrapper, or @target
  */
-uintptr_t seep_cuda_substitute(const struct seep_cuda_table *table,
-                               size_t index, uintptr_t target);
+uintptr_t seep_cuda_substitute(size_t index, uintptr_t target);
 
 /** Look for what the program is linked with; from the constructor only. */
 void seep_cuda_prepare(void);
@@ -89,22 +79,77 @@ uintptr_t seep_cuda_find_target(size_t index, uintptr_t caller);
 
 static inline uintptr_t seep_cuda_target(enum seep_cuda_id id, uintptr_t caller)
 {
-    uintptr_t real =
-        atomic_load_explicit(&seep_cuda_table.real[id], memory_order_relaxed);
+    uintptr_t real = seep_word_load(&seep_cuda_targets[id]);
 
     return __builtin_expect(real != 0, 1) ? real
                                           : seep_cuda_find_target(id, caller);
 }
 
-/**
- * A driver was found at @handle, where @found lies. One that was known may have
- * been unloaded unseen, by an object that is bound to libc's own dlclose: what
- * is left of it is forgotten first.
- */
-void seep_cuda_meet_driver(void *handle, uintptr_t found);
-
 /** Behind a dlclose: targets that went with their object are forgotten, and
  * what we ask of the driver ourselves (driver.h) with it. */
-void seep_cuda_forget_unloaded(const struct seep_cuda_table *table);
+void seep_cuda_forget_unloaded(void);
+
+/**
+ * The function @name of the first object behind this one that has it, in the
+ * order in which the loader would look; of the objects that were there at the
+ * start. No lock, no allocation.
+ *
+ * @return 0 if there is none, or if this library is not relocated yet
+ */
+uintptr_t seep_cuda_next(const char *name);
+
+/**
+ * Who defines @name among the objects that the one of @caller is bound to, us
+ * left out? Without the loader: @caller is code on the stack, so it stays and
+ * all that it is bound to.
+ *
+ * @return its address; 0, and ret_image untouched, if nobody is known to
+ */
+uintptr_t seep_cuda_bound_definition(uintptr_t caller, const char *name,
+                                     struct seep_elf_image *ret_image);
+
+/** What dlsym finds for this library: RTLD_NEXT is behind it. */
+uintptr_t seep_cuda_symbol(void *handle, const char *name);
+
+/** dlclose, past our own hook. */
+void seep_cuda_close(void *handle);
+
+/* For dlsym.S. The next definitions; 0 until the first call. */
+extern _Atomic uintptr_t seep_cuda_next_dlsym
+    __attribute__((visibility("hidden")));
+extern _Atomic uintptr_t seep_cuda_next_dlvsym
+    __attribute__((visibility("hidden")));
+extern _Atomic uintptr_t seep_cuda_next_dlopen
+    __attribute__((visibility("hidden")));
+
+/** Find them, at the first call. */
+void seep_cuda_find_lookups(void);
+
+/** Is the look-up of @name, which begins as the driver's do, for one of the two
+ * below? Counts it. */
+bool seep_cuda_answers(void *handle, const char *name);
+
+/** dlsym and dlvsym of a name that is wrapped. */
+void *seep_cuda_dlsym(void *handle, const char *name);
+void *seep_cuda_dlvsym(void *handle, const char *name, const char *version);
+
+/** Counts a dlopen with RTLD_DEEPBIND, whose object looks into its own scope
+ * before the global one and so past this library. */
+void seep_cuda_opens_deep(const char *file, int flags);
+
+/** Ask the driver for the same name at another version. 0: it has none. */
+typedef uintptr_t seep_cuda_ask(const void *driver, const char *name,
+                                int version, uint64_t flags);
+
+/**
+ * The driver gave @target for @name at @version with @flags.
+ *
+ * @param ask     asks again, where @version is newer than what is known here
+ * @param driver  for @ask
+ * @return what the caller is to get
+ */
+uintptr_t seep_cuda_exchange(const char *name, int version, uint64_t flags,
+                             uintptr_t target, seep_cuda_ask *ask,
+                             const void *driver);
 
 #endif

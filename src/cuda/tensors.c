@@ -10,17 +10,12 @@
 
 #include "base/compiler.h"
 #include "base/word.h"
-#include "capture/elf_symbols.h"
-#include "capture/native.h"
-#include "capture/object_map.h"
-#include "capture/objects.h"
-#include "cuda/bindings.h"
-#include "cuda/dlsym.h"
+#include "capture/native/elf.h"
+#include "capture/native/unwind.h"
 #include "cuda/driver.h"
-#include "cuda/entry.h"
-#include "cuda/events.h"
+#include "cuda/ledger.h"
+#include "cuda/resolve.h"
 
-#define DEVICES_MAX 64
 #define TYPE_HOST 0
 #define NOT_THERE 1U
 #define TRIES 64U
@@ -41,7 +36,7 @@ static struct {
     _Atomic bool is_known;
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t reserved_bytes;
-} totals[DEVICES_MAX];
+} totals[SEEP_CUDA_DEVICES_MAX];
 
 /* The definition behind ours, of each name. */
 struct target {
@@ -53,38 +48,36 @@ struct target {
 
 void seep_cuda_tensors_set(bool on)
 {
-    atomic_store_explicit(&is_on, on, memory_order_relaxed);
+    seep_word_store(&is_on, on);
 }
 
-bool seep_cuda_tensors_totals(int device,
-                              struct seep_cuda_tensor_totals *ret_totals)
+bool seep_cuda_tensors_totals(int device, uint64_t *ret_allocated_bytes,
+                              uint64_t *ret_reserved_bytes)
 {
-    if (device < 0 || device >= DEVICES_MAX ||
-        !atomic_load_explicit(&totals[device].is_known, memory_order_relaxed)) {
+    if (device < 0 || device >= SEEP_CUDA_DEVICES_MAX ||
+        !seep_word_load(&totals[device].is_known)) {
         return false;
     }
-    ret_totals->allocated_bytes =
-        seep_word_load(&totals[device].allocated_bytes);
-    ret_totals->reserved_bytes = seep_word_load(&totals[device].reserved_bytes);
+    *ret_allocated_bytes = seep_word_load(&totals[device].allocated_bytes);
+    *ret_reserved_bytes = seep_word_load(&totals[device].reserved_bytes);
     return true;
 }
 
 static void note_totals(struct device device, uint64_t allocated_bytes,
                         uint64_t reserved_bytes)
 {
-    if (device.index >= 0 && device.index < DEVICES_MAX) {
+    if (device.index >= 0 && device.index < SEEP_CUDA_DEVICES_MAX) {
         seep_word_store(&totals[device.index].allocated_bytes, allocated_bytes);
         seep_word_store(&totals[device.index].reserved_bytes, reserved_bytes);
-        atomic_store_explicit(&totals[device.index].is_known, true,
-                              memory_order_relaxed);
+        seep_word_store(&totals[device.index].is_known, true);
     }
 }
 
 static void note(const struct seep_capture_start *from, const void *block,
                  int64_t size_bytes, struct device device)
 {
-    const struct seep_cuda_events *events = seep_cuda_entry_events();
-    uint64_t key = seep_cuda_entry_key(SEEP_CUDA_TENSOR, (uintptr_t)block);
+    const struct seep_cuda_events *events = seep_cuda_ledger_events();
+    uint64_t key = seep_cuda_ledger_key(SEEP_CUDA_TENSOR, (uintptr_t)block);
 
     if (events == NULL || block == NULL || size_bytes == 0) {
         return;
@@ -107,15 +100,14 @@ static void note(const struct seep_capture_start *from, const void *block,
 static uintptr_t look_up(uintptr_t caller, const char *name)
 {
     struct seep_elf_image image;
-    struct seep_object object;
     void *handle = NULL;
-    uintptr_t function = seep_cuda_bindings_definition(caller, name, &image);
+    uintptr_t function = seep_cuda_bound_definition(caller, name, &image);
 
     if (function != 0) {
         return function;
     }
-    if (seep_objects_find(caller, &object) && object.path[0] != '\0') {
-        handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
+    if (seep_objects_locate(caller, &image) && image.path[0] != '\0') {
+        handle = dlopen(image.path, RTLD_LAZY | RTLD_NOLOAD);
     }
     if (handle != NULL) {
         function = seep_cuda_symbol(handle, name);
@@ -130,28 +122,22 @@ static uintptr_t look_up(uintptr_t caller, const char *name)
 /* Is that function still where it was, after objects went? */
 static bool is_still_there(uintptr_t function, const char *name)
 {
-    struct seep_elf_symbols symbols;
     struct seep_elf_image image;
-    uintptr_t address;
-    size_t size_bytes;
 
-    return seep_object_map_find(function, &image) &&
-           seep_elf_symbols_open(&image, &symbols) &&
-           seep_elf_symbols_find(&symbols, name, &address, &size_bytes) &&
-           address == function;
+    return seep_objects_find(function, &image) &&
+           seep_elf_definition(&image, name) == function;
 }
 
 SEEP_COLD static uintptr_t find(struct target *target, uintptr_t caller,
                                 uint64_t epoch)
 {
-    uintptr_t function =
-        atomic_load_explicit(&target->function, memory_order_relaxed);
+    uintptr_t function = seep_word_load(&target->function);
     int saved_errno = errno;
 
     if (function <= NOT_THERE || !is_still_there(function, target->name)) {
         function = look_up(caller, target->name);
     }
-    atomic_store_explicit(&target->function, function, memory_order_relaxed);
+    seep_word_store(&target->function, function);
     /* Release: the function is that of the epoch; pairs with the acquire in
      * behind(). */
     atomic_store_explicit(&target->epoch, epoch + 1, memory_order_release);
@@ -170,14 +156,12 @@ static report_function *behind(struct target *target, uintptr_t caller)
         epoch + 1) {
         function = find(target, caller, epoch);
     } else {
-        function =
-            atomic_load_explicit(&target->function, memory_order_relaxed);
+        function = seep_word_load(&target->function);
     }
     /* A call by a jump comes from elsewhere: the next caller may be the one
      * that depends on it. */
-    if (function == NOT_THERE &&
-        atomic_load_explicit(&target->tries, memory_order_relaxed) < TRIES) {
-        atomic_fetch_add_explicit(&target->tries, 1, memory_order_relaxed);
+    if (function == NOT_THERE && seep_word_load(&target->tries) < TRIES) {
+        seep_word_fetch_add(&target->tries, 1);
         function = find(target, caller, epoch);
     }
     if (function == NOT_THERE) {
@@ -194,8 +178,7 @@ static void reported(const struct seep_capture_start *from,
 {
     report_function *report = behind(target, from->pc);
 
-    if (atomic_load_explicit(&is_on, memory_order_relaxed) &&
-        device.type != TYPE_HOST) {
+    if (seep_word_load(&is_on) && device.type != TYPE_HOST) {
         note_totals(device, allocated_bytes, reserved_bytes);
         note(from, block, size_bytes, device);
         seep_cuda_driver_look(device.index);
@@ -222,5 +205,3 @@ static void reported(const struct seep_capture_start *from,
     }
 #define SEEP_CUDA_HOOK(name, base, version, per_thread, parameters)
 #include "cuda/hooks.def"
-#undef SEEP_CUDA_HOOK
-#undef SEEP_TENSOR_HOOK

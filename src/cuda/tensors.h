@@ -22,14 +22,14 @@
 /** Record tensors from now on, or no more. Off at first. */
 void seep_cuda_tensors_set(bool is_on);
 
-/** What the allocator of one device said of itself last. */
-struct seep_cuda_tensor_totals {
-    uint64_t allocated_bytes; /* in blocks that were handed out */
-    uint64_t reserved_bytes;  /* in segments: the rest is its cache */
-};
-
-/** @return false, and @ret_totals untouched, if it said nothing so far */
-bool seep_cuda_tensors_totals(int device,
-                              struct seep_cuda_tensor_totals *ret_totals);
+/**
+ * What the allocator of one device said of itself last.
+ *
+ * @param ret_allocated_bytes  in blocks that were handed out
+ * @param ret_reserved_bytes   in segments: the rest is its cache
+ * @return false, and both untouched, if it said nothing so far
+ */
+bool seep_cuda_tensors_totals(int device, uint64_t *ret_allocated_bytes,
+                              uint64_t *ret_reserved_bytes);
 
 #endif

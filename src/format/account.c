@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A site's totals and series by one event; see account.h. */
+/*
+ * A site's totals and series by one event.
+ *
+ * What keeps its series grows with what there is to tell: the totals alone,
+ * then a brief, then a series. Each begins with all that the one before said,
+ * so that no event is told twice, nor left out.
+ */
 #include "format/account.h"
+
+#include <string.h>
 
 #include "base/word.h"
 #include "format/series.h"
@@ -33,28 +41,51 @@ struct seep_weight seep_account_weight(const struct seep_block *block)
     return weight;
 }
 
-/* The series that a site has; NULL if none. */
-static struct seep_rec_series *series_at(const struct seep_view *view,
-                                         uint32_t index)
+static uint32_t edge_of(const struct seep_view *view, uint32_t tick)
 {
-    uint32_t number =
-        atomic_load_explicit(&view->sites[index].series, memory_order_relaxed);
+    return seep_series_edge(tick, seep_word_load(&view->header->final_tick));
+}
 
-    return number != 0 && number <= view->series_capacity
-               ? &view->series[number - 1]
-               : NULL;
+/* What keeps a site's time series; both NULL: nothing does. */
+struct track {
+    struct seep_rec_series *series;
+    struct seep_rec_brief *brief;
+};
+
+static struct track track_at(const struct seep_view *view, uint32_t index)
+{
+    uint32_t number = seep_word_load(&view->sites[index].series);
+    uint32_t brief = number & ~SEEP_SERIES_IS_BRIEF;
+    struct track track = {NULL, NULL};
+
+    if (number == 0) {
+        return track;
+    }
+    if (brief == number && number <= view->series_capacity) {
+        track.series = &view->series[number - 1];
+    } else if (brief != number && brief != 0 && brief <= view->brief_capacity) {
+        track.brief = &view->briefs[brief - 1];
+    }
+    return track;
+}
+
+static void set_track(const struct seep_view *view, uint32_t index,
+                      uint32_t number)
+{
+    seep_word_store(&view->sites[index].series, number);
 }
 
 /* Is it worth a series, at an event of @tick? What is charged to no call site
- * always is. */
+ * always is; and what has shown that it comes again, with a brief that goes
+ * on, sooner than others. */
 static bool deserves_series(const struct seep_view *view, uint32_t index,
-                            uint32_t tick, uint64_t live, uint32_t used)
+                            uint32_t tick, bool goes_on, uint32_t used)
 {
     const struct seep_rec_site *site = &view->sites[index];
-    uint32_t first =
-        atomic_load_explicit(&site->first_tick, memory_order_relaxed);
+    uint32_t first = seep_word_load(&site->first_tick);
     uint64_t quarter = (uint64_t)used * SERIES_QUARTERS / view->series_capacity;
 
+    quarter -= goes_on && quarter > 0;
     if (index == 0 || quarter == 0) {
         return true;
     }
@@ -62,67 +93,186 @@ static bool deserves_series(const struct seep_view *view, uint32_t index,
         tick - first < series_after_ticks[quarter]) {
         return false;
     }
-    return quarter < SERIES_QUARTERS - 1 || live >= SERIES_AT_BYTES;
+    return quarter < SERIES_QUARTERS - 1 ||
+           seep_account_live_bytes(site) >= SERIES_AT_BYTES;
 }
 
-/* The series of a site, given from the pool if it is worth one. */
-static struct seep_rec_series *series_of(const struct seep_view *view,
-                                         uint32_t index, uint32_t tick)
+/* An entry of SERIES for a site that is worth one; its number, 0: none. */
+static uint32_t take_series(const struct seep_view *view, uint32_t index,
+                            uint32_t tick, bool goes_on)
+{
+    _Atomic uint32_t *count = &view->header->series_count;
+    uint32_t used = seep_word_load(count);
+    uint32_t taken;
+
+    return used < view->series_capacity &&
+                   deserves_series(view, index, tick, goes_on, used) &&
+                   seep_view_take(view, SEEP_SECTION_SERIES, count,
+                                  view->series_capacity, &taken)
+               ? taken + 1
+               : 0;
+}
+
+/*
+ * A series for a site: with what @brief says, if there is one, and else from
+ * here on. Where there is none to be had the site has neither.
+ */
+static struct track give_series(const struct seep_view *view, uint32_t index,
+                                uint32_t tick,
+                                const struct seep_rec_brief *brief)
+{
+    bool goes_on = track_at(view, index).brief != NULL;
+    uint32_t number = take_series(view, index, tick, goes_on);
+    struct track track = {NULL, NULL};
+
+    if (number != 0) {
+        track.series = &view->series[number - 1];
+    } else if (goes_on) {
+        seep_view_count(view, SEEP_COUNT_SERIES_FULL, 1);
+    }
+    if (number != 0 && brief != NULL) {
+        seep_brief_expand(brief, track.series);
+    } else if (number != 0) {
+        seep_series_start(track.series, index, tick,
+                          seep_account_live_bytes(&view->sites[index]));
+    }
+    set_track(view, index, number);
+    return track;
+}
+
+bool seep_account_is_told(const struct seep_rec_site *site)
+{
+    uint64_t events = seep_word_load(&site->event_count);
+    uint64_t freed = seep_word_load(&site->freed_bytes);
+
+    return (events == 1 && freed == 0) ||
+           (events == 2 && freed == seep_word_load(&site->allocated_bytes) &&
+            seep_word_load(&site->freed_count_q16) ==
+                seep_word_load(&site->allocated_count_q16));
+}
+
+void seep_account_tell(const struct seep_view *view, uint32_t index,
+                       struct seep_rec_brief *brief)
 {
     struct seep_rec_site *site = &view->sites[index];
-    uint64_t live = seep_account_live_bytes(site);
-    uint32_t used;
+    struct seep_weight weight = {seep_word_load(&site->allocated_bytes),
+                                 seep_word_load(&site->allocated_count_q16)};
+    uint32_t first = seep_word_load(&site->first_tick);
+    uint32_t last = seep_word_load(&site->last_tick);
 
-    if (atomic_load_explicit(&site->series, memory_order_relaxed) != 0) {
-        return series_at(view, index);
+    seep_brief_start(brief, index, first, 0);
+    seep_brief_allocated(brief, first, 0, weight);
+    if (seep_word_load(&site->freed_bytes) != 0) {
+        seep_brief_freed(brief,
+                         (struct seep_series_moment){last, edge_of(view, last)},
+                         first, weight.bytes, weight);
     }
-    used =
-        atomic_load_explicit(&view->header->series_count, memory_order_relaxed);
-    do {
-        if (used >= view->series_capacity ||
-            !deserves_series(view, index, tick, live, used)) {
-            return NULL;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(
-        &view->header->series_count, &used, used + 1, memory_order_relaxed,
-        memory_order_relaxed));
-    seep_series_start(&view->series[used], index, tick, live);
-    atomic_store_explicit(&site->series, used + 1, memory_order_relaxed);
-    return &view->series[used];
+}
+
+/* A brief for a site whose totals do not say all any more; it is told of what
+ * they say. */
+static struct track give_brief(const struct seep_view *view, uint32_t index)
+{
+    struct track track = {NULL, NULL};
+    uint32_t taken;
+
+    if (seep_view_take(view, SEEP_SECTION_BRIEFS, &view->header->brief_count,
+                       view->brief_capacity, &taken)) {
+        track.brief = &view->briefs[taken];
+        seep_account_tell(view, index, track.brief);
+        set_track(view, index, SEEP_SERIES_IS_BRIEF | (taken + 1));
+    }
+    return track;
+}
+
+/* The same without a brief to be had. */
+static struct track give_told(const struct seep_view *view, uint32_t index,
+                              uint32_t tick)
+{
+    struct seep_rec_brief brief;
+
+    memset((void *)&brief, 0, sizeof(brief));
+    seep_account_tell(view, index, &brief);
+    return give_series(view, index, tick, &brief);
+}
+
+/* What keeps the series of a site, at an event of @tick; @closes: it frees all
+ * that the site has. */
+static struct track track_of(const struct seep_view *view, uint32_t index,
+                             uint32_t tick, bool closes)
+{
+    struct seep_rec_site *site = &view->sites[index];
+    uint64_t events = seep_word_load(&site->event_count);
+    struct track track = track_at(view, index);
+
+    if (seep_word_load(&site->series) != 0 ||
+        (index != 0 && (events == 0 || (events == 1 && closes)))) {
+        return track;
+    }
+    if (index != 0 && seep_account_is_told(site)) {
+        track = give_brief(view, index);
+        return track.brief != NULL ? track : give_told(view, index, tick);
+    }
+    return give_series(view, index, tick, NULL);
 }
 
 /* Events of other shards may be folded late: neither tick is the last seen. */
 static void touch(struct seep_rec_site *site, uint32_t tick)
 {
-    uint32_t first =
-        atomic_load_explicit(&site->first_tick, memory_order_relaxed);
-    uint32_t last =
-        atomic_load_explicit(&site->last_tick, memory_order_relaxed);
+    uint32_t first = seep_word_load(&site->first_tick);
+    uint32_t last = seep_word_load(&site->last_tick);
 
     if (seep_word_load(&site->event_count) == 0 || tick < first) {
-        atomic_store_explicit(&site->first_tick, tick, memory_order_relaxed);
+        seep_word_store(&site->first_tick, tick);
     }
     if (tick > last) {
-        atomic_store_explicit(&site->last_tick, tick, memory_order_relaxed);
+        seep_word_store(&site->last_tick, tick);
     }
     seep_word_add(&site->event_count, 1);
+}
+
+/*
+ * Before an event at @tick: how the site stands at the edge of its era, if it
+ * is the first one there. @return whether it is from before the edge that is
+ * kept, so that what it does belongs there too
+ */
+static bool pass_edge(struct seep_rec_site *site, uint32_t edge)
+{
+    uint32_t last = seep_word_load(&site->edge_tick);
+
+    if (edge > last) {
+        seep_word_copy(&site->edge_allocated_bytes, &site->allocated_bytes);
+        seep_word_copy(&site->edge_freed_bytes, &site->freed_bytes);
+        seep_word_store(&site->edge_live_count_q16,
+                        seep_word_load(&site->allocated_count_q16) -
+                            seep_word_load(&site->freed_count_q16));
+        seep_word_store(&site->edge_tick, edge);
+    }
+    return edge < last;
 }
 
 void seep_account_allocated(const struct seep_view *view,
                             const struct seep_block *block)
 {
     struct seep_rec_site *site = &view->sites[block->site];
-    struct seep_rec_series *series =
-        series_of(view, block->site, block->birth_tick);
+    struct track track = track_of(view, block->site, block->birth_tick, false);
     struct seep_weight weight = seep_account_weight(block);
     uint64_t live = seep_account_live_bytes(site);
 
-    if (series != NULL) {
-        seep_series_allocated(series, block->birth_tick, live, weight);
-    } else if (live < SERIES_AT_BYTES &&
+    if (pass_edge(site, edge_of(view, block->birth_tick))) {
+        seep_word_add(&site->edge_allocated_bytes, weight.bytes);
+        seep_word_add(&site->edge_live_count_q16, weight.count_q16);
+    }
+    if (track.brief != NULL &&
+        !seep_brief_allocated(track.brief, block->birth_tick, live, weight)) {
+        track = give_series(view, block->site, block->birth_tick, track.brief);
+    }
+    if (track.series != NULL) {
+        seep_series_allocated(track.series, block->birth_tick, live, weight);
+    } else if (track.brief == NULL && seep_word_load(&site->event_count) != 0 &&
+               live < SERIES_AT_BYTES &&
                live + weight.bytes >= SERIES_AT_BYTES &&
-               atomic_load_explicit(&view->header->series_count,
-                                    memory_order_relaxed) >=
+               seep_word_load(&view->header->series_count) >=
                    view->series_capacity) {
         seep_view_count(view, SEEP_COUNT_SERIES_FULL, 1);
     }
@@ -142,29 +292,61 @@ bool seep_account_freed(const struct seep_view *view, uint32_t site,
                         struct seep_weight weight)
 {
     struct seep_rec_site *entry = &view->sites[site];
-    struct seep_rec_series *series = series_of(view, site, tick);
+    struct seep_series_moment when = {tick, edge_of(view, tick)};
+    uint64_t live = seep_account_live_bytes(entry);
+    struct track track = track_of(
+        view, site, tick,
+        weight.bytes == seep_word_load(&entry->allocated_bytes) &&
+            weight.count_q16 == seep_word_load(&entry->allocated_count_q16));
 
-    if (series != NULL) {
-        seep_series_freed(series, tick, birth_tick,
-                          seep_account_live_bytes(entry), weight);
+    if (pass_edge(entry, when.edge)) {
+        seep_word_add(&entry->edge_freed_bytes, weight.bytes);
+        seep_word_add(&entry->edge_live_count_q16, 0 - weight.count_q16);
+    }
+    if (track.brief != NULL &&
+        !seep_brief_freed(track.brief, when, birth_tick, live, weight)) {
+        track = give_series(view, site, tick, track.brief);
+    }
+    if (track.series != NULL) {
+        seep_series_freed(track.series, when, birth_tick, live, weight);
     }
     seep_word_add(&entry->freed_bytes, weight.bytes);
     seep_word_add(&entry->freed_count_q16, weight.count_q16);
     touch(entry, tick);
-    return series != NULL;
+    /* What the totals say a series will be told, if there comes one. */
+    return track.series != NULL || track.brief != NULL ||
+           (site != 0 && seep_account_is_told(entry));
 }
 
 void seep_account_restored(const struct seep_view *view, uint32_t tick,
                            const struct seep_block *block)
 {
     struct seep_rec_site *entry = &view->sites[block->site];
-    struct seep_rec_series *series = series_at(view, block->site);
+    struct track track = track_at(view, block->site);
     struct seep_weight weight = seep_account_weight(block);
+    struct seep_series_moment when = {tick, edge_of(view, tick)};
 
-    if (series != NULL && block->in_series) {
-        seep_series_restored(series, tick, block->birth_tick, weight);
-    } else if (series != NULL) {
-        seep_series_found(series, weight); /* it began in between */
+    if (pass_edge(entry, when.edge)) {
+        seep_word_add(&entry->edge_freed_bytes, 0 - weight.bytes);
+        seep_word_add(&entry->edge_live_count_q16, weight.count_q16);
+    }
+    /* What the series, which began in between, knows nothing of is found. */
+    if (track.brief != NULL && !block->in_series) {
+        seep_word_add(&track.brief->base_bytes, weight.bytes);
+    } else if (track.brief != NULL &&
+               !seep_brief_restored(track.brief, when, block->birth_tick,
+                                    weight)) {
+        track = give_series(view, block->site, tick, track.brief);
+    }
+    if (track.series != NULL && block->in_series) {
+        seep_series_restored(track.series, when, block->birth_tick, weight);
+    } else if (track.series != NULL) {
+        seep_word_add(&track.series->base_bytes, weight.bytes);
+    }
+    /* Of totals that say all the free is not an event any more. */
+    if (track.series == NULL && track.brief == NULL &&
+        seep_account_is_told(entry)) {
+        seep_word_store(&entry->event_count, 1);
     }
     seep_word_add(&entry->freed_bytes, 0 - weight.bytes);
     seep_word_add(&entry->freed_count_q16, 0 - weight.count_q16);
@@ -175,10 +357,20 @@ void seep_account_reweighed(const struct seep_view *view, uint32_t site,
                             struct seep_weight after)
 {
     struct seep_rec_site *entry = &view->sites[site];
-    struct seep_rec_series *series = series_of(view, site, birth_tick);
+    struct track track = track_at(view, site);
 
-    if (series != NULL) {
-        seep_series_reweighed(series, birth_tick, before, after);
+    /* It was alive at every edge since its birth. */
+    if (birth_tick < seep_word_load(&entry->edge_tick)) {
+        seep_word_add(&entry->edge_allocated_bytes, after.bytes - before.bytes);
+        seep_word_add(&entry->edge_live_count_q16,
+                      after.count_q16 - before.count_q16);
+    }
+    if (track.brief != NULL &&
+        !seep_brief_reweighed(track.brief, birth_tick, before, after)) {
+        track = give_series(view, site, birth_tick, track.brief);
+    }
+    if (track.series != NULL) {
+        seep_series_reweighed(track.series, birth_tick, before, after);
     }
     seep_word_add(&entry->allocated_bytes, after.bytes - before.bytes);
     seep_word_add(&entry->allocated_count_q16,

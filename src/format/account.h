@@ -12,13 +12,22 @@
 
 #include "format/live.h"
 #include "format/view.h"
-#include "format/weight.h"
 
 /** Live bytes of a site by its totals. */
 uint64_t seep_account_live_bytes(const struct seep_rec_site *site);
 
 /** The weight of @block: bytes and count, 0 blocks for a fragment. */
 struct seep_weight seep_account_weight(const struct seep_block *block);
+
+/**
+ * Do the totals of a site without a series say all? Of a site that has had one
+ * allocation, and at most a free of all of it, they do.
+ */
+bool seep_account_is_told(const struct seep_rec_site *site);
+
+/** Tell @brief, which is all zero, what the totals of such a site say. */
+void seep_account_tell(const struct seep_view *view, uint32_t index,
+                       struct seep_rec_brief *brief);
 
 /** @block was born, at its birth_tick, at its site. */
 void seep_account_allocated(const struct seep_view *view,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The validity conditions 1 to 4 of recording.h; see check.h. */
+/* The validity conditions 1 to 4 of seep/recording.h, in their order: nothing
+ * is read before what says that it is there was checked. */
 #include "format/check.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/word.h"
 #include "format/layout.h"
 #include "seep/recording.h"
 
@@ -13,7 +15,7 @@ static const struct {
     const char *remedy;
 } words[] = {
 #define WORDS(symbol, reason, remedy) {reason, remedy},
-    SEEP_CHECKS(WORDS)
+    SEEP_RECORDING_CHECKS(WORDS)
 #undef WORDS
 };
 
@@ -22,48 +24,23 @@ static bool is_power_of_two(uint32_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-static bool section_fits(const struct seep_rec_header *header,
-                         enum seep_section which, uint64_t *at,
-                         uint32_t entry_bytes)
-{
-    const struct seep_rec_section *section = &header->sections[which];
-
-    if (section->entry_bytes != entry_bytes ||
-        section->bytes != (uint64_t)entry_bytes * section->entry_count ||
-        section->offset_bytes % SEEP_PAGE_BYTES != 0 ||
-        section->offset_bytes < *at ||
-        section->offset_bytes > header->file_bytes ||
-        section->bytes > header->file_bytes - section->offset_bytes) {
-        return false;
-    }
-    *at = section->offset_bytes + section->bytes;
-    return true;
-}
-
 static bool sections_fit(const struct seep_rec_header *header)
 {
-    static const uint32_t entry_bytes[SEEP_SECTION_COUNT] = {
-        [SEEP_SECTION_COUNTERS] = 8,
-        [SEEP_SECTION_STRINGS] = 1,
-        [SEEP_SECTION_MODULES] = sizeof(struct seep_rec_module),
-        [SEEP_SECTION_CODES] = sizeof(struct seep_rec_code),
-        [SEEP_SECTION_FRAMES] = 8,
-        [SEEP_SECTION_STACKS] = sizeof(struct seep_rec_stack),
-        [SEEP_SECTION_SITES] = sizeof(struct seep_rec_site),
-        [SEEP_SECTION_SERIES] = sizeof(struct seep_rec_series),
-        [SEEP_SECTION_TIMELINE] = sizeof(struct seep_rec_moment),
-        [SEEP_SECTION_DEVICES] = sizeof(struct seep_rec_device),
-        [SEEP_SECTION_MARKS] = sizeof(struct seep_rec_mark),
-        [SEEP_SECTION_SHARDS] = sizeof(struct seep_rec_shard),
-        [SEEP_SECTION_RINGS] = sizeof(struct seep_rec_event),
-        [SEEP_SECTION_LIVE] = sizeof(struct seep_rec_live),
-    };
     uint64_t at = SEEP_PAGE_BYTES;
 
-    for (enum seep_section i = 0; i < SEEP_SECTION_COUNT; i++) {
-        if (!section_fits(header, i, &at, entry_bytes[i])) {
+    for (unsigned i = 0; i < SEEP_SECTION_COUNT; i++) {
+        const struct seep_rec_section *section = &header->sections[i];
+
+        if (section->entry_bytes != seep_layout_entry_bytes[i] ||
+            section->bytes !=
+                (uint64_t)section->entry_bytes * section->entry_count ||
+            section->offset_bytes % SEEP_PAGE_BYTES != 0 ||
+            section->offset_bytes < at ||
+            section->offset_bytes > header->file_bytes ||
+            section->bytes > header->file_bytes - section->offset_bytes) {
             return false;
         }
+        at = section->offset_bytes + section->bytes;
     }
     return header->sections[SEEP_SECTION_COUNTERS].entry_count >=
                SEEP_COUNTER_COUNT &&
@@ -81,23 +58,25 @@ static bool counts_agree(const struct seep_rec_header *header)
 {
     uint64_t shards = count_of(header, SEEP_SECTION_SHARDS);
 
+    /* What only says why nothing is recorded has counters and strings alone. */
     if (header->inert != SEEP_INERT_NONE) {
-        return count_of(header, SEEP_SECTION_SITES) == 0 && shards == 0 &&
-               count_of(header, SEEP_SECTION_STACKS) == 0 &&
-               count_of(header, SEEP_SECTION_CODES) == 0 &&
-               count_of(header, SEEP_SECTION_RINGS) == 0 &&
-               count_of(header, SEEP_SECTION_LIVE) == 0 &&
-               count_of(header, SEEP_SECTION_TIMELINE) == 0 &&
-               count_of(header, SEEP_SECTION_DEVICES) == 0 &&
-               count_of(header, SEEP_SECTION_MARKS) == 0;
+        for (unsigned i = SEEP_SECTION_COUNTERS + 1; i < SEEP_SECTION_COUNT;
+             i++) {
+            if (i != SEEP_SECTION_STRINGS && count_of(header, i) != 0) {
+                return false;
+            }
+        }
+        return true;
     }
     return is_power_of_two(header->shard_count) &&
            is_power_of_two(header->ring_slots) &&
            is_power_of_two(header->live_slots) &&
            is_power_of_two(header->range_slots) &&
-           is_power_of_two(count_of(header, SEEP_SECTION_SITES)) &&
-           is_power_of_two(count_of(header, SEEP_SECTION_STACKS)) &&
-           is_power_of_two(count_of(header, SEEP_SECTION_CODES)) &&
+           header->live_slots >= SEEP_WINDOW_SLOTS &&
+           header->range_slots >= SEEP_WINDOW_SLOTS &&
+           count_of(header, SEEP_SECTION_SITES) > 0 &&
+           count_of(header, SEEP_SECTION_STACKS) > 0 &&
+           count_of(header, SEEP_SECTION_CODES) > 0 &&
            count_of(header, SEEP_SECTION_MODULES) <= SEEP_MODULES_MAX &&
            shards == (uint64_t)header->shard_count + 1 &&
            count_of(header, SEEP_SECTION_TIMELINE) == SEEP_BUCKET_COUNT &&
@@ -112,7 +91,7 @@ static bool counts_agree(const struct seep_rec_header *header)
                    header->range_slots;
 }
 
-enum seep_check_result seep_check(const void *bytes, size_t size)
+enum seep_recording_check seep_check(const void *bytes, size_t size)
 {
     const struct seep_rec_header *header = bytes;
 
@@ -135,6 +114,9 @@ enum seep_check_result seep_check(const void *bytes, size_t size)
     if (header->format_major > SEEP_FORMAT_MAJOR) {
         return SEEP_CHECK_NEWER;
     }
+    if (header->format_major > 0 && header->format_major < SEEP_FORMAT_MAJOR) {
+        return SEEP_CHECK_OLDER; /* its hash is not of the same fields */
+    }
     if (header->fixed_hash != seep_layout_fixed_hash(header) ||
         header->format_major != SEEP_FORMAT_MAJOR ||
         header->header_bytes != sizeof(*header)) {
@@ -146,19 +128,18 @@ enum seep_check_result seep_check(const void *bytes, size_t size)
     if (!sections_fit(header) || !counts_agree(header)) {
         return SEEP_CHECK_DAMAGED;
     }
-    if (atomic_load_explicit(&header->ready, memory_order_relaxed) !=
-        SEEP_PUBLISHED) {
+    if (seep_word_load(&header->ready) != SEEP_PUBLISHED) {
         return SEEP_CHECK_UNFINISHED;
     }
     return SEEP_CHECK_VALID;
 }
 
-const char *seep_check_reason(enum seep_check_result result)
+const char *seep_check_reason(enum seep_recording_check result)
 {
     return words[result].reason;
 }
 
-const char *seep_check_remedy(enum seep_check_result result)
+const char *seep_check_remedy(enum seep_recording_check result)
 {
     return words[result].remedy;
 }

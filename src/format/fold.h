@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * Apply events to a recording: from a shard's ring to its live table, to the
- * sites' totals and series. The worker folds its own recording with it, a
+ * sites' totals and series. The target process folds its own with it, a
  * reader what was pushed and not folded, in its private copy.
  *
  * Invariants: allocated - freed = live, for each site and for each bucket's
@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/live.h"
 #include "format/view.h"
 
 struct seep_fold {

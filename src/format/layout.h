@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * How large each section of a recording is, from the bytes one may have.
+ * How large each section of a recording may become, from the bytes that all
+ * may have.
  */
 #ifndef SEEP_FORMAT_LAYOUT_H
 #define SEEP_FORMAT_LAYOUT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,10 +15,19 @@
 #define SEEP_LAYOUT_DEFAULT_BYTES (UINT64_C(16) << 20)
 /** For a mean interval below SEEP_LAYOUT_DENSE_LOG2: many more stacks. */
 #define SEEP_LAYOUT_DENSE_BYTES (UINT64_C(64) << 20)
-#define SEEP_LAYOUT_DENSE_LOG2 16U
+
 #define SEEP_LAYOUT_EXACT_BYTES (UINT64_C(256) << 20)
 #define SEEP_LAYOUT_LEAST_BYTES (UINT64_C(2) << 20)
 #define SEEP_LAYOUT_MOST_BYTES (UINT64_C(1) << 36)
+/** A mean interval that nobody asked for: it begins dense. */
+#define SEEP_LAYOUT_PACED UINT_MAX
+
+extern const uint32_t seep_layout_entry_bytes[SEEP_SECTION_COUNT]
+    __attribute__((visibility("hidden")));
+
+/** The size of a recording where none is given: what it may grow to.
+ * @param sample_log2  of the mean interval, or SEEP_LAYOUT_PACED */
+uint64_t seep_layout_default_bytes(unsigned sample_log2);
 
 /**
  * Divide @size_bytes among the sections. Fills the layout fields of
@@ -29,6 +40,12 @@
  */
 int seep_layout_make(uint64_t size_bytes, bool exact, bool inert,
                      struct seep_rec_header *ret_header);
+
+/**
+ * What nothing can be recorded without lies at the start of the file: header,
+ * counters, shards and timeline. @return where that ends
+ */
+uint64_t seep_layout_start_bytes(const struct seep_rec_header *header);
 
 /** Hash of the fixed part, as fixed_hash holds it. */
 uint64_t seep_layout_fixed_hash(const struct seep_rec_header *header);

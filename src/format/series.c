@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A site's time series; see series.h for what always holds. */
+/*
+ * The time series of a site, in full: a bucket is found by its tick, and when
+ * the last one is passed neighbours are merged.
+ *
+ * Every sum over the buckets is the same before and after a merge.
+ */
 #include "format/series.h"
-
-#include "base/word.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
-static uint32_t load32(const _Atomic uint32_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
+#include "base/word.h"
 
-static void store32(_Atomic uint32_t *word, uint32_t value)
-{
-    atomic_store_explicit(word, value, memory_order_relaxed);
-}
+#define BUCKETS_LOG2 7U
+static_assert(SEEP_BUCKET_COUNT == 1U << BUCKETS_LOG2, "a tick has its era");
+
+/* Of a sum of floats that was taken back nothing is left. */
+#define LEAST_BLOCKS 1e-3F
 
 uint32_t seep_series_width_for(uint64_t tick)
 {
@@ -27,15 +29,30 @@ uint32_t seep_series_width_for(uint64_t tick)
     return width;
 }
 
+uint32_t seep_series_edge(uint32_t tick, uint32_t final_tick)
+{
+    /* As seep_series_width_for(), without its loop: it is asked at each event.
+     * A tick of n bits has fewer than 128 buckets of 2^(n - 7). */
+    uint32_t bits = tick != 0 ? 32 - (uint32_t)__builtin_clz(tick) : 0;
+    uint32_t width = bits > SEEP_FIRST_WIDTH_LOG2 + BUCKETS_LOG2
+                         ? bits - BUCKETS_LOG2
+                         : SEEP_FIRST_WIDTH_LOG2;
+
+    if (final_tick != 0 && tick >= final_tick) {
+        return final_tick;
+    }
+    return tick & ~((SEEP_ERA_BUCKETS << width) - 1);
+}
+
 /* Of a private copy of a damaged file the fields may be anything. */
 static uint32_t width_of(const struct seep_rec_series *series)
 {
-    return load32(&series->width_log2) & 31;
+    return seep_word_load(&series->width_log2) & 31;
 }
 
 static uint32_t last_of(const struct seep_rec_series *series)
 {
-    uint32_t last = load32(&series->last);
+    uint32_t last = seep_word_load(&series->last);
 
     return last < SEEP_BUCKET_COUNT ? last : SEEP_BUCKET_COUNT - 1;
 }
@@ -46,55 +63,93 @@ void seep_series_start(struct seep_rec_series *series, uint32_t site,
     uint32_t width = seep_series_width_for(tick);
     uint32_t last = tick >> width;
 
-    store32(&series->site, site);
-    store32(&series->width_log2, width);
-    store32(&series->last, last);
+    seep_word_store(&series->site, site);
+    seep_word_store(&series->width_log2, width);
+    seep_word_store(&series->last, last);
     /* What was born in this very tick may be in the base already: its cohort
      * begins with the next. */
-    store32(&series->first_tick, live_bytes != 0 ? tick + 1 : tick);
+    seep_word_store(&series->first_tick, live_bytes != 0 ? tick + 1 : tick);
     seep_word_store(&series->base_bytes, live_bytes);
     seep_word_store(&series->buckets[last].low_bytes, live_bytes);
 }
 
-static void store_sum(_Atomic uint64_t *into, const _Atomic uint64_t *left,
-                      const _Atomic uint64_t *right)
+struct seep_series_died seep_series_died(uint64_t word)
 {
-    seep_word_store(into, seep_word_load(left) + seep_word_load(right));
+    struct seep_series_died died;
+    uint32_t bytes = (uint32_t)word;
+    uint32_t blocks = (uint32_t)(word >> 32);
+
+    memcpy(&died.bytes, &bytes, sizeof(bytes));
+    memcpy(&died.blocks, &blocks, sizeof(blocks));
+    return died;
 }
 
-static void merge(struct seep_rec_bucket *into,
-                  const struct seep_rec_bucket *left,
-                  const struct seep_rec_bucket *right, bool right_touched)
+static uint64_t died_word(struct seep_series_died died)
 {
-    uint64_t low = seep_word_load(&left->low_bytes);
-    uint64_t right_low = seep_word_load(&right->low_bytes);
+    uint32_t bytes;
+    uint32_t blocks;
 
-    seep_word_store(&into->low_bytes,
-                    right_touched && right_low < low ? right_low : low);
-    store_sum(&into->allocated_bytes, &left->allocated_bytes,
-              &right->allocated_bytes);
-    store_sum(&into->freed_bytes, &left->freed_bytes, &right->freed_bytes);
-    store_sum(&into->born_count_q16, &left->born_count_q16,
-              &right->born_count_q16);
-    store_sum(&into->born_freed_bytes, &left->born_freed_bytes,
-              &right->born_freed_bytes);
-    store_sum(&into->born_freed_count_q16, &left->born_freed_count_q16,
-              &right->born_freed_count_q16);
-    store_sum(&into->died_bytes, &left->died_bytes, &right->died_bytes);
-    store_sum(&into->died_count_q16, &left->died_count_q16,
-              &right->died_count_q16);
+    memcpy(&bytes, &died.bytes, sizeof(bytes));
+    memcpy(&blocks, &died.blocks, sizeof(blocks));
+    return (uint64_t)blocks << 32 | bytes;
 }
 
-static void clear(struct seep_rec_bucket *bucket)
+uint64_t seep_series_died_sum(uint64_t left, uint64_t right)
 {
-    seep_word_store(&bucket->allocated_bytes, 0);
-    seep_word_store(&bucket->freed_bytes, 0);
-    seep_word_store(&bucket->low_bytes, 0);
-    seep_word_store(&bucket->born_count_q16, 0);
-    seep_word_store(&bucket->born_freed_bytes, 0);
-    seep_word_store(&bucket->born_freed_count_q16, 0);
-    seep_word_store(&bucket->died_bytes, 0);
-    seep_word_store(&bucket->died_count_q16, 0);
+    struct seep_series_died sum = seep_series_died(left);
+    struct seep_series_died one = seep_series_died(right);
+
+    sum.bytes += one.bytes;
+    sum.blocks += one.blocks;
+    return died_word(sum);
+}
+
+uint64_t seep_series_died_add(uint64_t word, struct seep_weight weight,
+                              float sign)
+{
+    struct seep_series_died died = seep_series_died(word);
+
+    died.bytes += sign * (float)weight.bytes;
+    died.blocks += sign * (float)weight.count_q16 / (float)SEEP_COUNT_ONE;
+    if (died.bytes < 1 ||
+        (sign < 0 && weight.count_q16 != 0 && died.blocks < LEAST_BLOCKS)) {
+        return 0;
+    }
+    return died_word(died);
+}
+
+static void widen_era(struct seep_rec_era *era)
+{
+    for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
+        uint64_t sum = 0;
+
+        for (uint32_t j = 2 * i; j < 2 * i + 2 && j < SEEP_BUCKET_COUNT; j++) {
+            sum = seep_series_died_sum(sum, seep_word_load(&era->died[j]));
+        }
+        seep_word_store(&era->died[i], sum);
+    }
+}
+
+void seep_series_add_bucket(struct seep_rec_bucket *into,
+                            const struct seep_rec_bucket *from)
+{
+    seep_word_add(&into->allocated_bytes,
+                  seep_word_load(&from->allocated_bytes));
+    seep_word_add(&into->freed_bytes, seep_word_load(&from->freed_bytes));
+    seep_word_add(&into->born_count_q16, seep_word_load(&from->born_count_q16));
+    seep_word_add(&into->born_freed_bytes,
+                  seep_word_load(&from->born_freed_bytes));
+    seep_word_add(&into->born_freed_count_q16,
+                  seep_word_load(&from->born_freed_count_q16));
+    seep_word_add(&into->died_bytes, seep_word_load(&from->died_bytes));
+    seep_word_add(&into->died_count_q16, seep_word_load(&from->died_count_q16));
+}
+
+void seep_series_lower(struct seep_rec_bucket *bucket, uint64_t live_bytes)
+{
+    if (live_bytes < seep_word_load(&bucket->low_bytes)) {
+        seep_word_store(&bucket->low_bytes, live_bytes);
+    }
 }
 
 static void widen_once(struct seep_rec_series *series)
@@ -103,17 +158,27 @@ static void widen_once(struct seep_rec_series *series)
     uint32_t last = last_of(series);
 
     for (uint32_t i = 0; i < SEEP_BUCKET_COUNT / 2; i++) {
-        merge(&buckets[i], &buckets[2 * i], &buckets[2 * i + 1],
-              2 * i + 1 <= last);
+        if (i != 0) {
+            memcpy((void *)&buckets[i], (void *)&buckets[2 * i],
+                   sizeof(buckets[0]));
+        }
+        seep_series_add_bucket(&buckets[i], &buckets[2 * i + 1]);
+        if (2 * i + 1 <= last) {
+            seep_series_lower(&buckets[i],
+                              seep_word_load(&buckets[2 * i + 1].low_bytes));
+        }
     }
-    for (uint32_t i = SEEP_BUCKET_COUNT / 2; i < SEEP_BUCKET_COUNT; i++) {
-        clear(&buckets[i]);
+    memset((void *)&buckets[SEEP_BUCKET_COUNT / 2], 0,
+           SEEP_BUCKET_COUNT / 2 * sizeof(buckets[0]));
+    for (uint32_t i = 0; i < SEEP_ERAS_KEPT; i++) {
+        widen_era(&series->eras[i]);
     }
-    store32(&series->last, last / 2);
-    store32(&series->width_log2, width_of(series) + 1);
+    seep_word_store(&series->last, last / 2);
+    seep_word_store(&series->width_log2, width_of(series) + 1);
 }
 
-void seep_series_widen(struct seep_rec_series *series, uint32_t width_log2)
+/* Merge neighbours until the width is at least @width_log2. */
+static void series_widen(struct seep_rec_series *series, uint32_t width_log2)
 {
     while (width_of(series) < width_log2 && width_of(series) < 31) {
         widen_once(series);
@@ -127,14 +192,14 @@ static struct seep_rec_bucket *bucket_at(struct seep_rec_series *series,
     uint32_t index;
     uint32_t last;
 
-    seep_series_widen(series, seep_series_width_for(tick));
+    series_widen(series, seep_series_width_for(tick));
     index = tick >> width_of(series);
     last = last_of(series);
     for (uint32_t i = last + 1; i <= index; i++) {
         seep_word_store(&series->buckets[i].low_bytes, live_bytes);
     }
     if (index > last) {
-        store32(&series->last, index);
+        seep_word_store(&series->last, index);
     }
     return &series->buckets[index];
 }
@@ -145,7 +210,7 @@ static struct seep_rec_bucket *cohort_of(struct seep_rec_series *series,
 {
     uint32_t index = birth_tick >> width_of(series);
 
-    if (birth_tick < load32(&series->first_tick) ||
+    if (birth_tick < seep_word_load(&series->first_tick) ||
         index >= SEEP_BUCKET_COUNT) {
         return NULL;
     }
@@ -167,13 +232,6 @@ static struct seep_rec_bucket *ages_of(struct seep_rec_series *series,
                                                       : SEEP_BUCKET_COUNT - 1];
 }
 
-static void lower(struct seep_rec_bucket *bucket, uint64_t live_bytes)
-{
-    if (live_bytes < seep_word_load(&bucket->low_bytes)) {
-        seep_word_store(&bucket->low_bytes, live_bytes);
-    }
-}
-
 void seep_series_allocated(struct seep_rec_series *series, uint32_t tick,
                            uint64_t live_bytes, struct seep_weight weight)
 {
@@ -181,16 +239,85 @@ void seep_series_allocated(struct seep_rec_series *series, uint32_t tick,
 
     /* An event of another shard, folded late, can be from before the one that
      * began the series. */
-    if (tick < load32(&series->first_tick)) {
+    if (tick < seep_word_load(&series->first_tick)) {
         if (seep_word_load(&series->base_bytes) != 0) {
             seep_word_add(&series->base_bytes, weight.bytes);
             return;
         }
-        store32(&series->first_tick, tick);
+        seep_word_store(&series->first_tick, tick);
     }
     bucket = bucket_at(series, tick, live_bytes);
     seep_word_add(&bucket->allocated_bytes, weight.bytes);
     seep_word_add(&bucket->born_count_q16, weight.count_q16);
+}
+
+/* Room for era @edge at @at, between those after and those before it: the
+ * oldest one is not kept. */
+static void insert_era(struct seep_rec_series *series, uint32_t at,
+                       uint32_t edge)
+{
+    for (uint32_t i = SEEP_ERAS_KEPT - 1; i > at; i--) {
+        seep_word_copy(&series->era_edges[i], &series->era_edges[i - 1]);
+        for (uint32_t j = 0; j < SEEP_BUCKET_COUNT; j++) {
+            seep_word_copy(&series->eras[i].died[j],
+                           &series->eras[i - 1].died[j]);
+        }
+    }
+    seep_word_store(&series->era_edges[at], edge);
+    for (uint32_t j = 0; j < SEEP_BUCKET_COUNT; j++) {
+        seep_word_store(&series->eras[at].died[j], 0);
+    }
+}
+
+/* The era that begins at @edge, mostly the last one: events of other shards
+ * may be folded late. NULL: it is over for too long. */
+static struct seep_rec_era *era_of(struct seep_rec_series *series,
+                                   uint32_t edge)
+{
+    for (uint32_t i = 0; i < SEEP_ERAS_KEPT; i++) {
+        uint32_t kept = seep_word_load(&series->era_edges[i]);
+
+        if (edge > kept) {
+            insert_era(series, i, edge);
+            return &series->eras[i];
+        }
+        if (edge == kept) {
+            return &series->eras[i];
+        }
+    }
+    return NULL;
+}
+
+/* @sign: 1, or -1 for a death that is taken back. Most die in the era that
+ * they were born in: nothing is to be told of those. */
+static void account_era(struct seep_rec_series *series, uint32_t edge,
+                        uint32_t birth_tick, struct seep_weight weight,
+                        float sign)
+{
+    uint32_t index = birth_tick >> width_of(series);
+    struct seep_rec_era *era;
+
+    if (birth_tick >= edge || index >= SEEP_BUCKET_COUNT) {
+        return;
+    }
+    era = era_of(series, edge);
+    if (era != NULL) {
+        seep_word_store(&era->died[index],
+                        seep_series_died_add(seep_word_load(&era->died[index]),
+                                             weight, sign));
+    }
+}
+
+void seep_series_add_died(struct seep_rec_series *series, uint32_t edge,
+                          uint32_t bucket, uint64_t word)
+{
+    struct seep_rec_era *era = era_of(series, edge);
+
+    if (era != NULL) {
+        seep_word_store(
+            &era->died[bucket],
+            seep_series_died_sum(seep_word_load(&era->died[bucket]), word));
+    }
 }
 
 /* What a free adds, or takes back with @weight negative. */
@@ -210,34 +337,32 @@ static void account_death(struct seep_rec_series *series,
     }
 }
 
-void seep_series_freed(struct seep_rec_series *series, uint32_t tick,
-                       uint32_t birth_tick, uint64_t live_bytes,
-                       struct seep_weight weight)
+void seep_series_freed(struct seep_rec_series *series,
+                       struct seep_series_moment when, uint32_t birth_tick,
+                       uint64_t live_bytes, struct seep_weight weight)
 {
-    struct seep_rec_bucket *bucket = bucket_at(series, tick, live_bytes);
+    struct seep_rec_bucket *bucket = bucket_at(series, when.tick, live_bytes);
 
-    account_death(series, bucket, tick, birth_tick, weight);
-    lower(bucket, live_bytes - weight.bytes);
+    account_death(series, bucket, when.tick, birth_tick, weight);
+    account_era(series, when.edge, birth_tick, weight, 1);
+    seep_series_lower(bucket, live_bytes - weight.bytes);
     /* Events of other shards may be folded late, behind the last bucket. */
-    lower(&series->buckets[last_of(series)], live_bytes - weight.bytes);
+    seep_series_lower(&series->buckets[last_of(series)],
+                      live_bytes - weight.bytes);
 }
 
-void seep_series_restored(struct seep_rec_series *series, uint32_t tick,
-                          uint32_t birth_tick, struct seep_weight weight)
+void seep_series_restored(struct seep_rec_series *series,
+                          struct seep_series_moment when, uint32_t birth_tick,
+                          struct seep_weight weight)
 {
-    uint32_t index = tick >> width_of(series);
+    uint32_t index = when.tick >> width_of(series);
 
     if (index < SEEP_BUCKET_COUNT) {
         account_death(
-            series, &series->buckets[index], tick, birth_tick,
+            series, &series->buckets[index], when.tick, birth_tick,
             (struct seep_weight){0 - weight.bytes, 0 - weight.count_q16});
+        account_era(series, when.edge, birth_tick, weight, -1);
     }
-}
-
-void seep_series_found(struct seep_rec_series *series,
-                       struct seep_weight weight)
-{
-    seep_word_add(&series->base_bytes, weight.bytes);
 }
 
 void seep_series_reweighed(struct seep_rec_series *series, uint32_t birth_tick,

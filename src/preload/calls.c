@@ -4,25 +4,30 @@
  *
  * Invariant: as with any hook, nothing of the program's changes by a call, in
  * a signal handler and in the child of a fork either; what is said where
- * nothing is recorded is forgotten.
+ * nothing is recorded is forgotten. Who says something of the run wants it
+ * recorded: the recording is begun if there is none.
  */
-#include "preload/calls.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
 #define SEEP_NO_CALLS
 #include "seep/seep.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "base/compiler.h"
 #include "base/word.h"
-#include "preload/guard.h"
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "record/marks.h"
 #include "record/recorder.h"
 #include "record/stats.h"
+
+#define SEEP_HOOK(name, result, parameters)
+#define SEEP_CALL(name, result, parameters) SEEP_EXPORT result name parameters;
+#include "preload/hooks.def"
+#undef SEEP_CALL
+#undef SEEP_HOOK
 
 /* Told while another thread created the recording, or this one below us. */
 static _Atomic uint64_t early_units;
@@ -30,36 +35,9 @@ static _Atomic uint64_t early_units;
 static void add_units(const struct seep_view *view, uint64_t units)
 {
     if (seep_unlikely(seep_word_load(&early_units) != 0)) {
-        units +=
-            atomic_exchange_explicit(&early_units, 0, memory_order_relaxed);
+        units += seep_word_exchange(&early_units, 0);
     }
-    atomic_fetch_add_explicit(&view->header->progress_units, units,
-                              memory_order_relaxed);
-}
-
-/* The recording, begun now if there is none: who says something of the run
- * wants it recorded. NULL: there will be none; else leave by the guard. */
-static const struct seep_view *enter(uintptr_t frame,
-                                     struct seep_thread **ret_thread)
-{
-    enum seep_life_state state = seep_life_state();
-    const struct seep_view *view;
-    struct seep_thread *thread;
-
-    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
-        return NULL;
-    }
-    thread = seep_guard_enter(frame);
-    if (thread == NULL) {
-        return NULL;
-    }
-    view = seep_life_recording();
-    if (view == NULL) {
-        seep_guard_leave(thread);
-        return NULL;
-    }
-    *ret_thread = thread;
-    return view;
+    seep_word_fetch_add(&view->header->progress_units, units);
 }
 
 void seep_mark(const char *name)
@@ -70,7 +48,7 @@ void seep_mark(const char *name)
     if (name == NULL) {
         return;
     }
-    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    view = seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread);
     if (view != NULL) {
         add_units(view, 0);
         seep_marks_moment(view, seep_recorder_tick(), name);
@@ -86,7 +64,7 @@ void seep_label(const char *key, const char *value)
     if (key == NULL || value == NULL) {
         return;
     }
-    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    view = seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread);
     if (view != NULL) {
         seep_marks_label(view, seep_recorder_tick(), key, value);
         seep_guard_leave(thread);
@@ -119,13 +97,12 @@ void seep_progress(uint64_t units)
     if (add_at_once(units)) {
         return;
     }
-    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    view = seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread);
     if (view != NULL) {
         add_units(view, units);
         seep_guard_leave(thread);
-    } else if (seep_life_state() != SEEP_LIFE_OFF &&
-               seep_life_state() != SEEP_LIFE_DONE) {
-        atomic_fetch_add_explicit(&early_units, units, memory_order_relaxed);
+    } else if (seep_life_is_open()) {
+        seep_word_fetch_add(&early_units, units);
     }
 }
 
@@ -166,7 +143,7 @@ int seep_stats(struct seep_stats *ret_stats)
     if (ret_stats == NULL || ret_stats->size_bytes < sizeof(uint64_t)) {
         return -1;
     }
-    view = enter((uintptr_t)__builtin_frame_address(0), &thread);
+    view = seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread);
     if (view == NULL) {
         return -1;
     }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the CUDA part into the recorder; see cuda_events.h. */
-#include "preload/cuda_events.h"
-
+/*
+ * From the CUDA part into the recorder.
+ *
+ * Invariant: an event of the driver's is recorded whole, whatever the sampling
+ * of its thread; the recording's counters are those of the CUDA part.
+ */
 #include <stddef.h>
 
 #include "base/word.h"
-#include "capture/native.h"
-#include "cuda/counts.h"
-#include "cuda/deep.h"
+#include "capture/native/unwind.h"
 #include "cuda/driver.h"
 #include "cuda/events.h"
-#include "cuda/headroom.h"
 #include "cuda/ledger.h"
-#include "cuda/resolve.h"
 #include "cuda/tensors.h"
+#include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/options.h"
 #include "preload/track.h"
@@ -31,40 +31,27 @@ static void allocated(const struct seep_capture_start *from,
 
 static struct seep_cuda_out freed(uint64_t key)
 {
-    struct seep_track_out out = seep_track_key_out(key);
+    struct seep_track_out out =
+        seep_track_realloc_out((const void *)(uintptr_t)key);
 
     return (struct seep_cuda_out){out.recorded, out.tick};
 }
 
 static void restored(uint64_t key, struct seep_cuda_out out)
 {
-    seep_track_key_restored(key,
-                            (struct seep_track_out){out.recorded, out.tick});
+    seep_track_realloc_failed((const void *)(uintptr_t)key,
+                              (struct seep_track_out){out.recorded, out.tick});
 }
 
-static void headroom(const struct seep_cuda_headroom *asked)
+static void headroom(int device, struct seep_devices_sample *sample)
 {
     const struct seep_view *view = seep_recorder_view();
-    struct seep_cuda_tensor_totals totals = {0, 0};
-    struct seep_devices_moment moment;
 
-    if (view == NULL || asked->device < 0 || !seep_identity_is_ours()) {
-        return;
+    if (view != NULL && device >= 0 && seep_identity_is_ours()) {
+        seep_cuda_tensors_totals(device, &sample->tensor_allocated_bytes,
+                                 &sample->tensor_reserved_bytes);
+        seep_devices_take(view, (uint32_t)device, seep_recorder_tick(), sample);
     }
-    seep_cuda_tensors_totals(asked->device, &totals);
-    moment = (struct seep_devices_moment){
-        .free_bytes = asked->free_bytes,
-        .total_bytes = asked->total_bytes,
-        .pool_reserved_bytes = asked->pool_reserved_bytes,
-        .pool_used_bytes = asked->pool_used_bytes,
-        .graph_reserved_bytes = asked->graph_reserved_bytes,
-        .graph_used_bytes = asked->graph_used_bytes,
-        .tensor_reserved_bytes = totals.reserved_bytes,
-        .tensor_allocated_bytes = totals.allocated_bytes,
-        .held_bytes = asked->held_bytes,
-    };
-    seep_devices_take(view, (uint32_t)asked->device, seep_recorder_tick(),
-                      &moment);
 }
 
 static const struct seep_cuda_events asking = {allocated, freed, restored,
@@ -83,43 +70,27 @@ void seep_cuda_events_init(void)
 
 void seep_cuda_events_restrict(void)
 {
-    seep_cuda_deep_restrict();
     if (seep_cuda_events() != NULL) {
         seep_cuda_events_set(&not_asking);
     }
 }
 
 /* Once the driver was used it is of no use to a child: what comes after a fork
- * is none of ours, and nothing of it may be closed. */
+ * is none of ours, nothing of it may be closed, and the driver, which the
+ * child's refused calls would find again, is asked nothing. */
 void seep_cuda_events_after_fork(void)
 {
     if (seep_cuda_ledger_was_used()) {
         seep_cuda_ledger_abandon();
         seep_cuda_driver_forget();
+        seep_cuda_events_restrict();
     }
 }
 
-void seep_cuda_events_tell(const struct seep_view *view)
+void seep_cuda_events_count(const struct seep_view *view)
 {
-    static const struct {
-        enum seep_counter counter;
-        enum seep_cuda_door_count door;
-    } doors[] = {
-        {SEEP_COUNT_CUDA_LOOKUPS, SEEP_CUDA_LOOKUPS},
-        {SEEP_COUNT_CUDA_WRAPPED, SEEP_CUDA_SUBSTITUTIONS},
-        {SEEP_COUNT_CUDA_UNKNOWN_VARIANT, SEEP_CUDA_UNKNOWN_VARIANT},
-        {SEEP_COUNT_CUDA_OTHER_DRIVER, SEEP_CUDA_OTHER_DRIVER},
-        {SEEP_COUNT_CUDA_DEEP_OBJECTS, SEEP_CUDA_DEEP_OBJECTS},
-        {SEEP_COUNT_CUDA_DEEP_MISSED, SEEP_CUDA_DEEP_MISSED},
-    };
-
-    for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-        seep_word_store(&view->counters[doors[i].counter],
-                        seep_cuda_door_count(doors[i].door));
+    for (enum seep_counter i = SEEP_COUNT_CUDA_LOOKUPS;
+         i <= SEEP_COUNT_CUDA_NEST_FULL; i++) {
+        seep_word_store(&view->counters[i], seep_cuda_count(i));
     }
-#define TELL(symbol, words)                                    \
-    seep_word_store(&view->counters[SEEP_COUNT_CUDA_##symbol], \
-                    seep_cuda_count_get(SEEP_CUDA_COUNT_##symbol));
-    SEEP_CUDA_COUNTS(TELL)
-#undef TELL
 }

@@ -1,29 +1,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded objects that go, processes that restrict themselves, threads that are
- * named.
+ * Loaded objects that go, processes that restrict themselves and that end,
+ * threads that are named.
  *
  * Invariant: all of these are forwarded unchanged; what is noted is noted
  * before the thing happens, so that we are never late; only that a thread has a
  * name is noted behind it.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "base/syscall.h"
-#include "capture/objects.h"
+#include "capture/native/elf.h"
 #include "cuda/resolve.h"
 #include "preload/hooks.h"
 #include "preload/life.h"
 #include "preload/real.h"
-#include "preload/restrict.h"
-#include "preload/thread_name.h"
 #include "preload/track.h"
+
+/* The end of the run. */
+
+/* Reads one word of the runtime's state: no GIL, no lock, at any time. */
+static int (*is_finalizing)(void);
+
+void seep_ending_init(void)
+{
+    /* CPython 3.13 and later; 3.7 to 3.12. */
+    void *symbol = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+
+    if (symbol == NULL) {
+        symbol = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    }
+    memcpy(&is_finalizing, &symbol, sizeof(is_finalizing));
+    dlerror();
+}
+
+bool seep_ending_has_begun(void)
+{
+    return is_finalizing != NULL && is_finalizing() != 0;
+}
 
 int dlclose(void *handle)
 {
@@ -36,7 +59,7 @@ int dlclose(void *handle)
     seep_objects_unload_begin();
     result = seep_real.dlclose(handle);
     seep_objects_unload_end();
-    seep_cuda_forget_unloaded(&seep_cuda_table);
+    seep_cuda_forget_unloaded();
     return result;
 }
 
@@ -57,7 +80,6 @@ int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *),
 static long raw_syscall(long number, ...)
 {
     long argument[6];
-    long result;
     va_list arguments;
 
     va_start(arguments, number);
@@ -65,13 +87,9 @@ static long raw_syscall(long number, ...)
         argument[i] = va_arg(arguments, long);
     }
     va_end(arguments);
-    result = seep_syscall6(number, argument[0], argument[1], argument[2],
-                           argument[3], argument[4], argument[5]);
-    if (result < 0 && result > -4096) {
-        errno = (int)-result;
-        return -1;
-    }
-    return result;
+    return seep_hooks_as_libc(seep_syscall6(number, argument[0], argument[1],
+                                            argument[2], argument[3],
+                                            argument[4], argument[5]));
 }
 
 int prctl(int option, ...)
@@ -98,6 +116,17 @@ int prctl(int option, ...)
         seep_thread_name_changed((const char *)argument[0]);
     }
     return result;
+}
+
+/* Before any handler or destructor: they free what was leaked. */
+void exit(int status)
+{
+    seep_life_exiting();
+    if (seep_unlikely(seep_real.exit == NULL) &&
+        (!seep_real_resolve() || seep_real.exit == NULL)) {
+        seep_syscall1(SYS_exit_group, status);
+    }
+    seep_real.exit(status);
 }
 
 int pthread_setname_np(pthread_t thread, const char *name)

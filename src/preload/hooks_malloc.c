@@ -3,7 +3,7 @@
  * malloc and kin.
  *
  * Invariant: arguments, results and errno are those of the next definition.
- * An allocation is told after the real call, a free before it, so that the
+ * An allocation is recorded after the real call, a free before it, so that the
  * events of one address are in the order in which they happened.
  *
  * seep_real.malloc is NULL until everything is looked up; until then calls go
@@ -12,15 +12,32 @@
 #include <errno.h>
 #include <string.h>
 
-#include "preload/bootstrap.h"
 #include "preload/hooks.h"
 #include "preload/real.h"
 #include "preload/track.h"
+#include "record/sampler.h"
 
 /* True when the real functions are there. */
 SEEP_INLINE bool is_ready(void)
 {
     return seep_likely(seep_real.malloc != NULL) || seep_real_resolve();
+}
+
+/* In line in the hooks: the stack begins at the caller of each. */
+SEEP_INLINE void record_allocated(const void *block, size_t size)
+{
+    if (seep_unlikely(!seep_track_passes(block, size))) {
+        struct seep_capture_start start = SEEP_CAPTURE_START();
+
+        seep_track_allocated(&start, block, size);
+    }
+}
+
+SEEP_INLINE void record_freed(const void *block)
+{
+    if (seep_unlikely(!seep_track_ignores(block))) {
+        seep_track_freed(block);
+    }
 }
 
 SEEP_COLD static void *arena_allocate(size_t alignment, size_t size_bytes)
@@ -41,11 +58,7 @@ void *malloc(size_t size)
         return arena_allocate(0, size);
     }
     block = seep_real.malloc(size);
-    if (seep_unlikely(!seep_track_passes(block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, block, size);
-    }
+    record_allocated(block, size);
     return block;
 }
 
@@ -64,11 +77,7 @@ void *calloc(size_t count, size_t size)
     }
     block = seep_real.calloc(count, size);
     /* It succeeded, so the product does not overflow. */
-    if (seep_unlikely(!seep_track_passes(block, count * size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, block, count * size);
-    }
+    record_allocated(block, count * size);
     return block;
 }
 
@@ -84,7 +93,6 @@ SEEP_COLD static void *leave_arena(void *block, size_t size)
     return moved;
 }
 
-/* In line in the two hooks below: the stack begins at the caller of each. */
 SEEP_INLINE void *change_size(void *block, size_t size)
 {
     struct seep_track_out out = {false, 0};
@@ -108,11 +116,7 @@ SEEP_INLINE void *change_size(void *block, size_t size)
         }
         return NULL;
     }
-    if (seep_unlikely(!seep_track_passes(moved, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, moved, size);
-    }
+    record_allocated(moved, size);
     return moved;
 }
 
@@ -142,9 +146,7 @@ void free(void *block)
     if (seep_unlikely(!is_ready() || seep_bootstrap_owns(block))) {
         return; /* blocks of the arena stay: nobody else knows them */
     }
-    if (seep_unlikely(!seep_track_ignores(block))) {
-        seep_track_freed(block);
-    }
+    record_freed(block);
     seep_real.free(block);
 }
 
@@ -160,9 +162,7 @@ void free_sized(void *block, size_t size)
         free(block);
         return;
     }
-    if (seep_unlikely(!seep_track_ignores(block))) {
-        seep_track_freed(block);
-    }
+    record_freed(block);
     seep_real.free_sized(block, size);
 }
 
@@ -173,9 +173,7 @@ void free_aligned_sized(void *block, size_t alignment, size_t size)
         free(block);
         return;
     }
-    if (seep_unlikely(!seep_track_ignores(block))) {
-        seep_track_freed(block);
-    }
+    record_freed(block);
     seep_real.free_aligned_sized(block, alignment, size);
 }
 
@@ -193,62 +191,30 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
         return 0;
     }
     result = seep_real.posix_memalign(ret_block, alignment, size);
-    if (seep_likely(result == 0) &&
-        seep_unlikely(!seep_track_passes(*ret_block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, *ret_block, size);
+    if (seep_likely(result == 0)) {
+        record_allocated(*ret_block, size);
     }
     return result;
 }
 
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    void *block;
-
-    if (!is_ready()) {
-        return arena_allocate(alignment, size);
+#define DEFINE_ALIGNED(name, parameters, arguments, alignment) \
+    void *name parameters                                      \
+    {                                                          \
+        void *block;                                           \
+                                                               \
+        if (!is_ready()) {                                     \
+            return arena_allocate(alignment, size);            \
+        }                                                      \
+        block = seep_real.name arguments;                      \
+        record_allocated(block, size);                         \
+        return block;                                          \
     }
-    block = seep_real.aligned_alloc(alignment, size);
-    if (seep_unlikely(!seep_track_passes(block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
 
-        seep_track_allocated(&start, block, size);
-    }
-    return block;
-}
-
-void *memalign(size_t alignment, size_t size)
-{
-    void *block;
-
-    if (!is_ready()) {
-        return arena_allocate(alignment, size);
-    }
-    block = seep_real.memalign(alignment, size);
-    if (seep_unlikely(!seep_track_passes(block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, block, size);
-    }
-    return block;
-}
-
-void *valloc(size_t size)
-{
-    void *block;
-
-    if (!is_ready()) {
-        return arena_allocate(SEEP_PAGE_BYTES, size);
-    }
-    block = seep_real.valloc(size);
-    if (seep_unlikely(!seep_track_passes(block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, block, size);
-    }
-    return block;
-}
+DEFINE_ALIGNED(aligned_alloc, (size_t alignment, size_t size),
+               (alignment, size), alignment)
+DEFINE_ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size),
+               alignment)
+DEFINE_ALIGNED(valloc, (size_t size), (size), SEEP_PAGE_BYTES)
 
 void *pvalloc(size_t size)
 {
@@ -262,11 +228,7 @@ void *pvalloc(size_t size)
                           : arena_allocate(SEEP_PAGE_BYTES, whole);
     }
     block = seep_real.pvalloc(size);
-    if (seep_unlikely(!seep_track_passes(block, size))) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        seep_track_allocated(&start, block, size);
-    }
+    record_allocated(block, size);
     return block;
 }
 
@@ -277,3 +239,140 @@ size_t malloc_usable_size(void *block)
     }
     return seep_real.malloc_usable_size(block);
 }
+
+/*
+ * operator new and delete.
+ *
+ * Each is forwarded to the next definition in scope, so the program's own and
+ * the allocator's own stay in force, with their new_handler and exceptions.
+ *
+ * Invariant: counted here only where the next definition is the allocator's
+ * own (jemalloc's, tcmalloc's) and does not come back through malloc's hooks:
+ * that of the C++ runtime calls malloc, and is counted there. A free that is
+ * recorded twice, here and there, is one free and one of an unknown block.
+ *
+ * The C++ runtime may come later than we do, and not into the global scope:
+ * what was not found at start is looked for at the first call.
+ */
+
+/* Of each operator new: what stands for it where there is none, what it is
+ * probed with, and the delete for that. */
+#define NEWS(X)                                                          \
+    X(_Znwm, (size_t size), (size), malloc(size), (16), _ZdlPv)          \
+    X(_Znam, (size_t size), (size), malloc(size), (16), _ZdaPv)          \
+    X(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),  \
+      malloc(size), (16, &tag), _ZdlPv)                                  \
+    X(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),  \
+      malloc(size), (16, &tag), _ZdaPv)                                  \
+    X(_ZnwmSt11align_val_t, (size_t size, size_t alignment),             \
+      (size, alignment), memalign(alignment, size), (64, 64), _ZdlPv)    \
+    X(_ZnamSt11align_val_t, (size_t size, size_t alignment),             \
+      (size, alignment), memalign(alignment, size), (64, 64), _ZdaPv)    \
+    X(_ZnwmSt11align_val_tRKSt9nothrow_t,                                \
+      (size_t size, size_t alignment, const void *tag),                  \
+      (size, alignment, tag), memalign(alignment, size), (64, 64, &tag), \
+      _ZdlPv)                                                            \
+    X(_ZnamSt11align_val_tRKSt9nothrow_t,                                \
+      (size_t size, size_t alignment, const void *tag),                  \
+      (size, alignment, tag), memalign(alignment, size), (64, 64, &tag), \
+      _ZdaPv)
+
+static struct {
+#define COUNTS(name, ...) bool name;
+    NEWS(COUNTS)
+#undef COUNTS
+} counts;
+static bool counts_frees;
+
+/* Does the allocator's own operator new come back through one of malloc's
+ * hooks (jemalloc's aligned ones do)? Then it is counted there. */
+#define PROBE(name, parameters, arguments, otherwise, probe, release)    \
+    if (seep_real.name != NULL && seep_real.release != NULL) {           \
+        seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;                \
+        seep_real.release(seep_real.name probe);                         \
+        counts.name = seep_thread.countdown_bytes == SEEP_SAMPLER_NEVER; \
+    }
+
+void seep_new_init(void)
+{
+    static const char tag = 0;
+
+    counts_frees = seep_real_new_is_allocators();
+    if (counts_frees) {
+        NEWS(PROBE)
+    }
+}
+
+/* The address of a hooked name's pointer as data, to fill it. */
+#define FIND(name)                          \
+    (seep_likely(seep_real.name != NULL) || \
+     find(#name, &seep_real.name, sizeof(seep_real.name)))
+
+SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
+{
+    void *symbol;
+
+    if (!seep_real_resolve()) {
+        return false;
+    }
+    memcpy(&symbol, pointer, size);
+    if (symbol == NULL) {
+        symbol = seep_real_find_cxx(name);
+        memcpy(pointer, &symbol, size);
+    }
+    return symbol != NULL;
+}
+
+#define DEFINE_NEW(name, parameters, arguments, otherwise, probe, release) \
+    void *name parameters                                                  \
+    {                                                                      \
+        void *block;                                                       \
+                                                                           \
+        if (!FIND(name)) {                                                 \
+            return otherwise;                                              \
+        }                                                                  \
+        block = seep_real.name arguments;                                  \
+        if (seep_unlikely(counts.name)) {                                  \
+            record_allocated(block, size);                                 \
+        }                                                                  \
+        return block;                                                      \
+    }
+NEWS(DEFINE_NEW)
+
+#define DEFINE_DELETE(name, parameters, real_arguments) \
+    void name parameters                                \
+    {                                                   \
+        if (!FIND(name)) {                              \
+            free(block);                                \
+            return;                                     \
+        }                                               \
+        if (seep_unlikely(counts_frees)) {              \
+            record_freed(block);                        \
+        }                                               \
+        seep_real.name real_arguments;                  \
+    }
+
+DEFINE_DELETE(_ZdlPv, (void *block), (block))
+DEFINE_DELETE(_ZdaPv, (void *block), (block))
+DEFINE_DELETE(_ZdlPvm, (void *block, size_t size), (block, size))
+DEFINE_DELETE(_ZdaPvm, (void *block, size_t size), (block, size))
+DEFINE_DELETE(_ZdlPvRKSt9nothrow_t, (void *block, const void *tag),
+              (block, tag))
+DEFINE_DELETE(_ZdaPvRKSt9nothrow_t, (void *block, const void *tag),
+              (block, tag))
+DEFINE_DELETE(_ZdlPvSt11align_val_t, (void *block, size_t alignment),
+              (block, alignment))
+DEFINE_DELETE(_ZdaPvSt11align_val_t, (void *block, size_t alignment),
+              (block, alignment))
+DEFINE_DELETE(_ZdlPvmSt11align_val_t,
+              (void *block, size_t size, size_t alignment),
+              (block, size, alignment))
+DEFINE_DELETE(_ZdaPvmSt11align_val_t,
+              (void *block, size_t size, size_t alignment),
+              (block, size, alignment))
+DEFINE_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t,
+              (void *block, size_t alignment, const void *tag),
+              (block, alignment, tag))
+DEFINE_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t,
+              (void *block, size_t alignment, const void *tag),
+              (block, alignment, tag))

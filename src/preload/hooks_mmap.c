@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * mmap and kin: anonymous and shared memory is recorded as space `mapped`,
- * each call, not by samples: there are few, and a system call is dear anyway.
+ * files as space `file`, each call, not by samples: there are few, and a
+ * system call is dear anyway.
  *
- * Invariant: a mapping is told after it was made, an unmapping before it is
- * done. The allocator's own mappings and those of files are only counted.
- * Nothing here takes a moment of the timeline: the caller may hold locks.
+ * Invariant: a mapping is recorded after it was made, an unmapping before it is
+ * done. The allocator's own mappings and those of devices are only counted.
+ * No sample of the timeline is taken here: the caller may hold locks.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/mman.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 
 #include "base/syscall.h"
-#include "capture/python.h"
+#include "base/word.h"
+#include "capture/python/interpreter.h"
 #include "preload/hooks.h"
 #include "preload/life.h"
-#include "preload/maps.h"
-#include "preload/python_wrap.h"
 #include "preload/real.h"
 #include "preload/track.h"
 
-/* <sys/mman.h> declares what is defined here, with other types for 64. */
-#include <linux/magic.h>
-#include <linux/mman.h>
+/* <sys/mman.h> declares what is defined here, with other types for 64. Before
+ * everything is looked up these hooks are system calls: an allocator in front
+ * of us may be in the middle of its own beginning, and dlsym allocates. */
 
 #define FAILED ((void *)-1)
+#define DEV_ZERO makedev(1, 5)
 
 static uintptr_t allocator_start;
 static uintptr_t allocator_end;
@@ -47,8 +52,7 @@ static bool is_shared_memory(int protection, int flags, int fd)
 {
     struct statfs status;
 
-    if ((flags & MAP_TYPE) == MAP_PRIVATE || (protection & 2) == 0 ||
-        seep_life_is_restricted()) {
+    if ((flags & MAP_TYPE) == MAP_PRIVATE || (protection & PROT_WRITE) == 0) {
         return false;
     }
     return seep_syscall2(SYS_fstatfs, fd, (long)&status) == 0 &&
@@ -56,16 +60,44 @@ static bool is_shared_memory(int protection, int flags, int fd)
 }
 
 /*
- * Before everything is looked up these hooks are system calls: an allocator in
- * front of us may be in the middle of its own beginning, and dlsym allocates.
+ * What a mapping with a descriptor is of, by one question to the kernel, which
+ * the program itself asked to know the file's size. Devices, rings of the
+ * kernel and the like are neither memory nor page cache; /dev/zero is memory
+ * under another name. A page of a private mapping that the program writes to
+ * becomes memory of its own, and goes on being counted as the file's.
+ *
+ * Where no question may be asked all of them are files. It is the call by which
+ * the loader asks of each object: a filter from before exec allows that.
  */
-static long as_libc(long result)
+static bool space_of_file(int protection, int flags, int fd,
+                          enum seep_space *ret_space)
 {
-    if (result < 0 && result > -4096) {
-        errno = (int)-result;
-        return -1;
+    static _Atomic bool refused;
+    struct stat status;
+    long result;
+
+    *ret_space = SEEP_SPACE_FILE;
+    if (seep_life_is_restricted() || seep_word_load(&refused)) {
+        return true;
     }
-    return result;
+    result = seep_syscall4(SYS_newfstatat, fd, (long)"", (long)&status,
+                           AT_EMPTY_PATH);
+    if (result == -EPERM || result == -EACCES || result == -ENOSYS) {
+        seep_word_store(&refused, true);
+    }
+    if (result != 0) {
+        return true;
+    }
+    if (S_ISREG(status.st_mode)) {
+        *ret_space = is_shared_memory(protection, flags, fd) ? SEEP_SPACE_MAPPED
+                                                             : SEEP_SPACE_FILE;
+        return true;
+    }
+    if (S_ISCHR(status.st_mode) && status.st_rdev == DEV_ZERO) {
+        *ret_space = SEEP_SPACE_MAPPED;
+        return true;
+    }
+    return S_ISBLK(status.st_mode);
 }
 
 static size_t whole_pages(size_t size)
@@ -80,69 +112,73 @@ struct request {
     int fd;
 };
 
-/* A mapping was made. What MAP_FIXED replaced is told first. */
+/* A mapping was made. What MAP_FIXED replaced is recorded first. */
 static void mapped(const struct seep_capture_start *start, const void *address,
                    const struct request *request)
 {
     size_t size = whole_pages(request->size);
+    enum seep_space space = SEEP_SPACE_FILE;
 
     if ((request->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED) {
-        seep_track_range(NULL, SEEP_EVENT_UNMAP, address, size);
+        seep_track_range(SEEP_EVENT_UNMAP, address, size);
     }
-    if (is_allocator(start->pc) || seep_python_wrap_is_inside()) {
+    if (is_allocator(start->pc) || seep_track_is_marked()) {
         seep_track_count(SEEP_COUNT_ALLOCATOR_MAPS, 1);
         seep_track_count(SEEP_COUNT_ALLOCATOR_MAP_BYTES, size);
-    } else if ((request->flags & MAP_ANONYMOUS) != 0 ||
-               is_shared_memory(request->protection, request->flags,
-                                request->fd)) {
+    } else if ((request->flags & MAP_ANONYMOUS) != 0) {
         struct seep_capture_start from = *start;
 
         from.alone = seep_python_is_arena(start->pc, size);
-        seep_track_range(&from, SEEP_EVENT_MAP, address, size);
+        seep_track_mapped(&from, SEEP_SPACE_MAPPED, address, size);
     } else {
-        seep_track_count(SEEP_COUNT_FILE_MAPS, 1);
-        seep_track_count(SEEP_COUNT_FILE_MAP_BYTES, size);
+        if (seep_track_wants_range(size) &&
+            space_of_file(request->protection, request->flags, request->fd,
+                          &space)) {
+            seep_track_mapped(start, space, address, size);
+        }
+        if (space == SEEP_SPACE_FILE) {
+            seep_track_count(SEEP_COUNT_FILE_MAPS, 1);
+            seep_track_count(SEEP_COUNT_FILE_MAP_BYTES, size);
+        }
     }
+}
+
+/* In line in the two hooks: the stack begins at the caller of each. */
+SEEP_INLINE void *map(void *(*real)(void *, size_t, int, int, int, off_t),
+                      void *address, const struct request *request,
+                      off_t offset)
+{
+    void *result;
+
+    if (seep_unlikely(real == NULL)) {
+        return (void *)seep_hooks_as_libc(seep_syscall6(
+            SYS_mmap, (long)address, (long)request->size, request->protection,
+            request->flags, request->fd, offset));
+    }
+    result = real(address, request->size, request->protection, request->flags,
+                  request->fd, offset);
+    if (result != FAILED) {
+        struct seep_capture_start start = SEEP_CAPTURE_START();
+
+        mapped(&start, result, request);
+    }
+    return result;
 }
 
 void *mmap(void *address, size_t size, int protection, int flags, int fd,
            off_t offset)
 {
     struct request request = {size, protection, flags, fd};
-    void *result;
 
-    if (seep_unlikely(seep_real.mmap == NULL)) {
-        return (void *)as_libc(seep_syscall6(SYS_mmap, (long)address,
-                                             (long)size, protection, flags, fd,
-                                             offset));
-    }
-    result = seep_real.mmap(address, size, protection, flags, fd, offset);
-    if (result != FAILED) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        mapped(&start, result, &request);
-    }
-    return result;
+    return map(seep_real.mmap, address, &request, offset);
 }
 
 void *mmap64(void *address, size_t size, int protection, int flags, int fd,
              off_t offset)
 {
     struct request request = {size, protection, flags, fd};
-    void *result;
 
-    if (seep_unlikely(seep_real.mmap64 == NULL)) {
-        return (void *)as_libc(seep_syscall6(SYS_mmap, (long)address,
-                                             (long)size, protection, flags, fd,
-                                             offset));
-    }
-    result = seep_real.mmap64(address, size, protection, flags, fd, offset);
-    if (result != FAILED) {
-        struct seep_capture_start start = SEEP_CAPTURE_START();
-
-        mapped(&start, result, &request);
-    }
-    return result;
+    return map(seep_real.mmap64, address, &request, offset);
 }
 
 int munmap(void *address, size_t size)
@@ -151,12 +187,12 @@ int munmap(void *address, size_t size)
     int result;
 
     if (seep_unlikely(seep_real.munmap == NULL)) {
-        return (int)as_libc(
+        return (int)seep_hooks_as_libc(
             seep_syscall2(SYS_munmap, (long)address, (long)size));
     }
     if (!is_allocator((uintptr_t)__builtin_return_address(0))) {
-        out = seep_track_range(NULL, SEEP_EVENT_REMAP_OUT, address,
-                               whole_pages(size));
+        out =
+            seep_track_range(SEEP_EVENT_REMAP_OUT, address, whole_pages(size));
     }
     result = seep_real.munmap(address, size);
     if (result != 0) {
@@ -169,6 +205,7 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
     struct seep_track_out out = {false, 0};
     bool own = !is_allocator((uintptr_t)__builtin_return_address(0));
+    enum seep_space space = SEEP_SPACE_MAPPED;
     void *fixed = NULL;
     void *result;
     va_list arguments;
@@ -179,14 +216,14 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
         va_end(arguments);
     }
     if (seep_unlikely(seep_real.mremap == NULL)) {
-        return (void *)as_libc(seep_syscall6(SYS_mremap, (long)old,
-                                             (long)old_size, (long)size, flags,
-                                             (long)fixed, 0));
+        return (void *)seep_hooks_as_libc(
+            seep_syscall6(SYS_mremap, (long)old, (long)old_size, (long)size,
+                          flags, (long)fixed, 0));
     }
-    own = own && seep_track_knows_range(old, whole_pages(old_size));
+    own = own && seep_track_knows_range(old, whole_pages(old_size), &space);
     if (own && (flags & MREMAP_DONTUNMAP) == 0) {
-        out = seep_track_range(NULL, SEEP_EVENT_REMAP_OUT, old,
-                               whole_pages(old_size));
+        out =
+            seep_track_range(SEEP_EVENT_REMAP_OUT, old, whole_pages(old_size));
     }
     result = seep_real.mremap(old, old_size, size, flags, fixed);
     if (result == FAILED) {
@@ -195,9 +232,9 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
         if ((flags & MREMAP_FIXED) != 0) {
-            seep_track_range(NULL, SEEP_EVENT_UNMAP, result, whole_pages(size));
+            seep_track_range(SEEP_EVENT_UNMAP, result, whole_pages(size));
         }
-        seep_track_range(&start, SEEP_EVENT_MAP, result, whole_pages(size));
+        seep_track_mapped(&start, space, result, whole_pages(size));
     }
     return result;
 }

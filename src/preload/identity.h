@@ -41,10 +41,11 @@ const char *seep_identity_executable(void);
 /** Path of the object that defines malloc. */
 void seep_identity_set_allocator(const char *path);
 
-/** Create this process's recording. @return 0 or negative errno */
-int seep_identity_create(void **ret_mapping);
+/** Create this process's recording, or one that only says why nothing is
+ * recorded. @return 0 or negative errno */
+int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping);
 
-/** Create one that only says why nothing is recorded. */
+/** The latter, for whoever reads it: it is not kept mapped. */
 void seep_identity_create_inert(enum seep_inert_reason reason);
 
 #endif

@@ -4,27 +4,136 @@
  *
  * Invariant: what can fail or allocate is done here, before the program's
  * main; whatever fails leaves the process as it would be without us. The
- * destructor stores one flag.
+ * destructor stores flags.
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/place.h"
+#include "base/syscall.h"
 #include "base/text.h"
-#include "capture/objects.h"
+#include "base/word.h"
+#include "capture/native/elf.h"
 #include "cuda/resolve.h"
-#include "preload/allocator.h"
-#include "preload/cuda_events.h"
-#include "preload/ending.h"
+#include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/life.h"
-#include "preload/maps.h"
-#include "preload/new.h"
 #include "preload/options.h"
-#include "preload/python_objects.h"
 #include "preload/real.h"
-#include "preload/stacks.h"
+#include "preload/track.h"
+#include "record/keep.h"
+#include "record/recorder.h"
+#include "record/region.h"
+
+/* SEEP_VERBOSE: one line on stderr. */
+
+static bool armed; /* one line is still to be written */
+static struct stat stderr_status;
+
+static bool look(struct stat *ret_status)
+{
+    return seep_syscall2(SYS_fstat, STDERR_FILENO, (long)ret_status) == 0;
+}
+
+/* From the constructor, after the options. */
+static void verbose_init(void)
+{
+    armed = seep_options.verbose && look(&stderr_status);
+}
+
+/* The program may have put its own file there; a pipe nobody reads from would
+ * be a signal, and a full one a wait. */
+static bool may_write(void)
+{
+    struct stat status;
+    struct pollfd poll_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct timespec none = {0, 0};
+
+    return look(&status) && status.st_dev == stderr_status.st_dev &&
+           status.st_ino == stderr_status.st_ino &&
+           seep_syscall6(SYS_ppoll, (long)&poll_fd, 1, (long)&none, 0, 0, 0) ==
+               1 &&
+           poll_fd.revents == POLLOUT;
+}
+
+static void write_line(const char *first, const char *second, const char *third,
+                       const char *remedy)
+{
+    static char line[SEEP_PLACE_PATH_BYTES + 512]; /* written once */
+    struct seep_text text;
+
+    if (!armed || !may_write()) {
+        return;
+    }
+    armed = false;
+    seep_text_init(&text, line, sizeof(line) - 1);
+    seep_text_add(&text, first);
+    seep_text_add(&text, second);
+    seep_text_add(&text, third);
+    seep_text_add(&text, *remedy == '\0' ? "" : "; ");
+    seep_text_add(&text, remedy);
+    line[text.length] = '\n';
+    seep_syscall3(SYS_write, STDERR_FILENO, (long)line, (long)text.length + 1);
+}
+
+/* There will be no recording because of @words. */
+static void verbose_refused(const char *words)
+{
+    write_line("seep: not recording: ", words, "", "");
+}
+
+static void write_recording(const struct seep_rec_header *header)
+{
+    uint32_t removed_count = seep_word_load(&header->removed_count);
+    static char words[64];
+    struct seep_text text;
+
+    seep_text_init(&text, words, sizeof(words));
+    if (removed_count > 0) {
+        seep_text_add_number(&text, removed_count);
+        seep_text_add(&text,
+                      removed_count == 1
+                          ? " older recording was removed (SEEP_KEEP)"
+                          : " older recordings were removed (SEEP_KEEP)");
+    }
+    write_line("seep: recording to ", seep_region_path(), "", words);
+}
+
+void seep_verbose_created(int error, const struct seep_rec_header *header)
+{
+    static char folder[SEEP_PLACE_PATH_BYTES];
+    const char *path = seep_region_path();
+
+    if (error == 0) {
+        write_recording(header);
+        return;
+    }
+    if (!armed) {
+        return;
+    }
+    seep_place_folder(path, folder, sizeof(folder));
+    seep_text_add(&(struct seep_text){.bytes = folder,
+                                      .size = sizeof(folder),
+                                      .length = strlen(folder)},
+                  " ");
+    write_line("seep: not recording: ", folder,
+               seep_place_words(seep_place_reason_of(error)),
+               seep_place_remedy(seep_place_reason_of(error)));
+}
+
+/* At exit: if nothing was said, nothing was recorded. */
+static void verbose_ended(void)
+{
+    write_line("seep: nothing recorded: ",
+               "too little was allocated to be sampled", "", "");
+}
 
 /* Sanitizers and valgrind replace malloc too, and know every byte of it. */
 static enum seep_inert_reason find_reason(char *const *environment)
@@ -47,6 +156,30 @@ static enum seep_inert_reason find_reason(char *const *environment)
         }
     }
     return seep_real_is_behind ? SEEP_INERT_OWN_MALLOC : SEEP_INERT_NONE;
+}
+
+/* @return false: nothing will be recorded, and it was said why */
+static bool look_at_place(enum seep_inert_reason reason)
+{
+    static const char *const words[] = {
+#define WORDS(symbol, value, text) [value] = (text),
+        SEEP_INERT_REASONS(WORDS)
+#undef WORDS
+    };
+
+    if (reason != SEEP_INERT_NONE) {
+        verbose_refused(words[reason]);
+        return false;
+    }
+    if (seep_options.skipped) {
+        verbose_refused(
+            seep_options.name_cut
+                ? "SEEP_OUT is too long"
+                : "shells, launchers and the tools they call are skipped (SEEP_SKIP)");
+        return false;
+    }
+    seep_keep_clean(seep_options.pattern, &seep_options.keep);
+    return true;
 }
 
 static void describe_allocator(void)
@@ -80,8 +213,9 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_cuda_prepare();
     seep_options_read(environment,
                       seep_text_base_name(seep_identity_executable()));
+    verbose_init();
     reason = find_reason(environment);
-    if (reason != SEEP_INERT_NONE || seep_options.skipped) {
+    if (!look_at_place(reason)) {
         seep_life_disarm();
         if (reason != SEEP_INERT_NONE && seep_options.pattern_given) {
             seep_identity_create_inert(reason);
@@ -96,7 +230,30 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_life_arm();
 }
 
+/* Is what this process leaves worth keeping? For that it must be known what it
+ * holds. */
+static void settle(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+    struct seep_thread *thread;
+
+    if (view == NULL || seep_life_state() != SEEP_LIFE_ON ||
+        seep_life_is_restricted() || !seep_identity_is_ours() ||
+        !seep_identity_is_this_process() || !seep_keep_may_be_minor(view)) {
+        return;
+    }
+    thread = seep_guard_enter(SEEP_GUARD_FRAME);
+    if (thread != NULL) {
+        seep_recorder_settle(thread);
+        seep_guard_leave(thread);
+    }
+}
+
 __attribute__((destructor)) static void end(void)
 {
+    settle();
     seep_life_exit();
+    if (seep_life_state() == SEEP_LIFE_ARMED) {
+        verbose_ended();
+    }
 }

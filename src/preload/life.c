@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Beginning and end of a recording; see life.h. */
+/* Beginning and end of a recording, and the guard that a thread enters. Of its
+ * parent's memory a forked child touches nothing. */
 #include "preload/life.h"
 
 #include <errno.h>
+#include <signal.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/hash.h"
+#include "base/proc.h"
 #include "base/syscall.h"
-#include "preload/cuda_events.h"
-#include "preload/ending.h"
+#include "base/thread.h"
+#include "base/word.h"
+#include "preload/hooks.h"
 #include "preload/identity.h"
-#include "preload/python_wrap.h"
-#include "preload/stacks.h"
+#include "preload/track.h"
+#include "record/keep.h"
 #include "record/recorder.h"
 #include "record/region.h"
 #include "record/sampler.h"
@@ -35,16 +39,16 @@ int seep_life_at_fork(void (*child)(void))
 
 enum seep_life_state seep_life_state(void)
 {
-    return (enum seep_life_state)atomic_load_explicit(&life_state,
-                                                      memory_order_relaxed);
+    return (enum seep_life_state)seep_word_load(&life_state);
 }
 
 static void set_state(enum seep_life_state state)
 {
-    atomic_store_explicit(&life_state, state, memory_order_relaxed);
+    seep_word_store(&life_state, state);
 }
 
-SEEP_COLD void seep_life_forked(struct seep_thread *thread)
+/* This is the child of a fork: nothing of the parent's may be touched. */
+static SEEP_COLD void life_forked(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
 
@@ -55,13 +59,12 @@ SEEP_COLD void seep_life_forked(struct seep_thread *thread)
     seep_stacks_after_fork();
     seep_cuda_events_after_fork();
     thread->id = 0;
-    atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
+    seep_word_store(&thread->claim, 0);
+    seep_word_store(&thread->held_site, 0);
+    seep_word_store(&thread->held_shard, 0);
     if (seep_life_state() != SEEP_LIFE_DONE) {
-        set_state(atomic_load_explicit(&restricted, memory_order_relaxed) != 0
-                      ? SEEP_LIFE_DONE
-                      : SEEP_LIFE_ARMED);
+        set_state(seep_word_load(&restricted) != 0 ? SEEP_LIFE_DONE
+                                                   : SEEP_LIFE_ARMED);
     }
     seep_identity_adopt();
 }
@@ -76,7 +79,7 @@ static void leave_parent(void)
     const struct seep_view *view = seep_recorder_view();
 
     seep_cuda_events_after_fork();
-    seep_python_wrap_unmark(); /* a handler may have forked in there */
+    seep_track_unmark(); /* a handler may have forked in there */
     if (seep_thread.hook_frame != 0 && view != NULL &&
         !seep_identity_is_ours() && !seep_life_is_restricted()) {
         uint64_t size_bytes = view->header->file_bytes;
@@ -86,12 +89,14 @@ static void leave_parent(void)
     }
 }
 
-SEEP_COLD void seep_life_abandoned(struct seep_thread *thread)
+/* The hook that @thread was in is gone by a jump. */
+static SEEP_COLD void life_abandoned(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
 
     if (seep_life_state() == SEEP_LIFE_STARTING &&
-        atomic_load_explicit(&starter, memory_order_relaxed) == thread->id) {
+        seep_word_load(&starter) == thread->id) {
+        seep_proc_close();
         seep_region_abandon();
         set_state(SEEP_LIFE_ARMED);
     }
@@ -103,19 +108,20 @@ SEEP_COLD void seep_life_abandoned(struct seep_thread *thread)
 SEEP_COLD static void start(void)
 {
     int armed = SEEP_LIFE_ARMED;
-    void *mapping;
+    void *mapping = NULL;
+    int error;
 
     if (!seep_identity_is_this_process()) {
         return; /* a vfork child, in its parent's memory */
     }
-    if (!atomic_compare_exchange_strong_explicit(
-            &life_state, &armed, SEEP_LIFE_STARTING, memory_order_relaxed,
-            memory_order_relaxed)) {
-        atomic_fetch_add_explicit(&start_missed, 1, memory_order_relaxed);
+    if (!seep_word_replace(&life_state, &armed, SEEP_LIFE_STARTING)) {
+        seep_word_fetch_add(&start_missed, 1);
         return;
     }
-    atomic_store_explicit(&starter, seep_thread.id, memory_order_relaxed);
-    if (seep_identity_create(&mapping) != 0) {
+    seep_word_store(&starter, seep_thread.id);
+    error = seep_identity_create(SEEP_INERT_NONE, &mapping);
+    seep_verbose_created(error, mapping);
+    if (error != 0) {
         set_state(SEEP_LIFE_DONE);
         return;
     }
@@ -128,15 +134,11 @@ SEEP_COLD static void stop(const struct seep_view *view)
 {
     int on = SEEP_LIFE_ON;
 
-    if (atomic_compare_exchange_strong_explicit(
-            &life_state, &on, SEEP_LIFE_DONE, memory_order_relaxed,
-            memory_order_relaxed)) {
-        atomic_store_explicit(&view->header->exit_tick, seep_recorder_tick(),
-                              memory_order_relaxed);
+    if (seep_word_replace(&life_state, &on, SEEP_LIFE_DONE)) {
+        seep_word_store(&view->header->exit_tick, seep_recorder_tick());
     }
 }
 
-/* The recording, if the run is not over. */
 const struct seep_view *seep_life_current(void)
 {
     const struct seep_view *view = seep_recorder_view();
@@ -148,7 +150,6 @@ const struct seep_view *seep_life_current(void)
     return view;
 }
 
-/* The recording, begun now if it is time to. NULL: there is none. */
 const struct seep_view *seep_life_recording(void)
 {
     const struct seep_view *view = seep_life_current();
@@ -167,7 +168,7 @@ const struct seep_view *seep_life_recording(void)
 
 uint64_t seep_life_take_missed(void)
 {
-    return atomic_exchange_explicit(&start_missed, 0, memory_order_relaxed);
+    return seep_word_exchange(&start_missed, 0);
 }
 
 void seep_life_arm(void)
@@ -189,28 +190,34 @@ void seep_life_disarm(void)
 
 bool seep_life_is_restricted(void)
 {
-    return atomic_load_explicit(&restricted, memory_order_relaxed) != 0;
-}
-
-static void count_restricted(void)
-{
-    const struct seep_view *view = seep_recorder_view();
-
-    if (view != NULL && seep_identity_is_ours()) {
-        seep_view_count(view, SEEP_COUNT_RESTRICTED, 1);
-    }
+    return seep_word_load(&restricted) != 0;
 }
 
 void seep_life_restrict(void)
 {
-    atomic_store_explicit(&restricted, 1, memory_order_relaxed);
+    seep_word_store(&restricted, 1);
     seep_clock_forbidden = true;
     seep_recorder_restrict();
     seep_stacks_restrict();
     seep_cuda_events_restrict();
-    count_restricted();
+    seep_track_count(SEEP_COUNT_RESTRICTED, 1);
     if (seep_life_state() == SEEP_LIFE_ARMED) {
         set_state(SEEP_LIFE_DONE);
+    }
+}
+
+/* In a signal handler, in the middle of a hook and in a child that shares this
+ * memory too: it loads and stores, and asks for a number. */
+void seep_life_exiting(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t none = 0;
+
+    if (view != NULL && seep_identity_is_ours() &&
+        seep_life_state() == SEEP_LIFE_ON &&
+        (seep_life_is_restricted() || seep_identity_is_this_process())) {
+        seep_word_replace(&view->header->final_tick, &none,
+                          seep_recorder_tick());
     }
 }
 
@@ -220,10 +227,118 @@ void seep_life_exit(void)
 
     if (view != NULL && seep_identity_is_ours()) {
         if (seep_life_state() == SEEP_LIFE_ON) {
-            atomic_store_explicit(&view->header->exit_tick,
-                                  seep_recorder_tick(), memory_order_relaxed);
+            seep_word_store(&view->header->exit_tick, seep_recorder_tick());
         }
-        seep_cuda_events_tell(view);
-        atomic_store_explicit(&view->header->exited, 1, memory_order_relaxed);
+        seep_cuda_events_count(view);
+        seep_word_store(&view->header->minor, seep_keep_is_minor(view));
+        seep_word_store(&view->header->exited, 1);
     }
+}
+
+/* The guard: one entry a thread. */
+
+#define STACK_SPAN_BYTES (UINT64_C(8) << 20)
+#define SIGNAL_FRAME_BYTES 512U
+#define NESTED_MOST 20000U
+
+/* On the stack that the thread has set aside for its signal handlers? */
+static bool is_on_signal_stack(uintptr_t frame)
+{
+    stack_t stack;
+
+    return seep_life_is_restricted() ||
+           seep_syscall2(SYS_sigaltstack, 0, (long)&stack) < 0 ||
+           ((stack.ss_flags & SS_ONSTACK) != 0 &&
+            frame - (uintptr_t)stack.ss_sp < stack.ss_size);
+}
+
+/*
+ * Was the hook at thread->hook_frame left by a jump? A handler that interrupts
+ * it runs below its frame, below the red zone and the kernel's signal frame
+ * too; so an entry above that knows that the earlier is gone, unless it runs
+ * on a signal stack, wherever that lies. Below nobody can tell: but no handler
+ * allocates so often.
+ */
+SEEP_COLD static bool is_abandoned(struct seep_thread *thread, uintptr_t frame)
+{
+    bool same_stack = thread->stack_high != 0
+                          ? thread->hook_frame >= thread->stack_low &&
+                                frame < thread->stack_high
+                          : frame - thread->hook_frame + SIGNAL_FRAME_BYTES <
+                                STACK_SPAN_BYTES;
+
+    if (frame + SIGNAL_FRAME_BYTES > thread->hook_frame && same_stack) {
+        return !is_on_signal_stack(frame);
+    }
+    return ++thread->nested > NESTED_MOST;
+}
+
+static uint32_t thread_id(const struct seep_thread *thread)
+{
+    if (seep_life_is_restricted()) {
+        uint32_t id = (uint32_t)seep_hash_mix((uintptr_t)thread);
+
+        id &= (1U << SEEP_SLOT_THREAD_BITS) - 1;
+        return id == 0 ? 1 : id;
+    }
+    return (uint32_t)seep_syscall0(SYS_gettid);
+}
+
+/* The first time that a thread comes off the fast path. */
+SEEP_COLD static void begin_thread(struct seep_thread *thread)
+{
+    thread->id = thread_id(thread);
+    seep_sampler_seed(thread, seep_clock_cycles() ^ seep_clock_monotonic_ns() ^
+                                  (uint64_t)thread->id << 32 ^
+                                  (uintptr_t)thread);
+}
+
+struct seep_thread *seep_guard_enter(uintptr_t frame)
+{
+    struct seep_thread *thread = &seep_thread;
+
+    if (seep_unlikely(thread->hook_frame != 0)) {
+        if (!is_abandoned(thread, frame)) {
+            seep_track_count(SEEP_COUNT_NESTED, 1);
+            return NULL;
+        }
+        thread->serving = 0;
+        thread->nested = 0;
+        life_abandoned(thread);
+    }
+    thread->hook_frame = frame;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (seep_unlikely(!seep_identity_is_ours())) {
+        life_forked(thread);
+    }
+    if (seep_unlikely(thread->id == 0)) {
+        begin_thread(thread);
+    }
+    return thread;
+}
+
+void seep_guard_leave(struct seep_thread *thread)
+{
+    thread->nested = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->hook_frame = 0;
+}
+
+const struct seep_view *
+seep_guard_enter_recording(uintptr_t frame, struct seep_thread **ret_thread)
+{
+    struct seep_thread *thread =
+        seep_life_is_open() ? seep_guard_enter(frame) : NULL;
+    const struct seep_view *view;
+
+    if (thread == NULL) {
+        return NULL;
+    }
+    view = seep_life_recording();
+    if (view == NULL) {
+        seep_guard_leave(thread);
+        return NULL;
+    }
+    *ret_thread = thread;
+    return view;
 }

@@ -10,6 +10,7 @@
 #define SEEP_PRELOAD_LIFE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/thread.h"
 #include "format/view.h"
@@ -23,6 +24,14 @@ enum seep_life_state {
 };
 
 enum seep_life_state seep_life_state(void);
+
+/** Is there something to record, or may there be? */
+static inline bool seep_life_is_open(void)
+{
+    enum seep_life_state state = seep_life_state();
+
+    return state != SEEP_LIFE_OFF && state != SEEP_LIFE_DONE;
+}
 
 /** From the constructor: what comes next. */
 void seep_life_arm(void);
@@ -45,17 +54,49 @@ uint64_t seep_life_take_missed(void);
  */
 int seep_life_at_fork(void (*child)(void));
 
-/** This is the child of a fork: nothing of the parent's may be touched. */
-void seep_life_forked(struct seep_thread *thread);
-
-/** The hook that @thread was in is gone by a jump. */
-void seep_life_abandoned(struct seep_thread *thread);
-
 /** The process restricts itself: no system call of ours from here on. */
 void seep_life_restrict(void);
 bool seep_life_is_restricted(void);
 
+/** exit() was called: nothing of the end has happened yet. */
+void seep_life_exiting(void);
+
 /** At exit: one flag, if this is still the recorded process. */
 void seep_life_exit(void);
+
+/*
+ * A thread is inside seep at most once.
+ *
+ * Invariant: an entry from a deeper frame (a signal handler's) passes through
+ * and is counted; an entry from a shallower one knows that the earlier hook was
+ * left by a jump, and cleans up after it.
+ */
+
+/** Of the function that this stands in. */
+#define SEEP_GUARD_FRAME ((uintptr_t)__builtin_frame_address(0))
+
+/** @param frame  of the hook. @return NULL if this entry has to pass through */
+struct seep_thread *seep_guard_enter(uintptr_t frame);
+
+void seep_guard_leave(struct seep_thread *thread);
+
+/**
+ * The recording, begun now if it is time to, inside of the guard.
+ *
+ * @return NULL: there is none, and the guard is left already
+ */
+const struct seep_view *
+seep_guard_enter_recording(uintptr_t frame, struct seep_thread **ret_thread);
+
+/*
+ * SEEP_VERBOSE=1: one line on stderr, where the recording goes or why there is
+ * none. Without it nothing of ours is ever written there.
+ *
+ * Invariant: at most one line a process, by one write to what stderr was at the
+ * start; never a signal, never a wait.
+ */
+
+/** It was created, with @header; or refused with @error, a negative errno. */
+void seep_verbose_created(int error, const struct seep_rec_header *header);
 
 #endif

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* SEEP_* variables; see options.h. */
+/* SEEP_* variables: what each may be, and what is none of ours. */
 #include "preload/options.h"
 
 #include <string.h>
 
-#include "base/launchers.h"
+#include "base/place.h"
+#include "base/syscall.h"
 #include "base/text.h"
+#include "base/variables.h"
 #include "format/layout.h"
+#include "record/sampler.h"
+
+/*
+ * What scripts call on their way to the command: not recorded either, unless it
+ * is the command itself. One python3 by way of pyenv is six times readlink.
+ */
+#define SEEP_HELPERS                                                         \
+    "readlink:realpath:dirname:basename:uname:id:which:tty:pwd:hostname:"    \
+    "mktemp:cat:cut:head:tail:tr:sed:grep:egrep:fgrep:expr:test:true:false:" \
+    "getopt:locale:date:ls:mkdir:rmdir:rm:cp:mv:ln:chmod:touch:sleep:tee:"   \
+    "wc:stat:getconf:ldd:ldconfig:lsb_release"
 
 #define DEFAULT_PATTERN "seep.%e.%p.%t.seep"
-#define DEFAULT_SAMPLE_LOG2 19U
-#define SAMPLE_LOG2_MAX 40U
+#define VALUE_KEPT_BYTES 64U
 
 struct seep_options seep_options __attribute__((visibility("hidden")));
 
@@ -27,28 +39,54 @@ static const char *find(char *const *environment, const char *name)
     return NULL;
 }
 
-/* @return false if it does not fit: then @to is of no use */
-static bool copy(char *to, size_t size, const char *from)
+/* The value of @name; one that is empty is none. */
+static const char *take(char *const *environment, const char *name)
 {
-    struct seep_text text;
+    const char *value = find(environment, name);
 
-    seep_text_init(&text, to, size);
-    seep_text_add(&text, from);
-    return !text.cut;
+    return value == NULL || *value == '\0' ? NULL : value;
 }
 
-/* SEEP_OUT as it is; below it if it names a folder by a slash at its end. */
+/* SEEP_OUT as it is; below it if it is a folder. */
 static bool copy_pattern(const char *given)
 {
-    size_t length = given != NULL ? strlen(given) : 0;
     struct seep_text text;
+    bool below = given != NULL && seep_place_is_folder(given);
 
     seep_text_init(&text, seep_options.pattern, sizeof(seep_options.pattern));
-    seep_text_add(&text, length > 0 ? given : "");
-    if (length == 0 || given[length - 1] == '/') {
+    seep_text_add(&text, given != NULL ? given : "");
+    if (below && given[strlen(given) - 1] != '/') {
+        seep_text_add_char(&text, '/');
+    }
+    if (below || given == NULL) {
         seep_text_add(&text, DEFAULT_PATTERN);
     }
     return !text.cut;
+}
+
+/* @name was not understood, nor @value if that is not NULL: a line each. The
+ * value of what is no variable of ours is not ours to tell. */
+static void reject(const char *name, size_t name_length, const char *value)
+{
+    struct seep_text text = {.bytes = seep_options.rejected,
+                             .size = sizeof(seep_options.rejected),
+                             .length = strlen(seep_options.rejected)};
+
+    seep_text_add_bytes(&text, name, name_length);
+    if (value != NULL) {
+        size_t length = strcspn(value, "\n");
+
+        seep_text_add_char(&text, '=');
+        seep_text_add_bytes(&text, value,
+                            length < VALUE_KEPT_BYTES ? length
+                                                      : VALUE_KEPT_BYTES);
+    }
+    seep_text_add_char(&text, '\n');
+}
+
+static void reject_value(const char *name, const char *value)
+{
+    reject(name, strlen(name), value);
 }
 
 static bool is_in_list(const char *list, const char *name)
@@ -67,93 +105,166 @@ static bool is_in_list(const char *list, const char *name)
     return false;
 }
 
-static unsigned floor_log2(uint64_t value)
-{
-    return value == 0 ? 0 : 63U - (unsigned)__builtin_clzll(value);
-}
-
-static uint64_t default_size(unsigned sample_log2)
-{
-    if (sample_log2 == 0) {
-        return SEEP_LAYOUT_EXACT_BYTES;
-    }
-    return sample_log2 < SEEP_LAYOUT_DENSE_LOG2 ? SEEP_LAYOUT_DENSE_BYTES
-                                                : SEEP_LAYOUT_DEFAULT_BYTES;
-}
-
 static void read_numbers(char *const *environment)
 {
-    const char *sample = find(environment, "SEEP_SAMPLE");
-    const char *size = find(environment, "SEEP_SIZE");
+    const char *sample = take(environment, "SEEP_SAMPLE");
+    const char *size = take(environment, "SEEP_SIZE");
+    const char *floor = take(environment, "SEEP_FLOOR");
+    const char *keep = take(environment, "SEEP_KEEP");
     uint64_t number;
 
-    seep_options.sample_log2 = DEFAULT_SAMPLE_LOG2;
-    if (sample != NULL && seep_text_parse_size(sample, &number) &&
-        number != 0 && floor_log2(number) <= SAMPLE_LOG2_MAX) {
-        seep_options.sample_log2 = floor_log2(number);
+    seep_options.sample_log2 = SEEP_PACE_SETTLED_LOG2;
+    seep_options.paced = sample == NULL;
+    if (sample != NULL &&
+        (seep_size_parse(sample, &number) < 0 ||
+         seep_size_mean_log2(number, &seep_options.sample_log2) < 0)) {
+        seep_options.paced = true;
+        reject_value("SEEP_SAMPLE", sample);
     }
-    seep_options.size_bytes = default_size(seep_options.sample_log2);
-    if (size != NULL && seep_text_parse_size(size, &number) &&
+    seep_options.size_bytes = seep_layout_default_bytes(
+        seep_options.paced ? SEEP_LAYOUT_PACED : seep_options.sample_log2);
+    if (size != NULL && seep_size_parse(size, &number) == 0 &&
         number >= SEEP_LAYOUT_LEAST_BYTES && number <= SEEP_LAYOUT_MOST_BYTES) {
         seep_options.size_bytes = number;
+    } else if (size != NULL) {
+        reject_value("SEEP_SIZE", size);
+    }
+    if (floor != NULL && !seep_place_floor_parse(floor, &seep_place_floor)) {
+        reject_value("SEEP_FLOOR", floor);
+    }
+    seep_options.keep = seep_place_keep_default;
+    if (keep != NULL && !seep_place_keep_parse(keep, &seep_options.keep)) {
+        reject_value("SEEP_KEEP", keep);
     }
 }
 
-static enum seep_options_python read_python(const char *given)
+/* What a word means; the first of @choices is what is taken without one. */
+struct choice {
+    const char *word;
+    int value;
+};
+
+static int choose(char *const *environment, const char *name,
+                  const struct choice *choices)
 {
-    if (given == NULL) {
-        return SEEP_OPTIONS_PYTHON_FRAMES;
+    const char *given = take(environment, name);
+
+    for (size_t i = 0; given != NULL && choices[i].word != NULL; i++) {
+        if (strcmp(given, choices[i].word) == 0) {
+            return choices[i].value;
+        }
     }
-    if (seep_text_equal(given, "objects") || seep_text_equal(given, "1")) {
-        return SEEP_OPTIONS_PYTHON_OBJECTS;
+    if (given != NULL) {
+        reject_value(name, given);
     }
-    return seep_text_equal(given, "off") || seep_text_equal(given, "0")
-               ? SEEP_OPTIONS_PYTHON_OFF
-               : SEEP_OPTIONS_PYTHON_FRAMES;
+    return choices[0].value;
 }
 
-static enum seep_options_cuda read_cuda(const char *given)
+static const struct choice pythons[] = {
+    {"frames", SEEP_OPTIONS_PYTHON_FRAMES},
+    {"objects", SEEP_OPTIONS_PYTHON_OBJECTS},
+    {"1", SEEP_OPTIONS_PYTHON_OBJECTS},
+    {"off", SEEP_OPTIONS_PYTHON_OFF},
+    {"0", SEEP_OPTIONS_PYTHON_OFF},
+    {0},
+};
+static const struct choice cudas[] = {
+    {"tensors", SEEP_OPTIONS_CUDA_TENSORS}, {"1", SEEP_OPTIONS_CUDA_TENSORS},
+    {"driver", SEEP_OPTIONS_CUDA_DRIVER},   {"off", SEEP_OPTIONS_CUDA_OFF},
+    {"0", SEEP_OPTIONS_CUDA_OFF},           {0},
+};
+static const struct choice unwinders[] = {
+    {"eh_frame", SEEP_UNWINDER_EH_FRAME},
+    {"libunwind", SEEP_UNWINDER_LIBUNWIND},
+    {0},
+};
+static const struct choice stacks[] = {{"long", false}, {"short", true}, {0}};
+static const struct choice switches[] = {{"0", false}, {"1", true}, {0}};
+
+static void read_words(char *const *environment)
 {
-    if (given != NULL &&
-        (seep_text_equal(given, "off") || seep_text_equal(given, "0"))) {
-        return SEEP_OPTIONS_CUDA_OFF;
+    seep_options.unwinder =
+        (enum seep_unwinder)choose(environment, "SEEP_UNWINDER", unwinders);
+    seep_options.python =
+        (enum seep_options_python)choose(environment, "SEEP_PYTHON", pythons);
+    seep_options.cuda =
+        (enum seep_options_cuda)choose(environment, "SEEP_CUDA", cudas);
+    seep_options.short_stacks = choose(environment, "SEEP_STACKS", stacks);
+    seep_options.any_filesystem = choose(environment, "SEEP_OUT_ANY", switches);
+    seep_options.verbose = choose(environment, "SEEP_VERBOSE", switches);
+}
+
+static bool is_name(const char *name, size_t length, const char *known)
+{
+    return strlen(known) == length && strncmp(name, known, length) == 0;
+}
+
+static bool is_known(const char *name, size_t length)
+{
+#define IS_NAME(known) is_name(name, length, known) ||
+#define HAS_PREFIX(prefix) strncmp(name, prefix, sizeof(prefix) - 1) == 0 ||
+#define HOLDS(part) memmem(name, length, part, sizeof(part) - 1) != NULL ||
+    return SEEP_VARIABLES(IS_NAME) SEEP_VARIABLES_OF_OTHERS(IS_NAME)
+        SEEP_VARIABLE_PREFIXES(HAS_PREFIX) SEEP_VARIABLE_PARTS(HOLDS) false;
+}
+
+static void reject_unknown(char *const *environment)
+{
+    for (; environment != NULL && *environment != NULL; environment++) {
+        size_t length = strcspn(*environment, "=");
+
+        if (strncmp(*environment, "SEEP_", 5) == 0 &&
+            !is_known(*environment, length)) {
+            reject(*environment, length, NULL);
+        }
     }
-    return given != NULL && seep_text_equal(given, "driver")
-               ? SEEP_OPTIONS_CUDA_DRIVER
-               : SEEP_OPTIONS_CUDA_TENSORS;
+}
+
+/* `seep run` says which process its command is. */
+static void read_command(const char *given)
+{
+    uint64_t pid;
+
+    seep_options.role = SEEP_REGION_ANY;
+    if (given != NULL && seep_size_parse_number(given, &pid) == 0) {
+        seep_options.role = pid == (uint64_t)seep_syscall0(SYS_getpid)
+                                ? SEEP_REGION_COMMAND
+                                : SEEP_REGION_OTHER;
+    }
+}
+
+static bool is_skipped(const char *skip, const char *base_name)
+{
+    if (skip != NULL) {
+        return is_in_list(skip, base_name);
+    }
+    return is_in_list(SEEP_LAUNCHERS, base_name) ||
+           (seep_options.role != SEEP_REGION_COMMAND &&
+            is_in_list(SEEP_HELPERS, base_name));
 }
 
 void seep_options_read(char *const *environment, const char *base_name)
 {
-    const char *pattern = find(environment, "SEEP_OUT");
+    const char *pattern = take(environment, "SEEP_OUT");
     const char *folder = find(environment, "TMPDIR");
     const char *labels = find(environment, "SEEP_LABELS");
-    const char *unwinder = find(environment, "SEEP_UNWINDER");
-    const char *any = find(environment, "SEEP_OUT_ANY");
-    const char *stacks = find(environment, "SEEP_STACKS");
     const char *skip = find(environment, "SEEP_SKIP");
 
+    seep_options.rejected[0] = '\0';
     /* A name that is cut short would be another's. */
-    seep_options.skipped = !copy_pattern(pattern);
-    seep_options.pattern_given = pattern != NULL && pattern[0] != '\0';
+    seep_options.name_cut = !copy_pattern(pattern);
+    seep_options.pattern_given = pattern != NULL;
     if (folder == NULL || folder[0] != '/' ||
-        !copy(seep_options.fallback_folder,
-              sizeof(seep_options.fallback_folder), folder)) {
-        copy(seep_options.fallback_folder, sizeof(seep_options.fallback_folder),
-             "/tmp");
+        !seep_text_copy(seep_options.fallback_folder,
+                        sizeof(seep_options.fallback_folder), folder)) {
+        seep_text_copy(seep_options.fallback_folder,
+                       sizeof(seep_options.fallback_folder), "/tmp");
     }
-    copy(seep_options.labels, sizeof(seep_options.labels),
-         labels != NULL ? labels : "");
+    seep_text_copy(seep_options.labels, sizeof(seep_options.labels),
+                   labels != NULL ? labels : "");
     read_numbers(environment);
-    if (unwinder != NULL && seep_text_equal(unwinder, "libunwind")) {
-        seep_options.unwinder = SEEP_UNWINDER_LIBUNWIND;
-    }
-    seep_options.python = read_python(find(environment, "SEEP_PYTHON"));
-    seep_options.cuda = read_cuda(find(environment, "SEEP_CUDA"));
-    seep_options.any_filesystem = any != NULL && seep_text_equal(any, "1");
-    seep_options.short_stacks =
-        stacks != NULL && seep_text_equal(stacks, "short");
-    seep_options.skipped =
-        seep_options.skipped ||
-        is_in_list(skip != NULL ? skip : SEEP_LAUNCHERS, base_name);
+    read_words(environment);
+    reject_unknown(environment);
+    read_command(take(environment, "SEEP_COMMAND_PID"));
+    seep_options.skipped = seep_options.name_cut || is_skipped(skip, base_name);
 }

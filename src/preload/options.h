@@ -3,7 +3,8 @@
  * SEEP_* of the environment, read once by the constructor.
  *
  * Invariant: copied out of the environment, which the program may change. A
- * value that is none takes its default: a profiler must not stop a server.
+ * value that is none takes its default, and is kept as rejected: a profiler
+ * must not stop a server, nor say nothing. SEEP_FLOOR goes to base/place.
  */
 #ifndef SEEP_PRELOAD_OPTIONS_H
 #define SEEP_PRELOAD_OPTIONS_H
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/keep.h"
+#include "record/region.h"
 #include "seep/stack.h"
 
 /** How much of Python is looked at. */
@@ -31,12 +34,18 @@ struct seep_options {
     char pattern[1024];        /* SEEP_OUT */
     char fallback_folder[512]; /* TMPDIR, or /tmp */
     char labels[512];          /* SEEP_LABELS */
+    char rejected[512];        /* see seep_rec_header.rejected_options */
     bool pattern_given;
-    bool skipped;                    /* this executable is one of SEEP_SKIP */
-    bool any_filesystem;             /* SEEP_OUT_ANY=1 */
-    bool short_stacks;               /* SEEP_STACKS=short */
-    unsigned sample_log2;            /* SEEP_SAMPLE; 0: exact */
-    uint64_t size_bytes;             /* SEEP_SIZE */
+    bool skipped;         /* this executable is one of SEEP_SKIP */
+    bool any_filesystem;  /* SEEP_OUT_ANY=1 */
+    bool short_stacks;    /* SEEP_STACKS=short */
+    bool verbose;         /* SEEP_VERBOSE=1 */
+    bool name_cut;        /* SEEP_OUT is too long: as .skipped */
+    unsigned sample_log2; /* SEEP_SAMPLE; 0: exact */
+    bool paced;           /* it was not given: denser while it costs little */
+    uint64_t size_bytes;  /* SEEP_SIZE */
+    struct seep_place_keep keep;     /* SEEP_KEEP */
+    enum seep_region_role role;      /* SEEP_COMMAND_PID */
     enum seep_unwinder unwinder;     /* SEEP_UNWINDER */
     enum seep_options_python python; /* SEEP_PYTHON */
     enum seep_options_cuda cuda;     /* SEEP_CUDA */

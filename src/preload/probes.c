@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The probes, each a function of its own; see probes.h.
+ * The probes, each a function of its own.
  *
  * Invariant: in an optimised build the arguments lie where a call puts them:
  * the profiler's first version reads the registers of a call, not the note.

@@ -10,8 +10,8 @@
  * of the call, and cost a no-operation while nobody listens: there is no
  * semaphore, so that whatever can place an uprobe sees them.
  *
- * Invariant: the free of a block that alloc told is told before the block is
- * given back. A free may be told of a block that no alloc told: the filter
+ * Invariant: the free of a block that alloc fired for fires before the block is
+ * given back. A free may fire for a block that no alloc fired for: the filter
  * errs to that side, and so does a realloc that fails.
  */
 #ifndef SEEP_PRELOAD_PROBES_H
@@ -29,18 +29,9 @@ void seep_probes_free(uint64_t address);
 
 #else
 
-SEEP_INLINE void seep_probes_alloc(uint64_t address, uint64_t size_bytes,
-                                   uint64_t weight_bytes)
-{
-    (void)address;
-    (void)size_bytes;
-    (void)weight_bytes;
-}
-
-SEEP_INLINE void seep_probes_free(uint64_t address)
-{
-    (void)address;
-}
+#define seep_probes_alloc(address, size_bytes, weight_bytes) \
+    ((void)(address), (void)(size_bytes), (void)(weight_bytes))
+#define seep_probes_free(address) ((void)(address))
 
 #endif
 

@@ -1,16 +1,75 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Looking up what the hooks stand before; see real.h. */
+/*
+ * What the hooks stand before, the memory until that is known, and what the
+ * allocator says of itself.
+ *
+ * Invariant: seep_real.malloc is set last, by one thread; nothing that comes
+ * before reads what a relocation fills.
+ */
 #include "preload/real.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
-#include <stdatomic.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "preload/bootstrap.h"
+#include "base/syscall.h"
+#include "base/text.h"
+#include "base/word.h"
+#include "capture/native/elf.h"
 #include "preload/hooks.h"
+#include "preload/identity.h"
+#include "preload/life.h"
+#include "record/timeline.h"
+
+/* The arena of the first moments. */
+
+#define HEADER_BYTES 16U
+
+unsigned char seep_bootstrap_arena[SEEP_BOOTSTRAP_BYTES]
+    __attribute__((visibility("hidden"), aligned(4096)));
+
+static _Atomic uint32_t used_bytes;
+
+void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes)
+{
+    uint32_t seen = seep_word_load(&used_bytes);
+    uint32_t start;
+    uint32_t end;
+
+    if (alignment < HEADER_BYTES) {
+        alignment = HEADER_BYTES;
+    }
+    if (size_bytes > SEEP_BOOTSTRAP_BYTES / 2 ||
+        alignment > SEEP_BOOTSTRAP_BYTES / 4) {
+        return NULL;
+    }
+    do {
+        start = (uint32_t)((seen + HEADER_BYTES + alignment - 1) &
+                           ~(alignment - 1));
+        end = start + (uint32_t)size_bytes;
+        if (end > SEEP_BOOTSTRAP_BYTES) {
+            return NULL;
+        }
+    } while (!seep_word_replace(&used_bytes, &seen, end));
+    memcpy(&seep_bootstrap_arena[start - sizeof(size_bytes)], &size_bytes,
+           sizeof(size_bytes));
+    return &seep_bootstrap_arena[start];
+}
+
+size_t seep_bootstrap_size(const void *block)
+{
+    size_t size_bytes;
+
+    memcpy(&size_bytes, (const unsigned char *)block - sizeof(size_bytes),
+           sizeof(size_bytes));
+    return size_bytes;
+}
+
+/* Looking up. */
 
 enum resolve_state { UNRESOLVED, RESOLVING, RESOLVED };
 
@@ -84,7 +143,7 @@ SEEP_COLD static void resolve(void)
     dlerror(); /* the names that libc lacks left a message for the program */
     atomic_thread_fence(memory_order_seq_cst);
     memcpy(&seep_real.malloc, &real_malloc, sizeof(real_malloc));
-    atomic_store_explicit(&state, RESOLVED, memory_order_relaxed);
+    seep_word_store(&state, RESOLVED);
 }
 
 bool seep_real_resolve(void)
@@ -94,9 +153,7 @@ bool seep_real_resolve(void)
     if (relocated != &relocated) {
         return false;
     }
-    if (atomic_compare_exchange_strong_explicit(&state, &expected, RESOLVING,
-                                                memory_order_relaxed,
-                                                memory_order_relaxed)) {
+    if (seep_word_replace(&state, &expected, RESOLVING)) {
         resolve();
         return true;
     }
@@ -126,52 +183,20 @@ void *seep_real_find_cxx(const char *name)
     return symbol;
 }
 
-struct object_query {
+/* The object that @address lies in; an empty one if there is none. */
+static struct seep_elf_image object_of(uintptr_t address)
+{
+    struct seep_elf_image image = {.path = ""};
+
+    if (address == 0 || !seep_objects_locate(address, &image)) {
+        image = (struct seep_elf_image){.path = ""};
+    }
+    return image;
+}
+
+static uintptr_t malloc_address(void)
+{
     uintptr_t address;
-    uintptr_t start;
-    uintptr_t end;
-    const char *path;
-};
-
-static int match_object(struct dl_phdr_info *info, size_t size, void *data)
-{
-    struct object_query *query = data;
-    uintptr_t start = UINTPTR_MAX;
-    uintptr_t end = 0;
-
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-        if (header->p_type == PT_LOAD) {
-            uintptr_t at = info->dlpi_addr + header->p_vaddr;
-
-            start = at < start ? at : start;
-            end = at + header->p_memsz > end ? at + header->p_memsz : end;
-        }
-    }
-    if (query->address < start || query->address >= end) {
-        return 0;
-    }
-    query->start = start;
-    query->end = end;
-    query->path = info->dlpi_name;
-    return 1;
-}
-
-static struct object_query object_of(const void *address)
-{
-    struct object_query query = {.address = (uintptr_t)address, .path = ""};
-
-    if (address != NULL && seep_real.dl_iterate_phdr != NULL) {
-        seep_real.dl_iterate_phdr(match_object, &query);
-    }
-    return query;
-}
-
-static const void *malloc_address(void)
-{
-    const void *address;
 
     memcpy(&address, &seep_real.malloc, sizeof(address));
     return address;
@@ -180,18 +205,249 @@ static const void *malloc_address(void)
 void seep_real_allocator(const void **ret_start, const void **ret_end,
                          const char **ret_path)
 {
-    struct object_query query = object_of(malloc_address());
+    struct seep_elf_image image = object_of(malloc_address());
 
-    *ret_start = (const void *)query.start;
-    *ret_end = (const void *)query.end;
-    *ret_path = query.path;
+    *ret_start = (const void *)image.start;
+    *ret_end = (const void *)image.end;
+    *ret_path = image.path;
 }
 
 bool seep_real_new_is_allocators(void)
 {
-    struct object_query query = object_of(malloc_address());
+    struct seep_elf_image image = object_of(malloc_address());
     uintptr_t operator_new;
 
     memcpy(&operator_new, &seep_real._Znwm, sizeof(operator_new));
-    return operator_new >= query.start && operator_new < query.end;
+    return operator_new >= image.start && operator_new < image.end;
+}
+
+/* The allocator's own figures. */
+
+/* What the question itself may need: a thread with less goes unasked. */
+#define STACK_LEFT_BYTES 16384U
+#define RANGES_MOST 4U
+
+/* As glibc 2.33 has it since; said here so that older headers do. */
+struct glibc_info {
+    size_t arena;   /* of the system, all arenas */
+    size_t ordblks; /* free chunks, all arenas */
+    size_t smblks;  /* the same in fast bins */
+    size_t hblks;
+    size_t hblkhd; /* bytes mapped block by block */
+    size_t usmblks;
+    size_t fsmblks;
+    size_t uordblks; /* handed out, all arenas */
+    size_t fordblks;
+    size_t keepcost;
+};
+
+struct range {
+    uintptr_t start;
+    uintptr_t end;
+};
+
+/* All set by the constructor. */
+static struct glibc_info (*glibc_info)(void);
+static int (*jemalloc_control)(const char *, void *, size_t *, void *, size_t);
+static int (*tcmalloc_number)(const char *, size_t *);
+
+/* Code that may hold the allocator's locks while it calls others. */
+static struct range ranges[RANGES_MOST];
+static size_t range_count;
+
+/* Weak, for a C library that lacks it. */
+extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
+
+static void ask_glibc(struct seep_timeline_figures *figures)
+{
+    struct glibc_info info = glibc_info();
+
+    figures->allocated_bytes = info.uordblks + info.hblkhd;
+    figures->resident_bytes = info.arena + info.hblkhd;
+    figures->free_chunks = info.ordblks + info.smblks;
+}
+
+static uint64_t jemalloc_number(const char *name)
+{
+    size_t number = 0;
+    size_t size = sizeof(number);
+
+    return jemalloc_control(name, &number, &size, NULL, 0) == 0 ? number : 0;
+}
+
+static void ask_jemalloc(struct seep_timeline_figures *figures)
+{
+    uint64_t epoch = 1;
+
+    jemalloc_control("epoch", NULL, NULL, &epoch, sizeof(epoch));
+    figures->allocated_bytes = jemalloc_number("stats.allocated");
+    figures->active_bytes = jemalloc_number("stats.active");
+    figures->resident_bytes = jemalloc_number("stats.resident");
+    figures->retained_bytes = jemalloc_number("stats.retained");
+}
+
+static void ask_tcmalloc(struct seep_timeline_figures *figures)
+{
+    size_t allocated = 0;
+    size_t heap = 0;
+    size_t unmapped = 0;
+
+    if (tcmalloc_number("generic.current_allocated_bytes", &allocated) != 0 &&
+        tcmalloc_number("generic.heap_size", &heap) != 0 &&
+        tcmalloc_number("tcmalloc.pageheap_unmapped_bytes", &unmapped) != 0 &&
+        unmapped <= heap) {
+        figures->allocated_bytes = allocated;
+        figures->resident_bytes = heap - unmapped;
+        figures->retained_bytes = unmapped;
+    }
+}
+
+static void ask_any(struct seep_timeline_figures *figures)
+{
+    if (glibc_info != NULL) {
+        ask_glibc(figures);
+    } else if (jemalloc_control != NULL) {
+        ask_jemalloc(figures);
+    } else {
+        ask_tcmalloc(figures);
+    }
+}
+
+/* All but those that a fault of the thread's own raises. */
+static uint64_t signals_to_block(void)
+{
+    return ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
+             UINT64_C(1) << (SIGFPE - 1) | UINT64_C(1) << (SIGILL - 1) |
+             UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
+}
+
+static int ask(struct seep_timeline_figures *ret_figures)
+{
+    uint64_t blocked = signals_to_block();
+    uint64_t before = 0;
+    int saved = errno;
+
+    if (!seep_identity_is_this_process()) {
+        return -EAGAIN; /* a vfork child, in its parent's memory */
+    }
+    if (!seep_identity_is_sound()) {
+        return -ENOTSUP;
+    }
+    if (seep_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked,
+                      (long)&before, sizeof(before)) < 0) {
+        return -ENOTSUP;
+    }
+    ask_any(ret_figures);
+    seep_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
+                  sizeof(before));
+    errno = saved;
+    return 0;
+}
+
+static void note_child(void)
+{
+    if (!seep_life_is_restricted()) {
+        seep_identity_note_sound();
+    }
+}
+
+/* Add the code of libc's @name. @return false if it cannot be told */
+static bool add_function(void *libc, const char *name)
+{
+    Dl_info info;
+    void *symbol = NULL;
+    const ElfW(Sym) * entry;
+    void *address = dlsym(libc, name);
+
+    if (address == NULL ||
+        dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) == 0 ||
+        symbol == NULL) {
+        return false;
+    }
+    entry = symbol;
+    ranges[range_count].start = (uintptr_t)info.dli_saddr;
+    ranges[range_count].end = (uintptr_t)info.dli_saddr + entry->st_size;
+    range_count++;
+    return entry->st_size != 0;
+}
+
+/* In fork handlers the allocator may be locked; malloc_stats() and
+ * malloc_info() print, which may call anything. */
+static bool add_libc(void)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    bool found = libc != NULL && add_function(libc, "fork") &&
+                 add_function(libc, "malloc_stats") &&
+                 add_function(libc, "malloc_info");
+
+    if (libc != NULL && seep_real.dlclose != NULL) {
+        seep_real.dlclose(libc);
+    }
+    return found;
+}
+
+static bool starts_with(const char *string, const char *start)
+{
+    return strncmp(string, start, strlen(start)) == 0;
+}
+
+/* @return false unless the allocator itself, and no other object, has it */
+static bool find(const char *name, const void *start, const void *end,
+                 void *ret_function)
+{
+    void *symbol = dlsym(RTLD_NEXT, name);
+    bool found = (uintptr_t)symbol >= (uintptr_t)start &&
+                 (uintptr_t)symbol < (uintptr_t)end;
+
+    if (found) {
+        memcpy(ret_function, &symbol, sizeof(symbol));
+    }
+    return found;
+}
+
+/* By its name: a look-up in vain would leave the loader a message to keep. */
+static bool find_question(const void *start, const void *end, const char *name)
+{
+    if (starts_with(name, "libc.so") || starts_with(name, "libc-")) {
+        return find("mallinfo2", start, end, &glibc_info);
+    }
+    ranges[0] = (struct range){(uintptr_t)start, (uintptr_t)end};
+    range_count = 1;
+    if (starts_with(name, "libjemalloc")) {
+        return find("mallctl", start, end, &jemalloc_control);
+    }
+    return starts_with(name, "libtcmalloc") &&
+           find("MallocExtension_GetNumericProperty", start, end,
+                &tcmalloc_number);
+}
+
+void seep_allocator_init(const void *start, const void *end, const char *path)
+{
+    if (&dladdr1 == NULL || path == NULL ||
+        !find_question(start, end, seep_text_base_name(path)) || !add_libc() ||
+        seep_life_at_fork(note_child) != 0) {
+        return;
+    }
+    note_child();
+    seep_timeline_set_allocator(ask);
+}
+
+bool seep_allocator_is_outside(const struct seep_capture_start *start,
+                               const struct seep_stack_bounds *bounds,
+                               const struct seep_capture_end *end,
+                               const uintptr_t *pcs, size_t count)
+{
+    if (end->cut != SEEP_CUT_NONE || end->through_signal ||
+        start->sp >= bounds->high || start->sp < bounds->low ||
+        start->sp - bounds->low < STACK_LEFT_BYTES) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < range_count; j++) {
+            if (pcs[i] >= ranges[j].start && pcs[i] < ranges[j].end) {
+                return false;
+            }
+        }
+    }
+    return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The next definition of every hooked name.
+ * The next definition of every hooked name, the memory until they are known,
+ * and the allocator among them: what it says of itself.
  *
  * Invariant: seep_real.malloc is set last, by one thread; while it is NULL no
  * hook of the malloc family reads anything that a relocation fills, for the
@@ -11,7 +12,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "base/compiler.h"
+#include "capture/native/unwind.h"
 
 struct dl_phdr_info;
 
@@ -39,7 +44,8 @@ void *seep_real_find_cxx(const char *name);
  * through malloc, and ours must count it. */
 bool seep_real_new_is_allocators(void);
 
-/** The object that defines malloc: its first address and the one behind it. */
+/** The object that defines malloc: its first address and the one behind it.
+ * After seep_objects_init(). */
 void seep_real_allocator(const void **ret_start, const void **ret_end,
                          const char **ret_path);
 
@@ -48,5 +54,55 @@ void seep_real_allocator(const void **ret_start, const void **ret_end,
  * library stands before us. Set with the pointers.
  */
 extern bool seep_real_is_behind __attribute__((visibility("hidden")));
+
+/*
+ * Memory before the next malloc is known: for callers inside IFUNC resolvers,
+ * and for dlsym's own while it is being asked.
+ *
+ * Invariant: blocks lie in one static arena, are known by their address for
+ * ever, are aligned to 16 or what was asked for, remember their size, and are
+ * never given to libc. Nothing here needs a relocation of this library.
+ */
+
+#define SEEP_BOOTSTRAP_BYTES (4U << 20)
+
+extern unsigned char seep_bootstrap_arena[SEEP_BOOTSTRAP_BYTES]
+    __attribute__((visibility("hidden"), aligned(4096)));
+
+SEEP_INLINE bool seep_bootstrap_owns(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)seep_bootstrap_arena <
+           SEEP_BOOTSTRAP_BYTES;
+}
+
+/** @return NULL when the arena is spent; zeroed memory otherwise */
+void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes);
+
+/** Size that a block of the arena was asked with. */
+size_t seep_bootstrap_size(const void *block);
+
+/*
+ * The allocator's own figures: who it is, what it can be asked, and when.
+ *
+ * Invariant: it is asked only where the calling thread certainly holds none of
+ * its locks: in a hook of malloc's family after the real call, on a stack that
+ * was walked to its end, that is the thread's own, and that passes no signal
+ * handler, no fork and nothing of the allocator; with signals blocked, so that
+ * none of the program's handlers runs while its locks are held; and in no
+ * child but of a fork that the C library made.
+ */
+
+/**
+ * Look up what the allocator at [@start, @end) offers, from the constructor.
+ * glibc's, jemalloc and gperftools' tcmalloc are known, by the name of @path.
+ * mimalloc is not: it tells what it took, but not what it handed out.
+ */
+void seep_allocator_init(const void *start, const void *end, const char *path);
+
+/** Is this thread, on this stack, outside of the allocator? */
+bool seep_allocator_is_outside(const struct seep_capture_start *start,
+                               const struct seep_stack_bounds *bounds,
+                               const struct seep_capture_end *end,
+                               const uintptr_t *pcs, size_t count);
 
 #endif

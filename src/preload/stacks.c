@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Captures and their names; see stacks.h. */
-#include "preload/stacks.h"
-
+/*
+ * From the caller of a hook to its call site: the capture, the names of what is
+ * no machine code, the site.
+ *
+ * Invariant: one capture is one site; where Python cannot be read the stack is
+ * native, and where nothing can be walked it is the hook's caller.
+ */
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/thread.h"
-#include "capture/objects.h"
-#include "capture/python.h"
-#include "preload/allocator.h"
+#include "base/word.h"
+#include "capture/native/elf.h"
+#include "capture/python/interpreter.h"
+#include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/options.h"
-#include "preload/python_objects.h"
-#include "preload/thread_name.h"
-#include "record/codes.h"
+#include "preload/real.h"
+#include "preload/track.h"
 #include "record/modules.h"
-#include "record/short_stack.h"
 #include "record/sites.h"
 
 /* The highest module id in whose object Python was looked for. */
@@ -41,13 +44,8 @@ void seep_stacks_after_fork(void)
     seep_native_after_fork();
     seep_python_after_fork();
     seep_thread_name_after_fork();
-    atomic_store_explicit(&considered, 0, memory_order_relaxed);
-    for (size_t i = 0; i < MODULE_SLOTS; i++) {
-        /* What is only read stays the parent's page. */
-        if (atomic_load_explicit(&modules[i], memory_order_relaxed) != 0) {
-            atomic_store_explicit(&modules[i], 0, memory_order_relaxed);
-        }
-    }
+    seep_word_store(&considered, 0);
+    seep_word_clear(modules, MODULE_SLOTS);
 }
 
 void seep_stacks_restrict(void)
@@ -58,9 +56,8 @@ void seep_stacks_restrict(void)
 
 static void set(_Atomic uint32_t *word, uint32_t value)
 {
-    if (seep_unlikely(atomic_load_explicit(word, memory_order_relaxed) !=
-                      value)) {
-        atomic_store_explicit(word, value, memory_order_relaxed);
+    if (seep_unlikely(seep_word_load(word) != value)) {
+        seep_word_store(word, value);
     }
 }
 
@@ -68,26 +65,24 @@ void seep_stacks_describe(const struct seep_view *view)
 {
     set(&view->header->python_state, seep_python_state());
     set(&view->header->python_version, seep_python_version());
-    set(&view->header->python_objects, seep_python_objects_look());
+    set(&view->header->python_objects, seep_python_objects_state());
 }
 
 static uint32_t intern_module(const struct seep_view *view, uint64_t address)
 {
-    struct seep_object object;
+    struct seep_elf_image image;
     struct seep_modules_object known;
 
-    if (!seep_objects_find(address, &object)) {
+    if (!seep_objects_find(address, &image)) {
         return SEEP_MODULE_NONE;
     }
     known = (struct seep_modules_object){
-        .start = object.start,
-        .end = object.end,
-        .bias = object.bias,
-        .path =
-            object.path[0] != '\0' ? object.path : seep_identity_executable(),
-        .build_id = object.build_id,
-        .build_id_bytes = object.build_id_bytes,
+        .start = image.start,
+        .end = image.end,
+        .bias = image.bias,
+        .path = image.path[0] != '\0' ? image.path : seep_identity_executable(),
     };
+    known.build_id = seep_elf_build_id(&image, &known.build_id_bytes);
     return seep_modules_intern(view, &known);
 }
 
@@ -96,7 +91,7 @@ static uint32_t module_of(const struct seep_view *view, uint64_t address)
 {
     uint64_t hash = seep_hash_mix(address ^ seep_objects_epoch() << 48);
     _Atomic uint64_t *slot = &modules[hash % MODULE_SLOTS];
-    uint64_t seen = atomic_load_explicit(slot, memory_order_relaxed);
+    uint64_t seen = seep_word_load(slot);
     uint32_t id;
 
     if (((seen ^ hash) & ~MODULE_MASK) == 0 && (seen & MODULE_MASK) != 0) {
@@ -104,8 +99,7 @@ static uint32_t module_of(const struct seep_view *view, uint64_t address)
     }
     id = intern_module(view, address);
     if (id != SEEP_MODULE_NONE) {
-        atomic_store_explicit(slot, (hash & ~MODULE_MASK) | id,
-                              memory_order_relaxed);
+        seep_word_store(slot, (hash & ~MODULE_MASK) | id);
     }
     return id;
 }
@@ -118,8 +112,8 @@ static uint64_t frame_of(const struct seep_view *view, uint64_t word)
         return word;
     }
     id = module_of(view, word);
-    if (id > atomic_load_explicit(&considered, memory_order_relaxed)) {
-        atomic_store_explicit(&considered, id, memory_order_relaxed);
+    if (id > seep_word_load(&considered)) {
+        seep_word_store(&considered, id);
         if (seep_options.python != SEEP_OPTIONS_PYTHON_OFF) {
             seep_python_consider(word);
         }
@@ -221,7 +215,8 @@ static uint64_t python_frame(const struct seep_view *view,
     int32_t line = 0;
     uint64_t hash;
 
-    if (!seep_python_stack_identify(python, frame->address, &identity)) {
+    if (!seep_python_identify(python->python, &python->memory, frame->address,
+                              &identity)) {
         return seep_codes_frame(SEEP_CODE_NONE, 0);
     }
     hash = seep_hash_mix(identity.hash);

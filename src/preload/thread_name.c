@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names of threads; see thread_name.h. */
-#include "preload/thread_name.h"
-
-#include <stdatomic.h>
+/*
+ * The name that a thread was given, as the last frame of its stacks.
+ *
+ * Invariant: the kernel is asked once a thread and name, and not at all once
+ * the process restricts itself.
+ */
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -10,8 +12,10 @@
 #include "base/hash.h"
 #include "base/syscall.h"
 #include "base/thread.h"
+#include "base/word.h"
 #include "preload/life.h"
-#include "record/codes.h"
+#include "preload/track.h"
+#include "record/modules.h"
 
 #define NAME_BYTES 17U /* the kernel's 16, and a '*' for a digit at the end */
 #define SLOTS 1024U
@@ -26,15 +30,6 @@ static _Atomic uint64_t names[SLOTS];
 static _Atomic uint64_t main_names[2][2];
 static const struct seep_thread *main_thread;
 
-static void forget(void)
-{
-    for (size_t i = 0; i < SLOTS; i++) {
-        if (atomic_load_explicit(&names[i], memory_order_relaxed) != 0) {
-            atomic_store_explicit(&names[i], 0, memory_order_relaxed);
-        }
-    }
-}
-
 static bool read_name(uint64_t words[2])
 {
     words[0] = 0;
@@ -45,10 +40,8 @@ static bool read_name(uint64_t words[2])
 
 static void note_main(size_t which, const uint64_t words[2])
 {
-    atomic_store_explicit(&main_names[which][0], words[0],
-                          memory_order_relaxed);
-    atomic_store_explicit(&main_names[which][1], words[1],
-                          memory_order_relaxed);
+    seep_word_store(&main_names[which][0], words[0]);
+    seep_word_store(&main_names[which][1], words[1]);
 }
 
 void seep_thread_name_init(void)
@@ -64,7 +57,7 @@ void seep_thread_name_init(void)
 void seep_thread_name_after_fork(void)
 {
     main_thread = &seep_thread;
-    forget();
+    seep_word_clear(names, SLOTS);
 }
 
 void seep_thread_name_changed(const char *name)
@@ -75,16 +68,14 @@ void seep_thread_name_changed(const char *name)
         memcpy(words, name, strnlen(name, sizeof(words) - 1));
         note_main(1, words);
     }
-    forget();
+    seep_word_clear(names, SLOTS);
 }
 
 static bool is_inherited(const uint64_t words[2])
 {
     for (size_t i = 0; i < 2; i++) {
-        if (atomic_load_explicit(&main_names[i][0], memory_order_relaxed) ==
-                words[0] &&
-            atomic_load_explicit(&main_names[i][1], memory_order_relaxed) ==
-                words[1]) {
+        if (seep_word_load(&main_names[i][0]) == words[0] &&
+            seep_word_load(&main_names[i][1]) == words[1]) {
             return true;
         }
     }
@@ -129,7 +120,7 @@ uint32_t seep_thread_name_code(const struct seep_view *view, bool is_new)
 {
     uint32_t id = seep_thread.id;
     _Atomic uint64_t *slot = &names[id % SLOTS];
-    uint64_t seen = atomic_load_explicit(slot, memory_order_relaxed);
+    uint64_t seen = seep_word_load(slot);
     uint32_t code;
 
     if (id == view->header->pid) {
@@ -139,7 +130,6 @@ uint32_t seep_thread_name_code(const struct seep_view *view, bool is_new)
         return (uint32_t)(seen & (ASKED - 1));
     }
     code = ask(view);
-    atomic_store_explicit(slot, (uint64_t)id << 32 | ASKED | code,
-                          memory_order_relaxed);
+    seep_word_store(slot, (uint64_t)id << 32 | ASKED | code);
     return code;
 }

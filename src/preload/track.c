@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a hook into the recorder; see track.h. */
+/*
+ * From a hook into the recorder.
+ *
+ * Invariant: whoever enters the guard leaves it, and what is recorded inside of
+ * it is of this process.
+ */
 #include "preload/track.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
-#include "format/weight.h"
-#include "preload/cuda_events.h"
-#include "preload/guard.h"
+#include "base/thread.h"
+#include "base/word.h"
+#include "format/view.h"
+#include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "preload/options.h"
 #include "preload/probes.h"
-#include "preload/python_wrap.h"
-#include "preload/stacks.h"
 #include "record/recorder.h"
 #include "record/sampler.h"
 #include "record/timeline.h"
@@ -20,30 +23,51 @@
 #define START_AT_BYTES (UINT64_C(64) << 10)
 
 /* Our own cost, measured for one in 64 of the events. What took longer, most of
- * a millisecond, was another's turn on the processor. */
+ * a millisecond, was another's turn on the processor. The first are measured
+ * each, so that of a short run it is known too; the first of all makes the
+ * recording, and that counts, up to some milliseconds. */
 #define TIMER_CYCLES_MOST (UINT64_C(1) << 21)
+#define FIRST_CYCLES_MOST (UINT64_C(1) << 24)
 
-static uint64_t timer_start(void)
+struct timer {
+    uint64_t started; /* 0: this one is not measured */
+    bool first;
+};
+
+static struct timer timer_start(void)
 {
-    uint64_t cycles = seep_clock_cycles();
+    struct timer timer = {0, seep_pace_is_first()};
+    uint64_t chance = 0;
 
-    /* By the time, not by the address: a program that goes round among a few
-     * blocks would be measured always, or never. */
-    return (seep_hash_mix(cycles) & 63) == 0 ? cycles : 0;
+    /* By chance, not by the address: a program that goes round among a few
+     * blocks would be measured always, or never. The counter itself is chance
+     * enough, but dear: a thread's first event alone asks it. */
+    if (!timer.first) {
+        chance = seep_likely(seep_thread.random != 0)
+                     ? seep_sampler_bits(&seep_thread)
+                     : seep_hash_mix(seep_clock_cycles());
+    }
+    if (chance % SEEP_PACE_TIMED_EVERY == 0) {
+        timer.started = seep_clock_cycles();
+    }
+    return timer;
 }
 
-static void timer_stop(const struct seep_view *view, uint64_t started)
+static void timer_stop(const struct seep_view *view, struct timer timer)
 {
-    uint64_t cycles = started != 0 ? seep_clock_cycles() - started : 0;
+    uint64_t cycles =
+        timer.started != 0 ? seep_clock_cycles() - timer.started : 0;
 
-    if (cycles < TIMER_CYCLES_MOST && started != 0 && !seep_clock_forbidden &&
-        seep_identity_is_ours()) {
-        seep_view_count(view, SEEP_COUNT_TIMED_EVENTS, 1);
-        seep_view_count(view, SEEP_COUNT_TIMED_CYCLES, cycles);
+    if (timer.first && cycles > FIRST_CYCLES_MOST) {
+        cycles = FIRST_CYCLES_MOST;
+    }
+    if ((timer.first || cycles < TIMER_CYCLES_MOST) && timer.started != 0 &&
+        !seep_clock_forbidden && seep_identity_is_ours()) {
+        seep_pace_spent(view, cycles, timer.first);
     }
 }
 
-static void take_moment(const struct seep_view *view, uint32_t tick)
+static void sample_timeline(const struct seep_view *view, uint32_t tick)
 {
     if (seep_unlikely(seep_timeline_due(tick)) && seep_identity_is_ours()) {
         uint64_t missed = seep_life_take_missed();
@@ -52,7 +76,7 @@ static void take_moment(const struct seep_view *view, uint32_t tick)
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
         seep_timeline_take(view, seep_thread.id, tick);
-        seep_cuda_events_tell(view);
+        seep_cuda_events_count(view);
         seep_stacks_describe(view);
     }
 }
@@ -68,8 +92,7 @@ SEEP_COLD static void ask_allocator(const struct seep_view *view, uint32_t tick)
 
 static unsigned level_now(const struct seep_view *view)
 {
-    return view != NULL ? atomic_load_explicit(&view->header->sample_log2,
-                                               memory_order_relaxed)
+    return view != NULL ? seep_word_load(&view->header->sample_log2)
                         : seep_options.sample_log2;
 }
 
@@ -108,12 +131,11 @@ static void rearm(struct seep_thread *thread, const struct seep_view *view)
 static void allocated(const struct seep_capture_start *from, const void *block,
                       size_t size_bytes, enum seep_space space)
 {
-    enum seep_life_state state = seep_life_state();
     struct seep_thread *thread;
     const struct seep_view *view;
-    uint64_t started = timer_start();
+    struct timer timer = timer_start();
 
-    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
+    if (!seep_life_is_open()) {
         rearm(&seep_thread, NULL);
         return;
     }
@@ -134,8 +156,8 @@ static void allocated(const struct seep_capture_start *from, const void *block,
             seep_probes_alloc(
                 (uintptr_t)block, size_bytes,
                 seep_weight_of(size_bytes, thread->sample_log2).bytes);
-            take_moment(view, tick);
-            timer_stop(view, started);
+            sample_timeline(view, tick);
+            timer_stop(view, timer);
             if (seep_unlikely(may_ask)) {
                 ask_allocator(view, tick);
             }
@@ -158,55 +180,46 @@ seep_track_object_allocated(const struct seep_capture_start *from,
     allocated(from, block, size_bytes, SEEP_SPACE_PYTHON);
 }
 
-/* A release of @address; false if it was not told. */
-static bool release(uintptr_t frame, uint64_t address,
-                    enum seep_event_kind kind, uint32_t *ret_tick)
+static struct seep_track_out release(uintptr_t frame, uint64_t address,
+                                     enum seep_event_kind kind)
 {
+    struct seep_track_out out = {false, 0};
     struct seep_thread *thread;
     const struct seep_view *view;
-    uint64_t started = timer_start();
-    bool told = false;
+    struct timer timer = timer_start();
 
     /* Also while another thread is starting: its view comes before its state,
      * and what was allocated in between must not lose its free. */
-    if (address == 0 || seep_life_state() == SEEP_LIFE_OFF ||
-        seep_life_state() == SEEP_LIFE_DONE ||
-        seep_python_wrap_holds((const void *)(uintptr_t)address)) {
-        return false;
+    if (address == 0 || !seep_life_is_open() ||
+        seep_track_is_marked_for((const void *)(uintptr_t)address)) {
+        return out;
     }
     thread = seep_guard_enter(frame);
     if (thread == NULL) {
-        return false;
+        return out;
     }
     view = seep_life_current();
     if (view != NULL) {
-        *ret_tick = seep_recorder_freed(thread, address, kind);
+        out.tick = seep_recorder_freed(thread, address, kind);
         if (!SEEP_ADDRESS_IS_KEY(address)) {
             seep_probes_free(address);
         }
-        take_moment(view, *ret_tick);
-        timer_stop(view, started);
-        told = true;
+        sample_timeline(view, out.tick);
+        timer_stop(view, timer);
+        out.recorded = true;
     }
     seep_guard_leave(thread);
-    return told;
+    return out;
 }
 
 SEEP_NOINLINE void seep_track_freed(const void *block)
 {
-    uint32_t tick;
-
-    release((uintptr_t)__builtin_frame_address(0), (uintptr_t)block,
-            SEEP_EVENT_FREE, &tick);
+    release(SEEP_GUARD_FRAME, (uintptr_t)block, SEEP_EVENT_FREE);
 }
 
 SEEP_NOINLINE struct seep_track_out seep_track_realloc_out(const void *block)
 {
-    struct seep_track_out out = {false, 0};
-
-    out.recorded = release((uintptr_t)__builtin_frame_address(0),
-                           (uintptr_t)block, SEEP_EVENT_REALLOC_OUT, &out.tick);
-    return out;
+    return release(SEEP_GUARD_FRAME, (uintptr_t)block, SEEP_EVENT_REALLOC_OUT);
 }
 
 typedef void restore_function(struct seep_thread *thread, uint64_t address,
@@ -228,40 +241,53 @@ static void take_back(uintptr_t frame, uint64_t address,
 SEEP_NOINLINE void seep_track_realloc_failed(const void *block,
                                              struct seep_track_out out)
 {
-    take_back((uintptr_t)__builtin_frame_address(0), (uintptr_t)block, out,
-              seep_recorder_restored);
+    take_back(SEEP_GUARD_FRAME, (uintptr_t)block, out, seep_recorder_restored);
 }
 
-SEEP_NOINLINE struct seep_track_out
-seep_track_range(const struct seep_capture_start *from,
-                 enum seep_event_kind kind, const void *address,
-                 size_t size_bytes)
+bool seep_track_wants_range(size_t size_bytes)
 {
-    struct seep_track_out out = {false, 0};
-    enum seep_life_state state = seep_life_state();
+    return seep_life_is_open() && (seep_life_state() != SEEP_LIFE_ARMED ||
+                                   size_bytes >= START_AT_BYTES);
+}
+
+SEEP_NOINLINE void seep_track_mapped(const struct seep_capture_start *from,
+                                     enum seep_space space, const void *address,
+                                     size_t size_bytes)
+{
     struct seep_thread *thread;
     const struct seep_view *view;
-    uint32_t site = 0;
     bool may_ask = false; /* it may be the allocator's own mapping */
 
-    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE ||
-        (state == SEEP_LIFE_ARMED &&
-         (from == NULL || size_bytes < START_AT_BYTES))) {
+    if (!seep_track_wants_range(size_bytes)) {
+        return;
+    }
+    view = seep_guard_enter_recording(from->sp, &thread);
+    if (view != NULL) {
+        uint32_t site = seep_stacks_site(
+            view, from, (struct seep_place){space, 0}, &may_ask);
+
+        seep_recorder_range(thread, SEEP_EVENT_MAP, site, (uintptr_t)address,
+                            size_bytes);
+        seep_guard_leave(thread);
+    }
+}
+
+SEEP_NOINLINE struct seep_track_out seep_track_range(enum seep_event_kind kind,
+                                                     const void *address,
+                                                     size_t size_bytes)
+{
+    struct seep_track_out out = {false, 0};
+    struct seep_thread *thread;
+
+    if (!seep_life_is_open() || seep_life_state() == SEEP_LIFE_ARMED) {
         return out;
     }
-    thread = seep_guard_enter(
-        from != NULL ? from->sp : (uintptr_t)__builtin_frame_address(0));
+    thread = seep_guard_enter(SEEP_GUARD_FRAME);
     if (thread == NULL) {
         return out;
     }
-    view = from != NULL ? seep_life_recording() : seep_life_current();
-    if (view != NULL) {
-        if (from != NULL) {
-            site = seep_stacks_site(view, from,
-                                    (struct seep_place){SEEP_SPACE_MAPPED, 0},
-                                    &may_ask);
-        }
-        out.tick = seep_recorder_range(thread, kind, site, (uintptr_t)address,
+    if (seep_life_current() != NULL) {
+        out.tick = seep_recorder_range(thread, kind, 0, (uintptr_t)address,
                                        size_bytes);
         out.recorded = true;
     }
@@ -270,7 +296,8 @@ seep_track_range(const struct seep_capture_start *from,
 }
 
 SEEP_NOINLINE bool seep_track_knows_range(const void *address,
-                                          size_t size_bytes)
+                                          size_t size_bytes,
+                                          enum seep_space *ret_space)
 {
     struct seep_thread *thread;
     bool known = false;
@@ -278,11 +305,11 @@ SEEP_NOINLINE bool seep_track_knows_range(const void *address,
     if (seep_life_state() != SEEP_LIFE_ON) {
         return false;
     }
-    thread = seep_guard_enter((uintptr_t)__builtin_frame_address(0));
+    thread = seep_guard_enter(SEEP_GUARD_FRAME);
     if (thread != NULL) {
-        known =
-            seep_recorder_view() != NULL &&
-            seep_recorder_knows_range(thread, (uintptr_t)address, size_bytes);
+        known = seep_recorder_view() != NULL &&
+                seep_recorder_knows_range(thread, (uintptr_t)address,
+                                          size_bytes, ret_space);
         seep_guard_leave(thread);
     }
     return known;
@@ -291,7 +318,7 @@ SEEP_NOINLINE bool seep_track_knows_range(const void *address,
 SEEP_NOINLINE void seep_track_remap_failed(const void *address,
                                            struct seep_track_out out)
 {
-    take_back((uintptr_t)__builtin_frame_address(0), (uintptr_t)address, out,
+    take_back(SEEP_GUARD_FRAME, (uintptr_t)address, out,
               seep_recorder_range_restored);
 }
 
@@ -299,12 +326,8 @@ void seep_track_begin(void)
 {
     struct seep_thread *thread;
 
-    if (seep_life_state() != SEEP_LIFE_ARMED) {
-        return;
-    }
-    thread = seep_guard_enter((uintptr_t)__builtin_frame_address(0));
-    if (thread != NULL) {
-        seep_life_recording();
+    if (seep_life_state() == SEEP_LIFE_ARMED &&
+        seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread) != NULL) {
         seep_guard_leave(thread);
     }
 }
@@ -314,44 +337,20 @@ seep_track_key_allocated(const struct seep_capture_start *from,
                          struct seep_place place, uint64_t key,
                          uint64_t size_bytes)
 {
-    enum seep_life_state state = seep_life_state();
-    uint64_t started = timer_start();
+    struct timer timer = timer_start();
     struct seep_thread *thread;
-    const struct seep_view *view;
+    const struct seep_view *view =
+        seep_guard_enter_recording(from->sp, &thread);
     bool may_ask = false; /* the driver may hold the allocator's locks */
 
-    if (state == SEEP_LIFE_OFF || state == SEEP_LIFE_DONE) {
-        return;
-    }
-    thread = seep_guard_enter(from->sp);
-    if (thread == NULL) {
-        return;
-    }
-    view = seep_life_recording();
     if (view != NULL) {
         uint32_t site = seep_stacks_site(view, from, place, &may_ask);
         uint32_t tick = seep_recorder_allocated(thread, site, key, size_bytes);
 
-        take_moment(view, tick);
-        timer_stop(view, started);
+        sample_timeline(view, tick);
+        timer_stop(view, timer);
+        seep_guard_leave(thread);
     }
-    seep_guard_leave(thread);
-}
-
-SEEP_NOINLINE struct seep_track_out seep_track_key_out(uint64_t key)
-{
-    struct seep_track_out out = {false, 0};
-
-    out.recorded = release((uintptr_t)__builtin_frame_address(0), key,
-                           SEEP_EVENT_REALLOC_OUT, &out.tick);
-    return out;
-}
-
-SEEP_NOINLINE void seep_track_key_restored(uint64_t key,
-                                           struct seep_track_out out)
-{
-    take_back((uintptr_t)__builtin_frame_address(0), key, out,
-              seep_recorder_restored);
 }
 
 void seep_track_count(enum seep_counter counter, uint64_t amount)

@@ -3,7 +3,7 @@
  * From a hook into the recorder: the fast paths in line, then the guard, the
  * capture and the event.
  *
- * Invariant: what is told here happened (an allocation), or is about to (a
+ * Invariant: what is recorded here happened (an allocation), or is about to (a
  * free); nothing of the program's call changes by it.
  */
 #ifndef SEEP_PRELOAD_TRACK_H
@@ -15,8 +15,10 @@
 
 #include "base/compiler.h"
 #include "base/thread.h"
-#include "capture/native.h"
-#include "record/filter.h"
+#include "capture/native/unwind.h"
+#include "format/view.h"
+#include "record/ring.h"
+#include "record/sampler.h"
 #include "record/sites.h"
 #include "seep/recording.h"
 
@@ -55,28 +57,139 @@ struct seep_track_out {
 struct seep_track_out seep_track_realloc_out(const void *block);
 void seep_track_realloc_failed(const void *block, struct seep_track_out out);
 
-/** Mappings. @start is NULL for what needs no stack. */
-struct seep_track_out seep_track_range(const struct seep_capture_start *start,
-                                       enum seep_event_kind kind,
+/** Mappings: one was made, of memory or of a file (@space). */
+void seep_track_mapped(const struct seep_capture_start *start,
+                       enum seep_space space, const void *address,
+                       size_t size_bytes);
+/** One goes, or what lies there does: it needs no stack. */
+struct seep_track_out seep_track_range(enum seep_event_kind kind,
                                        const void *address, size_t size_bytes);
 
-/** Is any of this recorded? A file's mapping, say, is not. */
-bool seep_track_knows_range(const void *address, size_t size_bytes);
+/** Would a mapping of @size_bytes be recorded now? */
+bool seep_track_wants_range(size_t size_bytes);
+
+/** Is any of this recorded, and as what? A device's mapping, say, is not. */
+bool seep_track_knows_range(const void *address, size_t size_bytes,
+                            enum seep_space *ret_space);
 void seep_track_remap_failed(const void *address, struct seep_track_out out);
 
 /** Begin the recording now, which is not begun by two threads at once: what
- * one of them tells meanwhile is lost. */
+ * one of them records meanwhile is lost. */
 void seep_track_begin(void);
 
 /** Things of the CUDA driver, by key: recorded whole. @from is the caller of
- * the hook; the others as with a realloc. */
+ * the hook. They go, and come back, as with a realloc. */
 void seep_track_key_allocated(const struct seep_capture_start *from,
                               struct seep_place place, uint64_t key,
                               uint64_t size_bytes);
-struct seep_track_out seep_track_key_out(uint64_t key);
-void seep_track_key_restored(uint64_t key, struct seep_track_out out);
 
-/** A mapping that is not recorded, only counted. */
+/** In the recording of this process, if there is one. */
 void seep_track_count(enum seep_counter counter, uint64_t amount);
+
+/*
+ * The mark of a thread that is inside of Python's allocator, and records a
+ * block of it itself (python/wrap.h): what is malloced there is no event.
+ */
+
+/** A mark is more than any countdown. What is malloced beneath is taken from
+ * it: 128 KiB before it names another block. */
+SEEP_INLINE int64_t seep_track_mark(const void *block)
+{
+    /* That of no block is the last: no thread mallocs as much under it. */
+    uint64_t granule =
+        (((uintptr_t)block >> 4) - 1) & ((UINT64_C(1) << 44) - 1);
+
+    return SEEP_SAMPLER_NEVER + (int64_t)((granule + 1) << 17);
+}
+
+/** Is this thread inside of Python's allocator? */
+SEEP_INLINE bool seep_track_is_marked(void)
+{
+    return seep_unlikely(seep_thread.countdown_bytes > SEEP_SAMPLER_NEVER);
+}
+
+/** And is it for @block, whose end was recorded? */
+SEEP_INLINE bool seep_track_is_marked_for(const void *block)
+{
+    return seep_track_is_marked() &&
+           (uint64_t)(seep_track_mark(block) - seep_thread.countdown_bytes) <
+               UINT64_C(1) << 17;
+}
+
+/** The thread is as one that was never seen: a threshold is drawn at its next
+ * block. The process has no memory, so nothing is lost by that. */
+SEEP_INLINE void seep_track_unmark(void)
+{
+    if (seep_track_is_marked()) {
+        seep_thread.sample_log2 = 0;
+        seep_thread.countdown_bytes = 0;
+    }
+}
+
+/** Mark the thread; @block is the one that will go, or NULL.
+ * @return for leave() */
+SEEP_INLINE int64_t seep_track_enter_mark(const void *block)
+{
+    int64_t countdown_bytes;
+
+    seep_track_unmark(); /* one that a jump has left */
+    countdown_bytes = seep_thread.countdown_bytes;
+    seep_thread.countdown_bytes = seep_track_mark(block);
+    return countdown_bytes;
+}
+
+SEEP_INLINE void seep_track_leave_mark(int64_t countdown_bytes)
+{
+    seep_thread.countdown_bytes = countdown_bytes;
+}
+
+/* From the caller of a hook to its call site (stacks.c). */
+
+/** From the constructor, after seep_objects_init(). */
+void seep_stacks_init(void);
+
+/**
+ * The site of @from at @place.
+ *
+ * @param may_ask  on entry: is it wanted? Then: is this thread outside of the
+ *                 allocator, so that the allocator may be asked?
+ * @return its index; 0 if there is no room
+ */
+uint32_t seep_stacks_site(const struct seep_view *view,
+                          const struct seep_capture_start *from,
+                          struct seep_place place, bool *may_ask);
+
+/** Write into the recording what became of Python. */
+void seep_stacks_describe(const struct seep_view *view);
+
+/** In the child of a fork: forget what belongs to threads that are gone. */
+void seep_stacks_after_fork(void);
+
+/** System calls are no longer welcome: make none from now on. */
+void seep_stacks_restrict(void);
+
+/* The name that a thread was given, as the last frame of its stacks
+ * (thread_name.c). A thread without a name of its own (it inherits its
+ * parent's) and the main thread have none here. */
+
+/**
+ * The calling thread's name in CODES; digits at its end become '*', for
+ * the threads of a pool do the same.
+ *
+ * @param is_new  its first capture: what is known belongs to another
+ * @return SEEP_CODE_NONE: it has none
+ */
+uint32_t seep_thread_name_code(const struct seep_view *view, bool is_new);
+
+/** From the constructor: what threads inherit from the main one is no name of
+ * their own. */
+void seep_thread_name_init(void);
+
+/** The calling thread was just named @name, or with NULL another was. Makes no
+ * system call: whether one is still allowed is not known here. */
+void seep_thread_name_changed(const char *name);
+
+/** In the child of a fork, whose main thread this is. */
+void seep_thread_name_after_fork(void);
 
 #endif

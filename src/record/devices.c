@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Moments of devices; see devices.h. */
+/* What the GPUs have left, one sample a bucket and device; when the last
+ * bucket is passed neighbours are merged, those of all devices at once. */
 #include "record/devices.h"
 
 #include <string.h>
@@ -17,13 +18,13 @@ static uint32_t width_log2 = SEEP_FIRST_WIDTH_LOG2;
 
 void seep_devices_start(void)
 {
-    atomic_store_explicit(&busy, 0, memory_order_relaxed);
+    seep_word_store(&busy, 0);
     width_log2 = SEEP_FIRST_WIDTH_LOG2;
 }
 
 static bool try_enter(uint32_t tick)
 {
-    uint32_t since = atomic_load_explicit(&busy, memory_order_relaxed);
+    uint32_t since = seep_word_load(&busy);
 
     if (since != 0 && tick < since + GONE_TICKS) {
         return false;
@@ -34,7 +35,7 @@ static bool try_enter(uint32_t tick)
         &busy, &since, tick + 1, memory_order_acquire, memory_order_relaxed);
 }
 
-/* Of two neighbours the later moment stays, with the lower low. */
+/* Of two neighbours the later sample stays, with the lower low. */
 static void merge(struct seep_rec_device *into,
                   const struct seep_rec_device *left,
                   const struct seep_rec_device *right)
@@ -61,48 +62,68 @@ static void widen(struct seep_rec_device *moments)
            SEEP_BUCKET_COUNT / 2 * sizeof(moments[0]));
 }
 
+/* Of a device that was never told of there is nothing, nor may be touched. */
+static bool is_there(const struct seep_view *view, uint32_t ordinal)
+{
+    const struct seep_rec_device *first =
+        &view->devices[(size_t)ordinal * SEEP_BUCKET_COUNT];
+
+    return seep_view_has(view, first, SEEP_BUCKET_COUNT * sizeof(*first));
+}
+
 static void widen_all(const struct seep_view *view, uint32_t width)
 {
     for (; width_log2 < width; width_log2++) {
         for (uint32_t i = 0; i < view->device_count; i++) {
-            widen(&view->devices[(size_t)i * SEEP_BUCKET_COUNT]);
+            if (is_there(view, i)) {
+                widen(&view->devices[(size_t)i * SEEP_BUCKET_COUNT]);
+            }
         }
     }
 }
 
 /* Who was kept waiting on the way has seen a low, and no last. */
 static void put(struct seep_rec_device *entry, uint32_t tick,
-                const struct seep_devices_moment *moment)
+                const struct seep_devices_sample *sample)
 {
     uint64_t low = seep_word_load(&entry->low_free_bytes);
     uint64_t last = seep_word_load(&entry->tick);
 
-    if (last == 0 || moment->free_bytes < low) {
-        seep_word_store(&entry->low_free_bytes, moment->free_bytes);
+    if (last == 0 || sample->free_bytes < low) {
+        seep_word_store(&entry->low_free_bytes, sample->free_bytes);
     }
     if (tick < last) {
         return;
     }
-    seep_word_store(&entry->free_bytes, moment->free_bytes);
-    seep_word_store(&entry->total_bytes, moment->total_bytes);
-    seep_word_store(&entry->pool_reserved_bytes, moment->pool_reserved_bytes);
-    seep_word_store(&entry->pool_used_bytes, moment->pool_used_bytes);
-    seep_word_store(&entry->graph_reserved_bytes, moment->graph_reserved_bytes);
-    seep_word_store(&entry->graph_used_bytes, moment->graph_used_bytes);
+    seep_word_store(&entry->free_bytes, sample->free_bytes);
+    seep_word_store(&entry->total_bytes, sample->total_bytes);
+    seep_word_store(&entry->pool_reserved_bytes, sample->pool_reserved_bytes);
+    seep_word_store(&entry->pool_used_bytes, sample->pool_used_bytes);
+    seep_word_store(&entry->graph_reserved_bytes, sample->graph_reserved_bytes);
+    seep_word_store(&entry->graph_used_bytes, sample->graph_used_bytes);
     seep_word_store(&entry->tensor_reserved_bytes,
-                    moment->tensor_reserved_bytes);
+                    sample->tensor_reserved_bytes);
     seep_word_store(&entry->tensor_allocated_bytes,
-                    moment->tensor_allocated_bytes);
-    seep_word_store(&entry->held_bytes, moment->held_bytes);
+                    sample->tensor_allocated_bytes);
+    seep_word_store(&entry->held_bytes, sample->held_bytes);
     seep_word_store(&entry->tick, tick == 0 ? 1 : tick);
 }
 
+static bool reserve(const struct seep_view *view, uint32_t ordinal)
+{
+    const struct seep_rec_device *first =
+        &view->devices[(size_t)ordinal * SEEP_BUCKET_COUNT];
+    size_t bytes = SEEP_BUCKET_COUNT * sizeof(*first);
+
+    return seep_view_reserve(view, first, bytes, first, bytes);
+}
+
 void seep_devices_take(const struct seep_view *view, uint32_t ordinal,
-                       uint32_t tick, const struct seep_devices_moment *moment)
+                       uint32_t tick, const struct seep_devices_sample *sample)
 {
     uint32_t bucket;
 
-    if (ordinal >= view->device_count) {
+    if (ordinal >= view->device_count || !reserve(view, ordinal)) {
         seep_view_count(view, SEEP_COUNT_DEVICES_FULL, 1);
         return;
     }
@@ -113,7 +134,7 @@ void seep_devices_take(const struct seep_view *view, uint32_t ordinal,
     bucket = tick >> width_log2;
     if (bucket < SEEP_BUCKET_COUNT) {
         put(&view->devices[(size_t)ordinal * SEEP_BUCKET_COUNT + bucket], tick,
-            moment);
+            sample);
     }
     /* Release: the width; pairs with the acquire in try_enter(). */
     atomic_store_explicit(&busy, 0, memory_order_release);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Marks and labels; see marks.h. */
+/* Moments and labels that the program names. A mark is claimed, filled and
+ * then published, and of a label that comes again only the time is raised. */
 #include "record/marks.h"
 
 #include <stdbool.h>
@@ -31,8 +32,7 @@ static void copy(struct text *to, const char *from)
 
 static uint32_t count_of(const struct seep_view *view)
 {
-    uint32_t count =
-        atomic_load_explicit(&view->header->mark_count, memory_order_relaxed);
+    uint32_t count = seep_word_load(&view->header->mark_count);
 
     return count < view->mark_capacity ? count : view->mark_capacity;
 }
@@ -73,32 +73,9 @@ static seep_string intern(const struct seep_view *view, uint32_t kind,
     return seep_modules_string(view, text->bytes);
 }
 
-/* Moments leave a quarter of the room to labels. */
-static bool claim(const struct seep_view *view, enum seep_mark_kind kind,
-                  uint32_t *ret_index)
-{
-    uint32_t most = kind == SEEP_MARK_MOMENT
-                        ? view->mark_capacity - view->mark_capacity / 4
-                        : view->mark_capacity;
-    uint32_t count =
-        atomic_load_explicit(&view->header->mark_count, memory_order_relaxed);
-
-    do {
-        if (count >= most) {
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(
-        &view->header->mark_count, &count, count + 1, memory_order_relaxed,
-        memory_order_relaxed));
-    *ret_index = count;
-    return true;
-}
-
 static uint32_t next_order(const struct seep_view *view)
 {
-    return atomic_fetch_add_explicit(&view->header->mark_order, 1,
-                                     memory_order_relaxed) +
-           1;
+    return seep_word_fetch_add(&view->header->mark_order, 1) + 1;
 }
 
 static void add(const struct seep_view *view, enum seep_mark_kind kind,
@@ -107,9 +84,14 @@ static void add(const struct seep_view *view, enum seep_mark_kind kind,
     struct seep_rec_mark *mark;
     seep_string name_at;
     seep_string text_at;
+    uint32_t most = view->mark_capacity;
     uint32_t index;
 
-    if (!claim(view, kind, &index)) {
+    if (kind == SEEP_MARK_MOMENT) {
+        most -= most / 4; /* the rest of the room is for labels */
+    }
+    if (!seep_view_take(view, SEEP_SECTION_MARKS, &view->header->mark_count,
+                        most, &index)) {
         seep_view_count(view, SEEP_COUNT_MARKS_FULL, 1);
         return;
     }
@@ -120,13 +102,13 @@ static void add(const struct seep_view *view, enum seep_mark_kind kind,
         return;
     }
     mark = &view->marks[index];
-    atomic_store_explicit(&mark->state, CLAIMED, memory_order_relaxed);
+    seep_word_store(&mark->state, CLAIMED);
     mark->kind = kind;
     mark->name = name_at;
     mark->text = text_at;
     mark->units = seep_word_load(&view->header->progress_units);
-    atomic_store_explicit(&mark->tick, tick, memory_order_relaxed);
-    atomic_store_explicit(&mark->order, next_order(view), memory_order_relaxed);
+    seep_word_store(&mark->tick, tick);
+    seep_word_store(&mark->order, next_order(view));
     /* Release: the fields above; pairs with the acquire in published(). */
     atomic_store_explicit(&mark->state, SEEP_PUBLISHED, memory_order_release);
 }
@@ -146,11 +128,9 @@ void seep_marks_moment(const struct seep_view *view, uint32_t tick,
 /* Never back: who speaks at the same time, and was first, may be slower. */
 static void raise_to(_Atomic uint32_t *word, uint32_t value)
 {
-    uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+    uint32_t seen = seep_word_load(word);
 
-    while (seen < value && !atomic_compare_exchange_weak_explicit(
-                               word, &seen, value, memory_order_relaxed,
-                               memory_order_relaxed)) {
+    while (seen < value && !seep_word_replace(word, &seen, value)) {
     }
 }
 

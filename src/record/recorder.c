@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The facade that hooks call; see recorder.h. */
+/*
+ * What hooks call: an event goes into its shard's ring, and who pushed folds.
+ *
+ * Whoever holds a claim, a shard or a site has noted it in its seep_thread
+ * before, so that it is found when the thread never comes back.
+ */
 #include "record/recorder.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/syscall.h"
+#include "base/thread.h"
+#include "base/word.h"
 #include "format/fold.h"
 #include "format/live.h"
-#include "record/codes.h"
 #include "record/devices.h"
-#include "record/filter.h"
+#include "record/modules.h"
+#include "record/region.h"
 #include "record/ring.h"
+#include "record/sampler.h"
 #include "record/timeline.h"
 
 #define FOLD_BATCH 64U
+#define FOLD_RETRY 16U
 #define SHARDS_MOST 128U
+#define RANGE_TRIES 20 /* for the lock of the mappings */
 #define WAIT_STEP_NS 50000L
 #define WAIT_MOST_NS UINT64_C(20000000)
 
@@ -35,15 +44,13 @@ const struct seep_view *seep_recorder_view(void)
                                                                    : NULL;
 }
 
-bool seep_recorder_is_exact(void)
-{
-    return is_exact;
-}
-
 void seep_recorder_restrict(void)
 {
+    seep_room_restrict();
     is_restricted = true;
     seep_timeline_restrict();
+    seep_pace_restrict(is_ours != NULL && is_ours() ? seep_recorder_view()
+                                                    : NULL);
 }
 
 void seep_recorder_set_identity(bool (*still_ours)(void))
@@ -54,9 +61,11 @@ void seep_recorder_set_identity(bool (*still_ours)(void))
 void seep_recorder_start(void *mapping)
 {
     seep_view_init(&the_view, mapping);
+    seep_room_attach(&the_view);
     is_exact = the_view.header->exact != 0;
     seep_timeline_start();
     seep_devices_start();
+    seep_pace_start(&the_view);
     seep_sites_forget();
     seep_codes_forget();
     seep_filter_fill(is_exact);
@@ -66,7 +75,8 @@ void seep_recorder_start(void *mapping)
 
 void seep_recorder_drop(void)
 {
-    atomic_store_explicit(&is_on, 0, memory_order_relaxed);
+    seep_word_store(&is_on, 0);
+    seep_pace_drop();
     seep_filter_fill(false);
 }
 
@@ -97,9 +107,22 @@ static void forget(void *context, uint64_t address)
     }
 }
 
-/* Fold a batch of @shard, if nobody else is at it. */
-static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit,
-                     uint32_t *ret_blocked_site)
+/* A part of the address space: is it of a mapping that was recorded? */
+struct range {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t site; /* 0: none, or not known of which */
+    bool is_known;
+    bool is_settled; /* nobody else was at it meanwhile */
+};
+
+static void find_range(uint32_t shard, struct range *range);
+
+/* Fold a batch of @shard, if nobody else is at it, and look for @range before
+ * anybody else is. */
+static uint32_t fold_and_find(struct seep_thread *thread, uint32_t shard,
+                              uint32_t limit, uint32_t *ret_blocked_site,
+                              struct range *range)
 {
     struct seep_fold work = {
         .view = &the_view,
@@ -115,24 +138,37 @@ static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit,
     if (!is_ours()) {
         return 0;
     }
-    atomic_store_explicit(&thread->held_shard, shard + 1, memory_order_relaxed);
+    seep_word_store(&thread->held_shard, shard + 1);
     if (!seep_fold_try_lock(&the_view.shards[shard].lock, thread->id)) {
-        atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
+        seep_word_store(&thread->held_shard, 0);
         return 0;
     }
     done = seep_fold_shard(&work, shard, limit);
     if (!is_ours()) {
         return done; /* a child: the lock is its parent's */
     }
+    if (range != NULL) {
+        find_range(shard, range);
+        range->is_settled = true;
+    }
     seep_fold_unlock(&the_view.shards[shard].lock, thread->id);
-    atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
+    seep_word_store(&thread->held_shard, 0);
     if (ret_blocked_site != NULL) {
         *ret_blocked_site = work.blocked_site;
     }
     thread->random = work.random;
-    seep_view_count(&the_view, SEEP_COUNT_FOLDS, 1);
-    seep_view_count(&the_view, SEEP_COUNT_EVENTS, done);
+    if (done != 0) {
+        seep_pace_folded(&the_view, shard);
+        seep_view_count(&the_view, SEEP_COUNT_FOLDS, 1);
+        seep_view_count(&the_view, SEEP_COUNT_EVENTS, done);
+    }
     return done;
+}
+
+static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit,
+                     uint32_t *ret_blocked_site)
+{
+    return fold_and_find(thread, shard, limit, ret_blocked_site, NULL);
 }
 
 /* Is the thread @id of this process gone for good? */
@@ -146,7 +182,7 @@ static bool is_gone(uint32_t id)
  * now: then a child that a handler forked in a hook took it in our name. */
 static bool take_over(_Atomic uint64_t *lock, struct seep_thread *thread)
 {
-    uint64_t seen = atomic_load_explicit(lock, memory_order_relaxed);
+    uint64_t seen = seep_word_load(lock);
     uint64_t mine = (uint64_t)thread->id << 32 | (uint32_t)seen;
 
     if ((seen & 1) == 0 || ((uint32_t)(seen >> 32) != thread->id &&
@@ -178,8 +214,7 @@ SEEP_COLD static void rescue(struct seep_thread *thread, uint32_t shard)
     /* A child that was forked in a hook has its parent's thread id: it would
      * take what its parent holds for its own. */
     if (is_restricted || !is_ours() ||
-        atomic_exchange_explicit(&last_tick, tick, memory_order_relaxed) ==
-            tick) {
+        seep_word_exchange(&last_tick, tick) == tick) {
         return;
     }
     /* This thread holds no claim now: one of its own was left by a hook that
@@ -200,7 +235,7 @@ SEEP_COLD static void rescue(struct seep_thread *thread, uint32_t shard)
 
 /* Make room by folding and, if that does not help, by looking why. */
 SEEP_COLD static bool push_again(struct seep_thread *thread, uint32_t shard,
-                                 const struct seep_ring_event *event)
+                                 const struct seep_event *event)
 {
     fold(thread, shard, the_view.ring_slots, NULL);
     if (seep_ring_push(&the_view, shard, event, thread, is_ours)) {
@@ -214,14 +249,11 @@ SEEP_COLD static bool push_again(struct seep_thread *thread, uint32_t shard,
 static void note_wait(uint64_t waited_ns)
 {
     _Atomic uint64_t *longest = &the_view.counters[SEEP_COUNT_WAIT_MAX_NS];
-    uint64_t seen = atomic_load_explicit(longest, memory_order_relaxed);
+    uint64_t seen = seep_word_load(longest);
 
     seep_view_count(&the_view, SEEP_COUNT_WAITS, 1);
     seep_view_count(&the_view, SEEP_COUNT_WAIT_NS, waited_ns);
-    while (waited_ns > seen &&
-           !atomic_compare_exchange_weak_explicit(longest, &seen, waited_ns,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed)) {
+    while (waited_ns > seen && !seep_word_replace(longest, &seen, waited_ns)) {
     }
 }
 
@@ -231,32 +263,37 @@ static _Atomic uint64_t stuck_at[SHARDS_MOST];
 
 static bool is_stuck(uint32_t shard)
 {
-    uint64_t head = atomic_load_explicit(&the_view.shards[shard].head,
-                                         memory_order_relaxed);
+    uint64_t head = seep_word_load(&the_view.shards[shard].head);
 
-    return atomic_load_explicit(&stuck_at[shard % SHARDS_MOST],
-                                memory_order_relaxed) == head + 1;
+    return seep_word_load(&stuck_at[shard % SHARDS_MOST]) == head + 1;
 }
 
 static void note_stuck(uint32_t shard)
 {
-    atomic_store_explicit(&stuck_at[shard % SHARDS_MOST],
-                          atomic_load_explicit(&the_view.shards[shard].head,
-                                               memory_order_relaxed) +
-                              1,
-                          memory_order_relaxed);
+    seep_word_store(&stuck_at[shard % SHARDS_MOST],
+                    seep_word_load(&the_view.shards[shard].head) + 1);
 }
 
-/* Exact mode: make room, and wait for it 20 ms at the most. */
+/*
+ * What stands for itself alone is worth a wait; a sample is one of many. The
+ * driver's memory is recorded whole in every mode, in the small rings of
+ * sampled ones too, and whoever folds them may have lost its processor.
+ */
+static bool is_worth_waiting(const struct seep_event *event)
+{
+    return (is_exact || SEEP_ADDRESS_IS_KEY(event->address)) && !is_restricted;
+}
+
+/* Make room, and wait for it 20 ms at the most. */
 SEEP_COLD static bool push_waiting(struct seep_thread *thread, uint32_t shard,
-                                   const struct seep_ring_event *event)
+                                   const struct seep_event *event)
 {
     const struct timespec step = {0, WAIT_STEP_NS};
     uint64_t start = seep_clock_ns(CLOCK_MONOTONIC);
     uint64_t waited = 0;
     bool pushed = false;
 
-    if (is_stuck(shard)) {
+    if (is_stuck(shard) || seep_ring_is_short(&the_view, shard)) {
         return push_again(thread, shard, event);
     }
     while (!pushed && waited < WAIT_MOST_NS && is_ours()) {
@@ -284,9 +321,8 @@ static void count_dropped(uint32_t shard, enum seep_event_kind kind)
     struct seep_rec_shard *header = &the_view.shards[shard];
     bool release = is_release(kind);
 
-    atomic_fetch_add_explicit(release ? &header->dropped_frees
-                                      : &header->dropped_allocs,
-                              1, memory_order_relaxed);
+    seep_word_fetch_add(
+        release ? &header->dropped_frees : &header->dropped_allocs, 1);
     seep_view_count(
         &the_view,
         release ? SEEP_COUNT_DROPPED_FREES : SEEP_COUNT_DROPPED_ALLOCS, 1);
@@ -295,12 +331,24 @@ static void count_dropped(uint32_t shard, enum seep_event_kind kind)
 /*
  * Sampled events are few and folded at once, so that a block which comes and
  * goes at one address does not fill its filter cell meanwhile; exact ones in
- * batches, when a quarter of the ring has come together.
- *
- * @return false if the event was dropped
+ * batches, while the slots that they were written to are in the cache. Where a
+ * batch was in vain, for another thread held its site, the next push need not
+ * ask again.
  */
+static bool is_batch(uint32_t backlog)
+{
+    uint32_t quarter = the_view.ring_slots / 4;
+
+    if (!is_exact) {
+        return backlog != 0;
+    }
+    return backlog >= (quarter < FOLD_BATCH ? quarter : FOLD_BATCH) &&
+           backlog % FOLD_RETRY == 0;
+}
+
+/* @return false if the event was dropped */
 static bool push(struct seep_thread *thread, uint32_t shard,
-                 const struct seep_ring_event *event)
+                 const struct seep_event *event)
 {
     bool pushed = seep_ring_push(&the_view, shard, event, thread, is_ours);
 
@@ -308,15 +356,14 @@ static bool push(struct seep_thread *thread, uint32_t shard,
         if (!is_ours()) {
             return false; /* a child, in the hook that it was forked in */
         }
-        pushed = is_exact && !is_restricted ? push_waiting(thread, shard, event)
-                                            : push_again(thread, shard, event);
+        pushed = is_worth_waiting(event) ? push_waiting(thread, shard, event)
+                                         : push_again(thread, shard, event);
         if (!pushed) {
             count_dropped(shard, event->kind);
             return false;
         }
     }
-    if (seep_fold_backlog(&the_view, shard) >=
-        (is_exact ? the_view.ring_slots / 4 : 1)) {
+    if (is_batch(seep_fold_backlog(&the_view, shard))) {
         fold(thread, shard, FOLD_BATCH, NULL);
     }
     return true;
@@ -325,7 +372,7 @@ static bool push(struct seep_thread *thread, uint32_t shard,
 uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
                                  uint64_t address, uint64_t size_bytes)
 {
-    struct seep_ring_event event = {
+    struct seep_event event = {
         .address = address,
         .size = size_bytes,
         .site = site,
@@ -348,7 +395,7 @@ uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
 uint32_t seep_recorder_freed(struct seep_thread *thread, uint64_t address,
                              enum seep_event_kind kind)
 {
-    struct seep_ring_event event = {
+    struct seep_event event = {
         .address = address,
         .tick = seep_recorder_tick(),
         .kind = kind,
@@ -361,7 +408,7 @@ uint32_t seep_recorder_freed(struct seep_thread *thread, uint64_t address,
 static void restore(struct seep_thread *thread, uint32_t shard,
                     uint64_t address, uint32_t tick)
 {
-    struct seep_ring_event event = {
+    struct seep_event event = {
         .address = address,
         .tick = tick,
         .kind = SEEP_EVENT_RESTORE,
@@ -385,7 +432,7 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
                              enum seep_event_kind kind, uint32_t site,
                              uint64_t address, uint64_t size_bytes)
 {
-    struct seep_ring_event event = {
+    struct seep_event event = {
         .address = address,
         .size = size_bytes,
         .site = site,
@@ -397,26 +444,99 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
     return event.tick;
 }
 
-bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
-                               uint64_t size_bytes)
+static bool overlaps(uint64_t start, uint64_t size, uint64_t address,
+                     uint64_t size_bytes)
 {
-    uint32_t shard = the_view.shard_count - 1;
-    struct seep_live live;
+    return start < address + size_bytes && address < start + size;
+}
 
-    fold(thread, shard, the_view.ring_slots, NULL);
-    if (seep_fold_backlog(&the_view, shard) != 0 ||
-        !seep_live_init(&live, &the_view, shard)) {
-        return true;
-    }
-    for (uint32_t i = 0; i <= live.mask; i++) {
-        struct seep_block block = seep_live_get(&live, i);
+/* The site of the last mapping of this range that is in the ring still: others
+ * fold it, and may be behind. 0: none is. */
+static uint32_t pending_site(uint32_t shard, uint64_t address,
+                             uint64_t size_bytes)
+{
+    struct seep_rec_event *ring = seep_view_ring(&the_view, shard);
+    uint64_t head = seep_word_load(&the_view.shards[shard].head);
+    uint32_t backlog = seep_fold_backlog(&the_view, shard);
+    uint32_t found = 0;
 
-        if (block.address != 0 && block.address < address + size_bytes &&
-            address < block.address + block.size) {
-            return true;
+    for (uint32_t i = 0; i < backlog; i++) {
+        struct seep_rec_event *slot =
+            &ring[(head + i) & (the_view.ring_slots - 1)];
+        /* Acquire: the event's fields; pairs with the release by which its
+         * producer made it READY (record/ring.c). One that is folded or
+         * overwritten meanwhile is looked for in the table next. */
+        uint64_t state =
+            atomic_load_explicit(&slot->state, memory_order_acquire);
+        uint64_t size_kind = seep_word_load(&slot->size_kind);
+
+        if (seep_view_phase(state) == SEEP_SLOT_READY &&
+            (size_kind >> (SEEP_SIZE_BITS + 8)) == SEEP_EVENT_MAP &&
+            overlaps(seep_word_load(&slot->address), size_kind & SEEP_SIZE_MASK,
+                     address, size_bytes)) {
+            found = seep_word_load(&slot->site);
         }
     }
-    return false;
+    return found;
+}
+
+static uint32_t folded_site(uint32_t shard, uint64_t address,
+                            uint64_t size_bytes, bool *ret_known)
+{
+    struct seep_live live;
+
+    *ret_known = true;
+    if (!seep_live_init(&live, &the_view, shard)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < seep_live_end(&live); i++) {
+        struct seep_block block = seep_live_get(&live, i);
+
+        if (block.address != 0 &&
+            overlaps(block.address, block.size, address, size_bytes)) {
+            return block.site;
+        }
+    }
+    *ret_known = false;
+    return 0;
+}
+
+/* Without the lock: entries may move past who looks while another folds. */
+static void find_range(uint32_t shard, struct range *range)
+{
+    range->site = pending_site(shard, range->address, range->size_bytes);
+    range->is_known = range->site != 0;
+    if (!range->is_known) {
+        range->site = folded_site(shard, range->address, range->size_bytes,
+                                  &range->is_known);
+    }
+}
+
+bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
+                               uint64_t size_bytes, enum seep_space *ret_space)
+{
+    const struct timespec step = {0, WAIT_STEP_NS};
+    struct range range = {.address = address, .size_bytes = size_bytes};
+    uint32_t shard = the_view.shard_count - 1;
+    uint32_t site;
+
+    for (int i = 0; i < RANGE_TRIES && !range.is_settled && is_ours(); i++) {
+        if (i >= RANGE_TRIES / 2 && is_exact && !is_restricted) {
+            seep_syscall2(SYS_nanosleep, (long)&step, 0);
+        }
+        fold_and_find(thread, shard, the_view.ring_slots, NULL, &range);
+    }
+    if (!range.is_settled) {
+        find_range(shard, &range);
+        range.is_known =
+            range.is_known || seep_fold_backlog(&the_view, shard) != 0;
+    }
+    site = range.site;
+    *ret_space = SEEP_SPACE_MAPPED;
+    if (site != 0 && site < the_view.site_capacity) {
+        *ret_space = (enum seep_space)the_view.sites[site].space;
+    }
+    return range.is_known;
 }
 
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
@@ -437,10 +557,8 @@ void seep_recorder_settle(struct seep_thread *thread)
 void seep_recorder_recover(struct seep_thread *thread)
 {
     struct seep_fold work = {.view = &the_view, .thread = thread->id};
-    uint32_t shard =
-        atomic_load_explicit(&thread->held_shard, memory_order_relaxed);
-    uint32_t site =
-        atomic_load_explicit(&thread->held_site, memory_order_relaxed);
+    uint32_t shard = seep_word_load(&thread->held_shard);
+    uint32_t site = seep_word_load(&thread->held_site);
 
     seep_view_count(&the_view, SEEP_COUNT_ABANDONED, 1);
     if (seep_ring_abandon(&the_view, thread)) {
@@ -452,14 +570,11 @@ void seep_recorder_recover(struct seep_thread *thread)
         seep_view_count(&the_view, SEEP_COUNT_TORN, 1);
     }
     if (shard != 0 && shard <= the_view.shard_count &&
-        atomic_load_explicit(&the_view.shards[shard - 1].lock,
-                             memory_order_relaxed) >>
-                32 ==
-            thread->id) {
+        seep_word_load(&the_view.shards[shard - 1].lock) >> 32 == thread->id) {
         seep_fold_repair_shard(&work, shard - 1);
         seep_fold_unlock(&the_view.shards[shard - 1].lock, thread->id);
     }
     /* Last: a jump out of here is recovered from by the next entry. */
-    atomic_store_explicit(&thread->held_site, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->held_shard, 0, memory_order_relaxed);
+    seep_word_store(&thread->held_site, 0);
+    seep_word_store(&thread->held_shard, 0);
 }

@@ -7,7 +7,7 @@
  * counted. Nothing allocates, prints or fails; the only wait is that of the
  * exact mode for a full ring, 20 ms in sum a call.
  *
- * Threads: any number, each inside its own guard (preload/guard.c).
+ * Threads: any number, each inside its own guard (preload/life.c).
  */
 #ifndef SEEP_RECORD_RECORDER_H
 #define SEEP_RECORD_RECORDER_H
@@ -30,9 +30,6 @@ const struct seep_view *seep_recorder_view(void);
 
 /** Ticks since the recording began. */
 uint32_t seep_recorder_tick(void);
-
-/** Exact mode: every event is recorded, since the start. */
-bool seep_recorder_is_exact(void);
 
 /** No system call from now on: a full ring is not waited for. */
 void seep_recorder_restrict(void);
@@ -61,9 +58,13 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
                              enum seep_event_kind kind, uint32_t site,
                              uint64_t address, uint64_t size_bytes);
 
-/** Is any part of this range recorded as mapped? If in doubt, yes. */
+/**
+ * Is any part of this range recorded as mapped? If in doubt, yes.
+ *
+ * @param ret_space  of that part; in doubt it is memory (SEEP_SPACE_MAPPED)
+ */
 bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
-                               uint64_t size_bytes);
+                               uint64_t size_bytes, enum seep_space *ret_space);
 
 /** The mremap failed: what it took out at @tick is still there. */
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,

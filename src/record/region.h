@@ -2,10 +2,10 @@
 /**
  * The recording's file: made, reserved, mapped, named, closed.
  *
- * Invariant: the file is valid from the moment that it has a name; its bytes
- * are reserved before they are mapped, so a full disk is a refusal here and
- * not a SIGBUS later; an existing file is never opened, followed or changed;
- * no descriptor is left, and none below 3 is used.
+ * Invariant: the file is valid from the moment that it has a name; what of it
+ * is touched was reserved before (at the start, then page by page), so a
+ * full disk is a refusal and never a SIGBUS; an existing file is never opened,
+ * followed or changed; no descriptor is left, and none below 3 is used.
  *
  * Only raw system calls, errno untouched. Every refusal is a negative errno.
  */
@@ -16,7 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/view.h"
 #include "seep/recording.h"
+
+/** Who is meant by a name that has no placeholder. */
+enum seep_region_role {
+    SEEP_REGION_ANY,     /* whoever comes first */
+    SEEP_REGION_COMMAND, /* this process, whatever it was before an exec */
+    SEEP_REGION_OTHER,   /* another: this one has a number */
+};
 
 struct seep_region_options {
     const char *pattern;         /* of the path; %p %e %h %t %n are replaced */
@@ -28,19 +36,21 @@ struct seep_region_options {
     uint32_t pid;                /* for %p */
     void (*complete)(void *mapping); /* adds strings before the name */
     bool any_filesystem; /* also where a reservation does not protect */
+    enum seep_region_role role;
 };
 
 /**
  * Create a recording with @header as its first page; start its rings and
  * shards, let .complete add what else belongs in it, publish it under its name.
  *
- * @return 0, or: -ENOSPC no room, -EFBIG over RLIMIT_FSIZE, -EXDEV a file
- *         system on which a reservation does not protect, -EPERM a folder
- *         that others may write, else what open, mmap or link answered
+ * @return 0 or a negative errno, which seep_place_reason_of() explains
  */
 int seep_region_create(const struct seep_region_options *options,
                        const struct seep_rec_header *header,
                        void **ret_mapping);
+
+/** Path of the last recording that was created, or could not be. */
+const char *seep_region_path(void);
 
 /** The thread that was in seep_region_create() left it by a jump: close and
  * unmap what it had; a file without a name is gone with that. */
@@ -54,5 +64,27 @@ void seep_region_drop(void *mapping, size_t size_bytes);
  * done it stays as it is.
  */
 void seep_region_replace(void *mapping, size_t size_bytes);
+
+/*
+ * What of the recording's file is on the disk, and more of it.
+ *
+ * The file has its full size from the start, as a hole. A place for a page is
+ * asked for without a descriptor, for none stays open, and the path may have
+ * become another's: the kernel is made to write to the page on our behalf.
+ *
+ * Invariant: a page whose bit is set can be written at any time; no other is
+ * ever touched. A refusal is counted, and not tried again for a while. No lock,
+ * no wait, no memory of the program's.
+ */
+
+/** Let @view, of the mapping that was begun with, know. */
+void seep_room_attach(struct seep_view *view);
+
+/** No system call from now on: what a run will need is reserved before. */
+void seep_room_restrict(void);
+
+/** How pages are asked for. For tests; the first that works is used. */
+enum seep_room_way { SEEP_ROOM_POPULATE, SEEP_ROOM_TOUCH };
+void seep_room_set_way(enum seep_room_way way);
 
 #endif

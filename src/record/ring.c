@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The ring's producer side; see ring.h for the invariant. */
+/*
+ * The ring's producer side, and the filter of recorded addresses.
+ *
+ * Whoever claims a slot has noted it in seep_thread.claim before: a claim that
+ * is never made ready is found and voided. Folding is format/fold.c.
+ */
 #include "record/ring.h"
 
 #include "base/compiler.h"
+#include "base/word.h"
 
 /* a - b on the circle of positions: negative when a lies before b. */
 static int64_t ahead(uint64_t a, uint64_t b)
@@ -14,12 +20,10 @@ static int64_t ahead(uint64_t a, uint64_t b)
 /* The hint only ever helps: a store that comes late costs a few steps. */
 static void advance_hint(struct seep_rec_shard *shard, uint64_t position)
 {
-    uint64_t hint =
-        atomic_load_explicit(&shard->tail_hint, memory_order_relaxed);
+    uint64_t hint = seep_word_load(&shard->tail_hint);
 
     if (ahead(position, hint) > 0) {
-        atomic_store_explicit(&shard->tail_hint, position,
-                              memory_order_relaxed);
+        seep_word_store(&shard->tail_hint, position);
     }
 }
 
@@ -31,16 +35,24 @@ static struct seep_rec_event *claim(const struct seep_view *view,
 {
     struct seep_rec_event *ring = seep_view_ring(view, shard);
     struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t position =
-        atomic_load_explicit(&header->tail_hint, memory_order_relaxed);
+    uint64_t position = seep_word_load(&header->tail_hint);
 
     for (uint32_t step = 0; step < 4 * view->ring_slots; step++) {
         struct seep_rec_event *slot = &ring[position & (view->ring_slots - 1)];
-        uint64_t state =
-            atomic_load_explicit(&slot->state, memory_order_relaxed);
-        uint64_t found = seep_view_position(view, state, position);
-        int64_t lap = ahead(found, position);
+        uint64_t state;
+        uint64_t found;
+        int64_t lap;
 
+        /* Later laps are where the first one was. */
+        if (seep_unlikely(position < view->ring_slots) &&
+            !seep_view_reserve(view, ring,
+                               (uint64_t)view->ring_slots * sizeof(*slot), slot,
+                               sizeof(*slot))) {
+            return NULL;
+        }
+        state = seep_word_load(&slot->state);
+        found = seep_view_position(view, state, position);
+        lap = ahead(found, position);
         if (lap < 0) {
             return NULL; /* the lap before is not folded yet */
         }
@@ -50,10 +62,8 @@ static struct seep_rec_event *claim(const struct seep_view *view,
             continue;
         }
         if (seep_view_phase(state) == SEEP_SLOT_FREE) {
-            atomic_store_explicit(&thread->claim,
-                                  position << SEEP_SLOT_POSITION_SHIFT |
-                                      (shard + 1),
-                                  memory_order_relaxed);
+            seep_word_store(&thread->claim,
+                            position << SEEP_SLOT_POSITION_SHIFT | (shard + 1));
             if (seep_unlikely(!still_ours())) {
                 return NULL;
             }
@@ -88,8 +98,8 @@ static void publish(const struct seep_view *view, struct seep_rec_event *slot,
 }
 
 bool seep_ring_push(const struct seep_view *view, uint32_t shard,
-                    const struct seep_ring_event *event,
-                    struct seep_thread *thread, bool (*still_ours)(void))
+                    const struct seep_event *event, struct seep_thread *thread,
+                    bool (*still_ours)(void))
 {
     uint64_t position = 0;
     struct seep_rec_event *slot =
@@ -97,24 +107,31 @@ bool seep_ring_push(const struct seep_view *view, uint32_t shard,
     uint64_t size = event->size > SEEP_SIZE_MASK ? SEEP_SIZE_MASK : event->size;
 
     if (slot == NULL) {
-        atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
+        seep_word_store(&thread->claim, 0);
         return false;
     }
     advance_hint(&view->shards[shard],
                  (position + 1) & SEEP_VIEW_POSITION_MASK);
-    atomic_store_explicit(&slot->address, event->address, memory_order_relaxed);
-    atomic_store_explicit(&slot->size_kind,
-                          size |
-                              (uint64_t)event->sample_log2 << SEEP_SIZE_BITS |
-                              (uint64_t)event->kind << (SEEP_SIZE_BITS + 8),
-                          memory_order_relaxed);
-    atomic_store_explicit(&slot->site, event->site, memory_order_relaxed);
-    atomic_store_explicit(&slot->tick, event->tick, memory_order_relaxed);
+    seep_word_store(&slot->address, event->address);
+    seep_word_store(&slot->size_kind,
+                    size | (uint64_t)event->sample_log2 << SEEP_SIZE_BITS |
+                        (uint64_t)event->kind << (SEEP_SIZE_BITS + 8));
+    seep_word_store(&slot->site, event->site);
+    seep_word_store(&slot->tick, event->tick);
     if (seep_likely(still_ours())) {
         publish(view, slot, position, thread->id);
     }
-    atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
+    seep_word_store(&thread->claim, 0);
     return true;
+}
+
+bool seep_ring_is_short(const struct seep_view *view, uint32_t shard)
+{
+    const struct seep_rec_event *ring = seep_view_ring(view, shard);
+    uint64_t position = seep_word_load(&view->shards[shard].tail_hint);
+
+    return position < view->ring_slots &&
+           !seep_view_has(view, &ring[position], sizeof(*ring));
 }
 
 /* From CLAIMED by @owner to an event of no kind. */
@@ -123,10 +140,10 @@ static bool make_void(const struct seep_view *view, struct seep_rec_event *slot,
 {
     uint64_t mine = seep_view_state(view, position, SEEP_SLOT_CLAIMED, owner);
 
-    if (atomic_load_explicit(&slot->state, memory_order_relaxed) != mine) {
+    if (seep_word_load(&slot->state) != mine) {
         return false;
     }
-    atomic_store_explicit(&slot->size_kind, 0, memory_order_relaxed);
+    seep_word_store(&slot->size_kind, 0);
     /* Release: as for an event; pairs with the acquire of the folder. */
     return atomic_compare_exchange_strong_explicit(
         &slot->state, &mine,
@@ -136,7 +153,7 @@ static bool make_void(const struct seep_view *view, struct seep_rec_event *slot,
 
 bool seep_ring_abandon(const struct seep_view *view, struct seep_thread *thread)
 {
-    uint64_t noted = atomic_load_explicit(&thread->claim, memory_order_relaxed);
+    uint64_t noted = seep_word_load(&thread->claim);
     uint64_t position = noted >> SEEP_SLOT_POSITION_SHIFT;
     uint32_t shard =
         (uint32_t)(noted & ((1U << SEEP_SLOT_POSITION_SHIFT) - 1)) - 1;
@@ -151,7 +168,7 @@ bool seep_ring_abandon(const struct seep_view *view, struct seep_thread *thread)
     }
     /* Last: a jump out of here is made up for by the next entry. */
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&thread->claim, 0, memory_order_relaxed);
+    seep_word_store(&thread->claim, 0);
     return voided;
 }
 
@@ -159,8 +176,7 @@ static struct seep_rec_event *head_slot(const struct seep_view *view,
                                         uint32_t shard, uint64_t *ret_head)
 {
     *ret_head =
-        atomic_load_explicit(&view->shards[shard].head, memory_order_relaxed) &
-        SEEP_VIEW_POSITION_MASK;
+        seep_word_load(&view->shards[shard].head) & SEEP_VIEW_POSITION_MASK;
     return &seep_view_ring(view, shard)[*ret_head & (view->ring_slots - 1)];
 }
 
@@ -168,8 +184,12 @@ uint32_t seep_ring_blocker(const struct seep_view *view, uint32_t shard)
 {
     uint64_t head;
     struct seep_rec_event *slot = head_slot(view, shard, &head);
-    uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+    uint64_t state;
 
+    if (!seep_view_has(view, slot, sizeof(*slot))) {
+        return 0;
+    }
+    state = seep_word_load(&slot->state);
     if (seep_view_position(view, state, head) != head ||
         seep_view_phase(state) != SEEP_SLOT_CLAIMED) {
         return 0;
@@ -184,4 +204,56 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
     struct seep_rec_event *slot = head_slot(view, shard, &head);
 
     make_void(view, slot, head, owner);
+}
+
+/*
+ * The filter.
+ */
+
+#define CELL_FULL 15U
+
+_Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
+    __attribute__((visibility("hidden"), aligned(64)));
+
+/* Add @delta to the cell of @address, unless it is full (or empty, to take
+ * from). @return the value after it */
+static unsigned change(uintptr_t address, int delta)
+{
+    uint32_t cell = seep_filter_cell(address);
+    _Atomic uint64_t *word = &seep_filter_words[cell / 16];
+    unsigned shift = cell % 16 * 4;
+    uint64_t seen = seep_word_load(word);
+    uint64_t next;
+    unsigned count;
+
+    do {
+        count = (unsigned)(seen >> shift) & CELL_FULL;
+        if (count == CELL_FULL || (count == 0 && delta < 0)) {
+            return count;
+        }
+        next = seen + ((uint64_t)(int64_t)delta << shift);
+    } while (!seep_word_replace(word, &seen, next));
+    return count + (unsigned)delta;
+}
+
+bool seep_filter_add(uintptr_t address)
+{
+    return change(address, 1) != CELL_FULL;
+}
+
+void seep_filter_forget(uintptr_t address)
+{
+    change(address, -1);
+}
+
+void seep_filter_fill(bool all)
+{
+    for (uint32_t i = 0; i < SEEP_FILTER_WORDS; i++) {
+        uint64_t word = all ? UINT64_MAX : 0;
+
+        /* What is right already is not written: no page is touched for it. */
+        if (seep_word_load(&seep_filter_words[i]) != word) {
+            seep_word_store(&seep_filter_words[i], word);
+        }
+    }
 }

@@ -15,20 +15,14 @@
 #ifndef SEEP_RECORD_RING_H
 #define SEEP_RECORD_RING_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/thread.h"
+#include "base/word.h"
 #include "format/view.h"
-
-struct seep_ring_event {
-    uint64_t address;
-    uint64_t size;
-    uint32_t site;
-    uint32_t tick;
-    enum seep_event_kind kind;
-    unsigned sample_log2;
-};
 
 /**
  * @param still_ours  asked before a slot is claimed, and again before it is
@@ -37,8 +31,12 @@ struct seep_ring_event {
  * @return false if the ring is full
  */
 bool seep_ring_push(const struct seep_view *view, uint32_t shard,
-                    const struct seep_ring_event *event,
-                    struct seep_thread *thread, bool (*still_ours)(void));
+                    const struct seep_event *event, struct seep_thread *thread,
+                    bool (*still_ours)(void));
+
+/** Is it a page of the disk that the ring lacks, in its first lap? Then nobody
+ * makes room by folding. */
+bool seep_ring_is_short(const struct seep_view *view, uint32_t shard);
 
 /**
  * Give up a claim that its own thread has abandoned: the slot becomes an event
@@ -56,5 +54,53 @@ uint32_t seep_ring_blocker(const struct seep_view *view, uint32_t shard);
 /** Void the claim at .head of @owner, which is known to be gone. */
 void seep_ring_void(const struct seep_view *view, uint32_t shard,
                     uint32_t owner);
+
+/*
+ * May this address be recorded? Asked by every free, in private memory.
+ *
+ * Cells of four bits, sixteen in a word, count the recorded blocks that hash
+ * to them: a free reads one word, and a cell is counted up and down by
+ * compare-and-swap on that word. There is no bit beside a counter that could
+ * be cleared for one block while another's is being set.
+ *
+ * Invariant: a block that was added, and not forgotten, finds its cell not 0.
+ * A cell that reaches 15 stays 15: it answers "maybe" for good.
+ *
+ * Neighbouring blocks of a page have neighbouring cells, so that the filter is
+ * as warm in the cache as the blocks are.
+ */
+
+#define SEEP_FILTER_CELLS_LOG2 20
+#define SEEP_FILTER_WORDS (1U << (SEEP_FILTER_CELLS_LOG2 - 4))
+
+extern _Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
+    __attribute__((visibility("hidden"), aligned(64)));
+
+SEEP_INLINE uint32_t seep_filter_cell(uintptr_t address)
+{
+    /* 256 granules of 16 bytes a page keep their order; pages scatter. */
+    uint64_t page = (uint64_t)(address >> 12) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)(page >> (64 - SEEP_FILTER_CELLS_LOG2)) ^
+           (uint32_t)((address >> 4) & 255);
+}
+
+/** False: the block at @address is certainly not recorded. */
+SEEP_INLINE bool seep_filter_maybe(uintptr_t address)
+{
+    uint32_t cell = seep_filter_cell(address);
+    /* Relaxed: who frees a block got its address from who allocated it, and
+     * with it, by the program's own order, the cell that was set before. */
+    uint64_t word = seep_word_load(&seep_filter_words[cell / 16]);
+
+    return (word >> (cell % 16 * 4) & 15) != 0;
+}
+
+/** @return false if the cell stays set for good from now on */
+bool seep_filter_add(uintptr_t address);
+void seep_filter_forget(uintptr_t address);
+
+/** Every address may be recorded (exact mode), or none is (a forked child). */
+void seep_filter_fill(bool all);
 
 #endif

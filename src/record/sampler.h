@@ -10,9 +10,58 @@
 #ifndef SEEP_RECORD_SAMPLER_H
 #define SEEP_RECORD_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/thread.h"
+#include "format/layout.h"
+#include "format/view.h"
+
+/*
+ * How dense a recording stays that nobody gave a mean: it begins at 16 KiB and
+ * the mean doubles, to 512 KiB at the most, when seep costs more than half a
+ * percent of the run or of the processor time, or the tables fill.
+ *
+ * Invariant: sample_log2 only rises here, by one, and never past
+ * settled_sample_log2; in a recording with a mean of its own, or exact, never.
+ * What that costs is bounded by itself: beyond that share, a tenth of a second
+ * to the first doubling and half of that to each of the others.
+ *
+ * Any thread, also in a signal handler: nothing is waited for; two at once
+ * judge by what is a little wrong.
+ */
+
+#define SEEP_PACE_SETTLED_LOG2 19U
+
+/** One in so many events is timed, by chance; and all of the first. */
+#define SEEP_PACE_TIMED_EVERY 64U
+#define SEEP_PACE_FIRST_EVENTS 512U
+
+/** Blocks a shard that are enough for any judgement. */
+#define SEEP_PACE_LIVE_MOST 512U
+
+/** Forget everything, for a new recording. */
+void seep_pace_start(const struct seep_view *view);
+
+/** In a forked child: what comes first is timed again. */
+void seep_pace_drop(void);
+
+/** Is every event timed still? */
+bool seep_pace_is_first(void);
+
+/** Nothing can be measured any more, nor asked: be as sparse as allowed. */
+void seep_pace_restrict(const struct seep_view *view);
+
+/** An event took @cycles: one of the first, or one that stands for those that
+ * were not timed. */
+void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first);
+
+/** A call site came: what is left of the tables is for those to come. */
+void seep_pace_site_came(const struct seep_view *view);
+
+/** Events of @shard were folded. */
+void seep_pace_folded(const struct seep_view *view, uint32_t shard);
 
 /** Longer than any run: a thread that is not recorded. */
 #define SEEP_SAMPLER_NEVER (INT64_MAX / 2)
@@ -22,5 +71,14 @@ void seep_sampler_seed(struct seep_thread *thread, uint64_t entropy);
 
 /** Draw the next threshold for a mean of 2^@sample_log2 bytes; 0: exact. */
 void seep_sampler_draw(struct seep_thread *thread, unsigned sample_log2);
+
+/**
+ * 32 bits of the thread's generator. Outside the guard, too: a handler that
+ * comes in between may be given the same ones, and the state never becomes 0.
+ */
+static inline uint64_t seep_sampler_bits(struct seep_thread *thread)
+{
+    return seep_hash_random(&thread->random) >> 32;
+}
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Stacks in short form; see short_stack.h. */
-#include "record/short_stack.h"
-
+/* Stacks in short form: which form, by how full the table of sites is, and
+ * what it keeps. Nothing is taken from a stack that is known already. */
 #include "base/compiler.h"
 #include "base/hash.h"
-#include "record/claim.h"
-#include "record/codes.h"
+#include "base/word.h"
+#include "record/modules.h"
+#include "record/sites.h"
 
 static bool is_code(uint64_t frame)
 {
@@ -23,8 +23,7 @@ static bool is_thread(const struct seep_view *view, uint64_t frame)
 static bool is_known(const struct seep_view *view, const uint64_t *frames,
                      uint32_t count, enum seep_cut cut)
 {
-    return seep_claim_has(&view->stacks[0].key, sizeof(view->stacks[0]),
-                          view->stack_capacity - 1,
+    return seep_index_has(view, SEEP_INDEX_STACKS,
                           seep_hash_words(cut, frames, count));
 }
 
@@ -53,8 +52,7 @@ void seep_short_stack_always(bool always)
 
 static const struct short_form *find_form(const struct seep_view *view)
 {
-    uint32_t used =
-        atomic_load_explicit(&view->header->site_count, memory_order_relaxed);
+    uint32_t used = seep_word_load(&view->header->site_count);
 
     if (always_short) {
         return &short_forms[0];

@@ -1,13 +1,205 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Stack depot and site table; see sites.h. */
+/*
+ * From a stack to its site: the index of the tables, the depot of stacks, the
+ * sites, and the cache before them.
+ *
+ * An entry is filled and published by the one thread that was given it; who
+ * comes at the same time with the same key gets the same entry.
+ */
 #include "record/sites.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/hash.h"
-#include "record/claim.h"
-#include "record/short_stack.h"
+#include "base/thread.h"
+#include "base/word.h"
+#include "record/sampler.h"
+
+/*
+ * The index: key -> entry, in private memory.
+ *
+ * A slot is one word, so that it is never read half written: 40 bits of the key
+ * above the entry's index, 0 is empty. Half of the slots are used at the most.
+ */
+
+#define INDEX_BITS 24U
+#define INDEX_MASK ((UINT64_C(1) << INDEX_BITS) - 1)
+#define PROBE_LIMIT 512U
+
+static struct index {
+    _Atomic uint64_t *slots;
+    uint32_t mask;
+    _Atomic uint32_t used;  /* entries that were given, with entry 0 */
+    _Atomic uint32_t spare; /* one that was given and not needed; 0: none */
+} indexes[SEEP_INDEX_COUNT];
+
+static const enum seep_section sections[SEEP_INDEX_COUNT] = {
+    [SEEP_INDEX_STACKS] = SEEP_SECTION_STACKS,
+    [SEEP_INDEX_SITES] = SEEP_SECTION_SITES,
+    [SEEP_INDEX_CODES] = SEEP_SECTION_CODES,
+};
+
+static uint32_t slots_for(const struct seep_rec_header *header,
+                          enum seep_index_table table)
+{
+    uint32_t entries = header->sections[sections[table]].entry_count;
+    uint32_t slots = 2;
+
+    while (slots / 2 < entries && slots < (UINT32_C(1) << 31)) {
+        slots *= 2;
+    }
+    return slots;
+}
+
+uint64_t seep_index_bytes(const struct seep_rec_header *header)
+{
+    uint64_t slots = 0;
+
+    for (unsigned i = 0; i < SEEP_INDEX_COUNT; i++) {
+        slots += slots_for(header, (enum seep_index_table)i);
+    }
+    return slots * sizeof(_Atomic uint64_t);
+}
+
+void seep_index_start(const struct seep_view *view, void *memory)
+{
+    _Atomic uint64_t *slots = memory;
+
+    for (unsigned i = 0; i < SEEP_INDEX_COUNT; i++) {
+        uint32_t count = memory != NULL
+                             ? slots_for(view->header, (enum seep_index_table)i)
+                             : 0;
+
+        indexes[i].slots = slots;
+        indexes[i].mask = count - 1;
+        seep_word_store(&indexes[i].used, 1);
+        seep_word_store(&indexes[i].spare, 0);
+        slots += count;
+    }
+}
+
+/* All of these entries begin with their key, or have it behind a lock. */
+static _Atomic uint64_t *key_of(const struct seep_view *view,
+                                enum seep_index_table table, uint32_t entry)
+{
+    switch (table) {
+    case SEEP_INDEX_STACKS:
+        return &view->stacks[entry].key;
+    case SEEP_INDEX_SITES:
+        return &view->sites[entry].key;
+    default:
+        return &view->codes[entry].key;
+    }
+}
+
+/* An entry that nobody has, in a page that may be touched. */
+static enum seep_index_answer take_entry(const struct seep_view *view,
+                                         enum seep_index_table table,
+                                         uint32_t *ret_entry)
+{
+    struct index *index = &indexes[table];
+    uint32_t capacity = view->header->sections[sections[table]].entry_count;
+    uint32_t entry = seep_word_exchange(&index->spare, 0);
+
+    if (entry == 0) {
+        entry = seep_word_load(&index->used);
+        do {
+            if (entry >= capacity) {
+                return SEEP_INDEX_FULL;
+            }
+            if (!seep_view_reserve_entry(view, sections[table], entry)) {
+                return SEEP_INDEX_NO_ROOM;
+            }
+        } while (!seep_word_replace(&index->used, &entry, entry + 1));
+    }
+    *ret_entry = entry;
+    return SEEP_INDEX_NEW;
+}
+
+/* The entry of @key from slot *@at on; 0: none, and the first empty slot is in
+ * *@at, unless @limit slots were not enough. */
+static uint32_t find(const struct seep_view *view, enum seep_index_table table,
+                     uint64_t key, uint32_t *at, uint32_t *limit)
+{
+    const struct index *index = &indexes[table];
+
+    for (; *limit > 0; (*limit)--, (*at)++) {
+        /* Acquire: the entry's key; pairs with the release in claim(). */
+        uint64_t seen = atomic_load_explicit(&index->slots[*at & index->mask],
+                                             memory_order_acquire);
+
+        if (seen == 0) {
+            return 0;
+        }
+        if (((seen ^ key) & ~INDEX_MASK) == 0) {
+            uint32_t entry = (uint32_t)(seen & INDEX_MASK);
+
+            if (seep_word_load(key_of(view, table, entry)) == key) {
+                return entry;
+            }
+        }
+    }
+    return 0;
+}
+
+enum seep_index_answer seep_index_claim(const struct seep_view *view,
+                                        enum seep_index_table table,
+                                        uint64_t key, uint32_t *ret_index)
+{
+    struct index *index = &indexes[table];
+    enum seep_index_answer answer;
+    uint32_t limit = PROBE_LIMIT;
+    uint32_t at = (uint32_t)key;
+    uint32_t found;
+    uint32_t entry;
+
+    if (index->slots == NULL) {
+        return SEEP_INDEX_FULL;
+    }
+    found = find(view, table, key, &at, &limit);
+    if (found != 0) {
+        *ret_index = found;
+        return SEEP_INDEX_FOUND;
+    }
+    answer = limit > 0 ? take_entry(view, table, &entry) : SEEP_INDEX_FULL;
+    if (answer != SEEP_INDEX_NEW) {
+        return answer;
+    }
+    seep_word_store(key_of(view, table, entry), key);
+    while (limit > 0) {
+        uint64_t empty = 0;
+
+        /* Release: the key; pairs with the acquire in find(). */
+        if (atomic_compare_exchange_strong_explicit(
+                &index->slots[at & index->mask], &empty,
+                (key & ~INDEX_MASK) | entry, memory_order_release,
+                memory_order_relaxed)) {
+            *ret_index = entry;
+            return SEEP_INDEX_NEW;
+        }
+        found = find(view, table, key, &at, &limit);
+        if (found != 0) {
+            break; /* another thread was first */
+        }
+    }
+    seep_word_store(key_of(view, table, entry), 0);
+    seep_word_store(&index->spare, entry);
+    *ret_index = found;
+    return found != 0 ? SEEP_INDEX_FOUND : SEEP_INDEX_FULL;
+}
+
+bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
+                    uint64_t key)
+{
+    uint32_t limit = PROBE_LIMIT;
+    uint32_t at = (uint32_t)key;
+
+    return indexes[table].slots != NULL &&
+           find(view, table, key, &at, &limit) != 0;
+}
 
 #define CACHE_SLOTS 262144U
 #define CACHE_INDEX_BITS 20U
@@ -24,16 +216,92 @@
 static _Atomic uint64_t cache[CACHE_SLOTS];
 static _Atomic bool cache_is_used;
 
+/*
+ * The last stack that was added by a thread of each slot: what comes next has
+ * most of its outer frames. Whoever finds it busy does without.
+ */
+#define RECENT_SLOTS 8U
+static struct recent {
+    _Atomic uint32_t busy;
+    uint32_t stack; /* 0: none yet */
+    uint32_t count;
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+} recents[RECENT_SLOTS];
+
 void seep_sites_forget(void)
 {
-    if (!atomic_load_explicit(&cache_is_used, memory_order_relaxed)) {
-        return;
+    for (uint32_t i = 0; i < RECENT_SLOTS; i++) {
+        recents[i].stack = 0;
+        seep_word_store(&recents[i].busy, 0);
     }
-    for (uint32_t i = 0; i < CACHE_SLOTS; i++) {
-        if (atomic_load_explicit(&cache[i], memory_order_relaxed) != 0) {
-            atomic_store_explicit(&cache[i], 0, memory_order_relaxed);
+    if (seep_word_load(&cache_is_used)) {
+        seep_word_clear(cache, CACHE_SLOTS);
+    }
+}
+
+static struct recent *take_recent(void)
+{
+    struct recent *recent = &recents[seep_thread.id % RECENT_SLOTS];
+
+    /* Acquire: what the last holder wrote; pairs with the release below. */
+    return atomic_exchange_explicit(&recent->busy, 1, memory_order_acquire) == 0
+               ? recent
+               : NULL;
+}
+
+static void keep_recent(struct recent *recent, uint32_t stack,
+                        const uint64_t *frames, uint32_t count)
+{
+    recent->stack = stack;
+    recent->count = count;
+    memcpy(recent->frames, frames, count * sizeof(frames[0]));
+    /* Release: pairs with the acquire in take_recent(). */
+    atomic_store_explicit(&recent->busy, 0, memory_order_release);
+}
+
+/* How many outer frames are those of @recent; one at least is left. */
+static uint32_t count_shared(const struct recent *recent,
+                             const uint64_t *frames, uint32_t count)
+{
+    uint32_t shared = 0;
+
+    while (recent->stack != 0 && shared + 1 < count && shared < recent->count &&
+           frames[count - 1 - shared] ==
+               recent->frames[recent->count - 1 - shared]) {
+        shared++;
+    }
+    return shared;
+}
+
+/* The stack that has the first of them as its own: a reader that follows finds
+ * one frame at least in each. */
+static uint32_t find_owner(const struct seep_view *view, uint32_t stack,
+                           uint32_t shared)
+{
+    while (shared != 0 && view->stacks[stack].shared_count >= shared) {
+        stack = view->stacks[stack].shared_stack;
+    }
+    return stack;
+}
+
+/* Room for @count frames. @return false: there is none */
+static bool take_frames(const struct seep_view *view, uint32_t count,
+                        uint64_t *ret_first)
+{
+    _Atomic uint64_t *used = &view->header->frames_used;
+    uint64_t first = seep_word_load(used);
+
+    do {
+        if (first > view->frame_capacity ||
+            count > view->frame_capacity - first ||
+            !seep_view_reserve(view, view->frames,
+                               (uint64_t)view->frame_capacity * 8,
+                               &view->frames[first], (size_t)count * 8)) {
+            return false;
         }
-    }
+    } while (!seep_word_replace(used, &first, first + count));
+    *ret_first = first;
+    return true;
 }
 
 static void publish_stack(const struct seep_view *view, uint32_t index,
@@ -41,24 +309,32 @@ static void publish_stack(const struct seep_view *view, uint32_t index,
                           enum seep_cut cut)
 {
     struct seep_rec_stack *stack = &view->stacks[index];
-    uint64_t first = atomic_fetch_add_explicit(&view->header->frames_used,
-                                               count, memory_order_relaxed);
+    struct recent *recent = take_recent();
+    uint32_t shared = recent != NULL ? count_shared(recent, frames, count) : 0;
+    uint64_t first;
 
-    atomic_fetch_add_explicit(&view->header->stack_count, 1,
-                              memory_order_relaxed);
-    if (first > view->frame_capacity || count > view->frame_capacity - first) {
+    seep_word_fetch_add(&view->header->stack_count, 1);
+    if (!take_frames(view, count - shared, &first)) {
         seep_view_count(view, SEEP_COUNT_STACKS_FULL, 1);
+        if (recent != NULL) {
+            keep_recent(recent, 0, frames, 0);
+        }
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        atomic_store_explicit(&view->frames[first + i], frames[i],
-                              memory_order_relaxed);
+    for (uint32_t i = 0; i < count - shared; i++) {
+        seep_word_store(&view->frames[first + i], frames[i]);
     }
-    stack->cut = cut;
-    stack->first_frame = first;
+    stack->cut = (uint16_t)cut;
+    stack->first_frame = (uint32_t)first;
+    stack->shared_count = (uint16_t)shared;
+    stack->shared_stack =
+        shared != 0 ? find_owner(view, recent->stack, shared) : 0;
     /* Release: the frames and fields above; pairs with the acquire load of
-     * frame_count in reader/snapshot. */
+     * frame_count in seep_view_frames(). */
     atomic_store_explicit(&stack->frame_count, count, memory_order_release);
+    if (recent != NULL) {
+        keep_recent(recent, index, frames, count);
+    }
 }
 
 static uint32_t intern_stack(const struct seep_view *view,
@@ -67,15 +343,15 @@ static uint32_t intern_stack(const struct seep_view *view,
 {
     uint64_t key = seep_hash_words(cut, frames, count);
     uint32_t index = 0;
-    bool is_new = false;
+    enum seep_index_answer answer =
+        seep_index_claim(view, SEEP_INDEX_STACKS, key, &index);
 
     *ret_key = key;
-    if (!seep_claim_key(&view->stacks[0].key, sizeof(view->stacks[0]),
-                        view->stack_capacity - 1, key, &index, &is_new)) {
+    if (answer == SEEP_INDEX_FULL || answer == SEEP_INDEX_NO_ROOM) {
         seep_view_count(view, SEEP_COUNT_STACKS_FULL, 1);
         return 0;
     }
-    if (is_new) {
+    if (answer == SEEP_INDEX_NEW) {
         publish_stack(view, index, frames, count, cut);
         seep_view_count(view, SEEP_COUNT_STACKS_CAPTURED, 1);
         seep_view_count(view, SEEP_COUNT_FRAMES_CAPTURED, count);
@@ -84,30 +360,32 @@ static uint32_t intern_stack(const struct seep_view *view,
     return index;
 }
 
+/* @return the site; 0: no room, for good unless *@ret_later */
 static uint32_t intern_site(const struct seep_view *view,
                             struct seep_place place, uint32_t stack,
-                            uint64_t stack_key)
+                            uint64_t stack_key, bool *ret_later)
 {
     uint64_t words[2] = {stack_key, place.space};
     uint64_t key = seep_hash_words(place.device, words, 2);
     uint32_t index = 0;
-    bool is_new = false;
+    enum seep_index_answer answer =
+        seep_index_claim(view, SEEP_INDEX_SITES, key, &index);
 
-    if (!seep_claim_key(&view->sites[0].key, sizeof(view->sites[0]),
-                        view->site_capacity - 1, key, &index, &is_new)) {
+    *ret_later = answer == SEEP_INDEX_NO_ROOM;
+    if (answer == SEEP_INDEX_FULL || answer == SEEP_INDEX_NO_ROOM) {
         seep_view_count(view, SEEP_COUNT_SITES_FULL, 1);
         return 0;
     }
-    if (is_new) {
+    if (answer == SEEP_INDEX_NEW) {
         view->sites[index].space = place.space;
         view->sites[index].device = place.device;
         view->sites[index].stack = stack;
         /* Release: place and stack; pairs with the acquire load of state in
-         * reader/snapshot. */
+         * reader/recording/snapshot.c. */
         atomic_store_explicit(&view->sites[index].state, SEEP_PUBLISHED,
                               memory_order_release);
-        atomic_fetch_add_explicit(&view->header->site_count, 1,
-                                  memory_order_relaxed);
+        seep_word_fetch_add(&view->header->site_count, 1);
+        seep_pace_site_came(view);
     }
     return index;
 }
@@ -115,7 +393,7 @@ static uint32_t intern_site(const struct seep_view *view,
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
                                  struct seep_place place,
                                  const struct seep_sites_stack *stack,
-                                 seep_sites_frame frame_of)
+                                 seep_sites_frame frame_of, bool *ret_later)
 {
     /* In place: a hook must do with 2 KiB of stack. */
     uint64_t *frames = stack->addresses;
@@ -131,7 +409,7 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     index =
         intern_stack(view, frames, kept,
                      kept < count ? SEEP_CUT_DEPTH : stack->cut, &stack_key);
-    return intern_site(view, place, index, stack_key);
+    return intern_site(view, place, index, stack_key, ret_later);
 }
 
 /*
@@ -167,11 +445,12 @@ uint32_t seep_sites_intern(const struct seep_view *view,
     uint64_t tag;
     uint64_t seen;
     _Atomic uint64_t *entry;
+    bool later = false;
     uint32_t site;
 
     entry = &cache[hash % CACHE_SLOTS];
     tag = hash & ~CACHE_INDEX_MASK;
-    seen = atomic_load_explicit(entry, memory_order_relaxed);
+    seen = seep_word_load(entry);
     if (seep_likely((seen & ~CACHE_INDEX_MASK) == tag && seen != 0)) {
         site = (uint32_t)(seen & CACHE_INDEX_MASK);
         if (seep_unlikely(site == CACHE_REFUSED)) {
@@ -180,14 +459,12 @@ uint32_t seep_sites_intern(const struct seep_view *view,
         }
         return site;
     }
-    site = intern(view, place, stack, frame_of);
-    if (seep_unlikely(
-            !atomic_load_explicit(&cache_is_used, memory_order_relaxed))) {
-        atomic_store_explicit(&cache_is_used, true, memory_order_relaxed);
+    site = intern(view, place, stack, frame_of, &later);
+    if (seep_unlikely(!seep_word_load(&cache_is_used))) {
+        seep_word_store(&cache_is_used, true);
     }
-    if (site != CACHE_REFUSED) {
-        atomic_store_explicit(entry, tag | (site != 0 ? site : CACHE_REFUSED),
-                              memory_order_relaxed);
+    if (site != CACHE_REFUSED && !later) {
+        seep_word_store(entry, tag | (site != 0 ? site : CACHE_REFUSED));
     }
     return site;
 }

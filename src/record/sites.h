@@ -12,6 +12,7 @@
 #ifndef SEEP_RECORD_SITES_H
 #define SEEP_RECORD_SITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,5 +45,63 @@ uint32_t seep_sites_intern(const struct seep_view *view,
 
 /** Forget the cache: in a forked child, before its own recording begins. */
 void seep_sites_forget(void);
+
+/*
+ * Finding an entry of one of the recording's tables by its key. The entries lie
+ * in the file in the order in which they came; the index is the process's own,
+ * for no reader asks it.
+ *
+ * Invariant: who finds an index finds the entry's key and its page; an entry
+ * stays what it is, nothing is evicted.
+ *
+ * Threads: any number; lock-free, bounded steps, nobody waits.
+ */
+
+enum seep_index_table {
+    SEEP_INDEX_STACKS,
+    SEEP_INDEX_SITES,
+    SEEP_INDEX_CODES,
+    SEEP_INDEX_COUNT
+};
+
+enum seep_index_answer {
+    SEEP_INDEX_FOUND,
+    SEEP_INDEX_NEW,    /* the caller fills the entry */
+    SEEP_INDEX_FULL,   /* nor will there ever be room */
+    SEEP_INDEX_NO_ROOM /* the disk has none; later it may */
+};
+
+/** Bytes of memory for the index of a recording with @header. */
+uint64_t seep_index_bytes(const struct seep_rec_header *header);
+
+/** Begin with @memory, zeroed. NULL: forget the last one. */
+void seep_index_start(const struct seep_view *view, void *memory);
+
+/** Find or add @key, which is not 0. Entry 0, which is none, is never given. */
+enum seep_index_answer seep_index_claim(const struct seep_view *view,
+                                        enum seep_index_table table,
+                                        uint64_t key, uint32_t *ret_index);
+
+/** Is @key there? */
+bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
+                    uint64_t key);
+
+/*
+ * What is kept of a stack that is met for the first time while the table of
+ * sites fills up: a program that has more stacks than there is room for must
+ * not fill it before it begins to leak.
+ *
+ * Invariant: it loses outer frames, in which stacks differ most and which say
+ * least; but not the line that is the user's, nor the thread's name. A stack
+ * that is in the depot already stays as it is.
+ */
+
+/** From here on each new stack is short, however empty the table is. Before
+ * the first one, by the constructor. */
+void seep_short_stack_always(bool always);
+
+/** @return how many of the @count frames are left, in place */
+uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
+                               uint32_t count, enum seep_cut cut);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A process's own figures; see stats.h.
+ * A process's own figures, from its own recording.
  *
  * What all shards handed out and took back in each bucket is there already;
  * what of it lies on a device is taken off by the series of such sites, which
@@ -11,21 +11,18 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/math.h"
 #include "base/word.h"
 #include "format/series.h"
 
-#define GROWTH_BUCKETS_MIN 8U
+#define GROWTH_BUCKETS_MIN 16U
 
 /* By bucket of the grid that @tick is on: what came less what went. */
 struct net {
     double bytes[SEEP_BUCKET_COUNT];
     uint32_t width_log2;
 };
-
-static uint32_t load32(const _Atomic uint32_t *word)
-{
-    return atomic_load_explicit(word, memory_order_relaxed);
-}
 
 /* A narrower grid's buckets fall into those of the common one as a whole. */
 static void add(struct net *net, uint32_t bucket, uint32_t width_log2,
@@ -41,7 +38,7 @@ static void add_shards(struct net *net, const struct seep_view *view)
 {
     for (uint32_t i = 0; i < view->shard_count; i++) {
         struct seep_rec_shard *shard = &view->shards[i];
-        uint32_t width = load32(&shard->flow_width_log2);
+        uint32_t width = seep_word_load(&shard->flow_width_log2);
 
         for (uint32_t j = 0; j < SEEP_BUCKET_COUNT; j++) {
             add(net, j, width,
@@ -51,18 +48,11 @@ static void add_shards(struct net *net, const struct seep_view *view)
     }
 }
 
-static bool is_on_host(uint32_t space)
-{
-    return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_MAPPED ||
-           space == SEEP_SPACE_PYTHON || space == SEEP_SPACE_PINNED ||
-           space == SEEP_SPACE_MANAGED;
-}
-
 static void subtract_series(struct net *net, struct seep_rec_series *series)
 {
-    uint32_t width = load32(&series->width_log2);
+    uint32_t width = seep_word_load(&series->width_log2);
 
-    add(net, load32(&series->first_tick) >> (width & 31) & 127, width,
+    add(net, seep_word_load(&series->first_tick) >> (width & 31) & 127, width,
         -(int64_t)seep_word_load(&series->base_bytes));
     for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
         add(net, i, width,
@@ -71,51 +61,103 @@ static void subtract_series(struct net *net, struct seep_rec_series *series)
     }
 }
 
-static void subtract_devices(struct net *net, const struct seep_view *view)
+static void subtract_brief(struct net *net, const struct seep_rec_brief *brief)
 {
-    uint32_t count = load32(&view->header->series_count);
+    uint32_t width = seep_word_load(&brief->width_log2);
 
-    for (uint32_t i = 0; i < count && i < view->series_capacity; i++) {
-        struct seep_rec_series *series = &view->series[i];
-        uint32_t site = load32(&series->site);
+    add(net, seep_word_load(&brief->first_tick) >> (width & 31) & 127, width,
+        -(int64_t)seep_word_load(&brief->base_bytes));
+    for (uint32_t i = 0; i < SEEP_BRIEF_BUCKETS; i++) {
+        uint32_t number = seep_word_load(&brief->numbers) >> (8 * i) & 255;
 
-        if (site != 0 && site < view->site_capacity &&
-            !is_on_host(view->sites[site].space)) {
-            subtract_series(net, series);
+        if (number != 0) {
+            add(net, number - 1, width,
+                (int64_t)(seep_word_load(&brief->buckets[i].freed_bytes) -
+                          seep_word_load(&brief->buckets[i].allocated_bytes)));
         }
     }
 }
 
-/* The slope of what was live at the ends of the later half's buckets. */
-static void fit(const struct net *net, uint32_t tick,
-                struct seep_stats_figures *figures)
+/* A site of a device that has no series, having had one event. */
+static void subtract_single(struct net *net, const struct seep_rec_site *site)
 {
-    uint32_t count = (tick >> net->width_log2) + 1;
-    uint32_t from = count / 2;
-    double n = 0, x_sum = 0, y_sum = 0, xx_sum = 0, xy_sum = 0;
-    double live = 0;
+    add(net, seep_word_load(&site->first_tick) >> net->width_log2,
+        net->width_log2,
+        (int64_t)(seep_word_load(&site->freed_bytes) -
+                  seep_word_load(&site->allocated_bytes)));
+}
 
-    count = count < SEEP_BUCKET_COUNT ? count : SEEP_BUCKET_COUNT;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t end = (uint64_t)(i + 1) << net->width_log2;
-        double x = (double)(end < tick ? end : tick);
+static bool is_apart(const struct seep_rec_site *site)
+{
+    return !seep_view_is_on_host(site->space) && site->space != SEEP_SPACE_FILE;
+}
 
-        live += net->bytes[i];
-        if (i >= from) {
-            n++;
-            x_sum += x;
-            y_sum += live;
-            xx_sum += x * x;
-            xy_sum += x * live;
+static void subtract_others(struct net *net, const struct seep_view *view)
+{
+    uint32_t count = seep_word_load(&view->header->site_count);
+
+    /* The first ones are there, but for those that two threads began at once
+     * and one has given back. */
+    for (uint32_t i = 1; i <= count && i < view->site_capacity; i++) {
+        const struct seep_rec_site *site = &view->sites[i];
+        uint32_t number = seep_word_load(&site->series);
+
+        if (!is_apart(site)) {
+            continue;
+        }
+        if (number == 0) {
+            subtract_single(net, site);
+        } else if ((number & SEEP_SERIES_IS_BRIEF) != 0 &&
+                   (number & ~SEEP_SERIES_IS_BRIEF) <= view->brief_capacity) {
+            subtract_brief(net,
+                           &view->briefs[(number & ~SEEP_SERIES_IS_BRIEF) - 1]);
         }
     }
-    figures->live_bytes = live > 0 ? (uint64_t)live : 0;
-    if (n >= GROWTH_BUCKETS_MIN && n * xx_sum > x_sum * x_sum) {
-        figures->has_growth = true;
-        figures->growth_bytes_per_s =
-            (n * xy_sum - x_sum * y_sum) / (n * xx_sum - x_sum * x_sum) * 1e9 /
-            (double)(UINT64_C(1) << SEEP_TICK_LOG2_NS);
+}
+
+static void subtract_devices(struct net *net, const struct seep_view *view)
+{
+    uint32_t count = seep_word_load(&view->header->series_count);
+
+    for (uint32_t i = 0; i < count && i < view->series_capacity; i++) {
+        struct seep_rec_series *series = &view->series[i];
+        uint32_t site = seep_word_load(&series->site);
+
+        if (site != 0 && site < view->site_capacity &&
+            is_apart(&view->sites[site])) {
+            subtract_series(net, series);
+        }
     }
+    subtract_others(net, view);
+}
+
+static double seconds(uint64_t ticks)
+{
+    return (double)ticks * (double)(UINT64_C(1) << SEEP_TICK_LOG2_NS) / 1e9;
+}
+
+/* The slope of what was live at the ends of the buckets. Apart: half of the
+ * stack that is needed. */
+static SEEP_NOINLINE void fit(struct net *net, uint32_t tick,
+                              struct seep_stats_figures *figures)
+{
+    double t_s[SEEP_BUCKET_COUNT];
+    uint32_t count = (tick >> net->width_log2) + 1;
+    struct seep_math_slope slope;
+    double live = 0;
+
+    for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
+        uint64_t end = (uint64_t)(i + 1) << net->width_log2;
+
+        live += net->bytes[i];
+        net->bytes[i] = live;
+        t_s[i] = seconds(end < tick ? end : tick);
+    }
+    figures->live_bytes = live > 0 ? (uint64_t)live : 0;
+    slope = seep_math_slope(t_s, net->bytes, count,
+                            SEEP_MATH_SETTLE * seconds(tick), seconds(tick));
+    figures->has_growth = slope.levels != 0 && count >= GROWTH_BUCKETS_MIN;
+    figures->growth_bytes_per_s = figures->has_growth ? slope.per_s : 0;
 }
 
 static void add_moment(const struct seep_view *view,
@@ -172,7 +214,13 @@ void seep_stats_take(const struct seep_view *view, uint32_t tick,
     fit(&net, tick, ret_figures);
     add_moment(view, ret_figures);
     for (uint32_t i = 0; i < view->device_count; i++) {
-        add_device(&view->devices[(size_t)i * SEEP_BUCKET_COUNT], ret_figures);
+        struct seep_rec_device *moments =
+            &view->devices[(size_t)i * SEEP_BUCKET_COUNT];
+
+        if (seep_view_has(view, moments,
+                          SEEP_BUCKET_COUNT * sizeof(*moments))) {
+            add_device(moments, ret_figures);
+        }
     }
     ret_figures->units = seep_word_load(&view->header->progress_units);
 }

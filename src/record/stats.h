@@ -16,7 +16,7 @@
 struct seep_stats_figures {
     uint64_t live_bytes; /* in memory of the host */
     bool has_growth;
-    double growth_bytes_per_s; /* of them, over the last half of the run */
+    double growth_bytes_per_s; /* of them, as base/math.h has it */
     uint64_t rss_bytes;        /* 0: not known, as below */
     uint64_t cgroup_bytes;
     uint64_t cgroup_limit_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * The process over time: resident memory, swap, cgroup, progress, and what the
- * allocator says of itself; one moment a bucket of the common grid.
+ * allocator says of itself; one sample a bucket of the common grid.
  *
- * Invariant: whoever takes a moment is alone in it (try, never wait), makes
+ * Invariant: whoever takes a sample is alone in it (try, never wait), makes
  * few system calls, keeps no descriptor, and never makes one again once the
  * process has restricted itself.
  */
@@ -18,7 +18,7 @@
 /** Forget everything, in a new recording's process. */
 void seep_timeline_start(void);
 
-/** Is a moment due at @tick? One load and one compare. */
+/** Is a sample due at @tick? One load and one compare. */
 bool seep_timeline_due(uint32_t tick);
 
 /** Take it, unless another thread is taking it. */
@@ -26,14 +26,14 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
                         uint32_t tick);
 
 /**
- * @thread left a hook by a jump: if out of a moment, let others take the next.
+ * @thread left a hook by a jump: if out of a sample, let others take the next.
  * Who jumps out of a hook may jump out of the allocator, with its lock: it is
  * not asked any more.
  */
 void seep_timeline_recover(const struct seep_view *view, uint32_t thread);
 
 /** At most once in this time: cgroup, swap, allocator. The tests build the
- * preload a second time with 0, which is at every moment. */
+ * preload a second time with 0, which is at every sample. */
 #ifndef SEEP_TIMELINE_EVERY_NS
 #define SEEP_TIMELINE_EVERY_NS UINT64_C(10000000000)
 #endif
@@ -62,7 +62,7 @@ void seep_timeline_set_allocator(seep_timeline_ask *ask);
 bool seep_timeline_wants_allocator(void);
 
 /**
- * Ask it, into the moment of @tick; unless another thread is in the timeline.
+ * Ask it, into the sample of @tick; unless another thread is in the timeline.
  * Only where this thread certainly holds no lock of the allocator.
  */
 void seep_timeline_ask_allocator(const struct seep_view *view, uint32_t thread,

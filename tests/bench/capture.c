@@ -20,8 +20,8 @@
 #include <libunwind.h>
 
 #include "base/compiler.h"
-#include "capture/native.h"
-#include "capture/objects.h"
+#include "capture/native/elf.h"
+#include "capture/native/unwind.h"
 #include "capture_frames.h"
 
 #define ROUNDS 60U

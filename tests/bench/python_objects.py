@@ -23,6 +23,7 @@ OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE", "SEEP_PYTHON")
 HOWS = ("plain", "frames", "objects")
 # Elements of a list, what stays in the caches and what does not, and turns.
 SIZES = {1000: 15, 100000: 8}
+SHORT = [(1000, 5)]
 ELEMENTS = 200000  # of a turn at least: it begins with cold caches
 
 
@@ -136,11 +137,11 @@ def take_turns(workers, turns, taken):
                 row[how].append(turn(workers[how], name))
 
 
-def run_once(path, preload, size, taken):
+def run_once(path, preload, size, turns, taken):
     with tempfile.TemporaryDirectory(prefix="seep-bench-") as folder:
         workers = {how: start(path, how, preload, size, folder)
                    for how in HOWS}
-        take_turns(workers, SIZES[size], taken)
+        take_turns(workers, turns, taken)
         for worker in workers.values():
             worker.communicate()
             assert worker.returncode == 0
@@ -156,11 +157,11 @@ def tell(name, row):
     return ratios
 
 
-def compare(path, preload, size, rounds):
+def compare(path, preload, size, turns, rounds):
     taken = {function.__name__: {how: [] for how in HOWS}
              for functions in WORKS.values() for function in functions}
     for _ in range(rounds):
-        run_once(path, preload, size, taken)
+        run_once(path, preload, size, turns, taken)
     print(f"{path}, lists of {size}:\n  {'':8} {'ns plain':>9}"
           + "".join(f" {how:>8}" for how in HOWS[1:]))
     for kind, functions in WORKS.items():
@@ -177,14 +178,16 @@ def main():
     parser.add_argument("--work", type=int)
     parser.add_argument("--preload")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--short", action="store_true",
+                        help="short lists alone, and five turns")
     parser.add_argument("interpreters", nargs="*")
     options = parser.parse_args()
     if options.work:
         work(options.work)
         return 0
     for path in options.interpreters or [sys.executable]:
-        for size in SIZES:
-            compare(path, options.preload, size, options.rounds)
+        for size, turns in SHORT if options.short else SIZES.items():
+            compare(path, options.preload, size, turns, options.rounds)
     return 0
 
 

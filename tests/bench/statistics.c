@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "reader/sites.h"
+#include "reader/judge/sites.h"
 #include "recording_builder.h"
 
 #define SITES 20000U
@@ -79,7 +79,8 @@ static void make(struct made *made, size_t kind)
     }
     for (size_t i = 0; i < count; i++) {
         double birth = birth_of(kind);
-        made->survivors[i] = (struct seep_survivor){birth, 524288, 2.7e11};
+        made->survivors[i] = (struct seep_survivor){
+            .birth = birth, .weight = 524288, .variance = 2.7e11};
         made->live_bytes[(size_t)(birth * BUCKETS)] += 524288;
     }
     for (size_t i = 0; i < BUCKETS; i++) {

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/look_file.h"
-#include "reader/look_growth.h"
-#include "reader/look_smaps.h"
+#include "reader/process/sample.h"
 
 #define SMAPS 's'
 #define MAPS 'm'
@@ -33,39 +31,40 @@ static void read_smaps(const char *text, size_t length,
                        enum seep_smaps_kind kind)
 {
     struct seep_smaps smaps;
+    FILE *file = fmemopen((void *)(uintptr_t)text, length, "r");
 
-    seep_smaps_init(&smaps, kind);
-    if (seep_smaps_feed(&smaps, text, length / 2) == 0 &&
-        seep_smaps_feed(&smaps, text + length / 2, length - length / 2) == 0 &&
-        seep_smaps_finish(&smaps) == 0) {
+    if (file != NULL && seep_smaps_read(file, kind, &smaps) == 0) {
         smaps.count =
             seep_smaps_select(smaps.mappings, smaps.count, SMAPS_LEFT);
+        seep_smaps_fini(&smaps);
     }
-    seep_smaps_fini(&smaps);
+    if (file != NULL) {
+        fclose(file);
+    }
 }
 
-static void read_looks(const char *text, size_t length)
+static void read_samples(const char *text, size_t length)
 {
     struct seep_report_mapping grown[ENTRIES];
-    struct seep_looks looks;
+    struct seep_external_samples samples;
     size_t count = 0;
 
-    if (seep_look_file_parse(text, length, "/nowhere", &looks) != 0) {
+    if (seep_external_samples_parse(text, length, "/nowhere", &samples) != 0) {
         return;
     }
-    if (seep_look_growth(&looks, 0.5, is_tracked, NULL, grown, ENTRIES,
-                         &count) != 0 ||
+    if (seep_external_growth(&samples, 0.5, is_tracked, NULL, grown, ENTRIES,
+                             &count) != 0 ||
         count > ENTRIES) {
         abort();
     }
     for (size_t i = 0; i < count; i++) {
         if (!(grown[i].last_bytes - grown[i].first_bytes >=
-              SEEP_LOOK_GROWTH_LEAST_BYTES) ||
+              SEEP_EXTERNAL_GROWTH_LEAST_BYTES) ||
             grown[i].slope_bytes_per_s != grown[i].slope_bytes_per_s) {
             abort();
         }
     }
-    seep_looks_fini(&looks);
+    seep_external_samples_fini(&samples);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -77,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_smaps((const char *)data + 1, size - 1,
                    data[0] == SMAPS ? SEEP_SMAPS : SEEP_MAPS);
     } else {
-        read_looks((const char *)data + 1, size - 1);
+        read_samples((const char *)data + 1, size - 1);
     }
     return 0;
 }

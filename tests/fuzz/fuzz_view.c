@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean.h"
-#include "metrics_make.h"
+#include "export/export.h"
+#include "metrics/metrics.h"
+#include "read/programs.h"
 #include "recording_damage.h"
-#include "top_frame.h"
-#include "view_check.h"
-#include "view_diff.h"
-#include "view_json.h"
-#include "view_text.h"
+#include "text/page.h"
+#include "text/report.h"
+#include "top/top.h"
+#include "json/json.h"
 
 #define PATCH_BYTES 12
 #define WIDTHS 4 /* columns a step */
@@ -108,7 +108,7 @@ static void check(const struct seep_report *report, struct seep_page *page)
     }
     set.results = results;
     seep_view_check(page, &set);
-    if (seep_view_check_json(page->file, &set) != 0 ||
+    if (seep_json_check(page->file, &set) != 0 ||
         seep_export_github(page->file, NULL, &set) != 0) {
         abort();
     }
@@ -155,7 +155,7 @@ static void compare(const struct seep_report *before,
     set.before_name = strdup("before");
     set.now_name = strdup("now");
     seep_view_diff(page, &set, 0);
-    if (seep_view_diff_json(page->file, &set, 0) != 0) {
+    if (seep_json_diff(page->file, &set, 0) != 0) {
         abort();
     }
     seep_diff_set_close(&set);
@@ -209,8 +209,8 @@ static void show(const struct seep_report *honest, struct seep_report *report,
     seep_view_text_reports(&page, reports, count, &text);
     seep_view_text_verdict(&page, report);
     seep_view_text_info(&page, report);
-    if (seep_view_json_reports(file, reports, count, 0, &json) != 0 ||
-        seep_view_json_info(file, reports, count, 0) != 0) {
+    if (seep_json_reports(file, reports, count, 0, &json) != 0 ||
+        seep_json_info(file, reports, count, 0) != 0) {
         abort();
     }
     check(report, &page);

@@ -3,7 +3,10 @@
  * Everything the reader library says of a recording, as JSON: what the tests
  * need beyond `seep report --json`.
  *
- *     dump_recording [--no-symbols] RECORDING
+ *     dump_recording [--no-symbols | --totals] RECORDING
+ *
+ * With --totals of each site its totals and its innermost Python function are
+ * all there is: a hundredth of a document with every frame of 10,000 stacks.
  *
  * Invariant: figures pass through unchanged; exit 1 with the refusal on
  * stderr if the recording is not readable.
@@ -12,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reader/report.h"
+#include "reader/report/report.h"
 
 static const char *const space_names[] = {
 #define SPACE_NAME(symbol, value, name) [value] = (name),
@@ -57,8 +60,34 @@ static json_t *dump_series(const struct seep_report_site *site)
     return series;
 }
 
+/* "" if it has none. */
+static json_t *python_function(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        if (site->frames[i].python) {
+            return text(site->frames[i].function);
+        }
+    }
+    return text("");
+}
+
+static json_t *dump_totals(const struct seep_report_site *site)
+{
+    return json_pack(
+        "{s:o,s:s,s:i,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o}", "id",
+        text(site->id), "space", space_names[site->space], "device",
+        site->device, "torn", (int)site->torn, "cut", (int)site->cut,
+        "live_bytes", integer(site->live_bytes), "live_bytes_error",
+        site->live_bytes_error, "live_count", site->live_count,
+        "allocated_bytes", integer(site->allocated_bytes), "allocated_count",
+        site->allocated_count, "freed_bytes", integer(site->freed_bytes),
+        "freed_count", site->freed_count, "largest_bytes",
+        integer(site->largest_bytes), "python", python_function(site));
+}
+
 static json_t *dump_site(const struct seep_report_site *site)
 {
+    json_t *object = dump_totals(site);
     json_t *frames = json_array();
     json_t *modules = json_array();
 
@@ -66,17 +95,11 @@ static json_t *dump_site(const struct seep_report_site *site)
         json_array_append_new(frames, text(site->frames[i].function));
         json_array_append_new(modules, text(site->frames[i].module));
     }
-    return json_pack(
-        "{s:o,s:s,s:i,s:b,s:i,s:o,s:f,s:f,s:o,s:f,s:o,s:f,s:o,s:o,s:o,s:o,s:o}",
-        "id", text(site->id), "space", space_names[site->space], "device",
-        site->device, "torn", (int)site->torn, "cut", (int)site->cut,
-        "live_bytes", integer(site->live_bytes), "live_bytes_error",
-        site->live_bytes_error, "live_count", site->live_count,
-        "allocated_bytes", integer(site->allocated_bytes), "allocated_count",
-        site->allocated_count, "freed_bytes", integer(site->freed_bytes),
-        "freed_count", site->freed_count, "largest_bytes",
-        integer(site->largest_bytes), "where", text(site->where), "frames",
-        frames, "modules", modules, "series", dump_series(site));
+    json_object_set_new(object, "where", text(site->where));
+    json_object_set_new(object, "frames", frames);
+    json_object_set_new(object, "modules", modules);
+    json_object_set_new(object, "series", dump_series(site));
+    return object;
 }
 
 static json_t *dump_extent(const struct seep_report_extent *extent)
@@ -102,7 +125,7 @@ static json_t *dump_device(const struct seep_report_device *device)
         dump_extent(&device->tensor_allocated));
 }
 
-static json_t *dump(const struct seep_report *report)
+static json_t *dump(const struct seep_report *report, bool totals)
 {
     json_t *sites = json_array();
     json_t *counters = json_object();
@@ -110,7 +133,8 @@ static json_t *dump(const struct seep_report *report)
     json_t *devices = json_array();
 
     for (size_t i = 0; i < report->site_count; i++) {
-        json_array_append_new(sites, dump_site(&report->sites[i]));
+        json_array_append_new(sites, totals ? dump_totals(&report->sites[i])
+                                            : dump_site(&report->sites[i]));
     }
     for (size_t i = 0; i < report->device_count; i++) {
         json_array_append_new(devices, dump_device(&report->devices[i]));
@@ -125,7 +149,7 @@ static json_t *dump(const struct seep_report *report)
     }
     return json_pack(
         "{s:s,s:i,s:o,s:b,s:b,s:b,s:i,s:i,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o,"
-        "s:o}",
+        "s:o,s:s}",
         "state", state_names[report->state], "pid", (int)report->pid,
         "executable", text(report->executable), "exact", (int)report->exact,
         "began_exact", (int)report->began_exact, "is_fork",
@@ -135,18 +159,20 @@ static json_t *dump(const struct seep_report *report)
         "file_bytes", integer(report->file_bytes), "pending_events",
         integer(report->pending_events), "torn_sites",
         integer(report->torn_sites), "counters", counters, "losses", losses,
-        "sites", sites, "devices", devices);
+        "sites", sites, "devices", devices, "python_objects",
+        seep_python_objects_words(report->python_objects));
 }
 
 int main(int argument_count, char **arguments)
 {
     bool bare = argument_count == 3 && !strcmp(arguments[1], "--no-symbols");
-    struct seep_report_options options = {.symbols = !bare};
+    bool totals = argument_count == 3 && !strcmp(arguments[1], "--totals");
+    struct seep_report_options options = {.symbols = !bare && !totals};
     struct seep_refusal refusal = {0};
     struct seep_report *report = NULL;
     json_t *document;
 
-    if (argument_count != 2 && !bare) {
+    if (argument_count != 2 && !bare && !totals) {
         return 2;
     }
     if (seep_report_open(arguments[argument_count - 1], &options, &refusal,
@@ -155,8 +181,8 @@ int main(int argument_count, char **arguments)
                 refusal.reason);
         return 1;
     }
-    document = dump(report);
-    json_dumpf(document, stdout, JSON_INDENT(1));
+    document = dump(report, totals);
+    json_dumpf(document, stdout, totals ? JSON_COMPACT : JSON_INDENT(1));
     json_decref(document);
     seep_report_close(report);
     return 0;

@@ -16,7 +16,8 @@ PROBE = SEEP.parent / "seep-probe"
 FORMS = {"verb": (SEEP, "probe"), "file": (PROBE,)}
 LIMIT_S = 60
 MOST_S = 10  # a generous one, of a machine that does other things
-READY, FAILED, USAGE, HEADROOM, UNKNOWN, GROWTH, STALE = range(7)
+READY, FAILED, USAGE, HEADROOM, UNKNOWN, GROWTH, STALE, NOT_CONFIGURED = \
+    range(8)
 
 # Does as it is told, a line at a time: take and give bytes, or wait.
 WORKER = """

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 def sources(*folders):
     return [path for folder in folders
-            for path in sorted((SOURCE / "src" / folder).glob("*.[cS]"))]
+            for path in sorted((SOURCE / "src" / folder).rglob("*.[cS]"))]
 
 
 def build(output, *words):
@@ -61,12 +61,11 @@ def emulate(*argv, **variables):
 def test_every_frame_is_as_libgcc_finds_it(flags):
     with tempfile.TemporaryDirectory(prefix="seep-aarch64-") as name:
         binary = pathlib.Path(name) / "capture"
-        walker = [path for path in sources("capture")
-                  if not path.name.startswith("python")]
+        walker = sources("capture/native")
         build(binary, "-std=c11", "-D_GNU_SOURCE",
               "-fasynchronous-unwind-tables", *flags,
               SOURCE / "tests/integration/programs/capture_aarch64.c", *walker,
-              SOURCE / "src/base/thread.c")
+              SOURCE / "src/base/text.c", SOURCE / "src/base/thread.c")
         done = emulate(binary)
         assert done.returncode == 0, done.stdout.decode()
         assert b"stacks 141, through signals 2, differing 0" in done.stdout

@@ -171,7 +171,8 @@ def test_growth_of_a_unit_is_what_each_request_keeps(all_runs):
     assert re.search(rb"check_service\.py:\d+ answer", done.stderr)
     # What bytearray() itself takes comes to it.
     assert 1024 <= limit["measured"]["estimate"] < 1300
-    assert limit_of(path, "--max-growth-per-unit", "2KiB")[1] == 0
+    # What may hide is so many bytes a second: of a starved run, many a unit.
+    assert limit_of(path, "--max-growth-per-unit", "16KiB")[1] == 0
     assert limit_of(all_runs["warm"][0], "--max-growth-per-unit",
                     "64B")[1] in (0, 4)
 
@@ -297,7 +298,7 @@ def test_what_is_new_is_told_with_the_run_that_it_is_new_since(
     passed = seep("check", "--baseline", leak, quiet)
     assert b" since " not in passed.stdout
     both = seep("check", "--max-growth", "1MiB/min", quiet, leak)
-    assert re.search(rb"\nverdict_cases, pid \d+: the limit is kept\n",
+    assert re.search(rb"\nverdict_cases, pid \d+: the limit holds\n",
                      both.stdout), both.stdout
 
 
@@ -305,7 +306,7 @@ def test_a_baseline_that_tells_nothing_is_not_enough_data(runs):
     done = seep("check", "--baseline", runs["short"][0], runs["leak"][0])
 
     assert done.returncode == 4
-    assert b"the baseline tells too little" in done.stdout
+    assert b"the baseline has too little data" in done.stdout
 
 
 def test_labels_and_spaces_have_limits_of_their_own(runs):
@@ -327,7 +328,7 @@ def test_a_process_without_gpu_or_work_is_not_enough_data(runs):
                 runs["quiet"][0])
 
     assert done.returncode == 4
-    assert b"no GPU was asked" in done.stdout
+    assert b"no GPU was queried" in done.stdout
     assert b"seep_progress()" in done.stdout
 
 

@@ -73,6 +73,7 @@ def test_the_environment_gains_only_ours(tmp_path):
     assert after.pop(b"SEEP_OUT").startswith(os.fsencode(tmp_path))
     assert after.pop(b"SEEP_PYTHON") == b"objects"
     assert after.pop(b"SEEP_CUDA") == b"tensors"
+    assert int(after.pop(b"SEEP_COMMAND_PID")) > 1
     assert after == before
 
 
@@ -186,8 +187,8 @@ class Terminal:
 def test_interrupt_from_the_terminal_ends_the_command_once(tmp_path):
     terminal = Terminal(
         SEEP, "run", "--no-report", "-o", f"{tmp_path}/", "--", PYTHON, "-c",
-        "import signal, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: print('one', flush=True))\n"
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'one\\n'))\n"
         "print('ready', flush=True)\n"
         "for _ in range(50): time.sleep(0.02)\n"
         "print('end')")
@@ -232,8 +233,92 @@ def test_a_person_sees_the_report_and_where_the_file_is(tmp_path):
     assert terminal.wait() == 0
     text = terminal.seen.decode()
     assert "seep: python3 -c" in text
-    assert re.search(r"file +/.*\.seep", text)
+    assert re.search(r"seep: recorded /.*\.seep, .* [KM]iB, 1 process", text)
     assert "\033" not in text  # TERM is dumb
+
+
+def said_by(folder, *command, options=(), **more):
+    """Lines of `seep run` on stderr, without a terminal."""
+    done = seep("run", *options, "-o", f"{folder}/", "--", *command, **more)
+    return done.returncode, done.stderr.decode().splitlines()
+
+
+def test_what_was_recorded_is_said_without_a_terminal_too(tmp_path):
+    code, lines = said_by(".", *allocate("os.fork(); sys.exit(7)"),
+                          cwd=tmp_path)
+    assert code == 7
+    line, = lines
+    bytes_ = sum(512 * path.stat().st_blocks for path in recordings(tmp_path))
+    found = re.fullmatch(r"seep: recorded \./(.*\.seep)( and 1 more)?, "
+                         r"([\d.]+) KiB, ([12]) process(es)?"
+                         r"; what grew: seep report (\S+)", line)
+    assert found, line
+    assert found[6] == ("." if found[2] else f"./{found[1]}")
+    told = seep("report", found[6], cwd=tmp_path)
+    assert told.returncode == 0 and b"python3" in told.stdout
+    assert (tmp_path / found[1]).exists()
+    assert float(found[3]) == pytest.approx(bytes_ / 2**10, .06)
+
+
+def test_a_folder_that_was_made_for_nothing_is_removed(tmp_path):
+    (tmp_path / "old").mkdir()
+    for command in ("true", "/nowhere/none"):
+        for folder in ("new", "old/new/newer", "old"):
+            said_by(tmp_path / folder, command)
+            assert os.listdir(tmp_path) == ["old"]
+            assert os.listdir(tmp_path / "old") == []
+    said_by(tmp_path / "new", "sh", "-c", f"echo >{tmp_path}/new/theirs")
+    assert os.listdir(tmp_path / "new") == ["theirs"]
+    said_by(tmp_path / "old/new", *allocate())
+    assert len(recordings(tmp_path / "old/new")) == 1
+
+
+def test_a_command_that_leaves_nothing_is_said_to(tmp_path):
+    code, lines = said_by(tmp_path, "true")
+    assert code == 0
+    line, = lines
+    assert line.startswith("seep: true: left no recording: it allocated ")
+    assert "; try --exact" in line
+    assert said_by(tmp_path, "true", options=["--quiet"]) == (0, [])
+
+
+def test_what_is_not_understood_is_said_before_and_by_every_verb(tmp_path):
+    wanted = {
+        "SEEP_SAMPL": "did you mean SEEP_SAMPLE?",
+        "SEEP_EXACT": "did you mean SEEP_SAMPLE=1?",
+        "SEEP_SIZE": "expected a size from ",
+        "SEEP_PYTHON": "did you mean SEEP_PYTHON=objects?",
+    }
+    variables = {"SEEP_SAMPL": "1", "SEEP_EXACT": "1", "SEEP_SIZE": "1",
+                 "SEEP_PYTHON": "object"}
+    code, lines = said_by(tmp_path, *allocate(), **variables)
+    assert code == 0
+    said = {line.split(":")[1].split("=")[0].strip(): line for line in lines}
+    said.pop("recorded", None)
+    for verb in ("report", "info"):
+        text = seep(verb, tmp_path, COLUMNS="200").stdout.decode()
+        for name, remedy in wanted.items():
+            assert remedy in said[name]
+            assert re.search(rf"ignored +{name}.* {re.escape(remedy)}", text)
+    process, = document(tmp_path)["processes"]
+    ignored = process["process"]["ignored"]
+    assert sorted(word.split("=")[0] for word in ignored) == sorted(wanted)
+
+
+@pytest.mark.parametrize("verb", ("env", "run"))
+def test_a_mean_that_is_rounded_is_said_with_what_is_taken(tmp_path, verb):
+    rest = ("--", *allocate()) if verb == "run" else ()
+    done = seep(verb, "-o", f"{tmp_path}/", "--sample", "1.5M", *rest)
+    assert done.returncode == 0
+    assert b"seep: 1.5M: rounded down to 1 MiB, a power of two\n" \
+        in done.stderr
+    if verb == "env":
+        assert b"SEEP_SAMPLE='1048576'\n" in done.stdout
+        return
+    process, = document(tmp_path)["processes"]
+    assert process["process"]["sample_bytes"] == 1 << 20
+    done = seep("run", "-o", f"{tmp_path}/", *rest, SEEP_SAMPLE="1.5M")
+    assert b"seep: SEEP_SAMPLE=1.5M: rounded down to 1 MiB" in done.stderr
 
 
 def test_a_static_program_is_told_on_a_terminal(tmp_path):
@@ -303,7 +388,10 @@ def test_exact_and_size_reach_the_worker(tmp_path):
     report = document(tmp_path)["processes"][0]
     assert report["process"]["mode"] == "exact"
     assert report["process"]["exact"] is True
-    assert 16 << 20 < report["cost"]["own_bytes"] <= 32 << 20
+    file, = recordings(tmp_path)
+    # Its bound is not its price.
+    assert 24 << 20 < file.stat().st_size <= 32 << 20
+    assert 0 < report["cost"]["own_bytes"] < 16 << 20
 
 
 def test_an_allocator_comes_below_us(tmp_path):
@@ -355,45 +443,45 @@ def test_env_gives_what_a_shell_needs(tmp_path):
 
 @pytest.mark.parametrize("words, said", [
     (("repotr",), "did you mean `seep report`?"),
-    (("frobnicate",), "`seep --help` lists them"),
-    (("report",), "no recording was named"),
+    (("frobnicate",), "; `seep --help` lists the commands"),
+    (("report",), "no recording given"),
     (("report", "--bad", "x"), "--bad"),
     (("report", "--jsno", "x"), "did you mean --json?"),
     (("report", "--json=1", "x"), "takes no value"),
     (("report", "--sit", "x"), "did you mean --sites, --site?"),
-    (("report", "-hx"), "-x: is no option of `seep report`"),
-    (("report", "x", "--sites"), "--sites: needs a value"),
+    (("report", "-hx"), 'unknown option "-x" of "seep report"; see'),
+    (("report", "x", "--sites"), 'option "--sites" needs a value'),
     (("info", "--jsno", "x"), "did you mean --json?"),
     (("env", "--fromat", "k8s"), "did you mean --format?"),
     (("env", "--format", "k9s"), "did you mean k8s?"),
     (("env", "--format", "k8s", "--json"), "--format"),
     (("run", "--exakt", "--", "true"), "did you mean --exact?"),
-    (("",), "'': is no verb"),
+    (("",), 'unknown command ""; '),
     (("--vresion",), "did you mean `seep --version`?"),
     (("help", "repotr"), "did you mean `seep report`?"),
-    (("report", "--sites", "many", "x"), "is no number"),
-    (("report", "--processes", "-1", "x"), "is no number"),
+    (("report", "--sites", "many", "x"), '"many": expected a number'),
+    (("report", "--processes", "-1", "x"), "expected a number"),
     (("report", "--by", "lines", "x"), "did you mean line?"),
     (("report", "--by", "fnuction", "x"), "did you mean function?"),
-    (("report", "--by", "anything", "x"), "is none of stack, line, function,"),
-    (("report", "--known", "3f9a", "x"), "is no SITE=SIZE"),
-    (("report", "--known", "=1MiB", "x"), "is no SITE=SIZE"),
-    (("report", "--known", "3f9a=much", "x"), "is no size"),
-    (("report", "--known", "3f9a=0", "x"), "is no size"),
+    (("report", "--by", "anything", "x"), "expected stack, line, function,"),
+    (("report", "--known", "3f9a", "x"), "expected SITE=SIZE"),
+    (("report", "--known", "=1MiB", "x"), "expected SITE=SIZE"),
+    (("report", "--known", "3f9a=much", "x"), "expected a size"),
+    (("report", "--known", "3f9a=0", "x"), "expected a size"),
     (("report", "--json", "--verdict", "x"), "--verdict"),
-    (("run", "--known", "3f9a", "--", "true"), "is no SITE=SIZE"),
-    (("report", "--color", "red", "x"), "is none of auto, always, never"),
-    (("run",), "no command was named"),
-    (("run", "--sample", "much", "--", "true"), "is no size"),
-    (("run", "--size", "1KiB", "--", "true"), "must be from"),
-    (("run", "--allocator", "my", "--", "true"), "is none of jemalloc"),
-    (("run", "--unwinder", "x", "--", "true"), "is none of eh_frame"),
-    (("run", "--python", "lines", "--", "true"), "is none of objects"),
-    (("run", "--cuda", "on", "--", "true"), "is none of tensors, driver"),
-    (("env", "--cuda", "tensor"), "is none of tensors, driver"),
-    (("run", "--check", "--jsno", "--", "true"), "no option of `seep check`"),
-    (("run", "--check", "--cap x", "--", "true"), "`seep check -h` tells"),
-    (("env", "extra"), "is not expected here"),
+    (("run", "--known", "3f9a", "--", "true"), "expected SITE=SIZE"),
+    (("report", "--color", "red", "x"), 'expected auto, always or never'),
+    (("run",), "no command given"),
+    (("run", "--sample", "much", "--", "true"), "expected a size"),
+    (("run", "--size", "1KiB", "--", "true"), "expected a size from"),
+    (("run", "--allocator", "my", "--", "true"), "expected jemalloc"),
+    (("run", "--unwinder", "x", "--", "true"), "expected eh_frame"),
+    (("run", "--python", "lines", "--", "true"), "objects, frames or off"),
+    (("run", "--cuda", "on", "--", "true"), "expected tensors, driver"),
+    (("env", "--cuda", "tensor"), "expected tensors, driver"),
+    (("run", "--check", "--jsno", "--", "true"), '"--jsno" of "seep check"'),
+    (("run", "--check", "--cap x", "--", "true"), "see `seep check -h`"),
+    (("env", "extra"), 'unexpected argument "extra"'),
 ])
 def test_wrong_usage_is_2_and_one_line(words, said):
     done = seep(*words)

@@ -35,6 +35,13 @@ def newer(data):
     return bytes(changed)
 
 
+def older(data):
+    """The same with the first format there was, whose hash is another."""
+    changed = bytearray(data)
+    changed[8:12] = (1).to_bytes(4, "little")
+    return bytes(changed)
+
+
 def damaged(data):
     """The same with a wrong section offset."""
     changed = bytearray(data)
@@ -46,9 +53,10 @@ def damaged(data):
     (lambda data: b"", "is empty"),
     (lambda data: b"hello\n", "is not a seep recording"),
     (lambda data: os.urandom(100000), "is not a seep recording"),
-    (lambda data: data[:5000], "is shorter than it says"),
+    (lambda data: data[:5000], "is truncated"),
     (lambda data: data[:100], "is "),
-    (newer, "has a newer format"),
+    (newer, "has the newer format 99, of seep 0."),
+    (older, "has the older format 1, of seep 0."),
     (damaged, "is damaged"),
 ])
 def test_what_is_no_recording_is_one_line_and_the_rest_is_reported(
@@ -84,7 +92,7 @@ def test_a_fifo_is_refused_without_waiting(tmp_path):
 
 
 def test_a_folder_without_recordings_is_refused(tmp_path):
-    one_refusal(tmp_path, "without recordings")
+    one_refusal(tmp_path, "contains no recordings")
 
 
 def test_what_is_missing_is_refused(tmp_path):

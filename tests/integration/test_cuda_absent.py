@@ -156,13 +156,12 @@ def test_torch_without_a_device_computes_the_same(path, folder):
     assert said.stdout.startswith(b"False 0")
 
 
-def test_torch_that_is_bound_deeply_is_led_back_and_computes_the_same(folder):
+def test_torch_that_is_bound_deeply_is_told_and_computes_the_same(folder):
     need_torch()
     said = compare(folder, f"{DEEP}\n{TORCH}")
     assert said.status == 0, said
     counters = dump(*recordings_in(folder))["counters"]
-    assert counters["cuda_deep_objects"] > 0
-    assert counters["cuda_deep_missed"] == 0
+    assert counters["cuda_deep_missed"] > 0
 
 
 @drivers()

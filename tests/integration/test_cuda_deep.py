@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Objects loaded with RTLD_DEEPBIND look past us, and are seen all the same.
+"""Objects loaded with RTLD_DEEPBIND look past us: they do as without us, and
+each dlopen of one is counted as a loss.
 
 By calls that are linked, by dlsym, in the object itself and in one that it
-needs, bound at once and at the first call; and a dlopen by name alone, which
-is the caller's own, is at least counted.
+needs, bound at once and at the first call; by path and by name alone.
 """
 import os
 import pathlib
@@ -35,16 +35,16 @@ def seen(run):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("how", ["now", "lazy", "shallow"])
-def test_what_a_deep_bound_object_allocates_is_seen(how, library, folder):
+def test_what_a_deep_bound_object_may_allocate_is_told(how, library, folder):
     path = PROGRAMS / f"libcuda_deep_{library}.so"
     plain = deep(how, path)
     recorded = deep(how, path, folder=folder)
     assert plain.stdout.count(b"0 1\n") == 3, plain
     assert recorded.seen == plain.seen
     live_bytes, counters = seen(recorded)
-    assert live_bytes == BYTES
-    assert counters.get("cuda_deep_objects", 0) == (how != "shallow")
-    assert counters.get("cuda_deep_missed", 0) == 0
+    assert counters.get("cuda_deep_missed", 0) == (how != "shallow")
+    if how == "shallow":
+        assert live_bytes == BYTES
 
 
 @pytest.mark.parametrize("name", ["libcuda_deep_asks.so",
@@ -66,18 +66,18 @@ def test_a_library_that_is_not_there_has_its_own_error(folder):
     assert plain.status == 1 and b"/no/such/library.so" in plain.stdout
 
 
-def test_without_a_recorder_nothing_is_touched(folder):
+def test_without_a_recorder_nothing_is_counted(folder):
     path = PROGRAMS / "libcuda_deep_asks.so"
     recorded = deep("now", path, folder=folder, SEEP_CUDA="off")
     assert recorded.seen == deep("now", path).seen
-    assert seen(recorded)[1].get("cuda_deep_objects", 0) == 0
+    assert seen(recorded)[1].get("cuda_deep_missed", 0) == 0
 
 
 def test_threads_that_load_and_unload_are_not_disturbed(folder):
     paths = [PROGRAMS / f"libcuda_deep_{name}.so" for name in LIBRARIES]
     recorded = deep("storm", *paths, folder=folder)
     assert recorded.stdout == b"0 failures\n", recorded
-    assert seen(recorded)[1]["cuda_deep_objects"] > 0
+    assert seen(recorded)[1]["cuda_deep_missed"] > 0
 
 
 def test_a_driver_that_went_unseen_is_not_asked(folder):
@@ -86,4 +86,3 @@ def test_a_driver_that_went_unseen_is_not_asked(folder):
     recorded = deep("reload", path, folder=folder)
     assert plain.stdout == b"1 found\n0\n", plain
     assert recorded.seen == plain.seen
-    assert seen(recorded)[0] == 1000000

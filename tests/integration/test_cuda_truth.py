@@ -17,6 +17,12 @@ EXACT, SAMPLED = 1, None
 # What makes a figure wrong; frees of what is not known are the program's own.
 NEVER = ("cuda_full", "cuda_replaced", "cuda_saturated", "cuda_nested",
          "cuda_nest_full", "cuda_other_driver", "cuda_unknown_variant")
+# What several threads may lose on a busy machine, where one lost its processor
+# with a lock in its hand: the others wait 20 ms at the most, and what was given
+# up is counted.
+GIVEN_UP = ("cuda_busy",)
+DROPPED = ("dropped_allocs", "dropped_frees", "lost_frees_closed")
+MOST_LOST = 0.02
 
 
 def record(folder, name, *arguments, sample=EXACT, **more):
@@ -49,14 +55,40 @@ def truth_of(told, by):
                       {site["function"] for site in told["sites"]}, by)
 
 
-def compare(told, recorded, by=("space",)):
-    """Figure by figure, and nothing was lost on the way."""
+def may_lose(threads, sample):
+    """Which losses are no fault of a run."""
+    return () if threads == 1 else \
+        GIVEN_UP if sample == EXACT else GIVEN_UP + DROPPED
+
+
+def are_no_more_off(found, true, lost):
+    """What is not as it should be is no more than what was counted."""
+    nothing = dict.fromkeys(FIGURES, 0)
+    off = {figure: [true[site][figure] - found.get(site, nothing)[figure]
+                    for site in true] for figure in FIGURES}
+    assert found.keys() <= true.keys()
+    assert min(off["allocated_count"]) >= 0
+    assert sum(off["allocated_count"]) <= lost
+    assert sum(map(abs, off["live_count"])) <= lost
+    assert lost <= MOST_LOST * sum(site["allocated_count"]
+                                   for site in true.values())
+
+
+def compare(told, recorded, by=("space",), allowed=()):
+    """Figure by figure, and nothing was lost on the way but what is allowed."""
     names = {site["function"] for site in told["sites"]}
-    assert figures_of(recorded["sites"], names, by) == truth_of(told, by)
+    found, true = figures_of(recorded["sites"], names, by), truth_of(told, by)
+    losses = recorded["losses"]
     # Of several who free the same at once one may give up its change: the
-    # figures above are right all the same.
-    assert recorded["losses"].keys() <= {"cuda_busy"}
-    assert recorded["losses"].get("cuda_busy", 0) <= told.get("raced", 0)
+    # figures are right all the same.
+    if losses.get("cuda_busy", 0) <= told.get("raced", 0):
+        losses.pop("cuda_busy", None)
+    lost = sum(losses.pop(loss, 0) for loss in allowed)
+    if lost > 0:
+        are_no_more_off(found, true, lost)
+    else:
+        assert found == true, losses
+    assert losses == {}
     assert {name: recorded["counters"][name] for name in NEVER} == \
         dict.fromkeys(NEVER, 0)
 
@@ -72,7 +104,7 @@ def test_live_bytes_by_call_site_are_the_truth(door, distinct, threads, sample,
                             SEEP_FAKE_CUDA_DISTINCT=distinct)
     assert told["agrees"] and told["out_of_memory"] > 0
     assert all(site["live_bytes"] > 0 for site in told["sites"])
-    compare(told, recorded)
+    compare(told, recorded, allowed=may_lose(threads, sample))
     assert recorded["counters"]["cuda_unknown"] == \
         told["unknown"] + FREED_TWICE
 
@@ -92,7 +124,7 @@ def test_every_entry_point_is_charged_to_its_call_site(
     """A driver that is slow lets others in between a call and its result."""
     told, recorded = entries(folder, threads, sample, latency_ns=latency_ns)
     assert told["agrees"] and told["unexpected"] == 0
-    compare(told, recorded)
+    compare(told, recorded, allowed=may_lose(threads, sample))
     assert 0 < told["unknown"] <= recorded["counters"]["cuda_unknown"] <= \
         told["unknown"] + told["raced"]
     assert (told["raced"] > 0) == (threads > 1)
@@ -101,7 +133,7 @@ def test_every_entry_point_is_charged_to_its_call_site(
 def test_each_device_has_its_own_call_sites(folder):
     told, recorded = entries(folder, 2, EXACT)
     assert {site["device"] for site in told["sites"]} == {-1, *range(5)}
-    compare(told, recorded, by=("space", "device"))
+    compare(told, recorded, ("space", "device"), may_lose(2, EXACT))
 
 
 @pytest.mark.parametrize("when", ["after", "before"])

@@ -22,6 +22,10 @@ INCLUDE = HERE.parent.parent / "include"
 SECONDS = 33  # under half a minute nothing is said
 LIMIT_S = 120
 RECORDING_BYTES = 32 << 20
+# Most blocks of the service are recorded then. At 16384 the rate of a line that
+# keeps 200 KiB per second is known to 4.6 % (of 40 runs), and one pair of equal
+# runs in some hundreds differs by more than the errors of both.
+PYTHON_SAMPLE = 256
 BLANK = "\n" * 10
 AGAIN = 10 if LONG else 2  # runs of the first version
 
@@ -106,8 +110,8 @@ def commands(folder):
         "rebuilt.seep": ("version=10", 1, rebuilt, SECONDS, 2),
         "busy.seep": ("version=9", 1, old, SECONDS, 4),
         "short.seep": ("version=9", 1, old, 2, 2),
-        "clean.seep": ("", 16384, PYTHON, clean, SECONDS),
-        "leaking.seep": ("", 16384, PYTHON, leaking, SECONDS),
+        "clean.seep": ("", PYTHON_SAMPLE, PYTHON, clean, SECONDS),
+        "leaking.seep": ("", PYTHON_SAMPLE, PYTHON, leaking, SECONDS),
     }
 
 
@@ -166,7 +170,7 @@ def test_one_more_leak_is_new_although_lines_have_moved(runs):
 
     assert code == 3
     assert re.match(r"seep: WORSE: 1 new leak, server\.c:\d+ note "
-                    r"\+(1\.9|2(\.0)?) KiB a unit of work\n", out), out
+                    r"\+(1\.9|2(\.0)?) KiB per unit of work\n", out), out
     assert re.search(r"\n same .* server\.c:\d+ remember.*\(was line \d+\)",
                      out)
     assert re.search(r"\nnext +seep report --stack --site [0-9a-f]+ "
@@ -182,7 +186,7 @@ def test_a_leak_that_was_fixed_is_gone(runs):
 
     assert code == 0
     assert re.match(r"seep: BETTER: 1 leak is gone, server\.c:\d+ remember "
-                    r"-(9[5-9]\d B|10[0-2]\d B|1(\.0)? KiB) a unit of work\n",
+                    r"-(9[5-9]\d B|10[0-2]\d B|1(\.0)? KiB) per unit of work\n",
                     out), out
 
 
@@ -216,9 +220,9 @@ def test_python_is_compared_by_its_lines(runs):
     moved, = [row for row in found["programs"][0]["sites"]
               if "remember" in row["where"]]
     assert moved["outcome"] != "new"
-    assert moved["answer"] != "fail"
+    assert moved["answer"] != "fail", moved
     found, code = document(*reversed(pair))
-    assert code in (0, 4)
+    assert code in (0, 4), (found["sentence"], rows(found))
     assert any("note" in where for where in rows(found)["gone"])
 
 
@@ -286,7 +290,7 @@ def test_each_program_of_a_folder_is_compared_with_itself(runs):
                 ("service.py", "fail"), ("server", "pass")]
     out, code = diff(runs / "was", runs / "leaking.seep")
     assert code == 3
-    assert "server ran before alone, and is not compared" in out
+    assert "server ran before only, and is not compared" in out
     # Another name is another program, unless there is only one on each side.
     assert diff(runs / "clean.seep", runs / "fixed.seep")[1] == 0
 
@@ -318,16 +322,16 @@ def test_values_that_are_named_come_as_they_are_named(runs):
 
 @pytest.mark.parametrize("words, meant", [
     (("--by", "vresion", "c"), "did you mean version?"),
-    (("--by", "colour", "c"), "there is version, role"),
-    (("--by", "version", "9", "12", "c"), "there is 9, 10"),
+    (("--by", "colour", "c"), "the labels are version, role"),
+    (("--by", "version", "9", "12", "c"), "the values are 9, 10"),
     (("--by", "role", "c"), "has one value (worker)"),
     (("--by", "version", "c", "fixed.seep"), "more than two values (9, 10, 1"),
-    (("--by", "version"), "no recording was named"),
-    (("--by", "version=9", "c"), "is no name of a label"),
-    (("c",), "two recordings or folders are compared"),
-    (("c", "c", "c"), "more than two recordings"),
+    (("--by", "version"), "no recording given"),
+    (("--by", "version=9", "c"), "expected the name of a label"),
+    (("c",), "expected two recordings or folders"),
+    (("c", "c", "c"), "expected two recordings or folders"),
     (("--jsn", "c", "c"), "did you mean --json?"),
-    (("--sites", "x", "c", "c"), "is no number"),
+    (("--sites", "x", "c", "c"), "expected a number"),
 ])
 def test_wrong_words_are_answered_by_what_was_meant(runs, words, meant):
     done = seep("diff", "--no-symbols", *words, cwd=runs)

@@ -2,7 +2,7 @@
 """A run is judged by its life, not by what is freed at its end."""
 import pytest
 
-from conftest import execute, need, report
+from conftest import execute, need, program, report
 
 PYTHON = "/usr/bin/python3"
 KEEP = """
@@ -38,3 +38,32 @@ def test_a_killed_python_says_the_same(folder):
     assert run.seen[0] == -9
     assert bytearrays(report(*run.recordings)) == pytest.approx(
         200 * 100001, rel=0.02)
+
+
+@pytest.mark.parametrize("how", ["return", "main", "twice", "signal", "thread",
+                                 "fork", "vfork", "quick"])
+def test_exit_is_as_without_us(folder, how):
+    """Status, handlers and what they print, however exit() is reached."""
+    argv = [program("exit_cases"), how]
+    plain = execute(argv)
+    recorded = execute(argv, folder, sample=1)
+    assert recorded.seen == plain.seen
+    assert recorded.recordings
+
+
+def test_what_handlers_free_is_recorded(folder):
+    run = execute([program("exit_cases"), "main"], folder, sample=1)
+    assert run.status == 4
+    sites = report(*run.recordings)["processes"][0]["sites"]
+    blocks = [site for site in sites if site["allocated_count"] == 100]
+    assert [site["live_bytes"] for site in blocks] == [0]
+
+
+def test_no_stack_shows_that_exit_was_forwarded(folder):
+    run = execute([program("exit_cases"), "main"], folder, sample=1)
+    sites = report(*run.recordings)["processes"][0]["sites"]
+    frames = next([frame["function"] for frame in site["frames"]]
+                  for site in sites if any(frame["function"] == "allocate"
+                                           for frame in site["frames"]))
+    assert frames.count("exit") == 1
+    assert "main" in frames

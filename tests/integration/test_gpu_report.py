@@ -44,8 +44,8 @@ def variables():
 def record(folder, *words, options=(), limit_s=LIMIT_S, **more):
     """Run a Python program to its end under `seep run`."""
     process = subprocess.Popen(
-        [SEEP, "run", "--no-report", *options, "-o", f"{folder}/", "--",
-         PYTHON, *map(str, words)], env=variables() | more, cwd=folder,
+        [SEEP, "run", "--quiet", "--no-report", *options, "-o", f"{folder}/",
+         "--", PYTHON, *map(str, words)], env=variables() | more, cwd=folder,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True)
     try:
@@ -214,7 +214,7 @@ def test_a_person_reads_it(outcomes, case, columns):
     assert max(map(len, text.splitlines())) <= columns
     assert text.startswith("LEAK ")
     assert f"): memory of GPU {ordinal} grows " in words
-    assert f"At this rate GPU {ordinal}'s 4 GiB are full in " in words
+    assert f"At this rate GPU {ordinal}'s 4 GiB will be full in " in words
     assert f"\n GPU {ordinal} " in text
     assert "\n full   in " in text
     assert ("  device 1  gpu_worker.py" in text) == (case == "two")

@@ -3,6 +3,7 @@
 
 Invariant: every process that is started here is waited for, with a limit.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -11,6 +12,8 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 
 import pytest
 
@@ -27,12 +30,28 @@ KEEP = "k = [bytearray(1 << 20) for _ in range(64)]; "
 def run(out, *command, options=()):
     """`seep run` to its end."""
     done = subprocess.run(
-        [SEEP, "run", "-o", out, *options, "--", *map(str, command)],
+        [SEEP, "run", "--quiet", "-o", out, *options, "--",
+         *map(str, command)],
         env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
         capture_output=True, timeout=LIMIT_S, check=False,
         start_new_session=True)
     assert done.stderr == b""
     return done
+
+
+def run_until(out, enough, *command):
+    """`seep run` of a program that ends when its last word is a file: once the
+    looks are enough, however long that takes on a machine that is busy."""
+    with tempfile.TemporaryDirectory(prefix="seep-test-") as place:
+        stop = pathlib.Path(place) / "stop"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(run, out, *command, stop)
+            end = time.monotonic() + LIMIT_S / 2
+            while not done.done() and time.monotonic() < end and not any(
+                    enough(looks_in(path)) for path in files(out)):
+                time.sleep(.1)
+            stop.touch()
+            return done.result()
 
 
 def python(code):
@@ -55,6 +74,13 @@ def looks_in(path):
     return looks
 
 
+def show_growth(looks):
+    """Do they show half of what grew by the last, its beginning aside?"""
+    last_s = looks[-1]["t_s"]
+    return (last_s >= SECONDS - 2 and looks[0]["t_s"] <= last_s / 2
+            and any(last_s / 4 <= look["t_s"] <= last_s / 2 for look in looks))
+
+
 def ranges_of(look, name):
     """[(start, end, resident bytes)] of the mappings of that name."""
     found = []
@@ -66,7 +92,8 @@ def ranges_of(look, name):
 
 
 def test_growth_that_no_hook_sees_is_in_a_mapping(folder):
-    done = run(f"{folder}/", program("raw_map"), MIB, SECONDS * 4, 250000)
+    done = run_until(f"{folder}/", show_growth, program("raw_map"), MIB, 2000,
+                     250000, "together")
     [path] = files(folder)
     looks = looks_in(path)
     mapped = [int(line, 16) for line in done.stdout.split()]
@@ -74,8 +101,8 @@ def test_growth_that_no_hook_sees_is_in_a_mapping(folder):
     seen = [at for at in mapped
             if any(start <= at < end
                    for start, end, _ in ranges_of(last, ""))]
-    # one second old at the first look, and at the last four fifths of the run
-    assert 0.9 <= looks[0]["t_s"] <= 4
+    # one second old at the first look
+    assert looks[0]["t_s"] >= 0.9
     assert len(seen) >= len(mapped) / 2
     assert (last["anonymous_bytes"] - looks[0]["anonymous_bytes"]
             >= len(mapped) / 3 * MIB)
@@ -89,14 +116,17 @@ def test_growth_that_no_hook_sees_is_in_a_mapping(folder):
 
 
 def test_thousands_of_small_mappings_are_one_line(folder):
-    done = run(f"{folder}/", program("raw_map"), 65536, 5000, 1000, "apart")
+    done = run_until(f"{folder}/", show_growth, program("raw_map"), 65536,
+                     15000, 1000, "apart")
     mapped = [int(line, 16) for line in done.stdout.split()]
     [path] = files(folder)
     last = looks_in(path)[-1]
     assert len(last["mappings"]) <= 256
     largest = max(ranges_of(last, ""), key=lambda r: r[2])
     inside = [at for at in mapped if largest[0] <= at < largest[1]]
-    assert len(inside) * 65536 >= largest[2] > len(mapped) * 65536 / 4
+    # A neighbour that somebody else mapped may be told with them.
+    assert len(inside) * 65536 >= 0.99 * largest[2]
+    assert largest[2] > len(mapped) * 65536 / 4
 
 
 def test_looks_are_private_and_no_recording(folder):

@@ -10,16 +10,19 @@ import subprocess
 
 import pytest
 
-from conftest import need
+from conftest import BUILD, need
 from command_line import LIMIT_S
 from verb_list import help_of, options, verbs
 
 SOURCE = pathlib.Path(os.environ.get(
     "SEEP_SOURCE", pathlib.Path(__file__).parents[2]))
-PAGES = sorted((SOURCE / "tools/man").iterdir())
-PAGE = (SOURCE / "tools/man/seep.1").read_text(encoding="utf-8")
-# What the pytest plugin tells itself when it starts pytest again.
-PRIVATE = {"SEEP_PYTEST_SAVED", "SEEP_PYTEST_FOLDER"}
+MADE = BUILD / "tools/seep.1"  # of tools/man/seep.1.in and the program
+PAGES = [MADE, *sorted((SOURCE / "tools/man").glob("*.[357]"))]
+PAGE = MADE.read_text(encoding="utf-8")
+# What the pytest plugin tells itself when it starts pytest again, `seep run`
+# the process that it starts, and what those have who build and test seep.
+PRIVATE = {"SEEP_PYTEST_SAVED", "SEEP_PYTEST_FOLDER", "SEEP_COMMAND_PID",
+           "SEEP_BUILD", "SEEP_CUDA_TOOLKIT", "SEEP_SOURCE"}
 # Read to be looked at or handed on, not to change what seep does.
 NOT_OURS = {"HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"}
 
@@ -31,10 +34,7 @@ def section(name):
 
 
 def part(verb):
-    """What is said of a verb, in seep(1) or in a page of its own."""
-    own = SOURCE / f"tools/man/seep-{verb}.1"
-    if own.exists():
-        return own.read_text(encoding="utf-8")
+    """What is said of a verb."""
     found = re.search(rf"^\.Ss seep {verb}\n(.*?)(?=^\.S[sh] |\Z)",
                       section("DESCRIPTION"), re.M | re.S)
     assert found, f"seep(1) has no part on {verb}"
@@ -87,6 +87,18 @@ def test_the_manual_has_the_options_of_the_help(verb):
 
 
 @pytest.mark.parametrize("verb", verbs())
+def test_the_manual_says_as_the_help_which_options_take_a_value(verb):
+    items = "\n".join(re.findall(r"^\.It .*", part(verb), re.M))
+    found = re.findall(r"Fl Fl ([a-z][a-z0-9-]*)( Ar)?", items)
+    assert {f"--{name}": value != "" for name, value in found} == {
+        name: value for name, value in options(verb).items()
+        if name != "--help"}
+    letters = re.findall(r"^  (-\w), (--[a-z-]+)", help_of(verb), re.M)
+    for letter, name in letters:
+        assert name == "--help" or f"Fl {letter[1:]} Ar" in items
+
+
+@pytest.mark.parametrize("verb", verbs())
 def test_the_manual_has_an_example_of_the_verb(verb):
     lines = re.findall(r"^\.Dl (.*)", section("EXAMPLES") + part(verb), re.M)
     assert any(re.search(rf"seep[ -]{verb} ", line) for line in lines)
@@ -122,7 +134,7 @@ def source_files():
 def test_the_manual_has_the_variables_that_the_code_reads():
     read = set()
     for path in source_files():
-        read |= set(re.findall(r'"(SEEP_[A-Z_]+)"',
+        read |= set(re.findall(r'"(SEEP_[A-Z_]*[A-Z])"',
                                path.read_text(encoding="utf-8")))
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     told = set(re.findall(r"^\.It Ev (SEEP_[A-Z_]+)", pages, re.M))

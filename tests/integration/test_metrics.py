@@ -214,7 +214,7 @@ def test_a_unix_socket_is_there_as_long_as_it_is_served(leaking, tmp_path):
             client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 200")
         second = seep("metrics", "--listen", f"unix:{path}", leaking)
-        assert second.returncode == 1 and b"somebody else" in second.stderr
+        assert second.returncode == 1 and b"another process" in second.stderr
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     assert not path.exists()
@@ -229,7 +229,7 @@ def test_a_server_that_accepts_nobody_is_not_waited_for(leaking, tmp_path):
         waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
         waiting.connect(str(path))
         done = seep("metrics", "--listen", f"unix:{path}", leaking)
-        assert done.returncode == 1 and b"somebody else" in done.stderr
+        assert done.returncode == 1 and b"another process" in done.stderr
         assert path.exists()
 
 
@@ -237,7 +237,7 @@ def test_a_file_in_the_way_of_a_socket_stays(leaking, tmp_path):
     path = tmp_path / "file"
     path.write_text("mine")
     done = seep("metrics", "--listen", f"unix:{path}", leaking)
-    assert done.returncode == 1 and b"no socket" in done.stderr
+    assert done.returncode == 1 and b"is not a socket" in done.stderr
     assert path.read_text() == "mine"
 
 
@@ -253,13 +253,13 @@ def test_who_can_be_reached_from_elsewhere_is_warned(leaking):
 
 
 @pytest.mark.parametrize("words, said", [
-    ((), "one of --listen"),
-    (("--listen", ":0", "--once", "x"), "--listen goes on"),
+    ((), "expected --listen, --textfile or --once"),
+    (("--listen", ":0", "--once", "x"), "cannot be combined with --listen"),
     (("--once",), "no recording"),
     (("--texfile", "x", "y"), "did you mean --textfile"),
-    (("--once", "--interval", "soon", "x"), "no time"),
-    (("--once", "--sites", "-1", "x"), "no number"),
-    (("--once", "--processes", "0", "x"), "no number"),
+    (("--once", "--interval", "soon", "x"), "expected a time"),
+    (("--once", "--sites", "-1", "x"), "expected a number"),
+    (("--once", "--processes", "0", "x"), "expected a number"),
 ])
 def test_a_wrong_command_line_is_told(words, said):
     done = seep("metrics", *words)
@@ -281,7 +281,7 @@ def test_a_port_that_is_taken_is_told(folder):
         other.listen()
         port = other.getsockname()[1]
         done = seep("metrics", "--listen", f"127.0.0.1:{port}", folder)
-    assert done.returncode == 1 and b"in use by somebody else" in done.stderr
+    assert done.returncode == 1 and b"already in use" in done.stderr
 
 
 def test_connections_that_say_nothing_hold_nobody_up(leaking):
@@ -339,6 +339,51 @@ def test_what_is_not_there_is_said_and_the_others_are_told(leaking):
     assert done.returncode == 1
     assert b"/no/such/folder" in done.stderr
     assert "seep_live_bytes" in names(done.stdout.decode())
+
+
+def recordings_of(text):
+    """{state: count} of seep_recordings."""
+    return {state: int(count) for state, count in re.findall(
+        r'^seep_recordings{state="(\w+)"} (\d+)$', text, re.MULTILINE)}
+
+
+def test_what_is_refused_counts_at_the_first_look_and_is_said(folder):
+    for i in range(5):
+        (folder / f"{i}.seep").write_bytes(os.urandom(20000))
+    done = seep("metrics", "--once", folder)
+    assert done.returncode == 1
+    assert recordings_of(done.stdout.decode())["refused"] == 5
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 4
+    assert all("is not a seep recording; give" in line for line in lines[:3])
+    assert lines[3].startswith(f"seep: {folder}: and 2 more cannot be read; ")
+
+
+def test_who_is_refused_beside_others_costs_them_nothing(leaking, tmp_path):
+    (tmp_path / "x.seep").write_bytes(b"none")
+    done = seep("metrics", "--once", leaking, tmp_path)
+    text = done.stdout.decode()
+    assert done.returncode == 0
+    assert recordings_of(text)["refused"] == 1
+    assert "seep_live_bytes" in names(text)
+    assert done.stderr.count(b"\n") == 1 and b"x.seep: is " in done.stderr
+
+
+def test_a_folder_without_recordings_is_named(folder):
+    done = seep("metrics", "--once", folder)
+    assert done.returncode == 1
+    assert set(recordings_of(done.stdout.decode()).values()) == {0}
+    assert done.stderr.startswith(
+        f"seep: {folder}: contains no recordings; ".encode())
+
+
+def test_what_is_served_says_a_refusal_once(folder):
+    (folder / "x.seep").write_bytes(b"none")
+    with exporter(folder, stderr=subprocess.PIPE) as (process, url):
+        wait_for(lambda: recordings_of(get(url)[2]).get("refused") == 1)
+        time.sleep(1)
+        process.terminate()
+        assert process.stderr.read().count("x.seep") == 1
 
 
 def test_a_process_that_ends_is_let_go(folder):

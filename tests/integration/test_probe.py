@@ -16,9 +16,10 @@ import pytest
 
 from conftest import LONG, PRELOAD, PROGRAMS
 from command_line import document
-from probe_case import (FAILED, FORMS, GROWTH, HEADROOM, LIMIT_S, PROBE, READY,
-                        STALE, UNKNOWN, USAGE, WORKER, Worker, answer,
-                        live_fixture, probe, workers_fixture)
+from probe_case import (FAILED, FORMS, GROWTH, HEADROOM, LIMIT_S,
+                        NOT_CONFIGURED, PROBE, READY, STALE, UNKNOWN, USAGE,
+                        WORKER, Worker, answer, live_fixture, probe,
+                        workers_fixture)
 
 DRIVER = os.environ.get("SEEP_FAKE_CUDA", "")
 GROWTH_S = 33  # 30 are needed
@@ -46,7 +47,7 @@ for line in sys.stdin:
         kept.clear()
     print(word, flush=True)
 """
-# 2 MiB a second, kept or not, a few requests at a time.
+# 2 MiB per second, kept or not, a few requests at a time.
 SERVICE = """
 import sys, time
 kept, end = [], time.monotonic() + 100
@@ -142,7 +143,7 @@ def test_who_has_ended_does_not_count_unless_all_have(live, workers):
     other.end()
     code, line = answer(*words)
     assert code == STALE
-    assert line == "not ready: no process runs any more: 2 ended"
+    assert line == "not ready: no process is running any more: 2 ended"
 
 
 def test_the_worst_of_several_counts(live, workers):
@@ -169,13 +170,48 @@ def test_what_is_no_recording_cannot_be_told(tmp_path, form):
     os.mkfifo(fifo)
 
     for path, reason in ((garbage, "is not a seep recording"),
-                         (empty, "is a directory without recordings"),
+                         (empty, "contains no recordings"),
                          (fifo, "is a FIFO, not a file"),
-                         (tmp_path / "none", "does not exist")):
+                         (tmp_path / "none.seep", "does not exist")):
         words = ("--max-age", "30s", path)
         code, line = answer(*words, form=form)
-        assert (code, line) == (READY, f"cannot tell: {path} {reason}")
+        assert code == READY
+        assert line.startswith(f"cannot tell: {path} {reason} (")
         assert answer("--strict", *words, form=form)[0] == UNKNOWN
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_can_never_be_read_is_no_configuration(tmp_path, form):
+    file = tmp_path / "file"
+    file.touch()
+    for path, reason in ((tmp_path / "none", "does not exist"),
+                         (tmp_path / "none/x.seep", "does not exist"),
+                         (file / "x", "a part of its path is not")):
+        words = ("--max-age", "30s", path)
+        code, line = answer(*words, form=form)
+        assert code == NOT_CONFIGURED
+        assert line.startswith(f"not ready: nothing can be read: {path} does")
+        assert answer("--strict", *words, form=form)[0] == NOT_CONFIGURED
+        code, line = answer("--not-configured", "ready", "--strict", *words,
+                            form=form)
+        assert code == READY, reason
+        assert line.startswith(f"cannot tell: nothing can be read: {path} ")
+        assert answer("--not-configured", "not-ready", *words,
+                      form=form)[0] == NOT_CONFIGURED
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_is_anothers_is_no_configuration(live):
+    """A folder, then a recording in one: nothing can be read, ever."""
+    folder = live[1]
+    for mode in (0o700, 0o755):
+        folder.chmod(mode)
+        done = subprocess.run(
+            [PROBE, "--max-age", "1h", folder], user=1000, group=1000,
+            extra_groups=[], capture_output=True, text=True, timeout=LIMIT_S,
+            check=False)
+        assert done.returncode == NOT_CONFIGURED, done.stdout
+        assert "is not readable by this user" in done.stdout
 
 
 def test_what_is_cut_short_cannot_be_told(live, tmp_path):
@@ -303,14 +339,18 @@ def test_of_many_processes_the_line_stays_short(live):
 
 @pytest.mark.parametrize("words, said", (
     (("--gpu-fee", "1GiB", "."),
-     "--gpu-fee: is no option of `seep probe`; did you mean --gpu-free?"),
-    (("--gpu-free", "much", "."), "much: is no size like 2GiB"),
-    (("--max-growth", "5MiB", "."), "5MiB: is no rate like 20MiB/min"),
-    (("--max-age", "soon", "."), "soon: is no time like 30s"),
-    (("--deadline", "0", "."), "0: is no deadline like 800ms"),
-    (("--max-age",), "--max-age: needs a value"),
-    (("--max-age", "1s"), "probe: no recording was named"),
-    (("x",), "probe: no limit was named, like --gpu-free 2GiB"),
+     'unknown option "--gpu-fee" of "seep probe"; did you mean --gpu-free?'),
+    (("--gpu-free", "much", "."),
+     'invalid value "much": expected a size such as 2GiB'),
+    (("--max-growth", "5MiB", "."),
+     'invalid value "5MiB": expected a rate such as 20MiB/min'),
+    (("--max-age", "soon", "."),
+     'invalid value "soon": expected a time such as 30s'),
+    (("--deadline", "0", "."),
+     'invalid value "0": expected a time such as 800ms'),
+    (("--max-age",), 'option "--max-age" needs a value'),
+    (("--max-age", "1s"), "no recording given"),
+    (("x",), "no limit given, such as --gpu-free 2GiB"),
 ))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_wrong_command_line_is_told(words, said, form):
@@ -347,8 +387,8 @@ def test_the_file_needs_nothing_else(live, tmp_path):
         done = subprocess.run(["chroot", root, "/seep-probe", "--max-age",
                                "1s", "/"], capture_output=True, text=True,
                               timeout=LIMIT_S, check=False)
-        assert done.stdout == \
-            "cannot tell: / is a directory without recordings\n"
+        assert done.stdout.startswith(
+            "cannot tell: / contains no recordings (")
 
 
 def test_where_all_is_preloaded_the_probe_is_not_recorded(live):
@@ -391,11 +431,11 @@ def test_what_grows_too_fast_is_not_ready(services):
 
     code, line = answer("--max-growth", "10MiB/min", folder)
     assert code == GROWTH, line
-    assert line.startswith("not ready: memory of the host grows +")
+    assert line.startswith("not ready: memory of the host grows by +")
     assert line.endswith("), over 10 MiB/min")
     code, line = answer("--max-growth", f"{rate * 2:.0f}MiB/min", folder)
     assert code == READY
-    assert line.startswith("ready: memory of the host grows +")
+    assert line.startswith("ready: memory of the host grows by +")
 
 
 def test_what_does_not_grow_is_ready(services):

@@ -317,7 +317,7 @@ def test_limits_are_respected(folder, limit, value, sample):
 def test_a_full_disk_is_a_refusal(folder, sample):
     disk = folder / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "seep-test",
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "seep-test",
                        disk], capture_output=True, check=False).returncode:
         pytest.skip("cannot mount a small disk here")
     try:

@@ -2,8 +2,10 @@
 """Python programs that leak, named by line with the right rate; clean ones.
 
 Six run at a time. A line that is told by some 600 sampled blocks is not
-always told to be a leak, so a program that fails once runs again; one that
-does not leak is never told to be one that does.
+always told to be a leak, so a program that fails runs again; one that does not
+leak is never told to be one that does. A line that gives nothing back is told
+by its even pace, which a busy machine does not leave it: one line of a process
+that was late may stay a suspect, in whatever it runs again.
 SEEP_TEST_LONG=1 runs longer, several times, and prints what was seen.
 SEEP_TEST_KEEP=FOLDER keeps what was recorded.
 """
@@ -30,6 +32,8 @@ PYTHON = "/usr/bin/python3"
 EXACT, DENSE = 1, 4 << 10
 REPETITIONS = 5 if LONG else 1
 SECONDS = 40 if LONG else 31  # no verdict before 30
+AGAIN_SECONDS = (31, 60)
+LATE_S = 0.1  # to be called late: five ticks
 AT_ONCE = 6
 SLACK_S = 120
 COVERED_SHARE = 0.88  # of intervals that promise 0.95
@@ -82,6 +86,10 @@ class Line:
     @property
     def leaks(self):
         return any(site["class"] == "leak" for site in self.sites)
+
+    @property
+    def is_suspect(self):
+        return any(site["class"] == "suspect" for site in self.sites)
 
     @property
     def is_split(self):
@@ -148,14 +156,17 @@ class Process:
                 alarms.append(site["where"])
         return alarms
 
-    @property
-    def faults(self):
-        """All that is not as it should be."""
+    def faults(self, is_excused=False):
+        """All that is not as it should be; if @is_excused but for one line of a
+        process that was late, which is told to be a suspect."""
         found = [f"false alarm: {where}" for where in self.alarms]
         if not self.truth["lines"]:
             return found + [self.verdict] * (
                 self.verdict not in NOT_GROWING)
-        if self.verdict != "leak":
+        is_excused = (is_excused and self.truth["late_s"] > LATE_S and
+                      sum(not line.leaks for line in self.lines) == 1)
+        if self.verdict != "leak" and not (
+                is_excused and self.verdict == "suspect"):
             found.append(f"verdict is {self.verdict}")
         first = self.document["sites"][0]
         if not any(is_at(first, line["where"])
@@ -163,6 +174,8 @@ class Process:
             found.append(f"first is {first['where']}")
         for line in self.lines:
             if not line.leaks:
+                if is_excused and line.is_suspect:
+                    continue
                 found.append(f"{line.name} is "
                              f"{[site['class'] for site in line.sites]}")
             elif line.is_split:
@@ -181,11 +194,11 @@ def is_at(site, where):
     return ("/" + place).endswith(f"/{where[0]}:{where[1]}")
 
 
-def command_of(job, folder, seed):
+def command_of(job, folder, seed, seconds):
     """Under `seep run`, as a user would."""
-    return [SEEP, "run", "--no-report", "-o", f"{folder}/",
+    return [SEEP, "run", "--quiet", "--no-report", "-o", f"{folder}/",
             "--sample", job.sample, "--", job.python, PROGRAM, job.group,
-            SECONDS, seed]
+            seconds, seed]
 
 
 def variables_of(job):
@@ -203,11 +216,11 @@ def read_reports(folder):
             for process in json.loads(done.stdout)["processes"]}
 
 
-def run_job(job, seed):
+def run_job(job, seed, seconds):
     """Run one program to its end; its processes."""
     with tempfile.TemporaryDirectory(prefix="seep-test-") as folder:
-        done = execute(command_of(job, folder, seed), cwd=folder,
-                       timeout=SECONDS + SLACK_S, **variables_of(job))
+        done = execute(command_of(job, folder, seed, seconds), cwd=folder,
+                       timeout=seconds + SLACK_S, **variables_of(job))
         assert (done.status, done.stderr) == (0, b""), (job, done.stderr)
         keep = os.environ.get("SEEP_TEST_KEEP")
         if keep:
@@ -219,15 +232,17 @@ def run_job(job, seed):
     return [Process(report, truths[pid]) for pid, report in reports.items()]
 
 
-def run_all(jobs, seed):
+def run_all(jobs, seed, seconds=SECONDS):
     """{job: its processes}"""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = {job: pool.submit(run_job, job, seed) for job in jobs}
+        futures = {job: pool.submit(run_job, job, seed, seconds)
+                   for job in jobs}
         return {job: future.result() for job, future in futures.items()}
 
 
-def faults_of(processes):
-    return [fault for process in processes for fault in process.faults]
+def faults_of(processes, is_excused=False):
+    return [fault for process in processes
+            for fault in process.faults(is_excused)]
 
 
 def alarms_of(processes):
@@ -260,18 +275,20 @@ def outcomes():
         for job, processes in run_all(JOBS, seed).items():
             seen[job].append(processes)
         print(f"after {seed}\n{table(seen)}", flush=True)
-    if not LONG:
+    for seed, seconds in enumerate(() if LONG else AGAIN_SECONDS, 2):
         again = [job for job, runs in seen.items()
                  if faults_of(runs[0]) and not alarms_of(runs[0])]
-        print("again:", {str(job): faults_of(seen[job][0]) for job in again})
-        for job, processes in run_all(again, 2).items():
+        print("again:", {str(job): (faults_of(seen[job][0]), [
+            process.truth["late_s"] for process in seen[job][0]])
+            for job in again})
+        for job, processes in run_all(again, seed, seconds).items():
             seen[job] = [processes]
     return seen
 
 
 @pytest.mark.parametrize("job", JOBS, ids=str)
 def test_lines_that_leak_are_named_with_their_rates(outcomes, job):
-    wrong = [faults_of(processes) for processes in outcomes[job]]
+    wrong = [faults_of(processes, not LONG) for processes in outcomes[job]]
     assert sum(map(bool, wrong)) <= REPETITIONS // 5, wrong
 
 

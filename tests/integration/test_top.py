@@ -37,7 +37,7 @@ def variables(**more):
 def start_worker(folder, name, seconds):
     """One worker under `seep run`, in a process group of its own."""
     return subprocess.Popen(
-        [SEEP, "run", "--no-report", "--sample", "16KiB", "-o",
+        [SEEP, "run", "--quiet", "--no-report", "--sample", "16KiB", "-o",
          f"{folder}/{name}.%p.seep", "--", PYTHON, WORKER, str(seconds)],
         env=variables(), start_new_session=True)
 
@@ -185,8 +185,8 @@ def test_the_document_is_that_of_report(folder):
     ((), 2, (b"no process, recording or folder",)),
     (("--onse", "x"), 2, (b"--onse", b"did you mean --once?")),
     (("--sort", "lvie", "x"), 2, (b"lvie", b"did you mean live?")),
-    (("--interval", "0", "x"), 2, (b"0.5 s",)),
-    (("--interval", "x", "x"), 2, (b"x: ", b"time")),
+    (("--interval", "0", "x"), 2, (b"0.5s",)),
+    (("--interval", "x", "x"), 2, (b'"x": ', b"time")),
     (("--interval",), 2, (b"needs a value",)),
     (("--json", "x"), 2, (b"--json", b"--once")),
     (("--once", "no-such-file"), 1, (b"no-such-file",)),
@@ -285,7 +285,7 @@ def test_processes_come_and_end(tmp_path, screen):
     folder.mkdir()
     shown = screen(120, 30, "--interval", "0.5s", folder)
     shown.wait("nothing is recorded there yet")
-    worker = start_worker(folder, "late", 3)
+    worker = start_worker(folder, "late", 8)
     try:
         shown.wait("still running", LEAK)
         shown.wait("exited with status 0")

@@ -143,6 +143,12 @@ def test_what_does_not_leak_is_never_a_leak(outcomes, job):
             if alarms(job, outcome)] == []
 
 
+@pytest.mark.parametrize("job", JOBS, ids=job_name)
+def test_no_report_contradicts_itself(outcomes, job):
+    assert [outcome.contradictions for outcome in outcomes[job]
+            if outcome.contradictions] == []
+
+
 def test_intervals_cover_the_planted_rate(outcomes):
     errors = [error for job, several in outcomes.items() for outcome in several
               for error in [rate_error(job, outcome)] if error is not None]

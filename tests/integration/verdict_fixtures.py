@@ -14,16 +14,19 @@ import signal
 import subprocess
 import tempfile
 
+import consistency
 from conftest import (PRELOAD, PROGRAMS, SEEP, environment, frame_functions,
                       recordings_in)
 
 PYTHON = "/usr/bin/python3"
 HERE = pathlib.Path(__file__).parent / "programs"
 PROGRAM, SERVICE, REDIS = "verdict_cases", "service", "redis"
+FILES = "files"
 COMMANDS = {
     PROGRAM: [PROGRAMS / "verdict_cases"],
     SERVICE: [PYTHON, HERE / "verdict_service.py"],
     REDIS: [PYTHON, HERE / "verdict_redis.py"],
+    FILES: [PYTHON, HERE / "file_service.py"],
 }
 EXACT, DENSE, DEFAULT = 1, 64 << 10, 512 << 10
 EXACT_FILE_BYTES = 64 << 20
@@ -72,7 +75,7 @@ CASES = [
     Case("churn-most", ("leak",), "leak_in_churn", ("leak",), True,
          (DEFAULT,), 60),
     # one run in fifty samples no block of it; the process grows all the same
-    Case("churn-little", ("insufficient-data",), "leak_in_churn",
+    Case("churn-little", ("insufficient-data", "suspect"), "leak_in_churn",
          ("insufficient-data", None), False, (DEFAULT,), 60),
     Case("leak", ("leak",), None, (), True, program=SERVICE),
     Case("cache", NOT_GROWING, program=SERVICE),
@@ -101,6 +104,7 @@ class Outcome:
     status: int
     truth: dict
     process: dict
+    contradictions: list
 
     @property
     def verdict(self):
@@ -123,8 +127,8 @@ def command_of(job, folder, seed):
             str(seed)]
     more = {"SEEP_SIZE": EXACT_FILE_BYTES} if sample == EXACT else {}
     if case.watched:
-        return ([str(SEEP), "run", "--no-report", "-o", f"{folder}/",
-                 "--sample", str(sample), "--", *argv],
+        return ([str(SEEP), "run", "--quiet", "--no-report", "-o",
+                 f"{folder}/", "--sample", str(sample), "--", *argv],
                 environment(SEEP_PRELOAD=PRELOAD, **more))
     return argv, environment(folder, sample, **more)
 
@@ -138,7 +142,8 @@ def trim(process):
 
 
 def read_report(folder, program):
-    """Of the program itself: what drives it may leave a recording, too."""
+    """Of the program itself: what drives it may leave a recording, too. And
+    what it says against itself."""
     done = subprocess.run([SEEP, "report", "--json", *recordings_in(folder)],
                           capture_output=True, timeout=SLACK_S, check=False)
     assert done.returncode in (0, 3, 4), done.stderr
@@ -147,7 +152,11 @@ def read_report(folder, program):
         processes = [process for process in processes
                      if "redis" in process["process"]["exe"]]
     assert len(processes) == 1, [each["process"] for each in processes]
-    return trim(processes[0])
+    against = consistency.contradictions_in(
+        next(path for path in recordings_in(folder)
+             if len(recordings_in(folder)) == 1
+             or "redis" in path.name))
+    return trim(processes[0]), against
 
 
 def run_job(job, seed):
@@ -169,7 +178,7 @@ def run_job(job, seed):
         if keep:
             shutil.copytree(folder, f"{keep}/{job_name(job)}.{seed}")
         return Outcome(process.returncode, json.loads(out or b"{}"),
-                       read_report(folder, job[0].program))
+                       *read_report(folder, job[0].program))
 
 
 def run_all(jobs, seed):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""No C file over 600 lines, no function over 60, no line over 80 columns.
+"""No C file over 900 lines, no function over 60, no line over 80 columns.
 
 A function is what lies between a brace that opens in the first column and
 the one that closes there: .clang-format puts nothing else in that form. It
@@ -7,7 +7,7 @@ keeps the columns of C files, too.
 """
 import tree
 
-FILE_MAX = 600
+FILE_MAX = 900
 FUNCTION_MAX = 60
 COLUMNS_MAX = 80
 

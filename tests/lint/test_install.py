@@ -61,7 +61,7 @@ def test_the_installed_seep_finds_its_preload(prefix, bare, tmp_path):
 
 def test_the_installed_probe_stands_alone(prefix, tmp_path):
     assert 'seep probe' in output(f'{prefix}/bin/seep-probe', '--help', env={})
-    assert 'without recordings' in output(
+    assert 'contains no recordings' in output(
         f'{prefix}/bin/seep-probe', '--max-age', '1s', str(tmp_path), env={})
 
 
@@ -111,6 +111,7 @@ def test_pip_installs_the_plugin_without_a_network(prefix, bare, tmp_path):
     found, = (tmp_path / 'site').glob('seep-*/entry_points.txt')
     assert 'seep.pytest_plugin' in found.read_text()
     assert (tmp_path / 'site/seep/_gate_sites.py').is_file()
+    assert (tmp_path / 'site/seep/_gate_verdict.py').is_file()
 
 
 def test_pkg_config_names_the_preload(prefix):

@@ -11,6 +11,9 @@ import atomics
 import format as clang_format
 import headers
 import layers
+import links
+import namesakes
+import sentences
 import shell
 import sizes
 import spdx
@@ -33,18 +36,28 @@ def plant(root, path, text):
 @pytest.mark.parametrize('path, line', [
     ('src/base/x.c', '#include "format/layout.h"'),
     ('src/format/x.c', '#include "record/ring.h"'),
-    ('src/capture/x.c', '#include "seep/recording.h"'),
-    ('src/record/x.c', '#include "capture/native.h"'),
+    ('src/capture/native/x.c', '#include "seep/recording.h"'),
+    ('src/capture/native/x.c', '#include "capture/python/merge.h"'),
+    ('src/record/x.c', '#include "capture/native/unwind.h"'),
     ('src/record/x.c', '#include <stdio.h>'),
-    ('src/reader/x.c', '#include "record/ring.h"'),
-    ('src/reader/x.c', '#include "preload/real.h"'),
-    ('src/capture/x.c', '#include <elfutils/libdw.h>'),
+    ('src/reader/report/x.c', '#include "record/ring.h"'),
+    ('src/reader/report/x.c', '#include "preload/real.h"'),
+    ('src/reader/statistics/x.c', '#include "reader/judge/sites.h"'),
+    ('src/reader/process/x.c', '#include "reader/report/build.h"'),
+    ('src/reader/statistics/x.c', '#include "words/units.h"'),
+    ('src/reader/judge/x.c', '#include <elfutils/libdw.h>'),
+    ('src/reader/judge/x.c', '#include <jansson.h>'),
+    ('src/capture/native/x.c', '#include <elfutils/libdw.h>'),
     ('src/cuda/x.c', '#include <cuda.h>'),
-    ('tools/seep/x.c', '#include "record/ring.h"'),
-    ('tools/seep/x.c', '#  include "preload/options.h"'),
+    ('tools/seep/read/x.c', '#include "record/ring.h"'),
+    ('tools/seep/read/x.c', '#  include "preload/options.h"'),
+    ('tools/seep/options/x.c', '#include "json/json.h"'),
+    ('tools/seep/probe/x.c', '#include "reader/symbols/where.h"'),
+    ('tools/seep/top/x.c', '#include <libxml/xmlwriter.h>'),
     ('include/seep/x.h', '#include "base/hash.h"'),
     ('src/base/x.c', '#include "absent.h"'),
     ('src/other/x.c', ''),
+    ('src/reader/x.c', ''),
 ])
 def test_an_include_against_the_layers_is_a_fault(tmp_path, path, line):
     plant(tmp_path, path, '\n' + line + '\n')
@@ -56,18 +69,39 @@ def test_an_include_against_the_layers_is_a_fault(tmp_path, path, line):
 
 
 def test_includes_along_the_layers_are_no_fault(tmp_path):
-    plant(tmp_path, 'src/reader/own.h', '')
-    plant(tmp_path, 'tools/seep/text.h', '')
-    plant(tmp_path, 'src/reader/x.c', '#include "own.h"\n'
+    plant(tmp_path, 'src/reader/symbols/x.c',
           '#include <elfutils/libdw.h>\n#include "format/layout.h"\n'
-          '#include "seep/recording.h"\n#include "reader/own.h"\n')
-    plant(tmp_path, 'tools/seep/x.c', '#include <jansson.h>\n'
-          '#include "reader/report.h"\n#include "text.h"\n'
-          '#include "seep/text.h"\n')
-    plant(tmp_path, 'src/capture/x.c', '#include "seep/stack.h"\n'
+          '#include "seep/recording.h"\n#include "reader/report/report.h"\n')
+    plant(tmp_path, 'tools/seep/json/x.c', '#include <jansson.h>\n'
+          '#include "reader/report/report.h"\n#include "json/json.h"\n'
+          '#include "words/words.h"\n')
+    plant(tmp_path, 'tools/seep/options/x.c', '#include "text/page.h"\n'
+          '#include "words/units.h"\n')
+    plant(tmp_path, 'tools/seep/cmd_x.c', '#include "verbs.h"\n'
+          '#include "json/json.h"\n')
+    plant(tmp_path, 'src/capture/native/x.c', '#include "seep/stack.h"\n'
           '#include "base/hash.h"\n#include <libunwind.h>\n')
 
     assert layers.check(str(tmp_path)) == []
+
+
+def test_a_cycle_in_the_layer_table_is_a_fault(tmp_path, monkeypatch):
+    monkeypatch.setitem(layers.ROOMS, 'src/base', {'src/format'})
+
+    faults = layers.check(str(tmp_path))
+
+    assert len(faults) == 1 and 'a cycle' in faults[0]
+
+
+def test_a_step_against_the_layers_that_is_left_is_told_once_it_is_gone(
+        tmp_path, monkeypatch):
+    monkeypatch.setattr(layers, 'LEFT', [('src/base', 'src/cuda'),
+                                         ('src/base', 'src/record')])
+    plant(tmp_path, 'src/base/x.c', '#include "record/ring.h"\n')
+
+    faults = layers.check(str(tmp_path), whole=True)
+
+    assert len(faults) == 1 and 'src/cuda any more' in faults[0]
 
 
 @pytest.mark.parametrize('code', [
@@ -113,7 +147,7 @@ def test_a_file_without_one_licence_line_on_top_is_a_fault(tmp_path, text):
 
 def test_what_is_too_long_is_a_fault(tmp_path):
     body = '    x++;\n'
-    plant(tmp_path, 'src/file.c', 'int x;\n' * 601)
+    plant(tmp_path, 'src/file.c', 'int x;\n' * 901)
     plant(tmp_path, 'src/function.c', 'void f(void)\n{\n' + body * 61 + '}\n')
     plant(tmp_path, 'src/right.c',
           ('void f(void)\n{\n' + body * 60 + '}\n') * 9)
@@ -135,15 +169,109 @@ def test_a_word_of_one_machine_is_a_fault(tmp_path, text):
     assert len(words.check(str(tmp_path))) == 1
 
 
+@pytest.mark.parametrize('path, is_read', [
+    ('.git', False), ('build-asan.log', False), ('build/config.h', False),
+    ('src/build/x.c', False), ('src/build.h', True), ('.ci/run', True)])
+def test_what_is_made_is_no_part_of_the_tree(tmp_path, path, is_read):
+    plant(tmp_path, path, 'see /ro' + 'ot/x\n')
+
+    assert bool(words.check(str(tmp_path))) == is_read
+
+
+def use(root, header, *users):
+    for user in users:
+        plant(root, user, f'#include "{header}"\n')
+
+
 def test_a_header_that_needs_another_is_a_fault(tmp_path):
     plant(tmp_path, 'src/base/wrong.h', 'uint32_t seep_x(void);\n')
     plant(tmp_path, 'src/base/right.h',
           '#include <stdint.h>\nuint32_t seep_x(void);\n')
+    for name in ('wrong', 'right'):
+        use(tmp_path, f'base/{name}.h', f'src/base/{name}_a.c',
+            f'src/base/{name}_b.c')
 
     faults = headers.check(str(tmp_path))
 
     assert len(faults) == 1
     assert 'wrong.h' in faults[0] and 'uint32_t' in faults[0]
+
+
+def test_a_header_that_lies_beside_one_of_the_system_is_no_fault(tmp_path):
+    plant(tmp_path, 'src/base/elf.h', '/* No Elf64_Ehdr. */\n')
+    plant(tmp_path, 'src/base/x.h', '#include <elf.h>\n'
+          'void seep_x(Elf64_Ehdr *header);\n')
+    for name in ('elf', 'x'):
+        use(tmp_path, f'base/{name}.h', f'src/base/{name}_a.c',
+            f'tools/seep/{name}_b.c')
+
+    assert headers.check(str(tmp_path)) == []
+
+
+def test_a_header_of_one_file_is_a_fault(tmp_path):
+    plant(tmp_path, 'include/seep/x.h', '')
+    plant(tmp_path, 'src/base/one.h', '')
+    use(tmp_path, 'base/one.h', 'src/base/one.c')
+    plant(tmp_path, 'tools/seep/text/two.h', '')
+    use(tmp_path, 'text/two.h', 'tools/seep/text/two.c', 'tools/seep/a.c')
+
+    faults = headers.check(str(tmp_path))
+
+    assert len(faults) == 1
+    assert faults[0].startswith('src/base/one.h') and 'one.c' in faults[0]
+
+
+@pytest.mark.parametrize('one, other', [
+    ('#define SEEP_X 1', '#define SEEP_X 2'),
+    ('void seep_x(void);', 'int seep_x(void);'),
+    ('struct seep_x { int a; };', 'enum seep_x { SEEP_A };'),
+])
+def test_two_headers_with_one_name_are_a_fault(tmp_path, one, other):
+    plant(tmp_path, 'src/capture/native/x.h', one + '\n')
+    plant(tmp_path, 'src/reader/report/x.h', other + '\n')
+
+    faults = namesakes.check(str(tmp_path))
+
+    assert faults and faults[0].startswith('src/reader/report/x.h:1:')
+
+
+def test_a_header_of_the_tool_may_include_one_of_src(tmp_path):
+    plant(tmp_path, 'src/base/x.h', '#ifndef X\n#define X\n'
+          'struct seep_x { int a; };\n#endif\n')
+    for name in ('a', 'b'):
+        plant(tmp_path, f'tools/seep/{name}.h', '#include "base/x.h"\n'
+              f'void seep_{name}(struct seep_x *x);\n')
+
+    assert namesakes.check(str(tmp_path)) == []
+
+
+def compiled(root, name, code):
+    source = plant(root, f'{name}.c', code)
+    built = root / f'{name}.o'
+    subprocess.run(['cc', '-c', str(source), '-o', str(built)], check=True)
+    return str(built)
+
+
+def archived(root, name, code):
+    archive = root / f'{name}.a'
+    subprocess.run(['ar', 'rcs', str(archive), compiled(root, name, code)],
+                   check=True)
+    return str(archive)
+
+
+def test_a_symbol_of_two_libraries_is_a_fault(tmp_path):
+    module = tmp_path / 'libseep.so.p'
+    module.mkdir()
+    one = archived(tmp_path, 'one', 'int seep_x; static int seep_y;')
+    other = archived(tmp_path, 'other', 'int seep_z; static int seep_y;')
+    compiled(module, 'x', 'void seep_z(void) {} void seep_x(void);'
+             'void seep_w(void) { seep_x(); }')
+
+    faults = namesakes.check(str(tmp_path), one, other,
+                             str(tmp_path / 'libseep.so'))
+
+    assert len(faults) == 1
+    assert 'seep_z' in faults[0] and 'x.o' in faults[0]
 
 
 def test_other_formatting_is_a_fault(tmp_path):
@@ -248,3 +376,54 @@ def test_an_archive_that_refers_to_free_is_a_fault(tmp_path):
                            str(tmp_path / 'x.a'))
 
     assert faults == ['x.a: symbols: refers to free']
+
+
+TOLD = 'fputs("; it is surely no leak", file);'
+
+
+@pytest.mark.parametrize('source, claims', [
+    (TOLD, ''),
+    (TOLD, 'holds("it is surely no leak");'),
+    (TOLD, 'fails("it is surely no leak");'),
+    (TOLD, 'says("it is surely no leak"); fails("it is surely no leak");'),
+    (TOLD, '/* holds("it is surely no leak"); '
+     'fails("it is surely no leak"); */'),
+    ('fprintf(file, "%s grows and "\n"grows for %zu s", a, b);',
+     'holds("it grows and grows for 2 h"); fails("it grows and");'),
+])
+def test_a_sentence_without_both_tests_is_a_fault(tmp_path, source, claims):
+    plant(tmp_path, 'tools/seep/words/verdict_x.c', '\n' + source + '\n')
+    plant(tmp_path, 'tests/unit/test_claims_x.c', claims)
+
+    faults = sentences.check(str(tmp_path))
+
+    assert len(faults) == 1
+    assert faults[0].startswith('tools/seep/words/verdict_x.c:2: ')
+
+
+def test_a_sentence_with_both_tests_is_none(tmp_path):
+    plant(tmp_path, 'tools/seep/words/reasons.c',
+          TOLD + '/* no "text at all" */\n'
+          '#include "some file.h"\nfputs(" (", file);')
+    plant(tmp_path, 'tests/unit/test_claims.c',
+          'holds("and it is surely "\n"no leak"); '
+          'fails("it is surely no leak of 2 MiB");')
+
+    assert not sentences.check(str(tmp_path))
+
+
+@pytest.mark.parametrize('text, count', [
+    ('[a](there.md), `src/base/x.c`, `src/{base,other}/*`', 0),
+    ('[a](https://example.com/absent), `src/base/cmd_VERB.c`', 0),
+    ('[a](absent.md)', 1),
+    ('see `src/base/absent.c`', 1),
+    ('see `src/{base,absent}/`', 1),
+    ('A new file `src/base/new.c`:', 0),
+])
+def test_what_a_page_points_to_is_there(tmp_path, text, count):
+    plant(tmp_path, 'there.md', '')
+    plant(tmp_path, 'src/base/x.c', '')
+    plant(tmp_path, 'src/other/x.c', '')
+    plant(tmp_path, 'page.md', text + '\n')
+
+    assert len(links.check(str(tmp_path))) == count

@@ -4,6 +4,8 @@
 The commands that it would run as root are logged, not run.
 """
 import os
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -79,3 +81,40 @@ def test_a_policy_of_the_machine_s_own_stays(install, tmp_path):
     _, commands = install('absent')
 
     assert not any('policy' in command for command in commands)
+
+
+def asked(scope, word=''):
+    return subprocess.run(
+        ['bash', '-eu', '-c', '. tools/lib/install.sh; packages_for "$@"',
+         'bash', scope, word], cwd=SOURCE, text=True, check=True,
+        stdout=subprocess.PIPE).stdout.split()
+
+
+def test_a_word_needs_what_its_tests_need_and_no_more():
+    of_top = asked('all', 'test_top')
+    assert 'meson' in of_top and 'tmux' in of_top
+    assert not any('torch' in name or 'java' in name or 'clang' in name
+                   for name in of_top)
+    assert 'python3-torch' in asked('all', 'test_capture')
+    assert set(asked('all', 'ring')) == set(asked('all', 'no such test'))
+
+
+def test_the_quick_ones_need_little_and_all_need_everything():
+    of_quick, of_all = asked('quick'), asked('all')
+    assert 'clang-format' in of_quick and 'shellcheck' in of_quick
+    assert not {'clang-tidy', 'python3-torch', 'valgrind'} & set(of_quick)
+    assert {'clang-tidy', 'python3-torch', 'valgrind'} < set(of_all)
+    assert set(of_quick) < set(of_all)
+
+
+def test_every_test_that_a_package_is_for_is_there():
+    root = pathlib.Path(SOURCE)
+    built = ''.join(path.read_text()
+                    for path in root.glob('tests/**/meson.build'))
+    for line in (root / 'tools/lib/packages').read_text().splitlines():
+        needs = line.partition('|')[2] if line[:1] != '#' else ''
+        for suite, name in re.findall(r'(\w+) / ([^,]+)', needs):
+            assert ((root / 'tests' / suite / f'{name}.py').is_file()
+                    or (root / suite / name).is_dir()
+                    or f"'{name}'" in built
+                    or f"'{name.split()[-1]}'" in built), line

@@ -12,13 +12,17 @@ SOURCE = os.environ.get('SEEP_SOURCE',
                         os.path.join(os.path.dirname(__file__), '..', '..'))
 
 
+def sum_of(*logs):
+    return subprocess.run(
+        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'sum',
+         *map(str, logs)], text=True, stdout=subprocess.PIPE)
+
+
 def add_up(tmp_path, *results, tail=''):
     log = tmp_path / 'testlog.json'
     log.write_text(''.join(json.dumps({'name': 'x', 'result': result}) + '\n'
                            for result in results) + tail)
-    run = subprocess.run(
-        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'sum',
-         str(log), str(log)], text=True, stdout=subprocess.PIPE)
+    run = sum_of(log, log)
     return run.returncode, run.stdout.splitlines()[-1]
 
 
@@ -51,9 +55,7 @@ def test_cases_are_counted_where_the_program_counts_them(
     log.write_text(json.dumps({'name': 'x', 'result': result,
                                'stdout': stdout}) + '\n')
 
-    run = subprocess.run(
-        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'sum',
-         str(log)], text=True, stdout=subprocess.PIPE)
+    run = sum_of(log)
 
     assert run.stdout.splitlines()[-1] == line
 
@@ -64,9 +66,51 @@ def test_a_log_that_ends_in_mid_line_is_a_failure(tmp_path):
 
 
 def test_a_log_that_is_not_there_is_a_failure(tmp_path):
-    run = subprocess.run(
-        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'sum',
-         str(tmp_path / 'absent.json')], text=True, stdout=subprocess.PIPE)
+    run = sum_of(tmp_path / 'absent.json')
 
     assert run.returncode == 1
     assert run.stdout.splitlines()[-1] == '0 passed, 1 failed, 0 skipped'
+
+
+def log_of(tmp_path, tests):
+    log = tmp_path / 'testlog.json'
+    log.write_text(''.join(json.dumps(test) + '\n' for test in tests))
+    return log
+
+
+def test_the_end_of_what_failed_is_said_near_the_end(tmp_path):
+    said = ''.join(f'line {i}\n' for i in range(100))
+    log = log_of(tmp_path, [
+        {'name': 'good', 'result': 'OK', 'stdout': 'of no interest'},
+        {'name': 'bad', 'result': 'FAIL', 'stdout': said, 'stderr': 'why\n'}])
+
+    run = sum_of(log)
+
+    lines = run.stdout.splitlines()
+    assert 'line 99' in lines and 'why' in lines
+    assert 'line 50' not in lines and 'of no interest' not in lines
+    assert lines.index('why') > lines.index(next(
+        line for line in lines if line.startswith('The slowest')))
+    assert lines[-3:] == ['    line 99', '    why',
+                          '1 passed, 1 failed, 0 skipped']
+
+
+def test_of_many_failures_all_are_named_and_some_are_quoted(tmp_path):
+    run = sum_of(log_of(tmp_path, [
+        {'name': f'bad {i}', 'result': 'FAIL', 'stdout': f'quoted {i}\n'}
+        for i in range(30)]))
+
+    assert sum(line.startswith('FAILED ')
+               for line in run.stdout.splitlines()) == 30
+    assert run.stdout.count('quoted') == 20  # at length, and its last lines
+
+
+def test_the_slowest_are_told_longest_first(tmp_path):
+    run = sum_of(log_of(tmp_path, [
+        {'name': f'test {i}', 'result': 'OK', 'duration': float(i % 25)}
+        for i in range(25)]))
+
+    told = [line.split() for line in run.stdout.splitlines()
+            if ': test ' in line]
+    assert [float(row[0]) for row in told] == [float(i) for i in
+                                               range(24, 4, -1)]

@@ -7,7 +7,16 @@ test_lints.py can run it on a tree with a planted fault.
 import os
 import sys
 
+# Of a checkout that shares its history with another one .git is a file; beside
+# the folder of a build lies its log while it is built.
 SKIPPED = {'.git', '__pycache__', '.pytest_cache', 'subprojects'}
+
+
+def is_of_tree(root, folder, name):
+    return name not in SKIPPED and not (
+        name.startswith('build') and
+        (os.path.isdir(os.path.join(folder, name)) or
+         os.path.samefile(folder, root)))
 
 
 def files(root, *endings, under=('',)):
@@ -15,11 +24,11 @@ def files(root, *endings, under=('',)):
     found = set()
     for top in under:
         for folder, folders, names in os.walk(os.path.join(root, top)):
-            folders[:] = [f for f in folders
-                          if f not in SKIPPED and not f.startswith('build')]
+            folders[:] = [f for f in folders if is_of_tree(root, folder, f)]
             for name in names:
                 path = os.path.join(folder, name)
-                if name.endswith(endings) and not os.path.islink(path):
+                if (name.endswith(endings) and is_of_tree(root, folder, name)
+                        and not os.path.islink(path)):
                     found.add(os.path.relpath(path, root))
     return sorted(found)
 

@@ -47,7 +47,8 @@ class Clock:
 
     Work is units told, if at least half of the moments told of some; else
     bytes allocated, no bucket counting for more than three times the median
-    of those that are not empty; else time.
+    of those that are not empty, or half more than nine tenths of them; else
+    time.
     """
 
     def __init__(self, told):
@@ -62,7 +63,9 @@ class Clock:
         if units and 2 * sum(unit > 0 for unit in units) >= len(units):
             self.kind, work = "units", units
         elif sizes and sum(sizes) > 0:
-            most = 3 * statistics.median(size for size in sizes if size > 0)
+            some = sorted(size for size in sizes if size > 0)
+            most = max(3 * statistics.median(some),
+                       1.5 * some[9 * (len(some) - 1) // 10])
             self.kind, work = "bytes", [min(size, most) for size in sizes]
         else:
             self.kind = "wall"
@@ -243,8 +246,9 @@ class Trial:
         self.row = {
             "class": None, "rate": 0.0, "low": 0.0, "high": 0.0,
             "confidence": 0.0, "p": 1.0, "zs": 0.0, "onset": self.onset,
-            "growing_block": False, "tested": False, "mature_count": 0.0,
-            "effective_count": 0.0, "window_bytes": self.W,
+            "growing_block": False, "tested": False, "live_grows": False,
+            "mature_count": 0.0, "effective_count": 0.0,
+            "window_bytes": self.W,
             "window_count": self.N, "detail": self.detail,
         }
 
@@ -366,6 +370,7 @@ class Trial:
 
     def measure_confidence(self):
         self.margins.look(self.trend_p, 0.01)
+        self.row["live_grows"] = self.trend and self.trend_p <= 0.01
         p = self.trend_p if self.trend_p <= 0.01 else self.detail["immortal_p"]
         flat = 0.5 * math.erfc(self.row["zs"] / math.sqrt(2))
         self.row.update(p=p, confidence=max(0.0, min(0.999,
@@ -446,7 +451,8 @@ class Trial:
                 "class": "leak", "rate": block, "low": 0.5 * block,
                 "high": 1.5 * block, "p": 1e-6, "confidence": 0.9,
                 "growing_block": True})
-        if self.is_contradiction():
+        self.row["contradicts"] = self.is_contradiction()
+        if self.row["contradicts"]:
             self.row["class"] = "insufficient-data"
         return self.row
 

@@ -10,9 +10,8 @@ import dataclasses
 import numpy
 
 BUCKETS = 128
-WIDTH = 256                     # ticks a bucket
-END_TICK = BUCKETS * WIDTH - 1  # of the run
-OLD = 0.2                       # of the run: an age at which a block is old
+WIDTH = 256  # ticks a bucket
+OLD = 0.2    # of the run: an age at which a block is old
 CLOCKS = ("units", "bytes", "wall")
 
 
@@ -30,14 +29,21 @@ def live_series(site, bucket_of):
             int(len(site.birth) - dies.sum()))
 
 
-def tick_of(time):
-    return numpy.minimum((time * END_TICK).astype(int), END_TICK)
+def end_tick(load):
+    """Of the run: anywhere in its last bucket."""
+    return (BUCKETS - 1) * WIDTH + int(load.last * WIDTH)
+
+
+def tick_of(load, time):
+    end = end_tick(load)
+    return numpy.minimum((time * end).astype(int), end)
 
 
 def clock(load, kind, random):
     """Units told or bytes allocated, bucket by bucket; or nothing."""
-    edges = numpy.minimum(numpy.arange(BUCKETS + 1) * WIDTH / END_TICK, 1)
-    work = {"end_tick": END_TICK}
+    end = end_tick(load)
+    edges = numpy.minimum(numpy.arange(BUCKETS + 1) * WIDTH / end, 1)
+    work = {"end_tick": end}
     if kind == "units":
         told = numpy.round(load.work(edges) * 100000)
         work["units"] = numpy.diff(told).astype(int).tolist()
@@ -54,14 +60,15 @@ def by_bucket(buckets, weights=None):
     return numpy.maximum(numpy.round(counts), 0).astype(int).tolist()
 
 
-def observe_in_run(site):
-    """A site of a whole run, as replay_run.h has it: in ticks and buckets."""
-    birth = tick_of(site.birth)
-    death = tick_of(numpy.minimum(site.death, 1))
+def observe_in_run(site, load):
+    """A site of a whole run under @load, as replay_run.h has it: in ticks and
+    buckets."""
+    birth = tick_of(load, site.birth)
+    death = tick_of(load, numpy.minimum(site.death, 1))
     dead = site.death <= 1
     weight = numpy.maximum(numpy.round(site.weight), 1)
     whole = dataclasses.replace(site, weight=weight)
-    low = live_series(whole, lambda time: tick_of(time) // WIDTH)[1]
+    low = live_series(whole, lambda time: tick_of(load, time) // WIDTH)[1]
     born = birth // WIDTH
     aged = (death - birth)[dead] // WIDTH
     return {
@@ -91,8 +98,8 @@ def observe(site, kind=None, random=None):
         births, ends = site.load.work(site.birth), site.load.work(edge)
     else:
         live, low, left = live_series(
-            site, lambda time: tick_of(time) // WIDTH)
-        births = tick_of(site.birth)
+            site, lambda time: tick_of(site.load, time) // WIDTH)
+        births = tick_of(site.load, site.birth)
         ends = numpy.arange(1, BUCKETS + 1) * WIDTH
     alive = site.death > 1
     lived = numpy.minimum(site.death, 2) - site.birth

@@ -7,7 +7,11 @@ said of them: evidence, Holm, wall clock, rising load, floor, order.
 """
 import math
 
+import numpy
+
 import cohort_flow
+import proof
+import second_look
 
 BUCKETS = 128
 FLOOR_BYTES, FLOOR_SHARE = 2 ** 20, 0.002
@@ -40,6 +44,18 @@ def died_old(site, old, width):
     if not mean > 0:
         return 0
     return int(min(count, math.floor(sum(site["died"][first:]) / mean + 0.5)))
+
+
+def died_seen(site):
+    """Blocks seen to die, by age; sampled ones by their bytes, too."""
+    count = numpy.array(site["died_count"], float)
+    if site["birth"] and not sum(site["variance"]) > 0:
+        return count
+    mean = (sum(site["weight"]) / len(site["weight"]) if site["birth"] else
+            sum(site["allocated"]) / max(1, site["allocated_count"]))
+    if not mean > 0:
+        return 0 * count
+    return numpy.minimum(count, numpy.array(site["died"]) / mean)
 
 
 def input_of(site, told, clock):
@@ -94,15 +110,20 @@ def correct_for_many(rows):
     holds = True
     for i, row in enumerate(tested):
         holds = holds and row["p"] <= 0.01 / (len(tested) - i)
-        if not holds and row["class"] == "leak" and not row["growing_block"]:
+        if not holds and row["class"] == "leak" and not (
+                row["growing_block"] or row.get("by_life")):
             row["class"] = "suspect"
 
 
 def restrain(row, clock, floor):
+    if (row["class"] == "suspect" and row.get("in_steps")
+            and row["low"] < floor):
+        row["class"] = "minor"
     if row["class"] != "leak":
         return
     if clock.kind == "wall" or (clock.is_rising() and row["zs"] < 5
-                                and not row["growing_block"]):
+                                and not row["growing_block"]
+                                and not row.get("by_life")):
         row["class"] = "suspect"
     elif row["rate"] < floor:
         row["class"] = "minor"
@@ -113,9 +134,12 @@ def judge(told):
     clock = cohort_flow.Clock(told["clock"])
     rows, is_close = [], False
     for i, site in enumerate(told["sites"]):
-        row, close = cohort_flow.judge(input_of(site, told, clock))
+        given = input_of(site, told, clock)
+        row, close = cohort_flow.judge(given)
         want_evidence(row, site, clock)
         want_survivors(row, site)
+        proof.look_again(second_look.Life(site, clock, given, died_seen(site),
+                                          clock.is_rising()), row)
         row.update(index=i, live=int(sum(site["weight"])))
         rows.append(row)
         is_close = is_close or close

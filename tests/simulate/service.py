@@ -42,7 +42,7 @@ def simulate(seed, number, size, clock="units", sampled=True, shape=None):
     told = []
     for i, kind in enumerate(kinds):
         site, _ = sites.make(kind, (seed, number, i), sampled, load=load)
-        told.append(recorded.observe_in_run(site))
+        told.append(recorded.observe_in_run(site, load))
     return Run(number, leak, kinds[leak], {
         "id": number, "clock": recorded.clock(load, clock, random),
         "sites": told})

@@ -7,13 +7,17 @@ import numpy
 
 import clean
 import leaking
+import sharp
 import world
 
 CLEAN = tuple(clean.KINDS)
 UNDECIDABLE = tuple(clean.UNDECIDABLE)
 LEAKING = tuple(leaking.KINDS)
-KINDS = CLEAN + UNDECIDABLE + LEAKING
-MAKERS = {**clean.KINDS, **clean.UNDECIDABLE, **leaking.KINDS}
+SHARP = tuple(sharp.LEAKING)
+SHARP_CLEAN = tuple(sharp.CLEAN)
+KINDS = CLEAN + UNDECIDABLE + LEAKING + SHARP + SHARP_CLEAN
+MAKERS = {**clean.KINDS, **clean.UNDECIDABLE, **leaking.KINDS,
+          **sharp.LEAKING, **sharp.CLEAN}
 BATCH = 500
 
 

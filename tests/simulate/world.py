@@ -8,6 +8,7 @@ Sizes tells what one observed block stands for. Of a sampled recording only
 the blocks that sampling keeps are made (a thinned Poisson process is one), so
 their sizes follow the law of those that are kept: large ones more often.
 """
+import copy
 import dataclasses
 
 import numpy
@@ -26,14 +27,17 @@ def between(random, low, high):
 
 
 class Load:
-    """How much work is done when."""
+    """How much work is done when; and .last, how much of the last bucket of a
+    recording the run lasts: drawn beside the rest, which stays what it was."""
 
     def __init__(self, random, shape=None):
+        self.last = copy.deepcopy(random).random()
         if shape is None:
             weights = numpy.array(list(SHAPES.values()), float)
             shape = random.choice(list(SHAPES), p=weights / weights.sum())
         time = (EDGES[1:] + EDGES[:-1]) / 2
-        rate = numpy.maximum(getattr(self, shape)(random, time), 0.02)
+        rate = getattr(self, shape)(random, time)
+        rate = numpy.maximum(rate, 0.02 if shape in SHAPES else 1e-9)
         self.rate = rate / rate.mean()
         self.done = numpy.concatenate([[0], numpy.cumsum(rate)])
         self.done /= self.done[-1]
@@ -80,6 +84,23 @@ class Load:
         """Many short, tall ones over a low floor."""
         heights = random.gamma(0.3, 1, 200)
         return 0.1 + heights[(time * 200).astype(int)]
+
+    @staticmethod
+    def idle_tail(_random, time):
+        return numpy.where(time < 0.9, 1, 1e-6)
+
+    @staticmethod
+    def tenths(random, time):
+        """Of one tenant: [6, 0, 6, 0, 6, 0, 6, 0, 3, 3], from any moment."""
+        turn = (10 * (time + random.random())).astype(int) % 10
+        return numpy.array([6, 0, 6, 0, 6, 0, 6, 0, 3, 3])[turn] + 1e-9
+
+    @staticmethod
+    def mostly_idle(random, time):
+        """Most of 128 stretches do next to nothing."""
+        busy = random.random(128) < random.uniform(0.2, 0.45)
+        rate = numpy.exp(0.8 * random.normal(size=128))
+        return numpy.where(busy, rate, 0.004)[(time * 128).astype(int)]
 
     @staticmethod
     def rising(random, time):

@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "format/account.h"
 #include "format/layout.h"
+#include "format/series.h"
 
 static void must(bool holds)
 {
@@ -163,8 +165,8 @@ uint32_t builder_stack(struct recording_builder *builder,
     struct seep_rec_stack *stack = &builder->view.stacks[index];
 
     must(index < builder->view.stack_capacity);
-    stack->first_frame = atomic_fetch_add_explicit(&header->frames_used, count,
-                                                   memory_order_relaxed);
+    stack->first_frame = (uint32_t)atomic_fetch_add_explicit(
+        &header->frames_used, count, memory_order_relaxed);
     must(stack->first_frame + count <= builder->view.frame_capacity);
     for (uint32_t i = 0; i < count; i++) {
         atomic_store_explicit(&builder->view.frames[stack->first_frame + i],
@@ -459,4 +461,30 @@ void builder_init_sample(struct recording_builder *builder)
                  "bert-13");
     builder_mark(builder, SEEP_MARK_LABEL, 60 * BUILDER_TICKS_PER_S, "model",
                  "bert-14");
+}
+
+const struct seep_rec_series *builder_series(const struct seep_view *view,
+                                             uint32_t site,
+                                             struct seep_rec_series *scratch)
+{
+    uint32_t number =
+        atomic_load_explicit(&view->sites[site].series, memory_order_relaxed);
+    struct seep_rec_brief brief;
+
+    memset((void *)&brief, 0, sizeof(brief));
+    memset((void *)scratch, 0, sizeof(*scratch));
+    if (number != 0 && (number & SEEP_SERIES_IS_BRIEF) == 0) {
+        return &view->series[number - 1];
+    }
+    if (number != 0) {
+        seep_brief_expand(&view->briefs[(number & ~SEEP_SERIES_IS_BRIEF) - 1],
+                          scratch);
+        return scratch;
+    }
+    if (site == 0 || !seep_account_is_told(&view->sites[site])) {
+        return NULL;
+    }
+    seep_account_tell(view, site, &brief);
+    seep_brief_expand(&brief, scratch);
+    return scratch;
 }

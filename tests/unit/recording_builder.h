@@ -100,4 +100,12 @@ void builder_temporary(char ret_path[BUILDER_PATH_BYTES]);
  */
 void builder_init_sample(struct recording_builder *builder);
 
+/**
+ * What the series of @site is, or would be: of a brief, or of totals that say
+ * all, it is put into @scratch. @return NULL: it has none
+ */
+const struct seep_rec_series *builder_series(const struct seep_view *view,
+                                             uint32_t site,
+                                             struct seep_rec_series *scratch);
+
 #endif

@@ -9,10 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "reader/vitals.h"
+#include "reader/process/vitals.h"
 
 #define FIELDS RECORDING_DAMAGE_FIELDS
 #define MARK_FIELDS 13
+#define GROWTH_FIELDS 15
 
 void recording_damage_init(struct recording_damage *damage)
 {
@@ -94,6 +95,36 @@ static void damage_mark(struct recording_damage *damage, int field,
     memcpy(fields[field].at, &value, fields[field].bytes);
 }
 
+/* What tells how far a recording has grown, and what is kept short in it. */
+static void damage_growth(struct recording_damage *damage, int field,
+                          uint64_t value)
+{
+    struct seep_view *v = &damage->builder.view;
+    struct seep_rec_header *h = v->header;
+    const struct {
+        void *at;
+        size_t bytes;
+    } fields[GROWTH_FIELDS] = {
+        {&v->stacks[0].frame_count, 4},
+        {&v->stacks[0].first_frame, 4},
+        {&v->stacks[0].cut, 2},
+        {&v->series[0].width_log2, 4},
+        {&v->series[0].last, 4},
+        {&v->series[0].first_tick, 4},
+        {&v->stacks[0].shared_stack, 4},
+        {&v->stacks[0].shared_count, 2},
+        {&v->shards[0].live_windows, 4},
+        {&v->shards[0].live_end, 4},
+        {&h->brief_count, 4},
+        {&v->briefs[0].width_log2, 4},
+        {&v->briefs[0].last, 4},
+        {&v->briefs[0].numbers, 8},
+        {&v->briefs[0].died[0].bucket, 4},
+    };
+
+    memcpy(fields[field].at, &value, fields[field].bytes);
+}
+
 void recording_damage_field(struct recording_damage *damage, int field,
                             uint64_t value)
 {
@@ -102,7 +133,7 @@ void recording_damage_field(struct recording_damage *damage, int field,
     const struct {
         void *at;
         size_t bytes;
-    } fields[FIELDS - MARK_FIELDS] = {
+    } fields[FIELDS - MARK_FIELDS - GROWTH_FIELDS] = {
         {&h->shard_count, 4},
         {&h->ring_slots, 4},
         {&h->live_slots, 4},
@@ -117,16 +148,10 @@ void recording_damage_field(struct recording_damage *damage, int field,
         {&h->frames_used, 8},
         {&h->sample_log2, 4},
         {&h->exit_tick, 4},
-        {&v->stacks[0].frame_count, 4},
-        {&v->stacks[0].first_frame, 8},
-        {&v->stacks[0].cut, 4},
         {&v->sites[1].stack, 4},
         {&v->sites[1].space, 4},
         {&v->sites[1].series, 4},
         {&v->sites[1].last_tick, 4},
-        {&v->series[0].width_log2, 4},
-        {&v->series[0].last, 4},
-        {&v->series[0].first_tick, 4},
         {&v->modules[0].path, 4},
         {&v->codes[1].state, 4},
         {&v->codes[1].kind, 4},
@@ -153,6 +178,11 @@ void recording_damage_field(struct recording_damage *damage, int field,
 
     if (field >= FIELDS - MARK_FIELDS) {
         damage_mark(damage, field - (FIELDS - MARK_FIELDS), value);
+        return;
+    }
+    if (field >= FIELDS - MARK_FIELDS - GROWTH_FIELDS) {
+        damage_growth(damage, field - (FIELDS - MARK_FIELDS - GROWTH_FIELDS),
+                      value);
         return;
     }
     memcpy(fields[field].at, &value, fields[field].bytes);
@@ -224,7 +254,8 @@ static void read_report(const struct seep_report *report)
     volatile uint64_t sum =
         sum_of_text(report->executable) + sum_of_text(report->labels) +
         sum_of_text(report->host) + sum_of_text(report->version) +
-        sum_of_text(report->allocator) + sum_of_text(report->verdict.reason) +
+        sum_of_text(report->allocator) + sum_of_text(report->rejected) +
+        sum_of_text(report->verdict.reason) +
         sum_of(report->spaces, report->space_count * sizeof(*report->spaces));
 
     for (size_t i = 0; i < report->argument_count; i++) {

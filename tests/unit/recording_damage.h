@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "reader/report.h"
+#include "reader/report/report.h"
 #include "recording_builder.h"
 
-#define RECORDING_DAMAGE_FIELDS 59
+#define RECORDING_DAMAGE_FIELDS 68
 
 struct recording_damage {
     struct recording_builder builder; /* damaged in place */

@@ -87,3 +87,23 @@ fetch_wheel() {
     say "not to be had: $1"
     return 1
 }
+
+# packages_for SCOPE WORD: what tools/lib/packages says that these tests need,
+# one a line.
+packages_for() {
+    local scope=$1 word=$2 row needs
+    while IFS='|' read -r row needs; do
+        case $row in '#'*) continue ;; esac
+        case $scope:${needs# } in
+        *:) ;;
+        quick:*'unit / '* | quick:*'lint / '*)
+            [ "$needs" != ' lint / tidy' ] || continue
+            ;;
+        quick:*) continue ;;
+        *) [[ -z $word || $needs == *"$word"* ]] || continue ;;
+        esac
+        # Word splitting is wanted: one a line.
+        # shellcheck disable=SC2086
+        printf '%s\n' $row
+    done <tools/lib/packages
+}

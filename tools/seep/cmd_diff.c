@@ -3,130 +3,97 @@
  * seep diff: what grows now and did not before.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "diff_labels.h"
-#include "diff_set.h"
-#include "gather.h"
-#include "knowledge.h"
-#include "option.h"
-#include "say.h"
+#include "options/option.h"
+#include "read/gather.h"
+#include "read/programs.h"
+#include "text/report.h"
 #include "verbs.h"
-#include "view_diff.h"
+#include "json/json.h"
 
-static const char help[] =
-    "usage: seep diff [OPTIONS] OLD NEW\n"
-    "       seep diff [OPTIONS] --by LABEL [OLDVALUE NEWVALUE] "
-    "RECORDING|DIR...\n\n"
-    "Compare two runs of a program, each a recording or a folder of them: "
-    "what\n"
-    "grows now and did not, what grows more, what is gone. Call sites are "
-    "known\n"
-    "again by function, also where lines have moved. What decides is the\n"
-    "interval of the difference, not the point.\n\n"
-    "  --by LABEL        the two runs are those with two values of a label, "
-    "like\n"
-    "                    version; without values, the only two that there are\n"
-    "  --json            one JSON document (schema seep-diff/1)\n"
-    "  --sites N         at most N call sites; 0 all (text 10, JSON "
-    "all)\n" SEEP_KNOWLEDGE_HELP
-    "  --no-symbols      modules and offsets only\n"
-    "  --color WHEN      auto, always or never\n"
-    "  -h, --help        this\n\n"
-    "exit status: 0 nothing is worse, 3 something new or worse is a leak, 4 "
-    "not\n"
-    "enough data, 1 something could not be read, 2 wrong usage\n";
+#define SITES_DEFAULT 10
 
 struct arguments {
     bool json;
-    bool help;
-    bool has_limit;
-    size_t site_limit;
+    size_t site_limit; /* SIZE_MAX: as is usual for what is printed */
     const char *key;
     enum seep_color color;
     struct seep_report_options report;
     struct seep_knowledge knowledge;
 };
 
-enum { JSON = 256, SITES, BY, NO_SYMBOLS, COLOR };
+/* A label of which the values are compared. */
+static int take_key(const char *verb, const char *value, void *target)
+{
+    *(const char **)target = value;
+    return *value != '\0' && strpbrk(value, "=,") == NULL
+               ? 0
+               : seep_say_value(verb, value,
+                                "the name of a label such as version");
+}
 
-static const struct option options[] = {
-    {"json", no_argument, NULL, JSON},
-    {"sites", required_argument, NULL, SITES},
-    {"by", required_argument, NULL, BY},
-    SEEP_KNOWLEDGE_OPTIONS,
-    {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-    {"color", required_argument, NULL, COLOR},
-    {"help", no_argument, NULL, 'h'},
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION("by", "LABEL", take_key, AT(key),
+                "compare the runs by two values of a label, such as\n"
+                "version; without values, there must be exactly two"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-diff/1)"),
+    SEEP_OPTION("sites", "N", seep_option_number, AT(site_limit),
+                "at most N call sites; 0 for all (text 10, JSON all)"),
+    {.group = seep_knowledge_options, .offset = AT(knowledge)},
+    SEEP_OPTION("no-symbols", NULL, seep_option_clear, AT(report.symbols),
+                "modules and offsets only"),
+    SEEP_OPTION("color", "WHEN", seep_option_color, AT(color),
+                "auto, always or never"),
     {0},
 };
 
-static int take_option(int option, struct arguments *arguments)
-{
-    switch (option) {
-    case JSON:
-        arguments->json = true;
-        return 0;
-    case SITES:
-        arguments->has_limit = true;
-        return seep_option_number("diff", optarg, &arguments->site_limit);
-    case BY:
-        arguments->key = optarg;
-        return *optarg != '\0' && strpbrk(optarg, "=,") == NULL
-                   ? 0
-                   : seep_say_usage("diff", optarg,
-                                    "is no name of a label like version");
-    case NO_SYMBOLS:
-        arguments->report.symbols = false;
-        return 0;
-    case COLOR:
-        return seep_option_color("diff", optarg, &arguments->color);
-    case 'h':
-        arguments->help = true;
-        return 0;
-    default:
-        return seep_knowledge_take(option, optarg, &arguments->knowledge);
-    }
-}
+static const struct seep_options options = {
+    .verb = "diff",
+    .usage =
+        "usage: seep diff [OPTIONS] OLD NEW\n"
+        "       seep diff [OPTIONS] --by LABEL [OLDVALUE NEWVALUE] RECORDING|DIR...\n\n"
+        "Compare two runs of a program, each a recording or a folder of them: what\n"
+        "is new, what grows more, what is gone. Call sites are matched by function,\n"
+        "even if lines have moved. The interval of the difference decides, not the\n"
+        "estimate.\n",
+    .table = table,
+    .exits =
+        "exit status: 0 nothing is worse, 3 something new or worse is a leak, 4 not\n"
+        "enough data, 1 something could not be read, 2 wrong usage\n",
+};
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    int option;
-    int code = 0;
+    int code = seep_options_parse(&options, argc, argv, arguments);
 
-    while (code == 0 && (option = seep_option_next("diff", argc, argv, ":h",
-                                                   options)) != -1) {
-        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
-                                           : take_option(option, arguments);
-    }
-    if (code != 0 || arguments->help) {
+    if (code != 0) {
         return code;
     }
     if (arguments->key == NULL && argc - optind != 2) {
-        return seep_say_usage("diff", "diff",
-                              argc - optind < 2
-                                  ? "two recordings or folders are compared"
-                                  : "more than two recordings were named");
+        return seep_say_usage("diff", "expected two recordings or folders");
     }
-    return argc == optind
-               ? seep_say_usage("diff", "diff", "no recording was named")
-               : 0;
+    return argc == optind ? seep_say_usage("diff", "no recording given") : 0;
 }
 
 static int print(const struct arguments *arguments,
                  const struct seep_diff_set *set)
 {
     int code = seep_diff_set_exit(set);
-    size_t limit = arguments->has_limit || arguments->json
-                       ? arguments->site_limit
-                       : SEEP_DIFF_SITES_DEFAULT;
+    size_t limit = arguments->site_limit != SIZE_MAX ? arguments->site_limit
+                   : arguments->json                 ? 0
+                                                     : SITES_DEFAULT;
     struct seep_page page;
 
     if (arguments->json) {
-        return seep_view_diff_json(stdout, set, limit) == 0 ||
+        return seep_json_diff(stdout, set, limit) == 0 ||
                        code == SEEP_EXIT_OVER_LIMIT
                    ? code
                    : SEEP_EXIT_FAILED;
@@ -169,12 +136,6 @@ static int compare(const struct arguments *arguments, const struct sides *sides,
     return code;
 }
 
-static const struct seep_report *const *
-reports_of(const struct seep_gathering *gathering)
-{
-    return (const struct seep_report *const *)gathering->reports;
-}
-
 /* Two paths. What cannot be read at all is not compared. */
 static int diff_paths(const struct arguments *arguments, char *const *paths)
 {
@@ -186,9 +147,9 @@ static int diff_paths(const struct arguments *arguments, char *const *paths)
     seep_gather(paths + 1, 1, &arguments->report, &now);
     if (before.count > 0 && now.count > 0) {
         struct sides sides = {
-            .before = reports_of(&before),
+            .before = before.reports,
             .before_count = seep_gather_held(&before),
-            .now = reports_of(&now),
+            .now = now.reports,
             .now_count = seep_gather_held(&now),
             .refused_count = before.refused_count + now.refused_count,
         };
@@ -214,10 +175,10 @@ static int diff_values(const struct arguments *arguments,
             .before = before,
             .before_count =
                 seep_diff_labels_select(arguments->key, before_value,
-                                        reports_of(gathering), count, before),
+                                        gathering->reports, count, before),
             .now = now,
             .now_count = seep_diff_labels_select(
-                arguments->key, now_value, reports_of(gathering), count, now),
+                arguments->key, now_value, gathering->reports, count, now),
             .refused_count = gathering->refused_count,
             .key = arguments->key,
         };
@@ -248,7 +209,7 @@ static int diff_labels(const struct arguments *arguments, char *const *words,
     seep_gather(words + skipped, count - skipped, &arguments->report,
                 &gathering);
     if (gathering.count > 0 && (!named || (before != NULL && now != NULL))) {
-        code = seep_diff_labels_choose(arguments->key, reports_of(&gathering),
+        code = seep_diff_labels_choose(arguments->key, gathering.reports,
                                        seep_gather_held(&gathering), &before,
                                        &now);
     }
@@ -263,14 +224,11 @@ static int diff_labels(const struct arguments *arguments, char *const *words,
 
 static int diff(int argc, char **argv, struct arguments *arguments)
 {
-    int code = seep_knowledge_load(&arguments->knowledge);
+    int code = seep_knowledge_load(&arguments->knowledge, &arguments->report);
 
     if (code != 0) {
         return code;
     }
-    arguments->report.catalogue = arguments->knowledge.catalogue;
-    arguments->report.suppressions = arguments->knowledge.suppressions;
-    arguments->report.known = arguments->knowledge.known;
     return arguments->key == NULL
                ? diff_paths(arguments, argv + optind)
                : diff_labels(arguments, argv + optind, (size_t)(argc - optind));
@@ -278,16 +236,15 @@ static int diff(int argc, char **argv, struct arguments *arguments)
 
 int seep_cmd_diff(int argc, char **argv)
 {
-    struct arguments arguments = {.report.symbols = true,
-                                  .report.by = SEEP_BY_LINE,
-                                  .knowledge.verb = "diff"};
+    struct arguments arguments = {
+        .site_limit = SIZE_MAX,
+        .report = {.symbols = true, .by = SEEP_BY_LINE},
+    };
     int code = parse(argc, argv, &arguments);
 
-    if (code == 0 && arguments.help) {
-        fputs(help, stdout);
-    } else if (code == 0) {
+    if (code == 0) {
         code = diff(argc, argv, &arguments);
     }
     seep_knowledge_close(&arguments.knowledge);
-    return code;
+    return seep_options_exit(&options, code);
 }

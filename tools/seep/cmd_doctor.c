@@ -4,74 +4,44 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
-#include "doctor.h"
-#include "option.h"
-#include "page.h"
-#include "say.h"
+#include "doctor/doctor.h"
+#include "options/option.h"
+#include "text/page.h"
 #include "verbs.h"
 
-static const char help[] =
-    "usage: seep doctor [OPTIONS] [-- COMMAND [ARGUMENTS]]\n\n"
-    "Say what works here and what does not: a child is recorded and its\n"
-    "recording read back, each Python of PATH is tried, and the folder,\n"
-    "limits, container, allocator, CUDA driver and debug information are\n"
-    "looked at. COMMAND is not run: its file tells if it can be recorded.\n\n"
-    "  -o, --out PATTERN where recordings would go, as for `seep run`\n"
-    "  --json            one JSON document (schema seep-doctor/1)\n"
-    "  --color WHEN      auto, always or never\n"
-    "  -h, --help        this\n\n"
-    "exit status: 0 it works, perhaps with limits; 3 something essential does\n"
-    "not, or COMMAND cannot be recorded; 1 the tool failed, 2 wrong usage\n";
+struct arguments {
+    bool json;
+    enum seep_color color;
+    const char *out;
+};
 
-enum { JSON = 256, COLOR };
+#define AT(member) offsetof(struct arguments, member)
 
-static const struct option options[] = {
-    {"out", required_argument, NULL, 'o'},
-    {"json", no_argument, NULL, JSON},
-    {"color", required_argument, NULL, COLOR},
-    {"help", no_argument, NULL, 'h'},
+static const struct seep_option table[] = {
+    SEEP_OPTION_OUT(AT(out), "where recordings would go, as for `seep run`"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-doctor/1)"),
+    SEEP_OPTION("color", "WHEN", seep_option_color, AT(color),
+                "auto, always or never"),
     {0},
 };
 
-struct arguments {
-    bool help;
-    bool json;
-    enum seep_color color;
-    struct seep_doctor_options doctor;
+static const struct seep_options options = {
+    .verb = "doctor",
+    .leads = true,
+    .usage =
+        "usage: seep doctor [OPTIONS] [-- COMMAND [ARGUMENTS]]\n\n"
+        "Report what works here and what does not: record a child and read its\n"
+        "recording back, try each Python in PATH, and check the folder, limits,\n"
+        "container, allocator, CUDA driver and debug information. COMMAND is not\n"
+        "run: its file shows whether it can be recorded.\n",
+    .table = table,
+    .exits =
+        "exit status: 0 it works, perhaps with limits; 3 something essential does\n"
+        "not, or COMMAND cannot be recorded; 1 the tool failed, 2 wrong usage\n",
 };
-
-static int parse(int argc, char **argv, struct arguments *arguments)
-{
-    int option;
-
-    while ((option = seep_option_next("doctor", argc, argv, "+:o:h",
-                                      options)) != -1) {
-        switch (option) {
-        case 'h':
-            arguments->help = true;
-            return 0;
-        case JSON:
-            arguments->json = true;
-            break;
-        case 'o':
-            arguments->doctor.out = optarg;
-            if (*optarg == '\0') {
-                return seep_say_usage("doctor", "-o", "names no file");
-            }
-            break;
-        case COLOR:
-            if (seep_option_color("doctor", optarg, &arguments->color) != 0) {
-                return SEEP_EXIT_USAGE;
-            }
-            break;
-        default:
-            return SEEP_EXIT_USAGE;
-        }
-    }
-    arguments->doctor.command = optind < argc ? argv + optind : NULL;
-    return 0;
-}
 
 static int print(const struct arguments *arguments,
                  const struct seep_doctor_facts *facts,
@@ -80,10 +50,10 @@ static int print(const struct arguments *arguments,
     struct seep_page page;
 
     if (arguments->json) {
-        return seep_view_doctor_json(stdout, facts, doctor);
+        return seep_doctor_print_json(stdout, facts, doctor);
     }
     seep_page_init(&page, stdout, arguments->color);
-    seep_view_doctor(&page, facts, doctor);
+    seep_doctor_print(&page, facts, doctor);
     return 0;
 }
 
@@ -92,24 +62,21 @@ int seep_cmd_doctor(int argc, char **argv)
     static struct seep_doctor_facts facts; /* large: paths of many Pythons */
     struct arguments arguments = {.color = SEEP_COLOR_AUTO};
     struct seep_doctor doctor = {0};
-    int code = parse(argc, argv, &arguments);
+    int code = seep_options_parse(&options, argc, argv, &arguments);
 
-    if (code == 0 && arguments.help) {
-        fputs(help, stdout);
-        return SEEP_EXIT_FINE;
-    }
     if (code == 0) {
-        code = seep_doctor_facts_take(&arguments.doctor, &facts);
+        code = seep_doctor_facts_take(
+            arguments.out, optind < argc ? argv + optind : NULL, &facts);
     }
     if (code != 0) {
-        return code;
+        return seep_options_exit(&options, code);
     }
     seep_doctor_check(&facts, &doctor);
     code = seep_doctor_count(&doctor, SEEP_DOCTOR_NO) > 0 ? SEEP_EXIT_OVER_LIMIT
                                                           : SEEP_EXIT_FINE;
     if (print(&arguments, &facts, &doctor) < 0 || doctor.failed) {
-        seep_say("doctor", "could not tell all of it",
-                 "look at the disk, the pipe or the memory");
+        seep_say("doctor", "could not print everything",
+                 "check the disk, the pipe and memory");
         code = SEEP_EXIT_FAILED;
     }
     seep_doctor_close(&doctor);

@@ -6,49 +6,28 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "json_out.h"
-#include "launch.h"
-#include "option.h"
-#include "say.h"
+#include "options/option.h"
+#include "run/launch.h"
 #include "verbs.h"
+#include "json/json.h"
 
-static const char help[] =
-    "usage: seep env [OPTIONS]\n\n"
-    "Print the variables that make a process record itself. In a shell:\n"
-    "  eval \"$(seep env -o /data/)\"\n\n"
-    "  -o, --out PATTERN where recordings go, a folder or a pattern\n"
-    "  --format NAME     shell (default), docker (--env-file) or k8s (env:)\n"
-    "  --json            one JSON document (schema "
-    "seep-env/1)\n" SEEP_LAUNCH_HELP "  -h, --help        this\n\n"
-    "exit status: 0 fine, 1 libseep.so or an allocator was not found, 2 wrong\n"
-    "usage\n";
-
-enum { FORMAT = 256, JSON };
 enum format { FORMAT_SHELL, FORMAT_DOCKER, FORMAT_K8S };
-
-static const struct option options[] = {
-    {"out", required_argument, NULL, SEEP_LAUNCH_OUT},
-    {"format", required_argument, NULL, FORMAT},
-    {"json", no_argument, NULL, JSON},
-    SEEP_LAUNCH_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
 
 struct arguments {
     enum format format;
     bool has_format;
     bool json;
-    bool help;
     struct seep_launch_options launch;
 };
 
-static int take_format(const char *text, struct arguments *arguments)
+static int take_format(const char *verb, const char *value, void *target)
 {
     static const char *const names[] = {"shell", "docker", "k8s"};
+    struct arguments *arguments = target;
     size_t index = 0;
-    int code = seep_option_choose("env", text, names,
+    int code = seep_option_choose(verb, value, names,
                                   sizeof(names) / sizeof(names[0]), &index);
 
     arguments->format = (enum format)index;
@@ -56,21 +35,30 @@ static int take_format(const char *text, struct arguments *arguments)
     return code;
 }
 
-static int take_option(int option, struct arguments *arguments)
-{
-    switch (option) {
-    case FORMAT:
-        return take_format(optarg, arguments);
-    case JSON:
-        arguments->json = true;
-        return 0;
-    case 'h':
-        arguments->help = true;
-        return 0;
-    default:
-        return seep_launch_take(option, optarg, &arguments->launch);
-    }
-}
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION_OUT(AT(launch.out),
+                    "where recordings go, a folder or a pattern"),
+    SEEP_OPTION("format", "NAME", take_format, 0,
+                "shell (default), docker (--env-file) or k8s (env:)"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-env/1)"),
+    {.group = seep_launch_options, .offset = AT(launch)},
+    {0},
+};
+
+static const struct seep_options options = {
+    .verb = "env",
+    .usage =
+        "usage: seep env [OPTIONS]\n\n"
+        "Print the variables that make a process record itself. In a shell:\n"
+        "  eval \"$(seep env -o /data/)\"\n",
+    .table = table,
+    .exits =
+        "exit status: 0 fine, 1 libseep.so or an allocator was not found, 2 wrong\n"
+        "usage\n",
+};
 
 /* Between quotes in which only the quote itself means something: sh ends and
  * begins again, YAML doubles it. */
@@ -143,39 +131,29 @@ static int print_json(const struct seep_launch *launch)
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    int option;
-    int code = 0;
+    int code = seep_options_parse(&options, argc, argv, arguments);
 
-    while (code == 0 && (option = seep_option_next("env", argc, argv, ":o:h",
-                                                   options)) != -1) {
-        code = option == SEEP_OPTION_WRONG ? SEEP_EXIT_USAGE
-                                           : take_option(option, arguments);
-    }
     if (code == 0 && optind < argc) {
-        return seep_say_usage("env", argv[optind], "is not expected here");
+        return seep_say_usage("env", "unexpected argument \"%s\"",
+                              argv[optind]);
     }
     if (code == 0 && arguments->json && arguments->has_format) {
-        return seep_say_usage("env", "--format",
-                              "prints text, and --json a document");
+        return seep_say_usage("env", "--format cannot be combined with --json");
     }
     return code;
 }
 
 int seep_cmd_env(int argc, char **argv)
 {
-    struct arguments arguments = {.launch.verb = "env"};
+    struct arguments arguments = {0};
     struct seep_launch launch;
     int code = parse(argc, argv, &arguments);
 
-    if (code == 0 && arguments.help) {
-        fputs(help, stdout);
-        return SEEP_EXIT_FINE;
-    }
     if (code == 0) {
         code = seep_launch_prepare(&arguments.launch, &launch);
     }
     if (code != 0) {
-        return code;
+        return seep_options_exit(&options, code);
     }
     if (!arguments.json) {
         print_text(&launch, arguments.format);

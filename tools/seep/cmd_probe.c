@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,11 +18,135 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "deadline.h"
-#include "probe.h"
-#include "say.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "options/option.h"
+#include "probe/probe.h"
 #include "verbs.h"
+#include "words/units.h"
+
+/*
+ * The command line. Invariant: no file is looked at here, for that is what may
+ * hang.
+ */
+
+#define DEADLINE_S 0.8 /* of the second that Kubernetes gives */
+#define DEADLINE_MOST_S 3600
+
+static int take_size(const char *verb, const char *value, void *target)
+{
+    uint64_t bytes;
+
+    if (seep_size_parse(value, &bytes) < 0) {
+        return seep_say_value(verb, value, "a size such as 2GiB");
+    }
+    *(double *)target = (double)bytes;
+    return 0;
+}
+
+static int take_rate(const char *verb, const char *value, void *target)
+{
+    return seep_units_parse_rate(value, target) == 0
+               ? 0
+               : seep_say_value(verb, value, "a rate such as 20MiB/min");
+}
+
+static int take_time(const char *verb, const char *value, void *target)
+{
+    return seep_units_parse_duration(value, target) == 0
+               ? 0
+               : seep_say_value(verb, value, "a time such as 30s");
+}
+
+static int take_deadline(const char *verb, const char *value, void *target)
+{
+    double *seconds = target;
+    int code = take_time(verb, value, seconds);
+
+    return code != 0 || (*seconds > 0 && *seconds <= DEADLINE_MOST_S)
+               ? code
+               : seep_say_value(verb, value, "a time such as 800ms");
+}
+
+static int take_tolerance(const char *verb, const char *value, void *target)
+{
+    static const char *const names[] = {"ready", "not-ready"};
+    size_t index = 0;
+    int code = seep_option_choose(verb, value, names, 2, &index);
+
+    *(bool *)target = code == 0 && index == 0;
+    return code;
+}
+
+#define AT(member) offsetof(struct seep_probe_arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION("gpu-free", "SIZE", take_size, AT(gpu_free_bytes),
+                "that must be left on each GPU, such as 2GiB"),
+    SEEP_OPTION("host-free", "SIZE", take_size, AT(host_free_bytes),
+                "that must be left on the host: in its control\n"
+                "group, or on the machine"),
+    SEEP_OPTION("max-growth", "RATE", take_rate, AT(growth_bytes_per_s),
+                "such as 20MiB/min, of its memory on the host and\n"
+                "on each GPU; the lower bound decides"),
+    SEEP_OPTION("max-age", "TIME", take_time, AT(age_s),
+                "since the last event was recorded"),
+    SEEP_OPTION("deadline", "TIME", take_deadline, AT(deadline_s),
+                "for the answer (800ms)"),
+    SEEP_OPTION("strict", NULL, seep_option_set, AT(strict),
+                "if unknown, not ready: exit status 4"),
+    SEEP_OPTION("not-configured", "W", take_tolerance, AT(tolerant),
+                "ready or not-ready (default): the answer if the\n"
+                "folder is missing or not readable"),
+    SEEP_OPTION("tell", "FILE", seep_option_text, AT(tell),
+                "write the line to this file as well"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-probe/1)"),
+    {0},
+};
+
+static const struct seep_options options = {
+    .verb = "probe",
+    .column = 22,
+    .usage =
+        "usage: seep probe LIMITS [OPTIONS] RECORDING|DIR...\n\n"
+        "Are the recorded processes ready for requests? One line and an exit code,\n"
+        "before the deadline, whatever hangs; of several processes the worst counts.\n",
+    .table = table,
+    .exits =
+        "exit status: 0 ready, 3 too little memory left, 5 it grows too fast,\n"
+        "6 stale or ended, 7 the recording is missing or not readable,\n"
+        "4 unknown (0 without --strict), 2 wrong usage, 1 the probe failed\n",
+};
+
+static bool has_limit(const struct seep_probe_arguments *arguments)
+{
+    return arguments->gpu_free_bytes >= 0 || arguments->host_free_bytes >= 0 ||
+           arguments->growth_bytes_per_s >= 0 || arguments->age_s >= 0;
+}
+
+/* @return 0; SEEP_OPTIONS_HELP; the exit code after saying what is wrong */
+static int parse(int argc, char **argv,
+                 struct seep_probe_arguments *ret_arguments)
+{
+    *ret_arguments = (struct seep_probe_arguments){
+        .gpu_free_bytes = SEEP_PROBE_UNTOLD,
+        .host_free_bytes = SEEP_PROBE_UNTOLD,
+        .growth_bytes_per_s = SEEP_PROBE_UNTOLD,
+        .age_s = SEEP_PROBE_UNTOLD,
+        .deadline_s = DEADLINE_S,
+    };
+    int code = seep_options_parse(&options, argc, argv, ret_arguments);
+
+    if (code != 0) {
+        return code;
+    }
+    if (!has_limit(ret_arguments)) {
+        return seep_say_usage("probe",
+                              "no limit given, such as --gpu-free 2GiB");
+    }
+    return optind < argc ? 0 : seep_say_usage("probe", "no recording given");
+}
 
 /* Of the deadline, what is kept for the answer, and then for the end. */
 #define ANSWER_SHARE 0.1
@@ -91,8 +216,7 @@ static void print(struct probe *probe)
 {
     int error = write_all(STDOUT_FILENO, probe->text, probe->text_bytes);
 
-    atomic_store_explicit(probe->said, error == 0 ? 1 : error,
-                          memory_order_relaxed);
+    seep_word_store(probe->said, error == 0 ? 1 : error);
 }
 
 /* A pipe with room takes so much at once, and who starts a probe reads its
@@ -192,14 +316,15 @@ static int run(struct probe *probe)
         error = answer(probe);
     }
     if (error < 0) {
-        seep_say("probe", strerror(-error), "see whether processes can start");
+        seep_say("probe", strerror(-error),
+                 "check whether processes can start");
         return SEEP_EXIT_FAILED;
     }
-    said = atomic_load_explicit(probe->said, memory_order_relaxed);
+    said = seep_word_load(probe->said);
     free(probe->text);
     if (said < 0 && probe->answer.code == SEEP_EXIT_FINE) {
         seep_say("stdout", strerror(-said),
-                 "look at the disk or the pipe that it goes to");
+                 "check the disk or the pipe that it goes to");
         return SEEP_EXIT_FAILED;
     }
     return probe->answer.code;
@@ -212,14 +337,12 @@ int seep_cmd_probe(int argc, char **argv)
     int code = SEEP_EXIT_FAILED;
 
     if (probe != NULL) {
-        code = seep_probe_options_parse(argc, argv, &probe->arguments);
+        code = parse(argc, argv, &probe->arguments);
     }
-    if (code == 0 && probe->arguments.help) {
-        fputs(seep_probe_help, stdout);
-    } else if (code == 0) {
+    if (code == 0) {
         probe->started_ns = started_ns;
-        probe->paths = argv + probe->arguments.first;
-        probe->path_count = (size_t)(argc - probe->arguments.first);
+        probe->paths = argv + optind;
+        probe->path_count = (size_t)(argc - optind);
         probe->answer.arguments = &probe->arguments;
         probe->answer.set = share(sizeof(*probe->answer.set));
         probe->said = share(sizeof(*probe->said));
@@ -231,5 +354,5 @@ int seep_cmd_probe(int argc, char **argv)
         }
     }
     free(probe);
-    return code;
+    return seep_options_exit(&options, code);
 }

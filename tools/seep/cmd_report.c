@@ -2,94 +2,31 @@
 /*
  * seep report: what grew, where, is it a leak, and now what.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "gather.h"
-#include "knowledge.h"
-#include "option.h"
-#include "page.h"
-#include "say.h"
+#include "options/option.h"
+#include "read/gather.h"
+#include "text/page.h"
+#include "text/report.h"
 #include "verbs.h"
-#include "view_json.h"
-#include "view_text.h"
-
-static const char help[] =
-    "usage: seep report [OPTIONS] RECORDING|DIR...\n\n"
-    "Say of each recorded process what grew and where, and whether it is a\n"
-    "leak; several together, worst first. Reading does not disturb a process\n"
-    "that still runs.\n\n"
-    "  --verdict         the verdict alone, one line a process\n"
-    "  --json            one JSON document (schema seep-report/1)\n"
-    "  --sites N         at most N call sites; 0 all (text 10, JSON all)\n"
-    "  --processes N     at most N processes in full; 0 all (3)\n"
-    "  --by WHAT         line (default), function, module, stack, thread or\n"
-    "                    label: what one row of the table is\n"
-    "  --site ID         only this call site; a beginning of its id will do\n"
-    "  --stack           stacks, native frames between Python's folded\n"
-    "  --whole-stack     stacks with every frame\n"
-    "  --show-suppressed suppressed call sites too\n" SEEP_KNOWLEDGE_HELP
-    "  --no-series       JSON without figures over time: a quarter of the "
-    "size\n"
-    "  --no-symbols      modules and offsets only\n"
-    "  --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
-    "  --sysroot DIR     look for programs and libraries below DIR\n"
-    "  --color WHEN      auto, always or never\n"
-    "  -h, --help        this\n\n"
-    "exit status: 0 fine, 1 something could not be read, 2 wrong usage\n";
+#include "json/json.h"
 
 struct arguments {
     bool json;
     bool verdict;
-    bool help;
-    bool has_limit;
     bool no_series;
-    size_t site_limit;
+    size_t site_limit; /* SIZE_MAX: as is usual for what is printed */
     enum seep_color color;
     struct seep_text_options text;
     struct seep_report_options report;
     struct seep_knowledge knowledge;
 };
 
-enum {
-    JSON = 256,
-    VERDICT,
-    SITES,
-    PROCESSES,
-    BY,
-    SITE,
-    STACK,
-    WHOLE_STACK,
-    SHOW_SUPPRESSED,
-    NO_SERIES,
-    NO_SYMBOLS,
-    DEBUGINFOD,
-    SYSROOT,
-    COLOR
-};
-
-static const struct option options[] = {
-    {"json", no_argument, NULL, JSON},
-    {"verdict", no_argument, NULL, VERDICT},
-    {"sites", required_argument, NULL, SITES},
-    {"processes", required_argument, NULL, PROCESSES},
-    {"by", required_argument, NULL, BY},
-    {"site", required_argument, NULL, SITE},
-    {"stack", no_argument, NULL, STACK},
-    {"whole-stack", no_argument, NULL, WHOLE_STACK},
-    {"show-suppressed", no_argument, NULL, SHOW_SUPPRESSED},
-    SEEP_KNOWLEDGE_OPTIONS,
-    {"no-series", no_argument, NULL, NO_SERIES},
-    {"no-symbols", no_argument, NULL, NO_SYMBOLS},
-    {"debuginfod", no_argument, NULL, DEBUGINFOD},
-    {"sysroot", required_argument, NULL, SYSROOT},
-    {"color", required_argument, NULL, COLOR},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
-static int parse_by(const char *text, enum seep_grouping *ret_by)
+static int take_by(const char *verb, const char *value, void *target)
 {
     static const char *const names[] = {
 #define GROUPING_NAME(symbol, name) name,
@@ -98,73 +35,66 @@ static int parse_by(const char *text, enum seep_grouping *ret_by)
     };
     size_t index;
 
-    if (seep_grouping_parse(text, ret_by) == 0) {
-        return 0;
-    }
-    return seep_option_choose("report", text, names,
-                              sizeof(names) / sizeof(names[0]), &index);
+    return seep_grouping_parse(value, target) == 0
+               ? 0
+               : seep_option_choose(verb, value, names,
+                                    sizeof(names) / sizeof(names[0]), &index);
 }
 
-static int take_option(int option, struct arguments *arguments)
-{
-    switch (option) {
-    case JSON:
-        arguments->json = true;
-        return 0;
-    case VERDICT:
-        arguments->verdict = true;
-        return 0;
-    case SITES:
-        arguments->has_limit = true;
-        return seep_option_number("report", optarg, &arguments->site_limit);
-    case PROCESSES:
-        return seep_option_number("report", optarg,
-                                  &arguments->text.process_limit);
-    case BY:
-        return parse_by(optarg, &arguments->report.by);
-    case SITE:
-        arguments->text.site_id = optarg;
-        return 0;
-    case STACK:
-        arguments->text.stacks = true;
-        return 0;
-    case WHOLE_STACK:
-        arguments->text.stacks = true;
-        arguments->text.whole_stacks = true;
-        return 0;
-    case SHOW_SUPPRESSED:
-        arguments->text.show_suppressed = true;
-        return 0;
-    case NO_SERIES:
-        arguments->no_series = true;
-        return 0;
-    case NO_SYMBOLS:
-        arguments->report.symbols = false;
-        return 0;
-    case DEBUGINFOD:
-        arguments->report.use_debuginfod = true;
-        return 0;
-    case SYSROOT:
-        arguments->report.sysroot = optarg;
-        return 0;
-    case COLOR:
-        return seep_option_color("report", optarg, &arguments->color);
-    case 'h':
-        arguments->help = true;
-        return 0;
-    default:
-        return seep_knowledge_is_option(option)
-                   ? seep_knowledge_take(option, optarg, &arguments->knowledge)
-                   : SEEP_EXIT_USAGE; /* SEEP_OPTION_WRONG */
-    }
-}
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION("verdict", NULL, seep_option_set, AT(verdict),
+                "only the verdict, one line per process"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-report/1)"),
+    SEEP_OPTION("sites", "N", seep_option_number, AT(site_limit),
+                "at most N call sites; 0 for all (text 10, JSON all)"),
+    SEEP_OPTION("processes", "N", seep_option_number, AT(text.process_limit),
+                "at most N processes in full; 0 all (3)"),
+    SEEP_OPTION("by", "WHAT", take_by, AT(report.by),
+                "line (default), function, module, stack, thread or\n"
+                "label: what a row of the table stands for"),
+    SEEP_OPTION("site", "ID", seep_option_text, AT(text.site_id),
+                "only this call site, by the beginning of its id"),
+    SEEP_OPTION("stack", NULL, seep_option_set, AT(text.stacks),
+                "show stacks, native frames between Python's folded"),
+    SEEP_OPTION("whole-stack", NULL, seep_option_set, AT(text.whole_stacks),
+                "show stacks with every frame"),
+    SEEP_OPTION("show-suppressed", NULL, seep_option_set,
+                AT(text.show_suppressed), "show suppressed call sites too"),
+    {.group = seep_knowledge_options, .offset = AT(knowledge)},
+    SEEP_OPTION("no-series", NULL, seep_option_set, AT(no_series),
+                "JSON without time series: a quarter of the size"),
+    SEEP_OPTION("no-symbols", NULL, seep_option_clear, AT(report.symbols),
+                "modules and offsets only"),
+    SEEP_OPTION("debuginfod", NULL, seep_option_set, AT(report.use_debuginfod),
+                "ask the servers of DEBUGINFOD_URLS for debug files"),
+    SEEP_OPTION("sysroot", "DIR", seep_option_text, AT(report.sysroot),
+                "look for programs and libraries under DIR"),
+    SEEP_OPTION("color", "WHEN", seep_option_color, AT(color),
+                "auto, always or never"),
+    {0},
+};
+
+static const struct seep_options options = {
+    .verb = "report",
+    .usage =
+        "usage: seep report [OPTIONS] RECORDING|DIR...\n\n"
+        "Show for each recorded process what grew, where, and whether it is a\n"
+        "leak, worst first. Reading does not disturb a process that is still\n"
+        "running.\n",
+    .table = table,
+    .exits =
+        "exit status: 0 fine, 1 something could not be read, 2 wrong usage\n",
+};
 
 /* A site that is looked for may stand anywhere; JSON is for machines. */
 static void set_limits(struct arguments *arguments)
 {
     size_t limit = arguments->site_limit;
 
-    if (!arguments->has_limit) {
+    if (limit == SIZE_MAX) {
         limit = arguments->json ? 0 : SEEP_TEXT_SITES_DEFAULT;
         arguments->text.brief = true;
     }
@@ -173,27 +103,20 @@ static void set_limits(struct arguments *arguments)
     arguments->report.site_limit = arguments->text.site_id != NULL ? 0 : limit;
 }
 
-static void print_verdicts(struct seep_page *page,
-                           const struct seep_gathering *gathering)
-{
-    for (size_t i = 0; i < gathering->count; i++) {
-        seep_view_text_verdict(page, gathering->reports[i]);
-    }
-}
-
 static void print_text(const struct seep_gathering *gathering,
                        const struct arguments *arguments)
 {
     struct seep_page page;
 
     seep_page_init(&page, stdout, arguments->color);
-    if (arguments->verdict) {
-        print_verdicts(&page, gathering);
+    if (!arguments->verdict) {
+        seep_view_text_reports(&page, gathering->reports, gathering->count,
+                               &arguments->text);
         return;
     }
-    seep_view_text_reports(
-        &page, (const struct seep_report *const *)gathering->reports,
-        gathering->count, &arguments->text);
+    for (size_t i = 0; i < gathering->count; i++) {
+        seep_view_text_verdict(&page, gathering->reports[i]);
+    }
 }
 
 static int print_json(const struct seep_gathering *gathering,
@@ -206,24 +129,21 @@ static int print_json(const struct seep_gathering *gathering,
         .catalogue = arguments->knowledge.catalogue,
     };
 
-    return seep_view_json_reports(
-        stdout, (const struct seep_report *const *)gathering->reports,
-        gathering->count, gathering->refused_count, &json);
+    return seep_json_reports(stdout, gathering->reports, gathering->count,
+                             gathering->refused_count, &json);
 }
 
 /* Read what is named, and print. */
 static int report(char *const *paths, size_t count, struct arguments *arguments)
 {
     struct seep_gathering gathering;
-    int code = seep_knowledge_load(&arguments->knowledge);
+    int code = seep_knowledge_load(&arguments->knowledge, &arguments->report);
 
     if (code != 0) {
         return code;
     }
     set_limits(arguments);
-    arguments->report.catalogue = arguments->knowledge.catalogue;
-    arguments->report.suppressions = arguments->knowledge.suppressions;
-    arguments->report.known = arguments->knowledge.known;
+    arguments->text.stacks |= arguments->text.whole_stacks;
     arguments->text.catalogue = arguments->knowledge.catalogue;
     seep_gather(paths, count, &arguments->report, &gathering);
     code = seep_gather_exit(&gathering);
@@ -238,39 +158,30 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    int option;
+    int code = seep_options_parse(&options, argc, argv, arguments);
 
-    while ((option = seep_option_next("report", argc, argv, ":h", options)) !=
-           -1) {
-        int code = take_option(option, arguments);
-        if (code != 0) {
-            return code;
-        }
+    if (code != 0) {
+        return code;
     }
     if (arguments->json && arguments->verdict) {
-        return seep_say_usage("report", "--verdict",
-                              "prints text, and --json a document");
+        return seep_say_usage("report",
+                              "--verdict cannot be combined with --json");
     }
-    if (optind == argc && !arguments->help) {
-        return seep_say_usage("report", "report", "no recording was named");
-    }
-    return 0;
+    return optind < argc ? 0 : seep_say_usage("report", "no recording given");
 }
 
 int seep_cmd_report(int argc, char **argv)
 {
-    struct arguments arguments = {.report.symbols = true,
-                                  .report.by = SEEP_BY_LINE,
-                                  .text.process_limit =
-                                      SEEP_TEXT_PROCESSES_DEFAULT,
-                                  .knowledge.verb = "report"};
+    struct arguments arguments = {
+        .site_limit = SIZE_MAX,
+        .text.process_limit = SEEP_TEXT_PROCESSES_DEFAULT,
+        .report = {.symbols = true, .by = SEEP_BY_LINE},
+    };
     int code = parse(argc, argv, &arguments);
 
-    if (code == 0 && arguments.help) {
-        fputs(help, stdout);
-    } else if (code == 0) {
+    if (code == 0) {
         code = report(argv + optind, (size_t)(argc - optind), &arguments);
     }
     seep_knowledge_close(&arguments.knowledge);
-    return code;
+    return seep_options_exit(&options, code);
 }

@@ -2,8 +2,9 @@
 /*
  * seep run: a command under seep, and the report when it has ended.
  *
- * Nothing of ours is on stdout, and on stderr only what a person at a
- * terminal, or --report, asked for; the exit status is the command's.
+ * Nothing of ours is on stdout; on stderr what cannot work, what was recorded,
+ * or why nothing was, and the report that a person at a terminal, or --report,
+ * asked for. The exit status is the command's.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,110 +15,49 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "absent.h"
-#include "base/clock.h"
-#include "child.h"
-#include "gate.h"
-#include "gather.h"
-#include "harvest.h"
-#include "knowledge.h"
-#include "launch.h"
-#include "option.h"
-#include "page.h"
-#include "say.h"
+#include "base/thread.h"
+#include "cmd_check.h"
+#include "options/option.h"
+#include "read/follow.h"
+#include "read/gather.h"
+#include "run/launch.h"
+#include "run/run.h"
+#include "text/page.h"
+#include "text/report.h"
 #include "verbs.h"
-#include "view_text.h"
-#include "watch.h"
 
 #define SCAN_EVERY_NS UINT64_C(1000000000)
 /* A scan that took long (a folder of thousands) rests so many times as long. */
 #define SCAN_REST 50
 
-static const char help[] =
-    "usage: seep run [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
-    "Run COMMAND, with its children, so that each process leaves a recording,\n"
-    "and report at the end if stderr is a terminal.\n\n"
-    "  -o, --out PATTERN where recordings go, a folder or a name with %p pid,\n"
-    "                    %e program, %h host, %t time, %n number\n"
-    "                    (default " SEEP_LAUNCH_PATTERN ")\n" SEEP_LAUNCH_HELP
-    "  --report          report even if stderr is no terminal\n"
-    "  --no-report       do not report\n"
-    "  --check OPTIONS   hold the run against limits, as `seep check OPTIONS`\n"
-    "                    would: if the command succeeds, its status is the\n"
-    "                    exit status; what it prints is on stderr\n"
-    "  --no-looks        do not look at the processes' mappings while they "
-    "run\n" SEEP_KNOWLEDGE_HELP "  -h, --help        this\n\n"
-    "exit status: the command's, 128 + N if signal N ended it, 127 if it was\n"
-    "not found, 126 if it could not be executed; 1 nothing was started, 2\n"
-    "wrong usage; --check where the command succeeds: 3 a limit is broken,\n"
-    "4 not enough data\n";
-
-enum { REPORT = 256, NO_REPORT, NO_LOOKS, CHECK };
-enum when { WHEN_TERMINAL, WHEN_ALWAYS, WHEN_NEVER };
-
-static const struct option options[] = {
-    {"out", required_argument, NULL, SEEP_LAUNCH_OUT},
-    {"report", no_argument, NULL, REPORT},
-    {"no-report", no_argument, NULL, NO_REPORT},
-    {"no-looks", no_argument, NULL, NO_LOOKS},
-    {"check", required_argument, NULL, CHECK},
-    SEEP_KNOWLEDGE_OPTIONS,
-    SEEP_LAUNCH_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct arguments {
-    enum when when;
-    bool looks;
-    bool report;        /* worked out from .when */
+    bool samples; /* external ones are taken */
+    bool quiet;
+    bool report;
     const char *limits; /* text of --check; NULL: none */
     char **limit_words; /* and its words */
     struct seep_check_arguments check;
     struct seep_launch_options launch;
+    struct seep_report_options reading; /* for the report */
     struct seep_knowledge knowledge;
 };
 
-static void print_place(struct seep_page *page, char *const *paths,
-                        size_t count)
-{
-    if (count == 1) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "file", 8, "%s", paths[0]);
-        return;
-    }
-    const char *slash = strrchr(paths[0], '/');
-    seep_page_paragraph(page, SEEP_INK_STRONG, "files", 8,
-                        "%zu recordings in %.*s", count,
-                        (int)(slash - paths[0] + 1), paths[0]);
-}
-
 static void print_reports(char *const *paths, size_t count,
-                          const struct seep_knowledge *knowledge)
+                          const struct seep_report_options *reading)
 {
-    struct seep_report_options report = {
-        .by = SEEP_BY_LINE,
-        .symbols = true,
-        .site_limit = SEEP_TEXT_SITES_DEFAULT,
-        .catalogue = knowledge->catalogue,
-        .suppressions = knowledge->suppressions,
-        .known = knowledge->known,
-    };
     struct seep_text_options text = {
         .site_limit = SEEP_TEXT_SITES_DEFAULT,
         .process_limit = SEEP_TEXT_PROCESSES_DEFAULT,
         .brief = true,
-        .catalogue = knowledge->catalogue,
+        .catalogue = reading->catalogue,
     };
     struct seep_gathering gathering;
     struct seep_page page;
 
-    seep_gather(paths, count, &report, &gathering);
+    seep_gather(paths, count, reading, &gathering);
     seep_page_init(&page, stderr, SEEP_COLOR_AUTO);
     seep_page_end_line(&page);
-    seep_view_text_reports(&page,
-                           (const struct seep_report *const *)gathering.reports,
-                           gathering.count, &text);
-    print_place(&page, paths, count);
+    seep_view_text_reports(&page, gathering.reports, gathering.count, &text);
     seep_gather_close(&gathering);
 }
 
@@ -134,68 +74,63 @@ static int finish(struct seep_harvest *harvest, const struct seep_child *child,
     }
     seep_harvest_put_status(paths, count, child);
     if (arguments->report && count > 0) {
-        print_reports(paths, count, &arguments->knowledge);
-    } else if (arguments->report) {
-        struct seep_absent absent = seep_absent_explain(command, out);
-        seep_say(command, absent.reason, absent.remedy);
+        print_reports(paths, count, &arguments->reading);
+    }
+    if (!arguments->quiet) {
+        seep_notice_after(paths, count, command, out, child, arguments->report);
     }
     return arguments->limits != NULL
                ? seep_gate(paths, count, &arguments->check, stderr)
                : SEEP_EXIT_FINE;
 }
 
-struct looking {
+struct sampling {
     const struct seep_harvest *harvest;
     struct seep_watch *watch;
     uint64_t scan_ns; /* when new recordings are looked for */
 };
-
-static uint64_t now_ns(void)
-{
-    return seep_clock_ns(CLOCK_MONOTONIC);
-}
 
 static void add_recording(void *context, const char *path)
 {
     seep_watch_add(context, path);
 }
 
-/* Workers may start at any time. */
-static void scan(struct looking *looking)
+/* Target processes may start at any time. */
+static void scan(struct sampling *sampling)
 {
-    uint64_t before_ns = now_ns();
+    uint64_t before_ns = seep_clock_ns(CLOCK_MONOTONIC);
 
-    seep_harvest_visit(looking->harvest, add_recording, looking->watch);
-    uint64_t after_ns = now_ns();
+    seep_harvest_visit(sampling->harvest, add_recording, sampling->watch);
+    uint64_t after_ns = seep_clock_ns(CLOCK_MONOTONIC);
     uint64_t rest_ns = SCAN_REST * (after_ns - before_ns);
-    looking->scan_ns =
+    sampling->scan_ns =
         after_ns + (rest_ns > SCAN_EVERY_NS ? rest_ns : SCAN_EVERY_NS);
 }
 
-static uint64_t look(void *context)
+static uint64_t sample(void *context)
 {
-    struct looking *looking = context;
+    struct sampling *sampling = context;
 
-    if (now_ns() >= looking->scan_ns) {
-        scan(looking);
+    if (seep_clock_ns(CLOCK_MONOTONIC) >= sampling->scan_ns) {
+        scan(sampling);
     }
-    uint64_t pause_ns = seep_watch_attend(looking->watch);
-    uint64_t now = now_ns();
+    uint64_t pause_ns = seep_watch_attend(sampling->watch);
+    uint64_t now = seep_clock_ns(CLOCK_MONOTONIC);
     uint64_t scan_pause_ns =
-        looking->scan_ns > now ? looking->scan_ns - now : 0;
+        sampling->scan_ns > now ? sampling->scan_ns - now : 0;
     return pause_ns < scan_pause_ns ? pause_ns : scan_pause_ns;
 }
 
-/* Without memory for looks it runs without them. */
+/* Without memory for external samples it runs without them. */
 static int run_child(char *const *argv, const struct seep_harvest *harvest,
-                     bool looks, struct seep_child *ret_child)
+                     bool samples, struct seep_child *ret_child)
 {
-    struct looking looking = {.harvest = harvest};
-    struct seep_child_pastime pastime = {look, &looking};
+    struct sampling sampling = {.harvest = harvest};
+    struct seep_child_pastime pastime = {sample, &sampling};
 
-    looks = looks && seep_watch_open(&looking.watch) == 0;
-    int error = seep_child_run(argv, looks ? &pastime : NULL, ret_child);
-    seep_watch_close(looking.watch);
+    samples = samples && seep_watch_open(&sampling.watch) == 0;
+    int error = seep_child_run(argv, samples ? &pastime : NULL, ret_child);
+    seep_watch_close(sampling.watch);
     return error;
 }
 
@@ -203,9 +138,9 @@ static int refuse_command(const char *command, int error)
 {
     bool missing = error == -ENOENT;
 
-    seep_say(command, missing ? "was not found" : strerror(-error),
-             missing ? "look at its name and at PATH"
-                     : "see whether it is a program that you may run");
+    seep_say(command, missing ? "command not found" : strerror(-error),
+             missing ? "check its name and PATH"
+                     : "check whether you may execute it");
     return missing ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_CANNOT_RUN;
 }
 
@@ -217,59 +152,78 @@ static int exit_of(const struct seep_child *child)
 }
 
 /* A command that failed did: what was measured of it comes after that. */
-static int run(char *const *argv, const struct seep_launch *launch,
+static int run(char *const *argv, struct seep_launch *launch,
                struct arguments *arguments)
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
     int checked = SEEP_EXIT_FINE;
-    int error = seep_launch_make_folders(launch);
+    int folder_error = seep_launch_make_folders(launch);
+    int error;
 
-    if (error < 0) {
-        seep_say(launch->out, strerror(-error), "name another place with -o");
-        return SEEP_EXIT_FAILED;
-    }
     error = seep_harvest_open(launch->out, &harvest);
     if (error == 0) {
         error = seep_launch_apply(launch);
     }
     if (error < 0) {
         seep_harvest_close(harvest);
+        seep_launch_drop_folders(launch);
         seep_say("run", strerror(-error), NULL);
         return SEEP_EXIT_FAILED;
     }
-    error = run_child(argv, harvest, arguments->looks, &child);
+    if (!arguments->quiet) {
+        seep_notice_before(argv[0], launch->out, folder_error);
+    }
+    error = run_child(argv, harvest, arguments->samples, &child);
     if (error == 0) {
         checked = finish(harvest, &child, argv[0], launch->out, arguments);
     }
     seep_harvest_close(harvest);
+    seep_launch_drop_folders(launch);
     if (error < 0) {
         return refuse_command(argv[0], error);
     }
     return exit_of(&child) != SEEP_EXIT_FINE ? exit_of(&child) : checked;
 }
 
-static int take_option(int option, struct arguments *arguments)
-{
-    switch (option) {
-    case REPORT:
-        arguments->when = WHEN_ALWAYS;
-        return 0;
-    case NO_REPORT:
-        arguments->when = WHEN_NEVER;
-        return 0;
-    case NO_LOOKS:
-        arguments->looks = false;
-        return 0;
-    case CHECK:
-        arguments->limits = optarg;
-        return 0;
-    default:
-        return seep_knowledge_is_option(option)
-                   ? seep_knowledge_take(option, optarg, &arguments->knowledge)
-                   : seep_launch_take(option, optarg, &arguments->launch);
-    }
-}
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION_OUT(AT(launch.out),
+                    "where recordings go: a folder, or a name with %p pid,\n"
+                    "%e program, %h host, %t time, %n number\n"
+                    "(default " SEEP_LAUNCH_PATTERN ")"),
+    {.group = seep_launch_options, .offset = AT(launch)},
+    SEEP_OPTION("report", NULL, seep_option_set, AT(report),
+                "report even if stderr is not a terminal"),
+    SEEP_OPTION("no-report", NULL, seep_option_clear, AT(report),
+                "do not print a report"),
+    SEEP_OPTION("quiet", NULL, seep_option_set, AT(quiet),
+                "do not even say what was recorded, or why not"),
+    SEEP_OPTION("check", "OPTIONS", seep_option_text, AT(limits),
+                "check the run against limits, as `seep check OPTIONS`\n"
+                "would; if the command succeeds, this sets the exit\n"
+                "status; its output goes to stderr"),
+    SEEP_OPTION("no-looks", NULL, seep_option_clear, AT(samples),
+                "do not sample the processes' mappings from outside"),
+    {.group = seep_knowledge_options, .offset = AT(knowledge)},
+    {0},
+};
+
+static const struct seep_options options = {
+    .verb = "run",
+    .leads = true,
+    .usage =
+        "usage: seep run [OPTIONS] -- COMMAND [ARGUMENTS]\n\n"
+        "Run COMMAND and its children so that each process leaves a recording, and\n"
+        "print a report at the end if stderr is a terminal.\n",
+    .table = table,
+    .exits =
+        "exit status: the command's, 128 + N if signal N ended it, 127 if it was\n"
+        "not found, 126 if it could not be executed; 1 nothing was started, 2\n"
+        "wrong usage; with --check, if the command succeeds: 3 a limit is violated,\n"
+        "4 not enough data\n",
+};
 
 /* What is wrong with limits is said before the command has run. */
 static int take_limits(struct arguments *arguments)
@@ -279,19 +233,18 @@ static int take_limits(struct arguments *arguments)
 
     if (seep_check_options_split(arguments->limits, &arguments->limit_words,
                                  &count) < 0) {
-        return seep_say_usage("run", arguments->limits,
-                              "has a quote that is not closed");
+        return seep_say_usage("run", "unclosed quote in \"%s\"",
+                              arguments->limits);
     }
-    code = seep_check_options_parse("check", count, arguments->limit_words,
+    code = seep_check_options_parse(count, arguments->limit_words,
                                     &arguments->check);
-    if (code == 0 && arguments->check.help) {
-        code = seep_say_usage("run", "--check", "needs limits");
+    if (code == SEEP_OPTIONS_HELP) {
+        code = seep_say_usage("run", "no limit given to --check");
     }
     if (code == 0 && arguments->check.first < count) {
-        code = seep_say_usage("run",
-                              arguments->limit_words[arguments->check.first],
-                              "is no option of `seep check`; what is checked "
-                              "is this run");
+        code = seep_say_usage(
+            "run", "--check takes options only, not \"%s\": it checks this run",
+            arguments->limit_words[arguments->check.first]);
     }
     return code;
 }
@@ -302,11 +255,8 @@ static int prepare_and_run(char *const *argv, struct arguments *arguments)
     struct seep_launch launch;
     int code = 0;
 
-    arguments->report =
-        arguments->when == WHEN_ALWAYS ||
-        (arguments->when == WHEN_TERMINAL && isatty(STDERR_FILENO));
     if (arguments->report) {
-        code = seep_knowledge_load(&arguments->knowledge);
+        code = seep_knowledge_load(&arguments->knowledge, &arguments->reading);
     }
     if (code == 0) {
         code = seep_launch_prepare(&arguments->launch, &launch);
@@ -322,21 +272,16 @@ static int prepare_and_run(char *const *argv, struct arguments *arguments)
 int seep_cmd_run(int argc, char **argv)
 {
     struct arguments arguments = {
-        .looks = true, .launch.verb = "run", .knowledge.verb = "run"};
-    int code = 0;
-    int option;
+        .samples = true,
+        .report = isatty(STDERR_FILENO),
+        .reading = {.symbols = true,
+                    .by = SEEP_BY_LINE,
+                    .site_limit = SEEP_TEXT_SITES_DEFAULT},
+    };
+    int code = seep_options_parse(&options, argc, argv, &arguments);
 
-    while (code == 0 && (option = seep_option_next("run", argc, argv, "+:o:h",
-                                                   options)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            seep_knowledge_close(&arguments.knowledge);
-            return SEEP_EXIT_FINE;
-        }
-        code = take_option(option, &arguments);
-    }
     if (code == 0 && optind == argc) {
-        code = seep_say_usage("run", "run", "no command was named");
+        code = seep_say_usage("run", "no command given");
     }
     argv += optind;
     if (code == 0 && arguments.limits != NULL) {
@@ -348,5 +293,5 @@ int seep_cmd_run(int argc, char **argv)
     seep_check_options_close(&arguments.check);
     free(arguments.limit_words);
     seep_knowledge_close(&arguments.knowledge);
-    return code;
+    return seep_options_exit(&options, code);
 }

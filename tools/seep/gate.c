@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From recordings to an exit code; see gate.h. Invariant: what was asked for
- * and could not be written is no pass.
+ * From recordings to an exit code. Invariant: what was asked
+ * for and could not be written is no pass.
  */
-#include "gate.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather.h"
-#include "say.h"
-#include "view_check.h"
+#include "cmd_check.h"
+#include "export/export.h"
+#include "options/option.h"
+#include "read/gather.h"
+#include "reader/judge/family.h"
+#include "text/report.h"
+#include "json/json.h"
 
 static void say_failed(const char *path, int error)
 {
@@ -19,7 +21,7 @@ static void say_failed(const char *path, int error)
         seep_say(path, "this seep was built without libxml2",
                  "build it with -Djunit=enabled");
     } else {
-        seep_say(path, strerror(-error), "see whether it can be written");
+        seep_say(path, strerror(-error), "check that it can be written");
     }
 }
 
@@ -58,7 +60,7 @@ static int print(const struct seep_check_arguments *arguments,
     bool written = true;
 
     if (arguments->json) {
-        written = seep_view_check_json(file, set) == 0;
+        written = seep_json_check(file, set) == 0;
     } else if (!arguments->quiet) {
         seep_page_init(&page, file, arguments->color);
         seep_view_check(&page, set);
@@ -71,17 +73,17 @@ static int hold(const struct seep_gathering *gathering,
                 const struct seep_gathering *baseline,
                 const struct seep_check_arguments *arguments, FILE *file)
 {
-    const struct seep_report *const *reports =
-        (const struct seep_report *const *)gathering->reports;
+    const struct seep_report *const *reports = gathering->reports;
     size_t count = seep_gather_held(gathering);
     struct seep_check_options options = {
         .limits = arguments->limits,
         .count = arguments->count,
         .warmup_s = arguments->warmup_s,
         .warmup_mark = arguments->warmup_mark,
-        .baseline = (const struct seep_report *const *)baseline->reports,
+        .baseline = baseline->reports,
         .baseline_count = baseline->count,
     };
+    struct seep_families families;
     struct seep_check_result *results;
     struct seep_check_set set = {
         .reports = reports,
@@ -92,8 +94,15 @@ static int hold(const struct seep_gathering *gathering,
         .warmup_s = arguments->warmup_s,
         .warmup_mark = arguments->warmup_mark,
     };
-    int error = seep_check_run(&options, reports, count, &results, &set.count);
+    int error = seep_families_make(reports, count, &families);
 
+    if (error == 0) {
+        options.families = &families;
+        error = seep_check_run(&options, reports, count, &results, &set.count);
+        if (error < 0) {
+            seep_families_fini(&families);
+        }
+    }
     if (error < 0) {
         seep_say("check", strerror(-error), NULL);
         return SEEP_EXIT_FAILED;
@@ -101,6 +110,7 @@ static int hold(const struct seep_gathering *gathering,
     set.results = results;
     int code = print(arguments, &set, file);
     free(results);
+    seep_families_fini(&families);
     return code;
 }
 
@@ -112,14 +122,11 @@ int seep_gate(char *const *paths, size_t count,
     char *old[] = {(char *)arguments->baseline};
     struct seep_gathering gathering;
     struct seep_gathering baseline;
-    int code = seep_knowledge_load(&arguments->knowledge);
+    int code = seep_knowledge_load(&arguments->knowledge, &options);
 
     if (code != 0) {
         return code;
     }
-    options.catalogue = arguments->knowledge.catalogue;
-    options.suppressions = arguments->knowledge.suppressions;
-    options.known = arguments->knowledge.known;
     seep_gather(paths, count, &options, &gathering);
     seep_gather(old, arguments->baseline != NULL, &options, &baseline);
     code = hold(&gathering, &baseline, arguments, file);

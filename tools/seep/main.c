@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clean.h"
-#include "nearest.h"
-#include "say.h"
+#include "options/option.h"
+#include "text/page.h"
 #include "verbs.h"
 
 static const struct {
@@ -26,35 +25,38 @@ static void print_help(FILE *file)
 {
     fputs("seep finds slow memory leaks: where memory grows, how fast, and\n"
           "whether it is a leak.\n\n"
-          "usage: seep VERB [OPTIONS] [ARGUMENTS]\n\n",
+          "usage: seep COMMAND [OPTIONS] [ARGUMENTS]\n\n",
           file);
     for (size_t i = 0; i < VERB_COUNT; i++) {
         fprintf(file, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
     }
-    fputs("\n`seep help VERB` tells the options of a verb; man seep has it "
-          "all.\n"
-          "To begin: seep run -- python3 serve.py; where nothing is recorded: "
-          "seep doctor\n",
-          file);
+    fputs(
+        "\n`seep help COMMAND` lists the options of a command; `man seep` has the details.\n"
+        "To begin: seep run -- python3 serve.py; if nothing is recorded: seep doctor\n",
+        file);
 }
 
 static int refuse_option(const char *word)
 {
     static const char *const names[] = {"--help", "--version"};
     const char *nearest = seep_nearest(word, names, 2);
-    char remedy[96] = "`seep --help` lists verbs, which have options";
+    char remedy[96] = "options follow a command: see `seep --help`";
 
     if (nearest != NULL) {
         snprintf(remedy, sizeof(remedy), "did you mean `seep %s`?", nearest);
     }
-    seep_say(word, "is no option of seep", remedy);
-    return SEEP_EXIT_USAGE;
+    return seep_say_meant("unknown option", word, "", remedy);
 }
 
 static int refuse(const char *word)
 {
-    const char *nearest = seep_verbs_nearest(word);
-    char remedy[96] = "`seep --help` lists them";
+    static const char *const names[] = {
+#define VERB_NAME(name, summary) #name,
+        SEEP_VERBS(VERB_NAME)
+#undef VERB_NAME
+    };
+    const char *nearest = seep_nearest(word, names, VERB_COUNT);
+    char remedy[96] = "`seep --help` lists the commands";
 
     if (*word == '-') {
         return refuse_option(word);
@@ -62,15 +64,14 @@ static int refuse(const char *word)
     if (nearest != NULL) {
         snprintf(remedy, sizeof(remedy), "did you mean `seep %s`?", nearest);
     }
-    seep_say(word, "is no verb of seep", remedy);
-    return SEEP_EXIT_USAGE;
+    return seep_say_meant("unknown command", word, "", remedy);
 }
 
 static int finish(int code)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         seep_say("stdout", "could not be written",
-                 "look at the disk or the pipe that it goes to");
+                 "check the disk or the pipe that it goes to");
         return code == SEEP_EXIT_FINE ? SEEP_EXIT_FAILED : code;
     }
     return code;

@@ -26,7 +26,4 @@
 SEEP_VERBS(SEEP_VERB_DECLARE)
 #undef SEEP_VERB_DECLARE
 
-/** The verb nearest to @word, or NULL if none is near. */
-const char *seep_verbs_nearest(const char *word);
-
 #endif

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -30,11 +31,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_S 2.0
+#define BUSY_S 1.0
+#define LONG_BUSY_S 4.0
 #define ERRNO_MARK 77
-/* Of the handlers alone: their thread's cache serves it, always. */
+/* Of handlers alone: their thread's cache serves it, nearly always. */
 #define HANDLER_BYTES 48
+#define HANDLER_MAP_BYTES 65536
 
+static double busy_s = BUSY_S;
 static atomic_bool stop;
 static atomic_int errno_changes;
 
@@ -162,23 +166,24 @@ static void figures(void)
     tell_figures();
 }
 
-static void allocate_in_handler(int number)
+static void map_in_handler(int number)
 {
     int saved = errno;
-    void *volatile block = malloc(HANDLER_BYTES);
+    void *block = mmap(NULL, HANDLER_MAP_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     (void)number;
-    free(block);
+    if (block != MAP_FAILED) {
+        munmap(block, HANDLER_MAP_BYTES);
+    }
     errno = saved;
 }
 
 static void *churn_interrupted(void *argument)
 {
     sigset_t alarm;
-    void *volatile block = malloc(HANDLER_BYTES);
     size_t figures[4] = {0};
 
-    free(block); /* the thread's cache has one now */
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
@@ -192,11 +197,12 @@ static void *churn_interrupted(void *argument)
     return argument;
 }
 
-/* What no program may do, and many do: it works while the thread's own cache
- * serves the handler. */
-static void handlers_allocate(void)
+/* Anywhere in the allocator, and in us. Not with malloc, which no handler may
+ * call: its thread's cache serves it mostly, but jemalloc and tcmalloc tidy
+ * that up every so many bytes, and hang when it was interrupted at that. */
+static void handlers_map(void)
 {
-    struct sigaction action = {.sa_handler = allocate_in_handler,
+    struct sigaction action = {.sa_handler = map_in_handler,
                                .sa_flags = SA_RESTART};
     static void *volatile blocks[4000];
     pthread_t threads[4];
@@ -215,7 +221,7 @@ static void handlers_allocate(void)
     for (int i = 0; i < 4; i++) {
         pthread_create(&threads[i], NULL, churn_interrupted, NULL);
     }
-    for (double end = seconds() + 2 * BUSY_S; seconds() < end; usleep(250)) {
+    for (double end = seconds() + busy_s; seconds() < end; usleep(250)) {
         for (int i = 0; i < 4; i++) {
             pthread_kill(threads[i], SIGALRM);
         }
@@ -232,11 +238,146 @@ static void allocate_a_little(void)
     }
 }
 
-/* Before any allocator has registered its own handlers: so in the middle of a
- * fork, with all of the allocator locked, these still allocate. */
+static void allocate_in_handler(int number)
+{
+    (void)number;
+    allocate_a_little();
+}
+
+static void handle_alarm(void (*handle)(int))
+{
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+
+    sigaction(SIGALRM, &action, NULL);
+}
+
+static void raise_alarm(void)
+{
+    raise(SIGALRM);
+}
+
+/* Busy with strict_allocator.c, which calls @call in its middle, where its
+ * variable @name says. */
+static void busy_with(const char *name, void (*call)(void))
+{
+    void (**where)(void) = dlsym(RTLD_DEFAULT, name);
+    void *volatile block;
+
+    if (where == NULL) {
+        exit(2);
+    }
+    *where = call;
+    for (double end = seconds() + busy_s / 4; seconds() < end;) {
+        for (int i = 0; i < 20; i++) {
+            block = malloc(1100);
+            free(block);
+        }
+    }
+    *where = NULL;
+}
+
+static void handler_inside(void)
+{
+    handle_alarm(allocate_in_handler);
+    busy_with("strict_inside", raise_alarm);
+}
+
+static void call_inside(void)
+{
+    busy_with("strict_inside", allocate_a_little);
+}
+
+static void lock_in_handler(int number)
+{
+    void *volatile block = malloc(1100);
+
+    (void)number;
+    free(block);
+}
+
+static void handler_in_question(void)
+{
+    handle_alarm(lock_in_handler);
+    busy_with("strict_asked", raise_alarm);
+}
+
+static atomic_int stopped_count;
+
+static void stop_for_ever(int number)
+{
+    (void)number;
+    atomic_fetch_add_explicit(&stopped_count, 1, memory_order_relaxed);
+    for (;;) {
+        pause();
+    }
+}
+
+static void *allocate_until_stopped(void *argument)
+{
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        void *volatile block = malloc(HANDLER_BYTES);
+
+        free(block);
+    }
+    return argument;
+}
+
+/* Threads that stop anywhere and stay, as those do that wait for the lock of
+ * an interpreter which has ended. */
+static void stopped_threads(void)
+{
+    enum { COUNT = 32, BLOCKS = 50000 };
+    static void *volatile blocks[BLOCKS];
+    pthread_t threads[COUNT];
+
+    churn(500); /* else one may stop while it creates the recording */
+    handle_alarm(stop_for_ever);
+    atomic_store_explicit(&stop, false, memory_order_relaxed);
+    for (int i = 0; i < COUNT; i++) {
+        pthread_create(&threads[i], NULL, allocate_until_stopped, NULL);
+    }
+    usleep(50000);
+    for (int i = 0; i < COUNT; i++) {
+        pthread_kill(threads[i], SIGALRM);
+    }
+    while (atomic_load_explicit(&stopped_count, memory_order_relaxed) < COUNT) {
+        usleep(1000);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = malloc(HANDLER_BYTES);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        free(blocks[i]);
+    }
+    puts("ends");
+}
+
+static bool serves_while_locked;
+
+/* In the middle of a fork, with all of the allocator locked: glibc's serves
+ * this from the thread's cache, and the strict one without its lock. The others
+ * may not. */
+static void find_what_serves(void)
+{
+    serves_while_locked =
+        dlsym(RTLD_DEFAULT, "strict_inside") != NULL ||
+        (dlsym(RTLD_DEFAULT, "mallctl") == NULL &&
+         dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty") == NULL);
+    dlerror();
+}
+
+static void allocate_while_locked(void)
+{
+    if (serves_while_locked) {
+        allocate_a_little();
+    }
+}
+
+/* Before any allocator has registered its own handlers. */
 static void register_early(void)
 {
-    pthread_atfork(allocate_a_little, allocate_a_little, allocate_a_little);
+    pthread_atfork(allocate_while_locked, allocate_while_locked,
+                   allocate_while_locked);
 }
 
 __attribute__((section(".preinit_array"),
@@ -259,6 +400,7 @@ static pid_t fork_primed(void)
 
 static void forks(void)
 {
+    find_what_serves();
     busy(0.2);
     for (int i = 0; i < 200; i++) {
         pid_t child = fork_primed();
@@ -288,6 +430,7 @@ static void sound_and_raw_children(void)
     long flags = SIGCHLD | (getpid() == 1 ? CLONE_NEWPID : 0);
     pid_t child;
 
+    find_what_serves();
     busy(0.1);
     fflush(NULL);
     child = fork_primed();
@@ -332,7 +475,7 @@ static void many_threads(void)
     pthread_t threads[16];
 
     start_threads(threads, 16);
-    busy(BUSY_S);
+    busy(busy_s);
     end_threads(threads, 16);
 }
 
@@ -341,7 +484,7 @@ static void thread_in_dlopen(void)
     pthread_t threads[3];
 
     start_threads(threads, 3);
-    for (double end = seconds() + BUSY_S; seconds() < end;) {
+    for (double end = seconds() + busy_s; seconds() < end;) {
         void *library = dlopen("libfirst.so", RTLD_NOW);
 
         if (library == NULL) {
@@ -377,14 +520,22 @@ int main(int argument_count, char **arguments)
         {"figures", figures},
         {"forks", forks},
         {"fork_storm", fork_storm},
-        {"handlers_allocate", handlers_allocate},
+        {"handlers_map", handlers_map},
+        {"handler_inside", handler_inside},
+        {"call_inside", call_inside},
+        {"handler_in_question", handler_in_question},
+        {"stopped_threads", stopped_threads},
         {"many_chunks", many_chunks},
         {"many_threads", many_threads},
         {"restrict_itself", restrict_itself},
         {"sound_and_raw_children", sound_and_raw_children},
         {"thread_in_dlopen", thread_in_dlopen},
     };
+    const char *full = getenv("SEEP_TEST_LONG");
 
+    if (full != NULL && *full != '\0' && strcmp(full, "0") != 0) {
+        busy_s = LONG_BUSY_S;
+    }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (argument_count == 2 && strcmp(arguments[1], cases[i].name) == 0) {
             cases[i].run();

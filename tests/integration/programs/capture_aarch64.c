@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "capture/native.h"
-#include "capture/objects.h"
+#include "capture/native/elf.h"
+#include "capture/native/unwind.h"
 
 #define TRUTH_MAX (SEEP_STACK_FRAMES_MAX + 32)
 

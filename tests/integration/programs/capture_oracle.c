@@ -29,10 +29,8 @@
 
 #include "base/compiler.h"
 #include "base/thread.h"
-#include "capture/eh_walk.h"
-#include "capture/libunwind_walk.h"
-#include "capture/native.h"
-#include "capture/objects.h"
+#include "capture/native/elf.h"
+#include "capture/native/walk.h"
 
 #define EXAMPLES_MAX 4U
 #define TRAP_FLAG 0x100U
@@ -202,13 +200,18 @@ static void keep_example(const struct walked *ours, const struct walked *theirs,
 
 /* Of a frame without a rule, which it passed by the frame pointer, libunwind
  * says that its caller's is two words above. */
+static bool is_guess(const struct walked *ours, const struct walked *theirs,
+                     size_t i)
+{
+    return i > 0 && ours->sps[i] != theirs->sps[i] &&
+           theirs->sps[i] == theirs->sps[i - 1] + 2 * sizeof(uintptr_t);
+}
+
 static bool is_same(const struct walked *ours, const struct walked *theirs,
                     size_t i)
 {
     return ours->pcs[i] == theirs->pcs[i] &&
-           (ours->sps[i] == theirs->sps[i] ||
-            (i > 0 &&
-             theirs->sps[i] == theirs->sps[i - 1] + 2 * sizeof(uintptr_t)));
+           (ours->sps[i] == theirs->sps[i] || is_guess(ours, theirs, i));
 }
 
 /* Frames that are the same, from the innermost on. */
@@ -237,6 +240,15 @@ static bool is_astray(const struct walked *theirs, size_t same,
     return cut == SEEP_CUT_NONE && no_address;
 }
 
+/* Behind such a guess libunwind looks for the next frame where none is, and may
+ * stop there; by what the stack holds, which is another thing in each run. */
+static bool is_lost(const struct walked *ours, const struct walked *theirs,
+                    size_t same, enum seep_cut cut)
+{
+    return cut == SEEP_CUT_NONE && same == theirs->count && same > 0 &&
+           same < ours->count && is_guess(ours, theirs, same - 1);
+}
+
 static void judge(const struct walked *ours, const struct walked *theirs)
 {
     size_t same = count_same(ours, theirs);
@@ -247,7 +259,7 @@ static void judge(const struct walked *ours, const struct walked *theirs)
     add(&results->cuts[cut], 1);
     if ((same == ours->count && same == theirs->count &&
          ours->end.through_signal == theirs->end.through_signal) ||
-        is_astray(theirs, same, cut)) {
+        is_astray(theirs, same, cut) || is_lost(ours, theirs, same, cut)) {
         add(&results->equal, 1);
     } else if (same == ours->count && cut != SEEP_CUT_NONE) {
         add(&results->shorter, 1);

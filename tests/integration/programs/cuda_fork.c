@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../fake/cuda_abi.h"
@@ -50,9 +51,12 @@ static void start(void)
  * must not be asked anything. */
 static int report_tensors(void)
 {
+    /* Longer than until a device would be asked again what it has left. */
+    static const struct timespec while_due = {0, 150000000};
     uint64_t calls = seep_fake_calls(NULL);
     static char blocks[10];
 
+    nanosleep(&while_due, NULL);
     for (int i = 0; i < 10; i++) {
         report_memory(&blocks[i], BYTES, BYTES, BYTES,
                       (struct device){DEVICE_CUDA, 0});
@@ -111,6 +115,8 @@ int main(int argc, char **argv)
         exit(is_after ? be_refused(pointer) : use_it());
     }
     if (waitpid(child, &status, 0) != child || status != 0) {
+        fprintf(stderr, "cuda_fork: the child ended with %#x\n",
+                (unsigned)status);
         return 4;
     }
     if (is_after) {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "capture/native.h"
-#include "capture/objects.h"
-#include "capture/python.h"
+#include "capture/native/elf.h"
+#include "capture/native/unwind.h"
+#include "capture/python/interpreter.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define FILE_BYTES 512
@@ -84,7 +84,8 @@ static int put_python(struct seep_python_stack *stack,
     int32_t cached = -1;
     size_t bytes;
 
-    if (!seep_python_stack_identify(stack, frame->address, &identity) ||
+    if (!seep_python_identify(stack->python, &stack->memory, frame->address,
+                              &identity) ||
         !seep_python_text(stack->python, &stack->memory, frame->address,
                           SEEP_PYTHON_FILE, file, sizeof(file), &bytes) ||
         !seep_python_text(stack->python, &stack->memory, frame->address,
@@ -218,8 +219,8 @@ static void take_lines(struct seep_python_stack *stack,
     (void)from;
     for (size_t i = 0; i < stack->count; i++) {
         if (stack->merged[i].is_python &&
-            seep_python_stack_identify(stack, stack->merged[i].address,
-                                       &identity)) {
+            seep_python_identify(stack->python, &stack->memory,
+                                 stack->merged[i].address, &identity)) {
             seep_python_line_cached(stack->python, &stack->memory, &identity,
                                     stack->merged[i].instruction, &line);
         }

@@ -107,6 +107,7 @@ class Load:
         self.steps = [*(each.step for each in self.planted), *steps]
         self.ends = [end_tick] if end_tick else []
         self.served_s = 0
+        self.late_s = 0  # at most: a busy machine lets it wait
 
     def add(self, other):
         """Do that, too."""
@@ -129,22 +130,26 @@ class Load:
         ticks = int(seconds * TICKS_PER_SECOND)
         start = time.monotonic()
         for tick in range(ticks):
-            time.sleep(max(0, start + tick / TICKS_PER_SECOND
-                           - time.monotonic()))
+            due = start + tick / TICKS_PER_SECOND
+            time.sleep(max(0, due - time.monotonic()))
+            self.late_s = max(self.late_s, time.monotonic() - due)
             self.tick(draw)
         time.sleep(max(0, start + ticks / TICKS_PER_SECOND
                        - time.monotonic()))
         self.served_s = time.monotonic() - start
 
     def tell(self):
-        """What was planted, and what became of it."""
+        """What was planted, and what became of it: one write, for a child
+        may tell at the same time."""
         gc.disable()
-        print(json.dumps({
+        line = json.dumps({
             "pid": os.getpid(), "served_s": self.served_s,
+            "late_s": self.late_s,
             "lines": {each.name: {"where": each.where,
                                   "bytes": each.bytes_kept(),
                                   "lent_bytes": each.bytes_lent()}
-                      for each in self.planted}}), flush=True)
+                      for each in self.planted}})
+        print(line + "\n", end="", flush=True)
 
 
 def main(groups, seconds, seed):

@@ -2,9 +2,10 @@
 /*
  * Maps memory by the bare system call, which no hook sees, and tells where.
  *
- *   raw_map BYTES COUNT PAUSE_US [apart]
+ *   raw_map BYTES COUNT PAUSE_US [together|apart [STOP]]
  *
  * apart: with a guard between, so that the kernel merges none of them.
+ * STOP: it ends before COUNT, once a file of that name is there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ int main(int argc, char **argv)
     size_t bytes = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
     long count = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
     useconds_t pause_us = argc > 3 ? (useconds_t)strtoul(argv[3], NULL, 10) : 0;
-    size_t guard_bytes = argc > 4 ? GUARD_BYTES : 0;
+    size_t guard_bytes =
+        argc > 4 && strcmp(argv[4], "apart") == 0 ? GUARD_BYTES : 0;
     /* never touched, so that there is something to record */
     char *recorded = malloc(RECORDED_BYTES);
 
@@ -39,6 +41,9 @@ int main(int argc, char **argv)
         printf("%lx\n", (unsigned long)at);
         fflush(stdout);
         usleep(pause_us);
+        if (argc > 5 && access(argv[5], F_OK) == 0) {
+            break;
+        }
     }
     return 0;
 }

@@ -8,7 +8,6 @@
  * library's: there the program itself would be wrong, with or without seep.
  */
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,9 +18,9 @@
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "in_libc.h"
 #include "truth.h"
 
 #define JUMPS 1000
@@ -30,8 +29,6 @@
 #define ROUNDS 400
 #define FORKED 500
 
-static uintptr_t libc_start;
-static uintptr_t libc_end;
 static sigjmp_buf place;
 static volatile sig_atomic_t jump_count;
 static volatile sig_atomic_t handled_count;
@@ -52,37 +49,6 @@ SITE_FUNCTION static void *site_after(void)
 SITE_FUNCTION static void *site_handler(void)
 {
     return malloc(40);
-}
-
-static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size;
-    (void)context;
-    if (strstr(info->dlpi_name, "libc.so") == NULL) {
-        return 0;
-    }
-    libc_start = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
-                        info->dlpi_phdr[i].p_memsz;
-
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > libc_end) {
-            libc_end = end;
-        }
-    }
-    return 1;
-}
-
-static bool in_libc(const void *context)
-{
-    const ucontext_t *interrupted = context;
-#if defined(__x86_64__)
-    uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
-#else
-    uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.pc;
-#endif
-
-    return pc >= libc_start && pc < libc_end;
 }
 
 static void on_jump(int signal, siginfo_t *info, void *context)
@@ -117,7 +83,7 @@ static void every_100_us(void (*handler)(int, siginfo_t *, void *))
                                .sa_flags = SA_SIGINFO | SA_RESTART};
     struct itimerval timer = {{0, 100}, {0, 100}};
 
-    dl_iterate_phdr(find_libc, NULL);
+    in_libc_find();
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
 }

@@ -18,12 +18,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
+
+#include "in_libc.h"
 
 #define FRAME __attribute__((noinline, noclone))
 #define WORKERS 4
@@ -56,8 +56,6 @@ long wanted_allocations;
 long wanted_pairs;
 long wanted_children;
 const char *folder;
-uintptr_t libc_start;
-uintptr_t libc_end;
 
 uint64_t draw(uint64_t below)
 {
@@ -112,19 +110,6 @@ void exceptions()
             touch();
         }
     }
-}
-
-bool in_libc(const void *context)
-{
-    const ucontext_t *interrupted = static_cast<const ucontext_t *>(context);
-#if defined(__x86_64__)
-    uintptr_t pc =
-        static_cast<uintptr_t>(interrupted->uc_mcontext.gregs[REG_RIP]);
-#else
-    uintptr_t pc = interrupted->uc_mcontext.pc;
-#endif
-
-    return pc >= libc_start && pc < libc_end;
 }
 
 void on_signal(int, siginfo_t *, void *context)
@@ -253,22 +238,6 @@ int make_child()
     return status;
 }
 
-int find_libc(struct dl_phdr_info *info, size_t, void *)
-{
-    if (std::strstr(info->dlpi_name, "libc.so") == nullptr) {
-        return 0;
-    }
-    libc_start = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-        if (part->p_type == PT_LOAD) {
-            libc_end = libc_start + part->p_vaddr + part->p_memsz;
-        }
-    }
-    return 1;
-}
-
 /* The main thread: signals to the workers, children, and the end. */
 int drive(const pthread_t *workers)
 {
@@ -323,7 +292,7 @@ int main(int argc, char **argv)
     wanted_pairs = std::atol(argv[2]);
     wanted_children = std::atol(argv[3]);
     folder = argv[4];
-    dl_iterate_phdr(find_libc, nullptr);
+    in_libc_find();
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGUSR1, &action, nullptr);

@@ -227,6 +227,7 @@ static void serve(struct worker *worker, unsigned round)
     if (round % 100 == 0) {
         release(site_valloc(4096));
         truth_maps_use();
+        truth_files_use();
     }
 }
 
@@ -245,13 +246,14 @@ static void *work(void *argument)
 
 static void write_all(const char *path)
 {
-    static struct truth_site *sites[64];
+    static struct truth_site *sites[96];
     size_t count = 0;
 
 #define LIST_SITE(function) sites[count++] = &truth_of_##function;
     SITES(LIST_SITE)
 #undef LIST_SITE
     count += truth_maps_list(sites + count);
+    count += truth_files_list(sites + count);
     truth_write(path, sites, count);
 }
 

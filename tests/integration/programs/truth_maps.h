@@ -13,4 +13,8 @@ void truth_maps_use(void);
 /** Append the sites; @return how many. */
 size_t truth_maps_list(struct truth_site **sites);
 
+/** The same of files: truth_files.c. */
+void truth_files_use(void);
+size_t truth_files_list(struct truth_site **sites);
+
 #endif

@@ -41,6 +41,8 @@ struct verdict_kind {
 
 /** Of the process's memory rather than of a site's; NULL-named at the end. */
 extern const struct verdict_kind verdict_page_kinds[];
+/** Of what is mapped of files. */
+extern const struct verdict_kind verdict_file_kinds[];
 extern const struct verdict_kind verdict_leak_kinds[];
 extern const struct verdict_kind verdict_clean_kinds[];
 

@@ -102,7 +102,8 @@ static void run_all(const struct verdict_kind *kind, struct verdict_run *run)
 static const struct verdict_kind *find(const char *name)
 {
     const struct verdict_kind *lists[] = {
-        verdict_leak_kinds, verdict_clean_kinds, verdict_page_kinds};
+        verdict_leak_kinds, verdict_clean_kinds, verdict_page_kinds,
+        verdict_file_kinds};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         for (const struct verdict_kind *kind = lists[i]; kind->name; kind++) {

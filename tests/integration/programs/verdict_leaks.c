@@ -10,7 +10,7 @@
 #define GARBAGE_TICKS 200
 #define GARBAGE_KEPT 4 /* one of so many survives a collection */
 #define LOAD_TICKS 500
-#define CHURN_BLOCKS 20 /* a tick: 1 GB a second */
+#define CHURN_BLOCKS 20 /* a tick: 1 GB per second */
 #define CHURN_BYTES 250000
 #define CHURN_LEAKED_BYTES 1024
 #define CHURN_LEAK_MOST ((uint64_t)100000000)

@@ -5,15 +5,17 @@ Invariant: a limit that was read is one that can be held; all else is a
 BadLimit, whose text names the argument and what would do.
 """
 import difflib
+import fractions
 import re
 import typing
 
-_UNITS = {"": 1, "B": 1, "K": 2 ** 10, "KIB": 2 ** 10, "KB": 10 ** 3,
-          "M": 2 ** 20, "MIB": 2 ** 20, "MB": 10 ** 6,
-          "G": 2 ** 30, "GIB": 2 ** 30, "GB": 10 ** 9,
-          "T": 2 ** 40, "TIB": 2 ** 40, "TB": 10 ** 12}
+# As the command reads them (base/size.h); a test holds the two together.
+_UNITS = {"": 1, "B": 1} | {
+    letter + rest: base ** power
+    for power, letter in enumerate("KMGTPE", 1)
+    for rest, base in (("", 1024), ("I", 1024), ("IB", 1024), ("B", 1000))}
 _TIMES_S = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+_SIZE = re.compile(r"([0-9]+|[0-9]*\.[0-9]+)[ \t]*([A-Za-z]*)")
 
 
 class BadLimit(ValueError):
@@ -36,14 +38,20 @@ def size(text):
         return float(text)
     found = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise BadLimit(f"{text!r} is no size: write one like '64 B' or "
+        raise BadLimit(f"{text!r} is not a size: write it like '64 B' or "
                        f"'1 MiB'")
     unit = found.group(2).upper()
     if unit not in _UNITS:
-        near = difflib.get_close_matches(unit, list(_UNITS)[1:], 1, 0)
-        raise BadLimit(f"{text!r}: {found.group(2)!r} is no unit; did you "
+        names = [name for name in _UNITS if name.endswith("B")]
+        near = difflib.get_close_matches(unit, names, 1, 0)
+        raise BadLimit(f"{text!r}: {found.group(2)!r} is not a unit; did you "
                        f"mean {near[0].replace('IB', 'iB')!r}?")
-    return float(found.group(1)) * _UNITS[unit]
+    exact = fractions.Fraction(found.group(1)) * _UNITS[unit]
+    if ("." in found.group(1) and _UNITS[unit] == 1) or 0 < exact < 1:
+        raise BadLimit(f"{text!r}: a byte cannot be divided")
+    if exact >= 2 ** 64:
+        raise BadLimit(f"{text!r} is more than any memory")
+    return float(int(exact))
 
 
 def rate(text):
@@ -51,12 +59,12 @@ def rate(text):
     amount, slash, time = text.partition("/") if isinstance(text, str) \
         else ("", "", "")
     if not slash:
-        raise BadLimit(f"{text!r} is no rate: write one like '1 MiB/min'")
+        raise BadLimit(f"{text!r} is not a rate: write it like '1 MiB/min'")
     if time.strip() not in _TIMES_S:
         near = difflib.get_close_matches(time.strip(), _TIMES_S, 1, 0)
-        raise BadLimit(f"{text!r}: {time.strip()!r} is no time; did you mean "
-                       f"'{amount}/{near[0] if near else 'min'}'?")
-    return size(amount) / _TIMES_S[time.strip()]
+        raise BadLimit(f"{text!r}: {time.strip()!r} is not a time; did you "
+                       f"mean '{amount}/{near[0] if near else 'min'}'?")
+    return size(amount.strip()) / _TIMES_S[time.strip()]
 
 
 _FORMS = {  # marker: how its limit is read, its other arguments with defaults
@@ -76,12 +84,12 @@ def _options(marker, given):
             raise BadLimit(
                 f"no argument {name!r}" +
                 (f"; did you mean {near[0]!r}?" if near else
-                 f"; there is {', '.join(defaults) or 'the limit alone'}"))
+                 f"; expected {', '.join(defaults) or 'the limit alone'}"))
     options = {**defaults, **given}
     for name, value in options.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) \
                 or value < 0:
-            raise BadLimit(f"{name}={value!r} is no number from 0 on")
+            raise BadLimit(f"{name}={value!r} is not a number from 0 on")
     return options
 
 
@@ -89,15 +97,16 @@ def read(mark):
     """The Limit of a pytest mark; BadLimit."""
     parse, _ = _FORMS[mark.name]
     if len(mark.args) != 1:
-        raise BadLimit("one limit is needed, such as "
+        raise BadLimit("expected one limit, such as "
                        f"{'1 MiB/min' if parse is rate else '1 MiB'!r}; "
-                       f"{len(mark.args)} were given")
+                       f"got {len(mark.args)}")
     options = _options(mark.name, mark.kwargs)
     calls = options.get("calls", 0)
     if "calls" in options and (calls != int(calls) or calls < _CALLS_MIN):
-        raise BadLimit(f"calls={calls!r}: a whole number from {_CALLS_MIN} on")
+        raise BadLimit(f"calls={calls!r}: expected a whole number from "
+                       f"{_CALLS_MIN} on")
     if options.get("seconds", 1) <= 0:
-        raise BadLimit("seconds=0: nothing can be seen in no time")
+        raise BadLimit("seconds=0: expected a time above 0")
     return Limit(mark.name, str(mark.args[0]), parse(mark.args[0]),
                  int(calls), float(options.get("seconds", 0)),
                  options.get("warmup", 0))

@@ -33,8 +33,8 @@ def command(given=None):
     found = shutil.which(asked)
     if found is None:
         raise CannotRestart(
-            f"seep: no command {asked!r} in PATH: install seep, or name it "
-            f"with --seep-command")
+            f"seep: command {asked!r} not found in PATH: install it, or name "
+            f"it by --seep-command")
     return found
 
 

@@ -19,7 +19,8 @@ CALLER = "call_repeatedly"  # calls the test: below it is no test runner's
 _WHERE = re.compile(r"(.*):([0-9]+) (.*)")
 _FIGURES = ("live_bytes", "live_count", "allocated_bytes", "peak_bytes")
 _DEVICE = ("device", "managed")
-_NOT_HOST = _DEVICE + ("tensor", "registered", "reserved", "imported")
+_NOT_HOST = _DEVICE + ("tensor", "registered", "reserved", "imported",
+                         "file")
 _LOSSES = ("dropped_allocs", "dropped_frees", "live_full", "sites_full",
            "stacks_full", "lost_frees_closed")
 

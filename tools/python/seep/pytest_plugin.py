@@ -21,14 +21,15 @@ from . import _calls, _gate_limits, _gate_restart
 
 _HELP = (
     'limit_growth(rate, seconds=5, warmup=1): memory grows by no more than '
-    'that, like "1 MiB/min", while the body is repeated (--seep)',
+    'that, such as "1 MiB/min", while the body is repeated (--seep)',
     'limit_growth_per_call(size, calls=200, warmup=20): by no more for each '
-    'call of the body, like "64 B" (--seep)',
+    'call of the body, such as "64 B" (--seep)',
     'limit_device_memory(size): the process holds no more than that of any '
-    'GPU while the test runs, like "2 GiB" (--seep)')
-_NAMES = {"limit_growth": ("grows", "/min", 60),
-          "limit_growth_per_call": ("grows", " a call", 1),
+    'GPU while the test runs, such as "2 GiB" (--seep)')
+_NAMES = {"limit_growth": ("grows by", "/min", 60),
+          "limit_growth_per_call": ("grows by", " per call", 1),
           "limit_device_memory": ("of a GPU reaches", "", 1)}
+_UNSEEN = "seep_{}_unseen"  # of a test that passed
 _ROWS = 5
 _SEEN = {"pass": "within", "fail": "over", "not enough data":
          "not enough data", "not measured": "not measured"}
@@ -38,12 +39,12 @@ def pytest_addoption(parser):
     """--seep, and what goes with it."""
     group = parser.getgroup("seep", "limits on memory (seep)")
     group.addoption("--seep", action="store_true", default=False,
-                    help="hold tests against their limit_* markers; pytest "
-                    "starts itself again under libseep.so")
+                    help="check tests against their limit_* markers; pytest "
+                    "restarts itself under libseep.so")
     group.addoption("--seep-strict", action="store_true", default=False,
-                    help="not enough data is a failure, not a skip")
+                    help="treat not enough data as a failure, not a skip")
     group.addoption("--seep-command", metavar="PATH", default=None,
-                    help="the command seep, where it is not in PATH")
+                    help="path of the seep command, if it is not in PATH")
     parser.addini("seep", "as --seep", type="bool", default=False)
 
 
@@ -136,9 +137,24 @@ class Runner:
         sys.stderr.write(err)
 
 
+def _written(marker, low, high):
+    _, unit, scale = _NAMES[marker]
+    return _gate_limits.written(low * scale, high * scale) + unit
+
+
 def _measured(limit, found):
-    _, unit, scale = _NAMES[limit.marker]
-    return _gate_limits.written(found.low * scale, found.high * scale) + unit
+    return _written(limit.marker, found.low, found.high)
+
+
+def _largest_unseen(told):
+    """Of what tests that passed could not see: the most by call, by time."""
+    most = {}
+    for name, text in told:
+        for marker, (_, unit, _) in _NAMES.items():
+            if name == _UNSEEN.format(marker):
+                size = _gate_limits.size(text[:-len(unit)])
+                most[unit] = max(most.get(unit, (0, "")), (size, text))
+    return [most[unit][1] for unit in sorted(most)]
 
 
 def _where(row, root):
@@ -178,9 +194,9 @@ def _message(limit, found, root):
 
 def _advice(limit):
     if limit.calls:
-        return f"more calls tell more: calls={limit.calls * 4}"
+        return f"use more calls: calls={limit.calls * 4}"
     if limit.seconds:
-        return f"more time tells more: seconds={limit.seconds * 4:g}"
+        return f"use more time: seconds={limit.seconds * 4:g}"
     return "the bounds are of sites that did not peak together"
 
 
@@ -196,14 +212,16 @@ class Gate:
     """The plugin where it was asked for."""
 
     def __init__(self, config):
-        from . import _gate_measure  # pylint: disable=import-outside-toplevel
-        self._measure = _gate_measure
+        # pylint: disable-next=import-outside-toplevel
+        from . import _gate_measure, _gate_verdict
+        self._measure, self._verdict = _gate_measure, _gate_verdict
         self._is_strict = config.option.seep_strict
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
         self._folder = None
         self._tool = self._recording = None
         self._why_not = "this process is not recorded"
         self._was_asked, self._why_no_growth = False, None
+        self._is_of_workers = False
         if hasattr(config, "workerinput"):
             self._find(config)
             _gate_restart.take_folder()
@@ -219,9 +237,11 @@ class Gate:
         try:
             self._folder = _gate_restart.prepare_workers(
                 config.option.seep_command)
+            self._tool = _gate_restart.command(config.option.seep_command)
         except _gate_restart.CannotRestart as error:
             raise pytest.UsageError(str(error)) from None
         self._recording = os.path.join(self._folder, "*.seep")
+        self._is_of_workers = True
 
     def _find(self, config):
         try:
@@ -234,7 +254,7 @@ class Gate:
 
     def pytest_report_header(self):
         """Who reads a log wants to know what tests ran under."""
-        return f"seep: limits are held, by {self._recording}" \
+        return f"seep: limits are checked with {self._recording}" \
             if self._recording else f"seep: {self._why_not}"
 
     def pytest_unconfigure(self):
@@ -340,6 +360,10 @@ class Gate:
             item.user_properties += [
                 (f"seep_{limit.marker}", limit.text),
                 (f"seep_{limit.marker}_measured", _measured(limit, found))]
+            if found.unseen > 0:
+                item.user_properties.append(
+                    (_UNSEEN.format(limit.marker), _written(
+                        limit.marker, found.unseen, found.unseen)))
         worst = [(limit, found) for outcome in ("fail", "not enough data")
                  for limit, found in told if found.outcome == outcome]
         if not worst:
@@ -353,7 +377,7 @@ class Gate:
                 ("seep_where", _where(found.rows[0], self._root)))
         if found.outcome != "fail":
             text = f"seep: not enough data: {text[len('seep: '):]}; " + \
-                _advice(limit)
+                (found.advice or _advice(limit))
         self._end(item, found.outcome, text)
 
     def _end(self, item, outcome, text):
@@ -367,14 +391,29 @@ class Gate:
         raise skipped
 
     def pytest_terminal_summary(self, terminalreporter):
-        """One line: how many were held against their limits."""
+        """How many were held against their limits, what those could not see,
+        and what the report says of the processes that they ran in."""
         counts = dict.fromkeys(_SEEN, 0)
+        told = []
         for reports in terminalreporter.stats.values():
             for report in reports:
                 if getattr(report, "when", None) == "call":
                     outcome = dict(report.user_properties).get("seep_outcome")
                     counts[outcome] = counts.get(outcome, 0) + 1
+                    told += report.user_properties
         words = [f"{counts[name]} {said}" for name, said in _SEEN.items()
                  if counts[name]]
-        if words:
-            terminalreporter.write_line("seep: " + ", ".join(words))
+        if not words:
+            return
+        terminalreporter.write_line("seep: " + ", ".join(words))
+        unseen = _largest_unseen(told)
+        if unseen:
+            terminalreporter.write_line(
+                "seep: within: memory that no hook sees may still grow by up "
+                f"to {', '.join(unseen)}")
+        # Workers have ended by now, and each has left its recording.
+        where = self._folder if self._is_of_workers else self._recording
+        if where:
+            for line in self._verdict.lines(self._tool, where,
+                                            counts["fail"] > 0):
+                terminalreporter.write_line(line)

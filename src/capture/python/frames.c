@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is read of the interpreter: pages, the texts of a code object, the
+ * frames of a thread state from the innermost outwards, and whether all that is
+ * what the offsets say.
+ *
+ * Invariant: a walk ends, by a limit on all that is passed; a frame is passed
+ * only if it is aligned and what is read of it is in range.
+ */
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "base/syscall.h"
+#include "base/word.h"
+#include "capture/native/bounds.h"
+#include "capture/python/interpreter.h"
+
+/*
+ * Pages of our own memory, copied by process_vm_readv or, where that is
+ * refused, as they are after a system call has read from them.
+ *
+ * Invariant: a set of pages belongs to one thread at a time, by compare and
+ * swap; who finds none goes without. No page of one stack is used for the next.
+ */
+
+#define PAGE_BYTES 4096U
+#define SETS 4U
+
+/* Of SYS_process_vm_readv. */
+enum { UNKNOWN, WORKS, REFUSED };
+
+struct seep_python_pages {
+    _Atomic uintptr_t owner; /* 0: nobody */
+    long pid;
+    uintptr_t addresses[SEEP_PYTHON_PAGES]; /* 0: none */
+    uint8_t bytes[SEEP_PYTHON_PAGES][PAGE_BYTES];
+};
+
+static struct seep_python_pages sets[SETS];
+static _Atomic int copying;
+
+struct seep_python_pages *seep_python_pages_take(uintptr_t self)
+{
+    for (size_t i = 0; i < SETS; i++) {
+        struct seep_python_pages *pages = &sets[i];
+        uintptr_t owner = seep_word_load(&pages->owner);
+
+        /* Acquire: pairs with the release in seep_python_pages_give(). */
+        if (owner == self ||
+            (owner == 0 && atomic_compare_exchange_strong_explicit(
+                               &pages->owner, &owner, self,
+                               memory_order_acquire, memory_order_relaxed))) {
+            memset(pages->addresses, 0, sizeof(pages->addresses));
+            pages->pid = seep_syscall0(SYS_getpid);
+            return pages;
+        }
+    }
+    return NULL;
+}
+
+void seep_python_pages_give(struct seep_python_pages *pages)
+{
+    /* Release: pairs with the acquire in seep_python_pages_take(). */
+    atomic_store_explicit(&pages->owner, 0, memory_order_release);
+}
+
+void seep_python_pages_after_fork(void)
+{
+    for (size_t i = 0; i < SETS; i++) {
+        seep_word_store(&sets[i].owner, 0);
+    }
+}
+
+static bool copy_by_call(long pid, void *to, uintptr_t from, size_t bytes)
+{
+    struct iovec local = {to, bytes};
+    struct iovec remote = {(void *)from, bytes};
+
+    return seep_syscall6(SYS_process_vm_readv, pid, (long)&local, 1,
+                         (long)&remote, 1, 0) == (long)bytes;
+}
+
+/* Garbage is read here, which AddressSanitizer takes for an error. */
+static __attribute__((no_sanitize("address", "thread"))) bool
+copy_by_hand(uint8_t *to, uintptr_t page)
+{
+    const volatile uint64_t *words = (const volatile uint64_t *)page;
+
+    if (!seep_page_is_readable(page)) {
+        return false;
+    }
+    for (size_t i = 0; i < PAGE_BYTES / sizeof(words[0]); i++) {
+        uint64_t word = words[i];
+
+        memcpy(to + i * sizeof(word), &word, sizeof(word));
+    }
+    return true;
+}
+
+static bool copy(const struct seep_python_pages *pages, uint8_t *to,
+                 uintptr_t page)
+{
+    return seep_python_pages_are_atomic(pages)
+               ? copy_by_call(pages->pid, to, page, PAGE_BYTES)
+               : copy_by_hand(to, page);
+}
+
+bool seep_python_pages_are_atomic(const struct seep_python_pages *pages)
+{
+    int known = seep_word_load(&copying);
+
+    if (seep_unlikely(known == UNKNOWN)) {
+        uintptr_t here = (uintptr_t)&here;
+        uintptr_t seen = 0;
+
+        known =
+            copy_by_call(pages->pid, &seen, here, sizeof(seen)) && seen == here
+                ? WORKS
+                : REFUSED;
+        seep_word_store(&copying, known);
+    }
+    return known == WORKS;
+}
+
+/*
+ * Where the copy of @page is, or is to be. While there is room no page takes
+ * another's place: pages that are read in turns, a frame after a frame, would
+ * be copied each time, and the budget spent by where the loader put them.
+ */
+static size_t slot_of(const struct seep_python_pages *pages, uintptr_t page)
+{
+    size_t home =
+        (page / PAGE_BYTES * UINT64_C(2654435761) >> 8) % SEEP_PYTHON_PAGES;
+
+    for (size_t i = 0; i < SEEP_PYTHON_PAGES; i++) {
+        size_t slot = (home + i) % SEEP_PYTHON_PAGES;
+
+        if (pages->addresses[slot] == page || pages->addresses[slot] == 0) {
+            return slot;
+        }
+    }
+    return home;
+}
+
+/* @return the page's copy, or NULL */
+static const uint8_t *page_of(struct seep_python_memory *memory, uintptr_t page)
+{
+    struct seep_python_pages *pages = memory->pages;
+    size_t slot = slot_of(pages, page);
+
+    if (pages->addresses[slot] == page) {
+        return pages->bytes[slot];
+    }
+    pages->addresses[slot] = 0;
+    if (memory->budget == 0) {
+        memory->spent = true;
+        return NULL;
+    }
+    memory->budget--;
+    if (!copy(pages, pages->bytes[slot], page)) {
+        return NULL;
+    }
+    pages->addresses[slot] = page;
+    return pages->bytes[slot];
+}
+
+bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
+                            uintptr_t from, size_t bytes)
+{
+    uint8_t *at = to;
+
+    while (bytes > 0) {
+        uintptr_t offset = from % PAGE_BYTES;
+        size_t part = PAGE_BYTES - offset < bytes ? PAGE_BYTES - offset : bytes;
+        const uint8_t *page;
+
+        if (from < PAGE_BYTES) {
+            return false;
+        }
+        page = page_of(memory, from - offset);
+        if (page == NULL) {
+            return false;
+        }
+        memcpy(at, page + offset, part);
+        at += part;
+        from += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+/* Objects. */
+
+/* Is it an object of that type? */
+static bool is_a(struct seep_python_memory *memory, uintptr_t object,
+                 uintptr_t type)
+{
+    uintptr_t seen;
+
+    return seep_python_is_plausible(object) &&
+           seep_python_read_word(memory, object + SEEP_PYTHON_OBJECT_TYPE,
+                                 &seen) &&
+           seen == type;
+}
+
+static bool read_int(struct seep_python_memory *memory, uintptr_t from,
+                     int32_t *ret_int)
+{
+    return seep_python_read(memory, ret_int, from, sizeof(*ret_int));
+}
+
+/*
+ * Strings of a code object as UTF-8.
+ *
+ * Invariant: a string is read only if it is a compact one of a sane length,
+ * and character by character from one small window.
+ */
+
+#define TEXT_MAX (INT64_C(1) << 20)
+#define CODE_MAX (INT64_C(1) << 28)
+#define LINES_MAX (INT64_C(1) << 24)
+#define WINDOW_BYTES 64U
+
+/* The characters of a string, by a window that moves on with what is read. */
+struct characters {
+    struct seep_python_memory *memory;
+    uintptr_t at;
+    size_t count;
+    size_t width; /* 1, 2 or 4 bytes each */
+    size_t first; /* in the window; SIZE_MAX: nothing is */
+    uint8_t window[WINDOW_BYTES];
+};
+
+static bool find_characters(const struct seep_python *python,
+                            struct seep_python_memory *memory, uintptr_t text,
+                            struct characters *ret_characters)
+{
+    int32_t state;
+    int64_t length;
+    unsigned int kind;
+    bool ascii;
+    bool compact;
+    int header = python->offsets.text_header;
+
+    if (!is_a(memory, text, python->text_type) ||
+        !read_int(memory, text + SEEP_PYTHON_TEXT_STATE, &state) ||
+        !seep_python_read(memory, &length, text + SEEP_PYTHON_OBJECT_SIZE,
+                          sizeof(length))) {
+        return false;
+    }
+    kind = (unsigned int)state >> 2 & 7;
+    compact = ((unsigned int)state >> 5 & 1) != 0;
+    ascii = ((unsigned int)state >> 6 & 1) != 0;
+    if (!compact || length < 0 || length > TEXT_MAX ||
+        (kind != 1 && kind != 2 && kind != 4) || (ascii && kind != 1)) {
+        return false;
+    }
+    /* Behind a PyASCIIObject, or a PyCompactUnicodeObject: to 3.11 it has
+     * wstr_length, utf8_length and utf8 more, later the last two. */
+    header += ascii ? 0 : (python->offsets.minor < 12 ? 24 : 16);
+    ret_characters->memory = memory;
+    ret_characters->first = SIZE_MAX;
+    ret_characters->at = text + (uintptr_t)header;
+    ret_characters->count = (size_t)length;
+    ret_characters->width = kind;
+    return true;
+}
+
+/* @return bytes written, at most 4 */
+static size_t put_utf8(uint32_t c, char *to)
+{
+    size_t bytes;
+
+    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000)) {
+        c = 0xfffd; /* file names hold what was no UTF-8 as lone surrogates */
+    }
+    bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = bytes - 1; i > 0; i--) {
+        to[i] = (char)(0x80 | (c & 63));
+        c >>= 6;
+    }
+    to[0] = (char)(bytes == 1 ? c : 0xff00U >> bytes | c);
+    return bytes;
+}
+
+static bool get_character(struct characters *from, size_t index,
+                          uint32_t *ret_c)
+{
+    size_t per_window = WINDOW_BYTES / from->width;
+    uint32_t c = 0;
+
+    if (from->first == SIZE_MAX || index - from->first >= per_window) {
+        size_t left = from->count - index;
+
+        if (!seep_python_read(
+                from->memory, from->window, from->at + index * from->width,
+                (left < per_window ? left : per_window) * from->width)) {
+            return false;
+        }
+        from->first = index;
+    }
+    memcpy(&c, from->window + (index - from->first) * from->width, from->width);
+    *ret_c = c;
+    return true;
+}
+
+/* As many characters as fit, from @first on. */
+static bool copy_from(struct characters *from, size_t first, char *buffer,
+                      size_t size, size_t *ret_bytes)
+{
+    size_t bytes = 0;
+
+    for (size_t i = first; i < from->count; i++) {
+        char utf8[4];
+        uint32_t c;
+        size_t more;
+
+        if (!get_character(from, i, &c)) {
+            return false;
+        }
+        more = put_utf8(c, utf8);
+        if (more >= size - bytes) {
+            break;
+        }
+        memcpy(buffer + bytes, utf8, more);
+        bytes += more;
+    }
+    buffer[bytes] = '\0';
+    *ret_bytes = bytes;
+    return true;
+}
+
+/* Of a path that is too long its end: it tells files apart. */
+static bool copy_end(struct characters *from, char *buffer, size_t size,
+                     size_t *ret_bytes)
+{
+    size_t first = from->count >= size ? from->count - (size - 1) : 0;
+    size_t bytes = 0;
+    char utf8[4];
+    uint32_t c;
+
+    for (size_t i = first; i < from->count; i++) {
+        if (!get_character(from, i, &c)) {
+            return false;
+        }
+        bytes += put_utf8(c, utf8);
+    }
+    for (; bytes >= size; first++) {
+        if (!get_character(from, first, &c)) {
+            return false;
+        }
+        bytes -= put_utf8(c, utf8);
+    }
+    return copy_from(from, first, buffer, size, ret_bytes);
+}
+
+/* Of the name that is recorded: the qualified one where there is one. */
+static int name_offset(const struct seep_python_offsets *at)
+{
+    return at->code_qualname != SEEP_PYTHON_OFFSET_NONE ? at->code_qualname
+                                                        : at->code_name;
+}
+
+bool seep_python_text(const struct seep_python *python,
+                      struct seep_python_memory *memory, uintptr_t code,
+                      enum seep_python_text which, char *buffer, size_t size,
+                      size_t *ret_bytes)
+{
+    int offset = python->offsets.code_filename;
+    struct characters from;
+    uintptr_t text;
+
+    if (which == SEEP_PYTHON_NAME) {
+        offset = name_offset(&python->offsets);
+    }
+    if (!seep_python_read_word(memory, code + (uintptr_t)offset, &text) ||
+        !find_characters(python, memory, text, &from)) {
+        return false;
+    }
+    return which == SEEP_PYTHON_FILE
+               ? copy_end(&from, buffer, size, ret_bytes)
+               : copy_from(&from, 0, buffer, size, ret_bytes);
+}
+
+/* Texts that are made in a loop get the same address again, too, and differ
+ * in a number, which most have near their end. */
+static bool mark_text(const struct seep_python *python,
+                      struct seep_python_memory *memory, uintptr_t text,
+                      uint64_t *ret_mark)
+{
+    uint64_t end[2] = {0, 0};
+    struct characters from;
+    size_t bytes;
+    size_t part;
+
+    if (!find_characters(python, memory, text, &from)) {
+        return false;
+    }
+    bytes = from.count * from.width;
+    part = bytes < sizeof(end) ? bytes : sizeof(end);
+    if (!seep_python_read(memory, end, from.at + bytes - part, part)) {
+        return false;
+    }
+    *ret_mark = text + end[0] * UINT64_C(0xc2b2ae3d27d4eb4f) +
+                end[1] * UINT64_C(0x165667b19e3779f9) + bytes;
+    return true;
+}
+
+bool seep_python_identify(const struct seep_python *python,
+                          struct seep_python_memory *memory, uintptr_t code,
+                          struct seep_python_identity *ret_identity)
+{
+    const struct seep_python_offsets *at = &python->offsets;
+    struct seep_python_identity it = {.code = code};
+    uintptr_t filename;
+    uintptr_t name;
+    uintptr_t data;
+    size_t part;
+    int32_t first_line;
+
+    if (!seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
+                               &filename) ||
+        !seep_python_read_word(memory, code + (uintptr_t)name_offset(at),
+                               &name) ||
+        !seep_python_read_word(memory, code + (uintptr_t)at->code_lines,
+                               &it.lines) ||
+        !read_int(memory, code + (uintptr_t)at->code_first_line, &first_line) ||
+        !is_a(memory, it.lines, python->bytes_type) ||
+        !seep_python_read_word(memory, it.lines + SEEP_PYTHON_OBJECT_SIZE,
+                               &it.lines_bytes) ||
+        it.lines_bytes > (uintptr_t)LINES_MAX ||
+        !mark_text(python, memory, filename, &it.filename) ||
+        !mark_text(python, memory, name, &it.name)) {
+        return false;
+    }
+    /* Code that is made and dies in a loop gets the same addresses again, for
+     * tables of the same length. */
+    data = it.lines + SEEP_PYTHON_BYTES_DATA;
+    part = it.lines_bytes < sizeof(it.lines_head) ? it.lines_bytes
+                                                  : sizeof(it.lines_head);
+    if (!seep_python_read(memory, &it.lines_head, data, part) ||
+        !seep_python_read(memory, &it.lines_tail, data + it.lines_bytes - part,
+                          part)) {
+        return false;
+    }
+    it.first_line = first_line;
+    it.hash = seep_python_identity_hash(&it);
+    *ret_identity = it;
+    return true;
+}
+
+/* Bytes of the instructions of a code object. */
+static bool code_bytes_of(const struct seep_python *python,
+                          struct seep_python_memory *memory, uintptr_t code,
+                          int64_t *ret_bytes)
+{
+    uintptr_t of = code;
+    int64_t bytes;
+
+    if (python->offsets.minor < 11 &&
+        (!seep_python_read_word(
+             memory, code + (uintptr_t)python->offsets.code_instructions,
+             &of) ||
+         !is_a(memory, of, python->bytes_type))) {
+        return false;
+    }
+    if (!seep_python_read(memory, &bytes, of + SEEP_PYTHON_OBJECT_SIZE,
+                          sizeof(bytes)) ||
+        bytes < 0 || bytes > CODE_MAX) {
+        return false;
+    }
+    *ret_bytes = python->offsets.minor < 11 ? bytes : 2 * bytes;
+    return true;
+}
+
+/* The frames of a thread state. */
+
+#define INSTRUCTION_MAX (INT64_C(1) << 28)
+#define CALLS_APART_MAX (UINT64_C(64) << 20)
+/* Of a frame's owner from 3.12 on; 3.14 has another name for the first. */
+#define OWNED_BY_C 3
+#define OWNER_MAX 4
+
+struct walk {
+    const struct seep_python *python;
+    struct seep_python_memory *memory;
+    struct seep_python_chain *chain;
+    uintptr_t frame;
+    /* 3.11: the call of the evaluator that runs the frame, and the next one
+     * out, with the frame that it begins at. */
+    uintptr_t call;
+    uintptr_t outer_call;
+    uintptr_t outer_frame;
+    size_t marked; /* frames before it have their marker */
+};
+
+static bool read_word(struct walk *walk, uintptr_t base, int offset,
+                      uintptr_t *ret_word)
+{
+    return seep_python_read_word(walk->memory, base + (uintptr_t)offset,
+                                 ret_word);
+}
+
+/* The call outside of walk->call. The outermost _PyCFrame is none: it is part
+ * of the thread state, away from the stack. */
+static bool find_outer_call(struct walk *walk)
+{
+    const struct seep_python_offsets *at = &walk->python->offsets;
+    uintptr_t previous;
+
+    walk->outer_call = 0;
+    walk->outer_frame = 0;
+    if (!read_word(walk, walk->call, at->cframe_previous, &previous)) {
+        return false;
+    }
+    if (previous <= walk->call || previous - walk->call > CALLS_APART_MAX ||
+        !seep_python_is_plausible(previous)) {
+        return true;
+    }
+    walk->outer_call = previous;
+    return read_word(walk, previous, at->cframe_current, &walk->outer_frame);
+}
+
+static bool begin(struct walk *walk, uintptr_t state)
+{
+    const struct seep_python_offsets *at = &walk->python->offsets;
+
+    if (!seep_python_is_plausible(state) ||
+        !read_word(walk, state, at->thread_frame, &walk->frame)) {
+        return false;
+    }
+    if (at->cframe_current == SEEP_PYTHON_OFFSET_NONE) {
+        return true;
+    }
+    walk->call = walk->frame;
+    return seep_python_is_plausible(walk->call) &&
+           read_word(walk, walk->call, at->cframe_current, &walk->frame) &&
+           (at->minor != 11 || find_outer_call(walk));
+}
+
+/* All frames since the last marker were run by one call. */
+static void mark(struct walk *walk, uintptr_t marker)
+{
+    while (walk->marked < walk->chain->count) {
+        walk->chain->frames[walk->marked++].marker = marker;
+    }
+}
+
+static bool find_instruction(struct walk *walk, uintptr_t code,
+                             int32_t *ret_instruction)
+{
+    const struct seep_python_offsets *at = &walk->python->offsets;
+    uintptr_t place;
+    int64_t offset;
+    int32_t last;
+
+    if (at->minor >= 11) {
+        if (!read_word(walk, walk->frame, at->frame_instruction, &place)) {
+            return false;
+        }
+        offset = (int64_t)(place - code) - at->code_instructions;
+    } else {
+        if (!read_int(walk->memory,
+                      walk->frame + (uintptr_t)at->frame_instruction, &last)) {
+            return false;
+        }
+        offset = at->minor == 10 ? 2 * (int64_t)last : last;
+    }
+    *ret_instruction = (int32_t)offset;
+    return offset >= -2 && offset < INSTRUCTION_MAX;
+}
+
+/* 3.13 and later: the frame that tidies up behind __init__ has a code object
+ * of its own inside the interpreter, without a file. */
+static bool is_cleanup(struct walk *walk, uintptr_t code, bool *ret_broken)
+{
+    const struct seep_python *python = walk->python;
+    uintptr_t filename;
+    uintptr_t name;
+
+    if (python->offsets.minor < 13 || code < python->start ||
+        code >= python->end) {
+        return false;
+    }
+    *ret_broken =
+        !read_word(walk, code, python->offsets.code_filename, &filename) ||
+        !read_word(walk, code, python->offsets.code_name, &name);
+    return !*ret_broken && filename == name;
+}
+
+static bool take_frame(struct walk *walk)
+{
+    const struct seep_python *python = walk->python;
+    struct seep_python_chain *chain = walk->chain;
+    struct seep_python_frame frame = {0};
+    bool broken = false;
+
+    if (!read_word(walk, walk->frame, python->offsets.frame_code,
+                   &frame.code)) {
+        return false;
+    }
+    if (python->offsets.minor >= 14) {
+        frame.code &= ~(uintptr_t)3; /* the tag of a _PyStackRef */
+    }
+    if (!is_a(walk->memory, frame.code, python->code_type) ||
+        !find_instruction(walk, frame.code, &frame.instruction)) {
+        return false;
+    }
+    if (is_cleanup(walk, frame.code, &broken) || broken) {
+        return !broken;
+    }
+    if (chain->count == chain->capacity) {
+        chain->truncated = true;
+        return true;
+    }
+    chain->frames[chain->count++] = frame;
+    return true;
+}
+
+/* To the frame that called this one. */
+static bool step(struct walk *walk, uintptr_t *ret_back)
+{
+    const struct seep_python_offsets *at = &walk->python->offsets;
+    uint8_t owner = 0;
+
+    if (!seep_python_is_plausible(walk->frame) ||
+        !read_word(walk, walk->frame, at->frame_back, ret_back) ||
+        (at->frame_owner != SEEP_PYTHON_OFFSET_NONE &&
+         !seep_python_read(walk->memory, &owner,
+                           walk->frame + (uintptr_t)at->frame_owner, 1))) {
+        return false;
+    }
+    if (owner >= OWNED_BY_C) {
+        mark(walk, walk->frame);
+        return at->minor >= 12 && owner <= OWNER_MAX;
+    }
+    if (at->minor == 11 && walk->frame == walk->outer_frame) {
+        mark(walk, walk->call);
+        walk->call = walk->outer_call;
+        if (!find_outer_call(walk)) {
+            return false;
+        }
+    }
+    return take_frame(walk);
+}
+
+bool seep_python_walk(const struct seep_python *python,
+                      struct seep_python_memory *memory, uintptr_t state,
+                      struct seep_python_chain *chain)
+{
+    struct walk walk = {.python = python, .memory = memory, .chain = chain};
+    bool fine;
+
+    chain->count = 0;
+    chain->truncated = false;
+    chain->whole = false;
+    fine = begin(&walk, state);
+    for (size_t hops = 0; fine && walk.frame != 0; hops++) {
+        uintptr_t back = 0;
+
+        if (hops == 4 * chain->capacity ||
+            (chain->truncated &&
+             (python->offsets.minor < 11 || walk.marked == chain->count))) {
+            chain->truncated = true;
+            break;
+        }
+        fine = step(&walk, &back);
+        walk.frame = back;
+    }
+    if (!fine) {
+        chain->count = 0;
+        return false;
+    }
+    if (python->offsets.minor == 11) {
+        mark(&walk, walk.call);
+    }
+    chain->whole = walk.marked == chain->count && walk.outer_frame == 0;
+    return true;
+}
+
+/*
+ * Checks. Types describe part of themselves: where their members lie, how large
+ * their objects are. Frames are checked down to their names and line tables.
+ *
+ * Invariant: to be asked with pages, so that a wrong answer is never a crash.
+ */
+
+#define MEMBERS_MAX 64
+#define DEBUG_WORDS_MAX 96U
+#define FRAMES_CHECKED 32U
+
+static bool is_string(struct seep_python_memory *memory, uintptr_t at,
+                      const char *wanted)
+{
+    char seen;
+
+    do {
+        if (!seep_python_read(memory, &seen, at++, 1) || seen != *wanted) {
+            return false;
+        }
+    } while (*wanted++ != '\0');
+    return true;
+}
+
+/* Does the type say that its member @name lies there? */
+static bool has_member(struct seep_python_memory *memory, uintptr_t type,
+                       const char *name, int offset)
+{
+    uintptr_t member;
+    uintptr_t at;
+    uintptr_t place;
+
+    if (!seep_python_read_word(memory, type + SEEP_PYTHON_TYPE_MEMBERS,
+                               &member)) {
+        return false;
+    }
+    for (int i = 0; i < MEMBERS_MAX; i++) {
+        if (!seep_python_read_word(memory, member, &at) || at == 0) {
+            return false;
+        }
+        if (is_string(memory, at, name)) {
+            return seep_python_read_word(
+                       memory, member + SEEP_PYTHON_MEMBER_OFFSET, &place) &&
+                   place == (uintptr_t)offset;
+        }
+        member += SEEP_PYTHON_MEMBER_BYTES;
+    }
+    return false;
+}
+
+static bool has_size(struct seep_python_memory *memory, uintptr_t type,
+                     int size_bytes)
+{
+    uintptr_t seen;
+
+    return seep_python_read_word(memory, type + SEEP_PYTHON_TYPE_BASIC_SIZE,
+                                 &seen) &&
+           seen == (uintptr_t)size_bytes;
+}
+
+bool seep_python_types_agree(const struct seep_python *python,
+                             struct seep_python_memory *memory)
+{
+    const struct seep_python_offsets *at = &python->offsets;
+    uintptr_t code = python->code_type;
+
+    return has_member(memory, code, "co_filename", at->code_filename) &&
+           has_member(memory, code, "co_name", at->code_name) &&
+           has_member(memory, code, "co_firstlineno", at->code_first_line) &&
+           (at->minor >= 11 ||
+            (has_member(memory, python->frame_type, "f_back", at->frame_back) &&
+             has_member(memory, python->frame_type, "f_code",
+                        at->frame_code))) &&
+           (at->minor < 11 ||
+            (has_member(memory, code, "co_qualname", at->code_qualname) &&
+             has_member(memory, code, "co_linetable", at->code_lines) &&
+             has_size(memory, code, at->code_instructions))) &&
+           has_size(memory, python->text_type,
+                    at->text_header + (at->minor < 12 ? 32 : 24)) &&
+           has_size(memory, python->bytes_type, SEEP_PYTHON_BYTES_DATA + 1);
+}
+
+static bool read_version(struct seep_python *python,
+                         struct seep_python_memory *memory)
+{
+    uintptr_t hex;
+
+    if (python->version == 0) {
+        return true;
+    }
+    if (!seep_python_read_word(memory, python->version, &hex) ||
+        hex > UINT32_MAX) {
+        return false;
+    }
+    python->hex = (uint32_t)hex;
+    return true;
+}
+
+enum seep_python_state
+seep_python_check_types(struct seep_python *python,
+                        struct seep_python_memory *memory)
+{
+    uint64_t words[DEBUG_WORDS_MAX] = {0};
+    enum seep_python_state state;
+    size_t count;
+
+    if (!read_version(python, memory)) {
+        return SEEP_PYTHON_SYMBOLS;
+    }
+    count = seep_python_offsets_words(python->hex >> 16 & 0xff);
+    if (count > DEBUG_WORDS_MAX ||
+        !seep_python_read(memory, words, python->runtime,
+                          count * sizeof(words[0]))) {
+        return SEEP_PYTHON_OFFSETS;
+    }
+    state = seep_python_offsets_find(python->hex, words, &python->offsets);
+    if (state != SEEP_PYTHON_ON) {
+        return state;
+    }
+    return seep_python_types_agree(python, memory) ? SEEP_PYTHON_PROBATION
+                                                   : SEEP_PYTHON_TYPES;
+}
+
+static enum seep_python_state check_frame(const struct seep_python *python,
+                                          struct seep_python_memory *memory,
+                                          const struct seep_python_frame *frame)
+{
+    struct seep_python_identity identity;
+    int64_t code_bytes;
+    size_t bytes;
+    char text[64];
+
+    if (!is_a(memory, frame->code, python->code_type) ||
+        !code_bytes_of(python, memory, frame->code, &code_bytes) ||
+        frame->instruction >= code_bytes) {
+        return SEEP_PYTHON_FRAME;
+    }
+    if (!seep_python_identify(python, memory, frame->code, &identity) ||
+        identity.first_line < 0 ||
+        !seep_python_text(python, memory, frame->code, SEEP_PYTHON_FILE, text,
+                          sizeof(text), &bytes) ||
+        !seep_python_text(python, memory, frame->code, SEEP_PYTHON_NAME, text,
+                          sizeof(text), &bytes) ||
+        bytes == 0 ||
+        !seep_python_lines_check(python, memory, &identity, code_bytes)) {
+        return SEEP_PYTHON_CODE;
+    }
+    return SEEP_PYTHON_ON;
+}
+
+enum seep_python_state
+seep_python_check_chain(const struct seep_python *python,
+                        struct seep_python_memory *memory,
+                        const struct seep_python_chain *chain)
+{
+    if (python->offsets.minor >= 11 && !chain->whole && !chain->truncated) {
+        return SEEP_PYTHON_FRAME;
+    }
+    for (size_t i = 0; i < chain->count && i < FRAMES_CHECKED; i++) {
+        enum seep_python_state state =
+            check_frame(python, memory, &chain->frames[i]);
+
+        if (state != SEEP_PYTHON_ON) {
+            return state;
+        }
+    }
+    return SEEP_PYTHON_ON;
+}

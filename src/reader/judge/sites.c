@@ -1,0 +1,807 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The work clock, and from the tables of a snapshot to one entry a row.
+ *
+ * Invariant: the tables are read once, and what all rows hold together is what
+ * all sites hold, whatever a row is.
+ */
+#include "reader/judge/sites.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/series.h"
+
+/*
+ * The work clock. Invariant: shares of the work ascend from 0 to 1 over the
+ * edges of the grid.
+ */
+
+/* A bucket counts for at most so many medians: loading the weights is up to
+ * half of all bytes, and not half of the work. */
+#define CLIP_MEDIANS 3.0
+/* But where most buckets are idle, the median is no measure of work. */
+#define CLIP_BUSY 1.5 /* times what nine tenths are below */
+
+#define LATE_FROM 0.8 /* of the time: what counts as now */
+#define TENTHS 10
+#define RISING_FACTOR 1.1
+#define RISING_TENTHS 2
+
+/* End of bucket @i; the run may end inside the last one. */
+static double edge(const struct seep_clock *clock, uint32_t i)
+{
+    return fmin((double)((uint64_t)i << clock->width_log2),
+                (double)clock->end_tick);
+}
+
+/* Sum @work up into shares, @at each edge. @return false if there was none */
+static bool share_out(const double *work, uint32_t count, double *at)
+{
+    double sum = 0;
+
+    at[0] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += work[i];
+        at[i + 1] = sum;
+    }
+    if (!(sum > 0)) {
+        return false;
+    }
+    for (uint32_t i = 1; i <= count; i++) {
+        at[i] /= sum;
+    }
+    at[count] = 1;
+    return true;
+}
+
+static bool by_time(struct seep_clock *clock)
+{
+    double work[SEEP_BUCKET_COUNT] = {0};
+
+    for (uint32_t i = 0; i < clock->count; i++) {
+        work[i] = edge(clock, i + 1) - edge(clock, i);
+    }
+    return share_out(work, clock->count, clock->at);
+}
+
+static void clip(double *work, uint32_t count)
+{
+    double sorted[SEEP_BUCKET_COUNT];
+    uint32_t filled = 0;
+    double most;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (work[i] > 0) {
+            sorted[filled++] = work[i];
+        }
+    }
+    if (filled == 0) {
+        return;
+    }
+    most = CLIP_MEDIANS * seep_rank_median(sorted, filled); /* sorts */
+    most = fmax(most, CLIP_BUSY * sorted[9 * (filled - 1) / 10]);
+    for (uint32_t i = 0; i < count; i++) {
+        work[i] = fmin(work[i], most);
+    }
+}
+
+/* A shard widens its flow when it folds next, so each has its own width. */
+static bool by_bytes(struct seep_clock *clock, const struct seep_view *view)
+{
+    double work[SEEP_BUCKET_COUNT] = {0};
+
+    for (uint32_t i = 0; i < view->shard_count; i++) {
+        struct seep_rec_shard *shard = &view->shards[i];
+        uint32_t width = seep_word_load(&shard->flow_width_log2);
+
+        if (width > clock->width_log2) {
+            continue; /* damaged: no tick of the run asks for so much */
+        }
+        for (uint32_t j = 0; j < SEEP_BUCKET_COUNT; j++) {
+            uint32_t into = j >> (clock->width_log2 - width);
+            uint64_t bytes = seep_word_load(&shard->flow[j].allocated_bytes);
+
+            if (into < clock->count && (int64_t)bytes > 0) {
+                work[into] += (double)bytes;
+            }
+        }
+    }
+    clip(work, clock->count);
+    return share_out(work, clock->count, clock->at);
+}
+
+struct told {
+    double tick;
+    double units;
+};
+
+/* Spread the units told between two samples over the buckets between them. */
+static void spread(const struct seep_clock *clock, struct told from,
+                   struct told to, double *work)
+{
+    if (!(to.tick > from.tick) || !(to.units > from.units)) {
+        return;
+    }
+    for (uint32_t i = 0; i < clock->count; i++) {
+        double start = edge(clock, i) > from.tick ? edge(clock, i) : from.tick;
+        double end = fmin(edge(clock, i + 1), to.tick);
+
+        if (end > start) {
+            work[i] +=
+                (to.units - from.units) * (end - start) / (to.tick - from.tick);
+        }
+    }
+}
+
+/* False when fewer than half of the samples brought news: then units are no
+ * clock. */
+static bool by_units(struct seep_clock *clock, const struct seep_view *view)
+{
+    const struct seep_rec_header *header = view->header;
+    uint32_t capacity = header->sections[SEEP_SECTION_TIMELINE].entry_count;
+    double work[SEEP_BUCKET_COUNT] = {0};
+    struct told last = {0, 0};
+    uint32_t samples = 0;
+    uint32_t marked = 0;
+
+    for (uint32_t i = 0; i < capacity; i++) {
+        struct seep_rec_moment *sample = &view->timeline[i];
+        struct told now = {
+            (double)seep_word_load(&sample->tick),
+            (double)seep_word_load(&sample->progress_units),
+        };
+
+        if (now.tick <= last.tick || now.tick > (double)clock->end_tick) {
+            continue;
+        }
+        samples++;
+        if (now.units > last.units) {
+            marked++;
+            spread(clock, last, now, work);
+        }
+        last.tick = now.tick;
+        last.units = now.units > last.units ? now.units : last.units;
+    }
+    spread(clock, last,
+           (struct told){(double)clock->end_tick, (double)clock->units}, work);
+    return share_out(work, clock->count, clock->units_at) && marked > 0 &&
+           marked * 2 >= samples && share_out(work, clock->count, clock->at);
+}
+
+void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
+                     uint64_t end_tick)
+{
+    struct seep_clock clock = {.end_tick = end_tick, .kind = SEEP_CLOCK_WALL};
+
+    clock.units = seep_word_load(&view->header->progress_units);
+    clock.width_log2 = seep_series_width_for(end_tick);
+    clock.count = (uint32_t)(end_tick >> clock.width_log2) + 1;
+    if (clock.units > 0 && by_units(&clock, view)) {
+        clock.kind = SEEP_CLOCK_UNITS;
+    } else if (by_bytes(&clock, view)) {
+        clock.kind = SEEP_CLOCK_BYTES;
+    } else if (!by_time(&clock)) {
+        clock.at[clock.count] = 1;
+    }
+    *ret_clock = clock;
+}
+
+static double share_at(const struct seep_clock *clock, const double *at,
+                       double tick)
+{
+    uint32_t i;
+    double start;
+    double end;
+
+    if (!(tick < (double)clock->end_tick)) {
+        return 1;
+    }
+    if (tick <= 0) {
+        return 0;
+    }
+    i = (uint32_t)((uint64_t)tick >> clock->width_log2);
+    start = edge(clock, i);
+    end = edge(clock, i + 1);
+    if (!(end > start)) {
+        return at[i];
+    }
+    return at[i] + (at[i + 1] - at[i]) * (tick - start) / (end - start);
+}
+
+double seep_clock_at(const struct seep_clock *clock, double tick)
+{
+    return share_at(clock, clock->at, tick);
+}
+
+double seep_clock_units_after(const struct seep_clock *clock, double tick)
+{
+    return clock->units_at[clock->count] > 0
+               ? 1 - share_at(clock, clock->units_at, tick)
+               : 0;
+}
+
+double seep_clock_tick_at(const struct seep_clock *clock, double share)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        double before = clock->at[i];
+        double after = clock->at[i + 1];
+
+        if (after >= share) {
+            double part = after > before && share > before
+                              ? (share - before) / (after - before)
+                              : 0;
+
+            return edge(clock, i) +
+                   part * (edge(clock, i + 1) - edge(clock, i));
+        }
+    }
+    return (double)clock->end_tick;
+}
+
+double seep_clock_late_pace(const struct seep_clock *clock)
+{
+    double late = LATE_FROM * (double)clock->end_tick;
+
+    return (1 - seep_clock_at(clock, late)) / (1 - LATE_FROM);
+}
+
+bool seep_clock_rises(const struct seep_clock *clock)
+{
+    double most = 0;
+    double before = 0;
+    int records = 0;
+
+    for (int k = 0; k < TENTHS; k++) {
+        double share =
+            seep_clock_at(clock, (double)clock->end_tick * (k + 1) / TENTHS);
+        double rate = share - before;
+
+        if (k >= TENTHS / 2 && rate > RISING_FACTOR * most) {
+            records++;
+        }
+        most = rate > most ? rate : most;
+        before = share;
+    }
+    return records >= RISING_TENTHS;
+}
+
+double seep_clock_units_per_s(const struct seep_clock *clock)
+{
+    double seconds = seep_sites_seconds((double)clock->end_tick);
+    double pace =
+        clock->kind == SEEP_CLOCK_UNITS ? seep_clock_late_pace(clock) : 1;
+
+    return seconds > 0 ? (double)clock->units / seconds * pace : 0;
+}
+
+void seep_clock_series(const struct seep_clock *clock, const double *values,
+                       uint32_t first, struct seep_window_series *ret_series)
+{
+    ret_series->count = 0;
+    for (uint32_t i = first; i < clock->count; i++) {
+        seep_window_add(
+            ret_series,
+            seep_sites_bucket_end_s(i, clock->width_log2, clock->end_tick),
+            values[i]);
+    }
+}
+
+/* The series of a row as the sum of its sites'. Invariant: a row of one site
+ * reads as that site does, to the byte. */
+
+bool seep_sites_has_series(const struct seep_site_work *work)
+{
+    return work->series != NULL || work->loose_count > 0;
+}
+
+/* On the grid of the run; not of a damaged file, where it may be on another. */
+static bool fits(const struct seep_series_table *sum,
+                 const struct seep_series_table *table)
+{
+    return table->width_log2 == sum->width_log2 && table->count == sum->count;
+}
+
+static void add_bucket(struct seep_series_bucket *sum,
+                       const struct seep_series_bucket *bucket)
+{
+    sum->live_bytes += bucket->live_bytes;
+    sum->low_bytes += bucket->low_bytes;
+    sum->allocated_bytes += bucket->allocated_bytes;
+    sum->freed_bytes += bucket->freed_bytes;
+    sum->born_freed_bytes += bucket->born_freed_bytes;
+    sum->born_count_q16 += bucket->born_count_q16;
+    sum->born_freed_count_q16 += bucket->born_freed_count_q16;
+    sum->died_bytes += bucket->died_bytes;
+    sum->died_count_q16 += bucket->died_count_q16;
+}
+
+static void add_table(struct seep_series_table *sum,
+                      const struct seep_series_table *table)
+{
+    if (!fits(sum, table)) {
+        return;
+    }
+    sum->first = table->first < sum->first ? table->first : sum->first;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        add_bucket(&sum->buckets[i], &table->buckets[i]);
+    }
+}
+
+/* @rise: live bytes from each bucket on */
+static void add_loose(struct seep_series_table *sum, uint64_t *rise,
+                      const struct seep_site_loose *loose)
+{
+    uint32_t at = loose->birth_tick >> sum->width_log2;
+
+    at = at < sum->count ? at : sum->count - 1;
+    sum->first = at < sum->first ? at : sum->first;
+    sum->buckets[at].allocated_bytes += loose->bytes;
+    sum->buckets[at].born_count_q16 += loose->count_q16;
+    rise[at] += loose->bytes;
+}
+
+static void raise(struct seep_series_table *sum, const uint64_t *rise)
+{
+    uint64_t live = 0;
+
+    for (uint32_t i = 0; i < sum->count; i++) {
+        sum->buckets[i].low_bytes += live;
+        live += rise[i];
+        sum->buckets[i].live_bytes += live;
+        /* Of a damaged file the sums may have gone round. */
+        if (sum->buckets[i].low_bytes > sum->buckets[i].live_bytes) {
+            sum->buckets[i].low_bytes = sum->buckets[i].live_bytes;
+        }
+    }
+}
+
+static void start_sum(struct seep_series_table *sum, uint64_t end_tick)
+{
+    memset(sum, 0, sizeof(*sum));
+    sum->width_log2 = seep_series_width_for(end_tick);
+    sum->count = (uint32_t)(end_tick >> sum->width_log2) + 1;
+    sum->first = sum->count - 1;
+}
+
+void seep_sites_read_series(const struct seep_sites *sites,
+                            const struct seep_site_work *work,
+                            uint64_t end_tick,
+                            struct seep_series_table *ret_table)
+{
+    uint64_t rise[SEEP_BUCKET_COUNT] = {0};
+
+    if (work->member_count <= 1) {
+        seep_series_read(work->series, work->first_tick, end_tick, ret_table);
+        return;
+    }
+    start_sum(ret_table, end_tick);
+    for (size_t i = 0; i < work->member_count; i++) {
+        const struct seep_site_member *member =
+            &sites->members[work->member_first + i];
+        struct seep_series_table table;
+
+        if (member->series != NULL) {
+            seep_series_read(member->series, member->first_tick, end_tick,
+                             &table);
+            add_table(ret_table, &table);
+        }
+    }
+    for (size_t i = 0; i < work->loose_count; i++) {
+        add_loose(ret_table, rise, &sites->loose[work->loose_first + i]);
+    }
+    raise(ret_table, rise);
+}
+
+/*
+ * The survivors. Invariant: the survivors of all rows lie in one array,
+ * grouped by counting, never searched; in a row in the order of the live table.
+ */
+
+/* What counts of an entry of the live table. */
+struct entry {
+    uint32_t work; /* index in works */
+    uint32_t tick;
+    uint64_t size_level;
+    bool loose; /* nothing but this tells when it was born */
+};
+
+/* A row of one site without series is not judged at all. */
+static bool is_loose(const struct seep_view *view,
+                     const struct seep_site_work *work, uint32_t site)
+{
+    uint32_t series = seep_word_load(&view->sites[site].series);
+
+    return work->member_count > 1 &&
+           (series == 0 || series > view->series_capacity);
+}
+
+/* The entries that belong to a site, in one array: the table is large, mostly
+ * empty, and read once. @return their number, or SIZE_MAX without memory */
+static size_t list_entries(const struct seep_snapshot *snapshot,
+                           struct seep_sites *sites,
+                           const uint32_t *work_of_site,
+                           struct entry **ret_entries)
+{
+    const struct seep_view *view = &snapshot->view;
+    struct entry *entries;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        count += seep_word_load(&view->live[i].address) != 0;
+    }
+    entries = malloc((count + 1) * sizeof(*entries));
+    if (entries == NULL) {
+        return SIZE_MAX;
+    }
+    count = 0;
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_rec_live *live = &view->live[i];
+        uint32_t site = seep_word_load(&live->site);
+        struct seep_site_work *work;
+
+        if (seep_word_load(&live->address) == 0 ||
+            site >= view->site_capacity || work_of_site[site] == 0) {
+            continue;
+        }
+        work = &sites->works[work_of_site[site] - 1];
+        entries[count] = (struct entry){
+            .work = work_of_site[site] - 1,
+            .tick = seep_word_load(&live->birth_tick),
+            .size_level = seep_word_load(&live->size_level),
+            .loose = is_loose(view, work, site),
+        };
+        work->survivor_count++;
+        work->loose_count += entries[count].loose;
+        count++;
+    }
+    *ret_entries = entries;
+    return count;
+}
+
+static unsigned level_of(const struct entry *entry)
+{
+    return (unsigned)(entry->size_level >> SEEP_SIZE_BITS) & 63;
+}
+
+static struct seep_weight weight_of(const struct entry *entry)
+{
+    return seep_weight_of(entry->size_level & SEEP_SIZE_MASK, level_of(entry));
+}
+
+static void add_survivor(struct seep_site_work *work, const struct entry *entry,
+                         const struct seep_clock *clock, uint64_t old_ticks,
+                         struct seep_survivor *ret_survivor)
+{
+    uint64_t size = entry->size_level & SEEP_SIZE_MASK;
+    double tick = entry->tick;
+    double bytes = (double)weight_of(entry).bytes;
+    double end = clock->end_tick > 0 ? (double)clock->end_tick : 1;
+    int window =
+        (int)fmin(tick * SEEP_GROWTH_WINDOWS / end, SEEP_GROWTH_WINDOWS - 1);
+
+    ret_survivor->birth = seep_clock_at(clock, tick);
+    ret_survivor->birth_tick = entry->tick;
+    ret_survivor->weight = bytes;
+    ret_survivor->variance =
+        level_of(entry) == 0
+            ? 0
+            : bytes * bytes *
+                  (1 - seep_weight_probability(size, level_of(entry)));
+    work->variance += ret_survivor->variance;
+    work->site.window_bytes[window] += bytes;
+    work->old_count += entry->tick + old_ticks <= clock->end_tick;
+}
+
+static void add_loose_block(struct seep_site_work *work,
+                            const struct entry *entry,
+                            struct seep_site_loose *ret_loose)
+{
+    struct seep_weight weight = weight_of(entry);
+    bool is_fragment = (entry->size_level & SEEP_LIVE_FRAGMENT) != 0;
+
+    *ret_loose = (struct seep_site_loose){
+        .birth_tick = entry->tick,
+        .bytes = weight.bytes,
+        .count_q16 = is_fragment ? 0 : weight.count_q16,
+    };
+    work->loose_bytes += (double)weight.bytes;
+}
+
+/* Where each row's part of the arrays begins. */
+static size_t place_rows(struct seep_sites *sites, size_t *next)
+{
+    size_t first = 0;
+    size_t loose = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        struct seep_site_work *work = &sites->works[i];
+
+        work->survivor_first = first;
+        next[i] = first;
+        first += work->survivor_count;
+        work->loose_first = loose;
+        loose += work->loose_count;
+    }
+    return loose;
+}
+
+/* Counting sort by row, then one row after the other. */
+static int group_entries(struct seep_sites *sites,
+                         const struct seep_clock *clock,
+                         const struct entry *entries, size_t count)
+{
+    struct entry *sorted = malloc((count + 1) * sizeof(*sorted));
+    size_t *next = malloc((sites->count + 1) * sizeof(*next));
+    uint64_t old_ticks = seep_evidence_old_ticks(clock);
+    size_t loose = next != NULL ? place_rows(sites, next) : 0;
+
+    sites->survivors = malloc((count + 1) * sizeof(*sites->survivors));
+    sites->loose = malloc((loose + 1) * sizeof(*sites->loose));
+    if (sorted == NULL || next == NULL || sites->survivors == NULL ||
+        sites->loose == NULL) {
+        free(sorted);
+        free(next);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        sorted[next[entries[i].work]++] = entries[i];
+    }
+    loose = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct seep_site_work *work = &sites->works[sorted[i].work];
+
+        add_survivor(work, &sorted[i], clock, old_ticks, &sites->survivors[i]);
+        if (sorted[i].loose) {
+            add_loose_block(work, &sorted[i], &sites->loose[loose++]);
+        }
+    }
+    free(sorted);
+    free(next);
+    return 0;
+}
+
+/* Fill survivors and loose blocks of @sites, whose rows are listed. */
+static int add_survivors(const struct seep_snapshot *snapshot,
+                         const struct seep_clock *clock,
+                         const uint32_t *work_of_site, struct seep_sites *sites)
+{
+    struct entry *entries = NULL;
+    size_t count = list_entries(snapshot, sites, work_of_site, &entries);
+    int error;
+
+    if (count == SIZE_MAX) {
+        return -ENOMEM;
+    }
+    error = group_entries(sites, clock, entries, count);
+    sites->survivor_count = count;
+    free(entries);
+    return error;
+}
+
+static double blocks_of(uint64_t count_q16)
+{
+    return (double)count_q16 / (double)SEEP_COUNT_ONE;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of several sites it is not known when each was at its peak: the least that
+ * the peak of all can have been. */
+static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
+                       uint32_t index)
+{
+    struct seep_report_site *site = &work->site;
+    uint64_t allocated = seep_word_load(&from->allocated_bytes);
+    uint64_t freed = seep_word_load(&from->freed_bytes);
+    uint64_t live = allocated > freed ? allocated - freed : 0;
+    uint32_t first_tick = seep_word_load(&from->first_tick);
+
+    if (work->member_count == 0 || live > site->stack_live_bytes) {
+        work->index = index;
+        site->stack_live_bytes = live;
+        site->stack_allocated_bytes = allocated;
+        site->stack_allocated_count =
+            blocks_of(seep_word_load(&from->allocated_count_q16));
+    }
+    site->space = (enum seep_space)from->space;
+    site->device = seep_sites_device_of(from);
+    site->allocated_bytes += allocated;
+    site->freed_bytes += freed;
+    site->allocated_count +=
+        blocks_of(seep_word_load(&from->allocated_count_q16));
+    site->freed_count += blocks_of(seep_word_load(&from->freed_count_q16));
+    site->peak_bytes =
+        larger(site->peak_bytes, seep_word_load(&from->peak_bytes));
+    site->largest_bytes =
+        larger(site->largest_bytes, seep_word_load(&from->largest_bytes));
+    work->event_count += seep_word_load(&from->event_count);
+    if (work->member_count == 0 || first_tick < work->first_tick) {
+        work->first_tick = first_tick;
+    }
+    site->last_s = fmax(site->last_s,
+                        seep_sites_seconds(seep_word_load(&from->last_tick)));
+}
+
+static void add_member(const struct seep_snapshot *snapshot,
+                       struct seep_site_work *work, uint32_t index,
+                       struct seep_site_member *ret_member)
+{
+    const struct seep_view *view = &snapshot->view;
+    struct seep_rec_site *site = &view->sites[index];
+    uint32_t series = seep_word_load(&site->series);
+
+    ret_member->index = index;
+    ret_member->first_tick = seep_word_load(&site->first_tick);
+    ret_member->series = series > 0 && series <= view->series_capacity
+                             ? &view->series[series - 1]
+                             : NULL;
+    if (work->series == NULL) {
+        work->series = ret_member->series;
+    }
+    if (ret_member->series == NULL) {
+        work->loose_born +=
+            blocks_of(seep_word_load(&site->allocated_count_q16));
+        work->loose_freed += blocks_of(seep_word_load(&site->freed_count_q16));
+    }
+    work->site.torn |= snapshot->torn[index] != 0;
+    add_totals(work, site, index);
+    work->member_count++;
+}
+
+static void finish_totals(struct seep_sites *sites)
+{
+    for (size_t i = 0; i < sites->count; i++) {
+        struct seep_site_work *work = &sites->works[i];
+        struct seep_report_site *site = &work->site;
+
+        if (site->allocated_bytes > site->freed_bytes) {
+            site->live_bytes = site->allocated_bytes - site->freed_bytes;
+        }
+        site->live_count = fmax(0, site->allocated_count - site->freed_count);
+        site->peak_bytes = larger(site->peak_bytes, site->live_bytes);
+        site->stack_count = work->member_count;
+        site->first_s = seep_sites_seconds(work->first_tick);
+        if (seep_sites_space_holds(site->space) ||
+            site->space == SEEP_SPACE_FILE) {
+            sites->live_bytes[seep_sites_place_of(site)] += site->live_bytes;
+        }
+    }
+}
+
+/* A site by the row that it is of. */
+struct keyed {
+    uint64_t key;
+    uint32_t index; /* in SITES */
+};
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *left = a;
+    const struct keyed *right = b;
+
+    return left->key != right->key
+               ? (left->key > right->key) - (left->key < right->key)
+               : (left->index > right->index) - (left->index < right->index);
+}
+
+/* Number the rows as they come. @ret_work_of: index in SITES -> row + 1 */
+static void list_rows(struct keyed *keyed, size_t count,
+                      const struct seep_site_key *keys, uint32_t site_capacity,
+                      struct seep_sites *sites, uint32_t *ret_work_of)
+{
+    uint32_t first = 0;
+
+    qsort(keyed, count, sizeof(*keyed), compare_keyed);
+    for (size_t i = 0; i < count; i++) {
+        first =
+            i == 0 || keyed[i].key != keyed[i - 1].key ? keyed[i].index : first;
+        ret_work_of[keyed[i].index] = first + 1; /* the first site of the row */
+    }
+    for (uint32_t i = 0; i < site_capacity; i++) {
+        if (ret_work_of[i] == i + 1) {
+            struct seep_site_work *work = &sites->works[sites->count++];
+
+            work->id = keys != NULL ? keys[i].id : i;
+            work->line_id = keys != NULL ? keys[i].line_id : 0;
+            ret_work_of[i] = (uint32_t)sites->count;
+        } else if (ret_work_of[i] != 0) {
+            ret_work_of[i] = ret_work_of[ret_work_of[i] - 1];
+        }
+        if (ret_work_of[i] != 0) {
+            sites->works[ret_work_of[i] - 1].member_count++;
+        }
+    }
+}
+
+/* Members in the order of their rows. */
+static void list_members(const struct seep_snapshot *snapshot,
+                         struct seep_sites *sites, const uint32_t *work_of)
+{
+    const struct seep_view *view = &snapshot->view;
+    size_t first = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        sites->works[i].member_first = first;
+        first += sites->works[i].member_count;
+        sites->works[i].member_count = 0;
+    }
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (work_of[i] != 0) {
+            struct seep_site_work *work = &sites->works[work_of[i] - 1];
+            size_t at = work->member_first + work->member_count;
+
+            add_member(snapshot, work, i, &sites->members[at]);
+        }
+    }
+    finish_totals(sites);
+}
+
+static int list_sites(const struct seep_snapshot *snapshot,
+                      const struct seep_site_key *keys,
+                      struct seep_sites *sites, uint32_t *ret_work_of)
+{
+    const struct seep_view *view = &snapshot->view;
+    struct keyed *keyed =
+        calloc((size_t)view->site_capacity + 1, sizeof(*keyed));
+    size_t count = 0;
+
+    for (uint32_t i = 0; keyed != NULL && i < view->site_capacity; i++) {
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            keyed[count++] = (struct keyed){keys != NULL ? keys[i].row : i, i};
+        }
+    }
+    sites->works = calloc(count + 1, sizeof(*sites->works));
+    sites->members = calloc(count + 1, sizeof(*sites->members));
+    if (keyed == NULL || sites->works == NULL || sites->members == NULL) {
+        free(keyed);
+        return -ENOMEM;
+    }
+    list_rows(keyed, count, keys, view->site_capacity, sites, ret_work_of);
+    list_members(snapshot, sites, ret_work_of);
+    free(keyed);
+    return 0;
+}
+
+int seep_sites_init(const struct seep_snapshot *snapshot,
+                    const struct seep_clock *clock,
+                    const struct seep_site_key *keys,
+                    struct seep_sites *ret_sites)
+{
+    uint32_t *work_of_site =
+        calloc((size_t)snapshot->view.site_capacity + 1, sizeof(*work_of_site));
+    struct seep_sites sites = {.works = NULL};
+    int error = -ENOMEM;
+
+    if (work_of_site != NULL) {
+        error = list_sites(snapshot, keys, &sites, work_of_site);
+    }
+    if (error == 0) {
+        error = add_survivors(snapshot, clock, work_of_site, &sites);
+    }
+    free(work_of_site);
+    if (error != 0) {
+        seep_sites_fini(&sites);
+        return error;
+    }
+    for (size_t i = 0; i < sites.count; i++) {
+        sites.works[i].site.live_bytes_error =
+            1.96 * sqrt(sites.works[i].variance);
+    }
+    *ret_sites = sites;
+    return 0;
+}
+
+void seep_sites_fini(struct seep_sites *sites)
+{
+    free(sites->works);
+    free(sites->members);
+    free(sites->loose);
+    free(sites->survivors);
+    *sites = (struct seep_sites){.works = NULL};
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The call sites of a snapshot in rows of one or several: totals, survivors,
+ * and a judgement of each row.
+ *
+ * Errors: 0 or -ENOMEM. Threads: one at a time.
+ */
+#ifndef SEEP_READER_JUDGE_SITES_H
+#define SEEP_READER_JUDGE_SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/view.h"
+#include "reader/recording/series.h"
+#include "reader/recording/snapshot.h"
+#include "reader/report/report.h"
+#include "reader/statistics/growth.h"
+#include "reader/statistics/window.h"
+#include "seep/recording.h"
+
+/*
+ * The work clock: how much of the run's work was done by a tick, 0 to 1.
+ *
+ * Work is what the program told of it (seep_progress); without that the bytes
+ * allocated by the whole process; without those, time itself, and then no
+ * site is called a leak.
+ */
+
+enum seep_clock_kind {
+    SEEP_CLOCK_UNITS,
+    SEEP_CLOCK_BYTES,
+    SEEP_CLOCK_WALL,
+};
+
+struct seep_clock {
+    enum seep_clock_kind kind;
+    uint64_t units;
+    uint64_t end_tick;
+    uint32_t width_log2;              /* ticks */
+    uint32_t count;                   /* buckets up to the end of the run */
+    double at[SEEP_BUCKET_COUNT + 1]; /* share done at each bucket's edge */
+    /* Share of the units told by each edge, whatever the clock is; all 0: none
+     * were told. */
+    double units_at[SEEP_BUCKET_COUNT + 1];
+};
+
+/** @param end_tick  at most SEEP_SITES_TICK_MAX */
+void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
+                     uint64_t end_tick);
+
+/** Share of the work done by @tick; 1 behind the end. */
+double seep_clock_at(const struct seep_clock *clock, double tick);
+
+/** Share of the units told that were told after @tick; 0: none were. */
+double seep_clock_units_after(const struct seep_clock *clock, double tick);
+
+/** The first tick by which @share of the work was done. */
+double seep_clock_tick_at(const struct seep_clock *clock, double share);
+
+/** Work done per time in the last fifth of the run, over that of all of it. */
+double seep_clock_late_pace(const struct seep_clock *clock);
+
+/** Does the load set new records in the second half of the run? */
+bool seep_clock_rises(const struct seep_clock *clock);
+
+/** Units of work per second, in the last fifth where units are the clock. */
+double seep_clock_units_per_s(const struct seep_clock *clock);
+
+/** @values of the end of each bucket from @first to the end of the run. */
+void seep_clock_series(const struct seep_clock *clock, const double *values,
+                       uint32_t first, struct seep_window_series *ret_series);
+
+/** Which row a site of the recording belongs to. */
+struct seep_site_key {
+    uint64_t row;     /* sites with one are one row */
+    uint64_t id;      /* that the row is shown with */
+    uint64_t line_id; /* 0: the same, or none */
+};
+
+/** A site of the recording in its row. */
+struct seep_site_member {
+    uint32_t index; /* in SITES */
+    uint32_t first_tick;
+    struct seep_rec_series *series; /* NULL: none was kept */
+};
+
+/** A live block of a site without series, in a row of several sites. */
+struct seep_site_loose {
+    uint32_t birth_tick;
+    uint64_t bytes; /* that it stands for */
+    uint64_t count_q16;
+};
+
+/** One row at work; .site is what the report will show of it. */
+struct seep_site_work {
+    struct seep_report_site site;
+    uint64_t id;
+    uint64_t line_id;
+    uint32_t index;                 /* in SITES, of the one that holds most */
+    struct seep_rec_series *series; /* the first there is; NULL: none */
+    size_t member_first;            /* in the members of all rows */
+    size_t member_count;            /* 0 is as 1: .series is all there is */
+    size_t loose_first;
+    size_t loose_count;
+    double loose_bytes;    /* they hold */
+    double loose_born;     /* allocated by sites without series, and freed: */
+    double loose_freed;    /* when is not known */
+    size_t survivor_first; /* in the survivors of all sites */
+    size_t survivor_count;
+    size_t old_count;     /* of them, that are old */
+    uint64_t event_count; /* that were seen */
+    double variance;      /* of live_bytes, by sampling */
+    uint32_t first_tick;
+    struct seep_growth growth;
+    /* Its live bytes rose by, in the part of the run in which private memory
+     * grew; not known without a series. */
+    bool has_late_rise;
+    double late_rise_bytes;
+};
+
+struct seep_sites {
+    struct seep_site_work *works;
+    size_t count;
+    struct seep_site_member *members; /* grouped by row */
+    struct seep_site_loose *loose;    /* ditto */
+    struct seep_survivor *survivors;  /* ditto */
+    size_t survivor_count;
+    /* By place, of all sites in spaces that hold memory, and of files. */
+    uint64_t live_bytes[SEEP_PLACE_COUNT];
+};
+
+/**
+ * @param keys       the row of each used site, by its index in SITES; NULL:
+ *                   each is a row of its own
+ * @param ret_sites  give it to seep_sites_fini()
+ */
+int seep_sites_init(const struct seep_snapshot *snapshot,
+                    const struct seep_clock *clock,
+                    const struct seep_site_key *keys,
+                    struct seep_sites *ret_sites);
+void seep_sites_fini(struct seep_sites *sites);
+
+/** Was anything kept of when things happened? */
+bool seep_sites_has_series(const struct seep_site_work *work);
+
+/**
+ * The series of a row, which has one, up to @end_tick: the sum of its sites'.
+ * The lowest bytes of a bucket are the sum of theirs: not above those of the
+ * row, and the same where only one of them gives back in that bucket. What of a
+ * site without series is live is in it from its birth on; what died of it is
+ * not in it.
+ */
+void seep_sites_read_series(const struct seep_sites *sites,
+                            const struct seep_site_work *work,
+                            uint64_t end_tick,
+                            struct seep_series_table *ret_table);
+
+/** Class, interval and confidence of each, and their order. */
+void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock);
+
+/** Why no site of this run can be judged; NULL: they can. */
+const char *seep_sites_too_short(const struct seep_clock *clock);
+
+/*
+ * What speaks for and against one site: its series, its survivors and who died
+ * old, as the growth test takes them, and the words' share of it.
+ *
+ * Invariant: deaths and survivors are parted at one and the same age, an edge
+ * of the grid of ages, so that the share of old blocks that died is exact; and
+ * evidence is counted in blocks that were seen, not in what they stand for.
+ *
+ * Pure functions; any thread.
+ */
+
+struct seep_evidence {
+    struct seep_growth_input input; /* points into the rest, and into sites */
+    struct seep_series_table table;
+    double bucket_end[SEEP_BUCKET_COUNT];
+    double live_bytes[SEEP_BUCKET_COUNT];
+    double low_bytes[SEEP_BUCKET_COUNT];
+    double allocations[SEEP_BUCKET_COUNT];
+    struct seep_growth_life life; /* points into the rest, too */
+    double work_edge[SEEP_BUCKET_COUNT + 1];
+    double time_edge[SEEP_BUCKET_COUNT + 1];
+    double allocated_bytes[SEEP_BUCKET_COUNT];
+    double allocated_count[SEEP_BUCKET_COUNT];
+    double died_count[SEEP_BUCKET_COUNT];
+};
+
+/** The age, in ticks, at which a block is old: the first edge of the grid of
+ * ages that is at least a fifth of the run. */
+uint64_t seep_evidence_old_ticks(const struct seep_clock *clock);
+
+/** @param work  one that has a series */
+void seep_evidence_gather(const struct seep_sites *sites,
+                          const struct seep_site_work *work,
+                          const struct seep_clock *clock,
+                          struct seep_evidence *ret_evidence);
+
+/** What calls of the process hold of one device, and what PyTorch says of its
+ * cache there, at the end of each bucket of the clock. */
+struct seep_device_live {
+    double device[SEEP_BUCKET_COUNT];  /* space device */
+    double managed[SEEP_BUCKET_COUNT]; /* space managed */
+    double tensors[SEEP_BUCKET_COUNT]; /* space tensor */
+    bool has_tensors;                  /* there are sites of that */
+    double reserved[SEEP_BUCKET_COUNT];
+    double allocated[SEEP_BUCKET_COUNT];
+    uint32_t cache_first; /* bucket from which the last two are known; not
+                             below the clock's count: never */
+    bool is_followed;     /* the driver was asked over enough of the run */
+};
+
+/**
+ * Mark which of @sites, which have frames by now, are segments of PyTorch's
+ * cache; what grows with the tensors in them, or of itself, is no leak.
+ *
+ * @param devices     SEEP_DEVICES_MAX of them
+ * @param live_bytes  by place
+ * @param ret_growth  of each cache that grows and its tensors do not; the
+ *                    others are left alone
+ */
+void seep_cache_mark(const struct seep_clock *clock,
+                     const struct seep_device_live *devices,
+                     const uint64_t *live_bytes, struct seep_report_site *sites,
+                     size_t count, struct seep_interval *ret_growth);
+
+/*
+ * Do two sites grow in step? What they keep, by when it was born on the work
+ * clock, one beside the other.
+ *
+ * Two constant leaks under one load look alike, and have nothing to do with
+ * each other: that they are in step is needed for what else is known of two
+ * sites, and is no reason by itself. Bursts are one: what stands out of the
+ * load in the same places again and again has one cause.
+ *
+ * Pure functions; any thread.
+ */
+
+#define SEEP_STEP_BINS 60 /* divides by 3, 4, 5, 6, 10, 12, 15, 20, 30 */
+
+/** Survivors of a site by when they were born. Blocks that were seen are
+ * counted, not what they stand for. */
+struct seep_step {
+    double count[SEEP_STEP_BINS];
+    double total;
+    double lendable; /* of them, of a size that CPython's free lists keep */
+};
+
+void seep_step_init(const struct seep_survivor *survivors, size_t count,
+                    struct seep_step *ret_step);
+
+/** May the two be of one distribution, but for a small part? False also where
+ * there are too few to tell. */
+bool seep_step_is_shared(const struct seep_step *a, const struct seep_step *b);
+
+/** Do both stand out of the load, again and again in the same places, and by
+ * as much? p < 1e-4 for two that do so independently of each other. */
+bool seep_step_has_same_bursts(const struct seep_step *a,
+                               const struct seep_step *b);
+
+#define SEEP_TOGETHER_MOST 64U /* sites that are looked at */
+
+/** Leaks, by their places among the sites, that were only lent by CPython's
+ * free lists: the keeper has their blocks. */
+struct seep_together_loans {
+    struct {
+        size_t lender;
+        size_t keeper;
+    } list[SEEP_TOGETHER_MOST];
+    size_t count;
+};
+
+/**
+ * Sites that grow in step are one group: a container and its elements, what one
+ * request keeps, the line that keeps a block and the one that CPython's free
+ * lists took the block from. Find them among @sites, which have frames and
+ * marks by now and are in the order of @all, and fill what they have of a
+ * group. A lender becomes BACKING, whose reason is the caller's to give.
+ */
+int seep_together_group(const struct seep_sites *all,
+                        struct seep_report_site *sites, size_t count,
+                        struct seep_together_loans *ret_loans);
+
+/** Move each head before the first of its members. */
+void seep_together_order(struct seep_report_site *sites, size_t count);
+
+#endif

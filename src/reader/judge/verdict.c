@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The verdict: first the doubt that forbids to say that nothing leaks, then the
+ * power of the run, then the classes in the order in which they hold.
+ *
+ * Invariant: no class that reassures is said while a doubt holds.
+ */
+#include "reader/judge/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MOSTLY 0.5
+
+static const char *const verdict_names[] = {SEEP_VERDICTS(SEEP_NAME_ALONE)};
+
+const char *seep_verdict_name(enum seep_verdict_class class)
+{
+    return (unsigned)class < SEEP_VERDICT_COUNT ? verdict_names[class] : "";
+}
+
+static struct seep_interval around(double estimate, double squares)
+{
+    return seep_interval_around(estimate, sqrt(squares));
+}
+
+/* The ordinal of the device that all of @tally is about; -1: of none. */
+static int device_of(const struct seep_verdict_tally *tally)
+{
+    for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
+        if (tally->count > 0 &&
+            tally->parts[SEEP_PLACE_DEVICE + i].count == tally->count) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static struct seep_verdict_now now_of(const struct seep_verdict_tally *tally,
+                                      enum seep_forecast_basis basis)
+{
+    const struct seep_verdict_part *part = &tally->parts[SEEP_PLACE_HOST];
+    struct seep_verdict_now now = {
+        .basis = basis,
+        .bytes_per_s = around(part->now, part->now_squares),
+    };
+
+    for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
+        part = &tally->parts[SEEP_PLACE_DEVICE + i];
+        now.devices[i] = (struct seep_verdict_pace){
+            .told = part->count > 0,
+            .basis = basis,
+            .bytes_per_s = around(part->now, part->now_squares),
+        };
+    }
+    return now;
+}
+
+static void name_first(struct seep_report_verdict *verdict, const char *id)
+{
+    snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", id);
+}
+
+/* A class that is about what @tally is of. @return that, now */
+static struct seep_verdict_now call_by(struct seep_report_verdict *verdict,
+                                       enum seep_verdict_class class,
+                                       const struct seep_verdict_tally *tally,
+                                       enum seep_forecast_basis basis)
+{
+    verdict->class = class;
+    verdict->reason = tally->reason;
+    verdict->growing_count = tally->count;
+    verdict->files =
+        tally->count > 0 && tally->parts[SEEP_PLACE_FILE].count == tally->count;
+    verdict->device = device_of(tally);
+    name_first(verdict, tally->id);
+    verdict->has_growth = tally->estimate > 0;
+    if (verdict->has_growth) {
+        verdict->growth_bytes_per_s = around(tally->estimate, tally->squares);
+        verdict->first_share = fmax(0, fmin(1, tally->first / tally->estimate));
+        verdict->has_growth_per_unit = tally->unit_count > 0;
+        verdict->growth_bytes_per_unit =
+            around(tally->unit_estimate, tally->unit_squares);
+    }
+    return now_of(tally, basis);
+}
+
+/* What forbids to say that nothing leaks. */
+
+/* A call site that holds so much of the growth, and as seen by so many samples
+ * at the least, is suspected of it. */
+#define MATERIAL_SHARE 0.25
+#define MATERIAL_SAMPLES 4.0
+/* What rose and has stopped, or may have, must be more to be worth a word. */
+#define RISE_BYTES (4 * 1024.0 * 1024.0)
+#define RISE_SHARE 0.05
+#define DEVICE_SHARE 0.02 /* of what is live there */
+
+static double rate_in(const struct seep_verdict_tally *tally, unsigned place)
+{
+    return fmax(0, tally->parts[place].estimate);
+}
+
+/* Does private memory grow by more than is told of, besides @outside? */
+static bool is_vetoed(const struct seep_verdict_input *input,
+                      const struct seep_verdict_counts *counts,
+                      double outside_bytes_per_s)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double span_s = input->duration_s - drift->from_s;
+    double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
+    double told = rate_in(&counts->suppressed, SEEP_PLACE_HOST);
+
+    return drift->grows &&
+           (drift->bytes_per_s.low - told - outside_bytes_per_s) * span_s >=
+               floor_bytes;
+}
+
+/* What of @site was born from @from_s on, and lives. In the last tenth it may
+ * be what is on its way only. */
+static double late_rise_of(const struct seep_report_site *site, double from_s,
+                           double duration_s)
+{
+    double sum = 0;
+
+    for (int i = 1; i + 1 < SEEP_GROWTH_WINDOWS; i++) {
+        if ((i + 1) * duration_s / SEEP_GROWTH_WINDOWS > from_s) {
+            sum += site->window_bytes[i];
+        }
+    }
+    return fmin(sum, (double)site->live_bytes);
+}
+
+/* Blocks that are reallocated are always young: by its live bytes, if known. */
+static double rise_of(const struct seep_site_work *work, double from_s,
+                      double duration_s)
+{
+    return from_s > 0 && work->has_late_rise
+               ? work->late_rise_bytes
+               : late_rise_of(&work->site, from_s, duration_s);
+}
+
+/* The row of the host that grew most of all, whatever it is called. */
+static const struct seep_report_site *
+find_most(const struct seep_verdict_input *input, double from_s,
+          double *ret_rise)
+{
+    const struct seep_report_site *found = NULL;
+
+    *ret_rise = 0;
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+        double rise = rise_of(&input->works[i], from_s, input->duration_s);
+
+        if (seep_sites_space_is_judged(site->space) &&
+            seep_sites_place_of(site) == SEEP_PLACE_HOST &&
+            site->suppressed_by == NULL && site->known_bound_bytes == 0 &&
+            rise > *ret_rise) {
+            found = site;
+            *ret_rise = rise;
+        }
+    }
+    return found;
+}
+
+static struct seep_verdict_now
+call_insufficient(struct seep_report_verdict *verdict, const char *reason)
+{
+    verdict->class = SEEP_VERDICT_INSUFFICIENT;
+    verdict->reason = reason;
+    return (struct seep_verdict_now){.basis = SEEP_FORECAST_UNTOLD};
+}
+
+/* The same, and it is about what @tally is of. */
+static struct seep_verdict_now call_open(struct seep_report_verdict *verdict,
+                                         const struct seep_verdict_tally *tally,
+                                         const char *reason)
+{
+    call_by(verdict, SEEP_VERDICT_INSUFFICIENT, tally, SEEP_FORECAST_UNTOLD);
+    return call_insufficient(verdict, reason);
+}
+
+/* The rate is that of the process, and so is the forecast. */
+static struct seep_verdict_now
+call_vetoed(const struct seep_verdict_input *input,
+            struct seep_report_verdict *verdict)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double rise;
+    const struct seep_report_site *site =
+        find_most(input, drift->from_s, &rise);
+    double share =
+        drift->growth_bytes > 0 ? fmin(1, rise / drift->growth_bytes) : 0;
+
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = drift->bytes_per_s;
+    verdict->class = SEEP_VERDICT_INSUFFICIENT;
+    verdict->reason =
+        "private memory grows, and too little of it was found at a call site";
+    if (site != NULL) {
+        verdict->growing_count = 1;
+        verdict->first_share = share;
+        name_first(verdict, site->id);
+    }
+    if (share >= MATERIAL_SHARE &&
+        rise >= MATERIAL_SAMPLES * input->sample_bytes) {
+        verdict->class = SEEP_VERDICT_SUSPECT;
+        verdict->reason =
+            "private memory grows, and this call site kept a material part of it";
+    }
+    return (struct seep_verdict_now){
+        .basis = SEEP_FORECAST_SUSPECTED,
+        .bytes_per_s = drift->bytes_per_s,
+    };
+}
+
+/* Page cache can be dropped, memory that is shared cannot: which it is is not
+ * known, so how long memory lasts is not either. */
+static struct seep_verdict_now
+call_shared(const struct seep_verdict_input *input,
+            struct seep_report_verdict *verdict)
+{
+    verdict->class = SEEP_VERDICT_UNEXPLAINED;
+    verdict->reason =
+        "memory that is mapped from files, or shared, grows; the kernel can drop pages of files that were not written";
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = input->shared_drift.bytes_per_s;
+    verdict->files = true;
+    return (struct seep_verdict_now){.basis = SEEP_FORECAST_UNTOLD};
+}
+
+/* What calls of the process hold of a device grows; -1: of none. */
+static int find_device(const struct seep_verdict_input *input,
+                       const struct seep_verdict_counts *counts)
+{
+    for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
+        unsigned place = SEEP_PLACE_DEVICE + i;
+        double live_bytes = (double)input->live_bytes[place];
+        double least = fmax(seep_sites_floor_bytes(input->live_bytes[place]),
+                            DEVICE_SHARE * live_bytes);
+        double told = (rate_in(&counts->minor, place) +
+                       rate_in(&counts->suppressed, place)) *
+                      input->duration_s;
+
+        if (input->least_device_bytes[i] - told >= least) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* What fills accounts for it, and fills ever slower, or has a bound. */
+static bool is_of_what_fills(const struct seep_verdict_input *input,
+                             const struct seep_verdict_counts *counts)
+{
+    const struct seep_drift *drift = &input->private_drift;
+
+    return counts->filling.count > 0 &&
+           rate_in(&counts->filling, SEEP_PLACE_HOST) >=
+               MOSTLY * drift->bytes_per_s.low &&
+           (drift->slows || isfinite(counts->bound_left_bytes));
+}
+
+/* The process rose, and lately: by so much that it is worth a word, or by what
+ * is about to be called stopped. A site that tested its own pause knows better.
+ */
+static bool may_go_on(const struct seep_verdict_input *input,
+                      const struct seep_verdict_counts *counts)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double least = fmax(RISE_BYTES, RISE_SHARE * drift->last_bytes);
+    double told =
+        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * input->duration_s;
+
+    return drift->may_go_on && counts->filling.count == 0 &&
+           !counts->filled_tested &&
+           drift->rise_bytes - fmax(0, told) >=
+               (counts->filled.count > 0
+                    ? seep_drift_floor_bytes(drift->last_bytes)
+                    : least);
+}
+
+static struct seep_verdict_now
+call_pausing(const struct seep_verdict_input *input,
+             struct seep_report_verdict *verdict)
+{
+    double rise;
+    const struct seep_report_site *site = find_most(input, 0, &rise);
+
+    if (site != NULL) {
+        name_first(verdict, site->id);
+    }
+    return call_insufficient(
+        verdict,
+        "private memory rose, and it is too early to say whether it has stopped");
+}
+
+/* The first thing that forbids to say that nothing leaks.
+ * @return false: nothing does */
+static bool call_doubtful(const struct seep_verdict_input *input,
+                          const struct seep_verdict_counts *counts,
+                          struct seep_report_verdict *verdict,
+                          struct seep_verdict_now *ret_now)
+{
+    int device = find_device(input, counts);
+
+    if (input->uncharged_growth_bytes >= verdict->floor_bytes) {
+        *ret_now = call_insufficient(
+            verdict,
+            "memory without a call site grows: there was no room for its stacks");
+    } else if (is_vetoed(input, counts, 0) &&
+               !is_of_what_fills(input, counts)) {
+        *ret_now = call_vetoed(input, verdict);
+    } else if (input->unreachable) {
+        *ret_now = call_insufficient(
+            verdict, "memory that was live before it ended was freed unseen");
+    } else if (input->lost_share > SEEP_VERDICT_LOST_MOST) {
+        *ret_now = call_insufficient(
+            verdict,
+            "so many of its events were not recorded that a leak may be among them");
+    } else if (input->shared_drift.grows) {
+        *ret_now = call_shared(input, verdict);
+    } else if (device >= 0) {
+        *ret_now = call_insufficient(
+            verdict,
+            "device memory grows, but too little at any one call site to be found there");
+        verdict->device = device;
+        ret_now->basis = SEEP_FORECAST_GROWS;
+    } else if (may_go_on(input, counts)) {
+        *ret_now = call_pausing(input, verdict);
+    } else if (counts->unstopped.count > 0) {
+        *ret_now = call_open(
+            verdict, &counts->unstopped,
+            counts->unstopped_in_steps
+                ? "it grows in steps, and the next one is not due yet"
+                : "it has paused for no longer than it may between two bursts");
+    } else if (counts->rising.count > 0 &&
+               counts->rising.estimate * input->duration_s >=
+                   verdict->floor_bytes) {
+        *ret_now = call_open(
+            verdict, &counts->rising,
+            "a call site kept more than it freed, but for too little of the run to say how it goes on");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/*
+ * What a verdict is worth: the largest leak that could hide behind it, and how
+ * much longer a run would tell.
+ *
+ * A leak is found by the survivors that were sampled of it, or by what private
+ * memory grew by; it hides if neither shows it:
+ *
+ *   by samples  max(SURVIVORS * sample_bytes, floor) / duration
+ *   by balance  (floor + free) / span + (1 + 1.28 / 1.96) * error
+ *
+ * Of a Poisson number with a mean of 20 at least 12, which a leak rests on, are
+ * seen in 98 of 100 runs. The balance sees growth whose lower bound, an error
+ * below the estimate, is above the floor; in 90 of 100 runs the estimate is
+ * not lower than 1.28 sigma below the truth, and an error is 1.96 of them. What
+ * the allocator holds free can be filled without any growth. And nothing less
+ * than the upper bound of what was seen can be excluded.
+ *
+ * Invariant: only what was tested reassures.
+ */
+
+#define SURVIVORS 20.0
+#define POWER (1 + 1.28 / 1.96)
+#define LN_STOPPED (-4.605170186) /* a gap of one chance in 100 */
+
+static double hidden_from_samples(const struct seep_verdict_input *input,
+                                  double floor_bytes)
+{
+    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) /
+           input->duration_s;
+}
+
+static double hidden_from_balance(const struct seep_verdict_input *input)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double span_s = (1 - SEEP_WINDOW_SETTLE) * input->duration_s;
+    double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
+
+    if (!drift->known) {
+        return INFINITY;
+    }
+    return fmax(drift->most_bytes_per_s,
+                (floor_bytes + fmax(0, input->free_bytes)) / span_s +
+                    POWER * drift->error_bytes_per_s);
+}
+
+static bool is_quiet(const struct seep_report_verdict *verdict)
+{
+    switch (verdict->class) {
+    case SEEP_VERDICT_STEADY:
+        return true;
+    case SEEP_VERDICT_BOUNDED:
+        return !verdict->filling;
+    case SEEP_VERDICT_RETENTION:
+    case SEEP_VERDICT_FRAGMENTATION:
+        return !verdict->has_growth;
+    default:
+        return false;
+    }
+}
+
+/* Until so many survivors of what grows are there, or until a pause as long is
+ * no chance any more; at the least as long again. */
+static double need_of(const struct seep_verdict_input *input,
+                      const struct seep_verdict_counts *counts,
+                      const struct seep_report_verdict *verdict)
+{
+    double need_s = input->duration_s;
+    double rate = verdict->growth_bytes_per_s.estimate;
+
+    if (verdict->class != SEEP_VERDICT_INSUFFICIENT) {
+        return 0;
+    }
+    if (verdict->private_grows && rate > 0) {
+        need_s = fmax(need_s, SURVIVORS * input->sample_bytes / rate);
+    }
+    if (!verdict->private_grows && input->private_drift.may_go_on) {
+        need_s = input->private_drift.need_s;
+    }
+    if (counts->unstopped.count > 0 && counts->unstopped_ln_p < 0) {
+        need_s = fmax(0, counts->unstopped_gap_s *
+                             (LN_STOPPED / counts->unstopped_ln_p - 1));
+    }
+    if (counts->unstopped_next_s > 0) {
+        need_s = fmax(need_s, counts->unstopped_next_s);
+    }
+    return need_s > 0 ? need_s : input->duration_s;
+}
+
+/* Where call sites were not tested, or not well enough to be called quiet, all
+ * that bounds a leak is what the process grew by. */
+static double hidden_of(const struct seep_verdict_input *input,
+                        const struct seep_report_verdict *verdict)
+{
+    double balance = hidden_from_balance(input);
+
+    if (!isfinite(balance) || input->unreachable) {
+        return 0;
+    }
+    if (is_quiet(verdict)) {
+        return fmin(hidden_from_samples(input, verdict->floor_bytes), balance);
+    }
+    return verdict->has_growth && verdict->device < 0
+               ? fmax(balance, verdict->growth_bytes_per_s.high)
+               : balance;
+}
+
+/* What could hide, and what is missing; .class is there. */
+static void add_power(const struct seep_verdict_input *input,
+                      const struct seep_verdict_counts *counts,
+                      struct seep_report_verdict *verdict)
+{
+    if (input->duration_s > 0) {
+        verdict->hidden_bytes_per_s = hidden_of(input, verdict);
+        verdict->need_s = need_of(input, counts, verdict);
+    }
+    verdict->reassures = is_quiet(verdict) && verdict->hidden_bytes_per_s > 0;
+}
+
+/* What a process is called where nothing leaks or may leak. */
+
+/* It rose, stays, and no block needs it, not even at times. */
+static bool was_kept(const struct seep_balance_outside *outside)
+{
+    double least = fmax(RISE_BYTES, RISE_SHARE * outside->rss_bytes) +
+                   outside->error_bytes;
+
+    return outside->known && outside->has_overhead &&
+           outside->rise_bytes >= least &&
+           outside->tracked_rise_bytes < MOSTLY * outside->rise_bytes &&
+           outside->overhead_bytes >= MOSTLY * outside->rise_bytes;
+}
+
+/* The allocator has it: in the pages of live blocks, or by itself. */
+static void call_kept(struct seep_report_verdict *verdict,
+                      enum seep_balance_free free, bool grows)
+{
+    bool is_scattered = free == SEEP_BALANCE_FREE_SCATTERED;
+
+    verdict->class =
+        is_scattered ? SEEP_VERDICT_FRAGMENTATION : SEEP_VERDICT_RETENTION;
+    if (is_scattered) {
+        verdict->reason =
+            grows
+                ? "live blocks lie scattered over ever more pages that they do not fill"
+                : "live blocks lie scattered over pages that they do not fill; it no longer grows";
+    } else {
+        verdict->reason =
+            grows
+                ? "the allocator keeps ever more memory that no live block uses"
+                : "the allocator keeps memory that no live block uses; it no longer grows";
+    }
+}
+
+/* Where every bound was named it ends, and what is left is known. */
+static struct seep_verdict_now
+call_filling(struct seep_report_verdict *verdict,
+             const struct seep_verdict_counts *counts)
+{
+    struct seep_verdict_now now = call_by(
+        verdict, SEEP_VERDICT_BOUNDED, &counts->filling, SEEP_FORECAST_UNTOLD);
+
+    verdict->filling = true;
+    now.bytes_per_s = (struct seep_interval){0, 0, 0};
+    if (isfinite(counts->bound_left_bytes)) {
+        now.basis = SEEP_FORECAST_GROWS;
+        now.left_bytes = counts->bound_left_bytes;
+    }
+    return now;
+}
+
+static const char *why_steady(const struct seep_verdict_counts *counts)
+{
+    return counts->suppressed.count > 0 ? "all growth is suppressed"
+           : counts->minor.count + counts->doubtful + counts->rising.count > 0
+               ? "its growth is too small for a verdict"
+               : "no call site grows";
+}
+
+static struct seep_verdict_now
+call_quiet(const struct seep_verdict_input *input,
+           const struct seep_verdict_counts *counts,
+           struct seep_report_verdict *verdict)
+{
+    struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
+    double most_bytes =
+        input->private_drift.known
+            ? input->private_drift.most_bytes_per_s * input->duration_s
+            : INFINITY;
+
+    if (call_doubtful(input, counts, verdict, &now)) {
+        return now;
+    }
+    if (counts->filling.count > 0) {
+        now = call_filling(verdict, counts);
+    } else if (was_kept(&input->outside)) {
+        call_kept(verdict, input->outside.free, false);
+    } else if (counts->filled.count > 0) {
+        call_by(verdict, SEEP_VERDICT_BOUNDED, &counts->filled,
+                SEEP_FORECAST_GROWS);
+        verdict->reason = "it grew after the start, and has stopped";
+        verdict->has_growth = false;
+        verdict->has_growth_per_unit = false;
+        verdict->first_share = 0;
+        verdict->growing_count = 0;
+    } else if (counts->untold_bytes >
+                   MOSTLY * (double)input->live_bytes[SEEP_PLACE_HOST] &&
+               most_bytes >= verdict->floor_bytes) {
+        now = call_insufficient(
+            verdict,
+            "most of what it holds is spread over call sites with too little data");
+    } else {
+        verdict->class = SEEP_VERDICT_STEADY;
+        verdict->reason = why_steady(counts);
+    }
+    return now;
+}
+
+#define OUTSIDE_P 0.001
+#define OUTSIDE_BYTES (1024.0 * 1024.0)
+#define OUTSIDE_SHARE 0.02 /* of resident memory */
+/* Blocks are rounded up, and rest on pages: so much beside them is theirs. */
+#define ROUNDING_SHARE 0.5
+
+/* What takes the place of blocks that were freed is not more memory. */
+static bool private_may_grow(const struct seep_drift *drift, double duration_s)
+{
+    return !drift->known || drift->grows ||
+           drift->bytes_per_s.low * (duration_s - drift->from_s) >=
+               seep_drift_floor_bytes(drift->last_bytes);
+}
+
+/*
+ * The trend test alone takes one random walk of ten for growth that goes on;
+ * with an interval that must be above 0 it is 1.8 of 100 (simulated), and noise
+ * around a level none of 4,000.
+ */
+static bool grows_outside(const struct seep_verdict_input *input,
+                          const struct seep_verdict_tally *suspect)
+{
+    const struct seep_balance_outside *outside = &input->outside;
+    double least = fmax(OUTSIDE_BYTES, OUTSIDE_SHARE * outside->rss_bytes) +
+                   outside->error_bytes;
+
+    return outside->known && outside->p <= OUTSIDE_P && outside->going_on &&
+           outside->growth_bytes >= least &&
+           outside->growth_bytes >= ROUNDING_SHARE * outside->tracked_bytes &&
+           outside->bytes_per_s.low > 0 &&
+           outside->bytes_per_s.estimate >
+               suspect->parts[SEEP_PLACE_HOST].low &&
+           private_may_grow(&input->private_drift, input->duration_s);
+}
+
+static struct seep_verdict_now
+call_outside(struct seep_report_verdict *verdict,
+             const struct seep_balance_outside *outside)
+{
+    struct seep_verdict_now now = {
+        .basis = SEEP_FORECAST_GROWS,
+        .bytes_per_s = outside->bytes_per_s,
+    };
+
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = outside->bytes_per_s;
+    if (outside->has_overhead &&
+        outside->overhead_growth_bytes >= MOSTLY * outside->growth_bytes) {
+        call_kept(verdict, outside->free, true);
+        return now;
+    }
+    verdict->class = SEEP_VERDICT_UNEXPLAINED;
+    verdict->reason =
+        outside->has_overhead
+            ? "resident memory grows, and neither live blocks nor the allocator account for it"
+            : "resident memory grows and live blocks do not; how much the allocator keeps is unknown";
+    return now;
+}
+
+/* The cache that grows most while its tensors do not; -1: none does. */
+static int find_cache(const struct seep_verdict_input *input)
+{
+    int found = -1;
+    double most = 0;
+
+    for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
+        if (input->caches[i].estimate > most) {
+            most = input->caches[i].estimate;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static struct seep_verdict_now
+call_cache(struct seep_report_verdict *verdict,
+           const struct seep_verdict_input *input, int device)
+{
+    verdict->class = SEEP_VERDICT_FRAGMENTATION;
+    verdict->reason =
+        "PyTorch's cache takes ever more memory, but the tensors in it do not grow";
+    verdict->device = device;
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = input->caches[device];
+    return (struct seep_verdict_now){.basis = SEEP_FORECAST_GROWS};
+}
+
+static double low_of(const struct seep_verdict_tally *tally)
+{
+    double low = 0;
+
+    for (unsigned i = 0; i < SEEP_PLACE_COUNT; i++) {
+        low += tally->parts[i].low;
+    }
+    return low;
+}
+
+/* A leak without a lower bound is none that was proved. */
+static bool is_proved(const struct seep_verdict_tally *leak)
+{
+    return leak->count > 0 &&
+           (leak->estimate <= 0 || leak->estimate > sqrt(leak->squares));
+}
+
+/* By now it may have slowed, and its error is no larger a share for that. */
+static void keep_above_zero(struct seep_verdict_now *now,
+                            const struct seep_interval *growth)
+{
+    struct seep_interval *rate = &now->bytes_per_s;
+
+    if (rate->low <= 0 && rate->estimate > 0 && growth->low > 0) {
+        rate->low = rate->estimate * growth->low / growth->estimate;
+    }
+}
+
+static struct seep_verdict_now
+call_leak(const struct seep_verdict_input *input,
+          const struct seep_verdict_counts *counts,
+          struct seep_report_verdict *verdict)
+{
+    bool is_sound = input->lost_share <= SEEP_VERDICT_LOST_MOST ||
+                    input->private_drift.grows;
+    bool proved = is_proved(&counts->leak) && is_sound;
+    struct seep_verdict_now now = call_by(
+        verdict, proved ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT,
+        &counts->leak, proved ? SEEP_FORECAST_GROWS : SEEP_FORECAST_SUSPECTED);
+
+    if (!is_sound) {
+        verdict->reason =
+            "it seems to be kept, but so many events were not recorded that it may have been freed";
+    }
+    keep_above_zero(&now, &verdict->growth_bytes_per_s);
+    return now;
+}
+
+/* Page cache is given back when it is wanted: it reaches no limit. But pages of
+ * private mappings that were written to are memory, which grows outside. */
+static struct seep_verdict_now
+call_files(const struct seep_verdict_input *input,
+           const struct seep_verdict_counts *counts,
+           struct seep_report_verdict *verdict)
+{
+    bool proved = is_proved(&counts->file_leak);
+    struct seep_verdict_now now =
+        call_by(verdict, proved ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT,
+                &counts->file_leak, SEEP_FORECAST_UNTOLD);
+
+    if (grows_outside(input, &counts->suspect)) {
+        now.basis = SEEP_FORECAST_GROWS;
+        now.bytes_per_s = input->outside.bytes_per_s;
+    }
+    return now;
+}
+
+static struct seep_verdict_now
+call_class(const struct seep_verdict_input *input,
+           const struct seep_verdict_counts *counts,
+           struct seep_report_verdict *verdict)
+{
+    int cache = find_cache(input);
+
+    if (counts->leak.count > 0) {
+        return call_leak(input, counts, verdict);
+    }
+    if (counts->file_leak.count > 0) {
+        return call_files(input, counts, verdict);
+    }
+    /* Unless live blocks grow as well, by more than what is outside of them. */
+    if (grows_outside(input, &counts->suspect) &&
+        !is_vetoed(input, counts, input->outside.bytes_per_s.high)) {
+        return call_outside(verdict, &input->outside);
+    }
+    if (cache >= 0 &&
+        input->caches[cache].estimate > low_of(&counts->suspect)) {
+        return call_cache(verdict, input, cache);
+    }
+    if (counts->suspect.count > 0) {
+        return call_by(verdict, SEEP_VERDICT_SUSPECT, &counts->suspect,
+                       SEEP_FORECAST_SUSPECTED);
+    }
+    if (counts->file_suspect.count > 0 && !is_vetoed(input, counts, 0)) {
+        return call_by(verdict, SEEP_VERDICT_SUSPECT, &counts->file_suspect,
+                       SEEP_FORECAST_UNTOLD);
+    }
+    return call_quiet(input, counts, verdict);
+}
+
+void seep_verdict_decide(const struct seep_verdict_input *input,
+                         struct seep_report_verdict *ret_verdict,
+                         struct seep_verdict_now *ret_now)
+{
+    struct seep_report_verdict verdict = {
+        .class = SEEP_VERDICT_INSUFFICIENT,
+        .floor_bytes =
+            seep_sites_floor_bytes(input->live_bytes[SEEP_PLACE_HOST]),
+        .device = -1,
+    };
+    struct seep_verdict_now now = {.basis = SEEP_FORECAST_UNTOLD};
+    struct seep_verdict_counts counts;
+
+    seep_verdict_count(input, &counts);
+    verdict.suppressed_count = counts.suppressed.count;
+    verdict.suppressed_bytes_per_s = counts.suppressed.estimate;
+    verdict.known_count = counts.known;
+    verdict.minor_count = counts.minor.count;
+    verdict.minor_bytes_per_s = counts.minor.estimate;
+    if (input->count == 0) {
+        verdict.reason = "nothing was recorded";
+    } else if (input->too_short != NULL) {
+        verdict.reason = input->too_short;
+    } else {
+        now = call_class(input, &counts, &verdict);
+    }
+    verdict.private_grows = is_vetoed(input, &counts, 0);
+    verdict.shared_grows = input->shared_drift.grows;
+    add_power(input, &counts, &verdict);
+    if (verdict.device >= 0) {
+        unsigned place = SEEP_PLACE_DEVICE + (unsigned)verdict.device;
+
+        verdict.floor_bytes = seep_sites_floor_bytes(input->live_bytes[place]);
+    }
+    *ret_verdict = verdict;
+    *ret_now = now;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * The verdict on a process: from the classes of its call sites and from what
+ * grew outside of them, to one class and the growth that it is about; and when
+ * memory is exhausted if all goes on as it went.
+ *
+ * Invariant: what a class is about is material: by at least the floor over the
+ * run at call sites, by a share of resident memory outside of them. No forecast
+ * is NaN; the only infinity is the upper end of an interval: it may be never.
+ *
+ * Sizes are bytes, times seconds. Pure; any thread.
+ */
+#ifndef SEEP_READER_JUDGE_VERDICT_H
+#define SEEP_READER_JUDGE_VERDICT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reader/judge/balance.h"
+#include "reader/judge/sites.h"
+#include "reader/report/report.h"
+#include "reader/statistics/window.h"
+
+/** Where more of the events are lost nothing is ruled out by what is left; and
+ * what seems to stay may be what was freed unseen. */
+#define SEEP_VERDICT_LOST_MOST 0.1
+
+struct seep_verdict_input {
+    const struct seep_site_work *works; /* .site only; the worst first */
+    size_t count;
+    /* By place, of all sites in spaces that hold memory. */
+    uint64_t live_bytes[SEEP_PLACE_COUNT];
+    double duration_s;
+    const char *too_short; /* why nothing can be told; NULL */
+    /* Private memory and swap, beyond what is worth a word; and what is
+     * resident of files and shared, beyond that and the recording itself. */
+    struct seep_drift private_drift;
+    struct seep_drift shared_drift;
+    double free_bytes;   /* that the allocator keeps: a leak fills it unseen */
+    double sample_bytes; /* mean interval of sampling; 0: every block */
+    double lost_share;   /* of its events: not recorded */
+    bool unreachable;    /* how it ended may have hidden what was live */
+    /* What calls of the process hold of each device grew by at least. */
+    double least_device_bytes[SEEP_DEVICES_MAX];
+    /* What is charged to no call site grew by at most so much: many things at
+     * once, of which the class says nothing. */
+    double uncharged_growth_bytes;
+    struct seep_balance_outside outside;
+    /* That PyTorch's cache of each device grows by, where the tensors in it do
+     * not; else 0. */
+    struct seep_interval caches[SEEP_DEVICES_MAX];
+};
+
+enum seep_forecast_basis {
+    SEEP_FORECAST_UNTOLD,   /* nothing is known of the growth */
+    SEEP_FORECAST_GROWS,    /* by .bytes_per_s, if above 0 */
+    SEEP_FORECAST_SUSPECTED /* the same, should the suspect be a leak */
+};
+
+/** Growth at the present rate of work, for the forecast. */
+struct seep_verdict_now {
+    enum seep_forecast_basis basis;
+    struct seep_interval bytes_per_s; /* of memory of the host */
+    /* Of the memory of each device: what the class is about of it. */
+    struct seep_verdict_pace {
+        bool told; /* false: nothing */
+        enum seep_forecast_basis basis;
+        struct seep_interval bytes_per_s;
+    } devices[SEEP_DEVICES_MAX];
+    double left_bytes; /* that caches have to fill up to bounds named */
+};
+
+/** @param ret_verdict  all but its forecast */
+void seep_verdict_decide(const struct seep_verdict_input *input,
+                         struct seep_report_verdict *ret_verdict,
+                         struct seep_verdict_now *ret_now);
+
+/* Call sites that the verdict takes together; what of them is in one memory. */
+struct seep_verdict_part {
+    size_t count;
+    double estimate; /* bytes per second */
+    double low;      /* sum of the lower ends */
+    double now;      /* as estimate, at the present rate of work */
+    double now_squares;
+};
+
+/* Several sites taken together; sites are sampled independently. */
+struct seep_verdict_tally {
+    size_t count;
+    double estimate; /* bytes per second */
+    double squares;  /* of half intervals */
+    double first;    /* estimate of the first one */
+    struct seep_verdict_part parts[SEEP_PLACE_COUNT];
+    size_t unit_count;
+    double unit_estimate;
+    double unit_squares;
+    const char *reason; /* of the first one */
+    const char *id;     /* of the first one */
+};
+
+/* All sites by what the verdict makes of them. */
+struct seep_verdict_counts {
+    struct seep_verdict_tally leak;
+    struct seep_verdict_tally suspect;
+    /* Of what is mapped of files, which is no memory that could be full. */
+    struct seep_verdict_tally file_leak;
+    struct seep_verdict_tally file_suspect;
+    struct seep_verdict_tally filling;
+    struct seep_verdict_tally filled; /* the one that rose most is its first */
+    double filled_bytes;              /* that one rose by */
+    bool filled_tested;               /* that one tested its pause */
+    /* It looks as if it had stopped, and the pause is too short to tell. */
+    struct seep_verdict_tally unstopped;
+    bool unstopped_in_steps;
+    double unstopped_gap_s; /* of its first, and how improbable that is */
+    double unstopped_ln_p;
+    double unstopped_next_s;          /* until its next step; 0: not foretold */
+    struct seep_verdict_tally rising; /* surely so, and of no class that says */
+    struct seep_verdict_tally minor;
+    struct seep_verdict_tally suppressed;
+    size_t known;
+    size_t doubtful;         /* may leak, too little of it to count */
+    double untold_bytes;     /* of the host's memory */
+    double bound_left_bytes; /* of what fills of the host: INFINITY if a
+                                bound is unknown */
+};
+
+void seep_verdict_count(const struct seep_verdict_input *input,
+                        struct seep_verdict_counts *ret_counts);
+
+/** Something that can be full; used may be over the limit already. */
+struct seep_forecast_limit {
+    const char *what;     /* "cgroup", "ram", "device" */
+    uint64_t limit_bytes; /* 0: none */
+    uint64_t used_bytes;
+    struct seep_interval bytes_per_s; /* that it fills by, now */
+};
+
+#define SEEP_FORECAST_NONE          \
+    ((struct seep_report_forecast){ \
+        .answer = SEEP_FORECAST_UNKNOWN, .what = "", .device = -1})
+
+/** Of the limit that is reached first; of those never reached, the nearest. */
+void seep_forecast_make(const struct seep_forecast_limit *limits, size_t count,
+                        enum seep_forecast_basis basis,
+                        struct seep_report_forecast *ret_forecast);
+
+/** Is @a reached before @b? What is known comes before what is not. */
+bool seep_forecast_is_nearer(const struct seep_report_forecast *a,
+                             const struct seep_report_forecast *b);
+
+/** Of the control group and the machine. */
+void seep_forecast_of_process(const struct seep_report_memory *memory,
+                              const struct seep_verdict_now *now,
+                              struct seep_report_forecast *ret_forecast);
+
+/**
+ * What the class is about of this memory, else what the device itself showed,
+ * whoever it was: a growth that can be told from none, and is clearly more
+ * than what the class is about.
+ *
+ * @param is_followed  the driver was asked over enough of the run
+ */
+struct seep_report_forecast
+seep_forecast_of_device(const struct seep_report_device *device,
+                        bool is_followed, const struct seep_verdict_pace *pace);
+
+#endif

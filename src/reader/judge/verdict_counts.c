@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The call sites of a process, added up by what the verdict makes of them.
+ *
+ * Invariant: a site counts in one place at most, a suppressed one in its own.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "reader/judge/verdict.h"
+
+#define LARGE_SHARE 0.1 /* of the live bytes of the process */
+
+static double half_of(const struct seep_interval *interval)
+{
+    return (interval->high - interval->low) / 2;
+}
+
+static void add_growth(struct seep_verdict_tally *tally,
+                       const struct seep_report_site *site)
+{
+    struct seep_verdict_part *part = &tally->parts[seep_sites_place_of(site)];
+    const struct seep_interval *rate = &site->growth_bytes_per_s;
+    double half = half_of(rate);
+    double pace = 0;
+
+    if (rate->estimate > 0 && site->growth_now_bytes_per_s > 0) {
+        pace = site->growth_now_bytes_per_s / rate->estimate;
+    }
+    tally->estimate += rate->estimate;
+    tally->squares += half * half;
+    part->estimate += rate->estimate;
+    part->low += fmax(rate->low, 0);
+    part->now += rate->estimate * pace;
+    part->now_squares += half * pace * half * pace;
+    if (site->has_growth_per_unit) {
+        half = half_of(&site->growth_bytes_per_unit);
+        tally->unit_count++;
+        tally->unit_estimate += site->growth_bytes_per_unit.estimate;
+        tally->unit_squares += half * half;
+    }
+}
+
+/* The first of a group stands for it: the others are in step with it, and what
+ * a line lent grows at the line that keeps it. */
+static void add_to_first(struct seep_verdict_tally *tally,
+                         const struct seep_report_site *site)
+{
+    if (site->has_growth && tally->count > 0 && *site->group_id != '\0' &&
+        strcmp(tally->id, site->group_id) == 0) {
+        tally->first += site->growth_bytes_per_s.estimate;
+    }
+}
+
+static void add_to_tally(struct seep_verdict_tally *tally,
+                         const struct seep_report_site *site)
+{
+    if (site->has_growth) {
+        add_growth(tally, site);
+    }
+    add_to_first(tally, site);
+    if (tally->count == 0) {
+        tally->first = tally->estimate;
+        tally->reason = site->class_reason != NULL ? site->class_reason : "";
+        tally->id = *site->group_id != '\0' ? site->group_id : site->id;
+    }
+    if (site->role == SEEP_ROLE_HEAD && strcmp(tally->id, site->id) == 0 &&
+        site->class_reason != NULL) {
+        tally->reason = site->class_reason;
+    }
+    tally->count++;
+    tally->parts[seep_sites_place_of(site)].count++;
+}
+
+/* Born after the start, and live: at most so much did a site rise by. */
+static double rise_of(const struct seep_report_site *site)
+{
+    return seep_growth_sum(site->window_bytes, 1, SEEP_GROWTH_WINDOWS);
+}
+
+static bool is_material(const struct seep_report_site *site, double duration_s,
+                        double floor_bytes)
+{
+    return site->has_growth && site->growth_bytes_per_s.low > 0 &&
+           site->growth_bytes_per_s.estimate * duration_s >= floor_bytes;
+}
+
+/* Of so much a suspect is one however wide its interval: not to be sure of its
+ * rate is no reason to call the process steady. */
+static bool is_large(const struct seep_report_site *site, double duration_s,
+                     double live_bytes)
+{
+    return site->class == SEEP_CLASS_SUSPECT && site->has_growth &&
+           site->growth_bytes_per_s.estimate * duration_s >=
+               LARGE_SHARE * live_bytes;
+}
+
+static void count_filling(struct seep_verdict_counts *counts,
+                          const struct seep_report_site *site, bool material)
+{
+    double left = INFINITY;
+
+    if (site->known_bound_bytes > 0) {
+        left = (double)site->known_bound_bytes - (double)site->live_bytes;
+        counts->known++;
+    }
+    if (material) {
+        add_to_tally(&counts->filling, site);
+        if (seep_sites_place_of(site) == SEEP_PLACE_HOST) {
+            counts->bound_left_bytes += fmax(left, 0);
+        }
+    }
+}
+
+/* Nearer to a steady rate than to the slowing of a cache that fills: one leak
+ * of 20 with 200 to 400 survivors looks so by chance. */
+static bool slows_doubtfully(const struct seep_site_work *work)
+{
+    return work->site.known_bound_bytes == 0 && work->growth.zs > 0;
+}
+
+/* Called improbable where it would be seen once in 20 such runs. */
+#define LN_PAUSE (-2.995732274)
+
+/* The test of the site tells how improbable its pause is; where it does not
+ * tell, the class is all there is. */
+static bool is_pausing(const struct seep_report_site *site)
+{
+    bool may_go_on = site->stopped_since_s > 0 && site->stopped_ln_p > LN_PAUSE;
+
+    return may_go_on || site->in_steps || site->in_bursts;
+}
+
+static void count_filled(struct seep_verdict_counts *counts,
+                         const struct seep_report_site *site, double duration_s,
+                         double floor_bytes)
+{
+    double rise = rise_of(site);
+
+    if (!(rise >= floor_bytes)) {
+        return;
+    }
+    if (is_pausing(site) && site->known_bound_bytes == 0) {
+        if (counts->unstopped.count == 0) {
+            counts->unstopped_in_steps = site->in_steps;
+            counts->unstopped_ln_p = site->stopped_ln_p;
+            counts->unstopped_gap_s =
+                fmax(0, duration_s - site->stopped_since_s);
+            counts->unstopped_next_s = fmax(0, site->step_next_s - duration_s);
+        }
+        add_to_tally(&counts->unstopped, site);
+        return;
+    }
+    add_to_tally(&counts->filled, site);
+    if (rise > counts->filled_bytes) {
+        counts->filled_bytes = rise;
+        counts->filled_tested = site->stopped_since_s > 0;
+        counts->filled.id = site->id;
+    }
+}
+
+static void count_class(struct seep_verdict_counts *counts,
+                        const struct seep_site_work *work,
+                        const struct seep_verdict_input *input)
+{
+    const struct seep_report_site *site = &work->site;
+    unsigned place = seep_sites_place_of(site);
+    uint64_t live_bytes = input->live_bytes[place];
+    double floor_bytes = seep_sites_floor_bytes(live_bytes);
+    bool material = is_material(site, input->duration_s, floor_bytes);
+    bool large = is_large(site, input->duration_s,
+                          fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
+    struct seep_verdict_tally *suspect =
+        place == SEEP_PLACE_FILE ? &counts->file_suspect : &counts->suspect;
+
+    switch (site->class) {
+    case SEEP_CLASS_LEAK:
+        add_to_tally(place == SEEP_PLACE_FILE ? &counts->file_leak
+                                              : &counts->leak,
+                     site);
+        break;
+    case SEEP_CLASS_SUSPECT:
+    case SEEP_CLASS_AGING:
+        if (material || large) {
+            add_to_tally(suspect, site);
+        } else {
+            counts->doubtful++;
+        }
+        break;
+    case SEEP_CLASS_WARMING:
+        if (material && slows_doubtfully(work)) {
+            add_to_tally(suspect, site);
+        } else {
+            count_filling(counts, site,
+                          material || rise_of(site) >= floor_bytes);
+        }
+        break;
+    case SEEP_CLASS_PLATEAU:
+    case SEEP_CLASS_STEP:
+        count_filled(counts, site, input->duration_s, floor_bytes);
+        break;
+    case SEEP_CLASS_MINOR:
+        add_to_tally(&counts->minor, site);
+        break;
+    case SEEP_CLASS_BACKING: /* grows with what is in it */
+        break;
+    default:
+        if (site->class == SEEP_CLASS_INSUFFICIENT &&
+            place == SEEP_PLACE_HOST) {
+            counts->untold_bytes += (double)site->live_bytes;
+        }
+        if (site->known_bound_bytes == 0 && site->has_growth &&
+            site->growth_bytes_per_s.low > 0) {
+            add_to_tally(&counts->rising, site);
+        }
+        break;
+    }
+}
+
+void seep_verdict_count(const struct seep_verdict_input *input,
+                        struct seep_verdict_counts *ret_counts)
+{
+    memset(ret_counts, 0, sizeof(*ret_counts));
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+
+        if (!seep_sites_space_is_judged(site->space)) {
+            continue;
+        }
+        if (site->suppressed_by == NULL) {
+            count_class(ret_counts, &input->works[i], input);
+        } else if (seep_class_may_leak(site->class)) {
+            add_to_tally(&ret_counts->suppressed, site);
+        }
+    }
+    /* What was lent: its keeper is a leak, and in the tally by now. */
+    for (size_t i = 0; i < input->count; i++) {
+        if (input->works[i].site.role == SEEP_ROLE_LENDER &&
+            input->works[i].site.class == SEEP_CLASS_BACKING) {
+            add_growth(&ret_counts->leak, &input->works[i].site);
+            add_to_first(&ret_counts->leak, &input->works[i].site);
+        }
+    }
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The external samples of a process, and their file.
+ *
+ * Invariant: they are by time, never more than SEEP_EXTERNAL_SAMPLES_MAX, and
+ * the first and the last that came are among them.
+ */
+#include "reader/process/sample.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "reader/recording/open.h"
+#include "seep/recording.h"
+
+void seep_external_sample_fini(struct seep_external_sample *sample)
+{
+    struct seep_smaps smaps = {sample->mappings, sample->mapping_count};
+
+    seep_smaps_fini(&smaps);
+    memset(sample, 0, sizeof(*sample));
+}
+
+void seep_external_sample_name_own(struct seep_external_sample *sample,
+                                   uint64_t inode)
+{
+    for (size_t i = 0; i < sample->mapping_count; i++) {
+        struct seep_external_mapping *mapping = &sample->mappings[i];
+        char *name = NULL;
+
+        if (mapping->inode == inode && inode != 0 &&
+            (name = strdup(SEEP_EXTERNAL_OWN)) != NULL) {
+            free(mapping->name);
+            mapping->name = name;
+        }
+    }
+}
+
+void seep_external_samples_fini(struct seep_external_samples *samples)
+{
+    for (size_t i = 0; i < samples->count; i++) {
+        seep_external_sample_fini(&samples->samples[i]);
+    }
+    free(samples->samples);
+    samples->samples = NULL;
+    samples->count = 0;
+}
+
+/* Drop the one whose neighbours are nearest to each other: what was looked at
+ * often, the beginning, is thinned first, and then all evenly. */
+static void thin(struct seep_external_samples *samples)
+{
+    size_t victim = 1;
+    double least_s = samples->samples[2].t_s - samples->samples[0].t_s;
+
+    for (size_t i = 2; i + 1 < samples->count; i++) {
+        double width_s =
+            samples->samples[i + 1].t_s - samples->samples[i - 1].t_s;
+        if (width_s < least_s) {
+            least_s = width_s;
+            victim = i;
+        }
+    }
+    seep_external_sample_fini(&samples->samples[victim]);
+    memmove(&samples->samples[victim], &samples->samples[victim + 1],
+            (samples->count - victim - 1) * sizeof(*samples->samples));
+    samples->count--;
+}
+
+int seep_external_samples_add(struct seep_external_samples *samples,
+                              struct seep_external_sample *sample)
+{
+    if (samples->count > 0 &&
+        !(sample->t_s >= samples->samples[samples->count - 1].t_s)) {
+        return -EINVAL;
+    }
+    if (samples->samples == NULL) {
+        samples->samples =
+            calloc(SEEP_EXTERNAL_SAMPLES_MAX + 1, sizeof(*samples->samples));
+        if (samples->samples == NULL) {
+            return -ENOMEM;
+        }
+    }
+    samples->samples[samples->count++] = *sample;
+    memset(sample, 0, sizeof(*sample));
+    if (samples->count > SEEP_EXTERNAL_SAMPLES_MAX) {
+        thin(samples);
+    }
+    return 0;
+}
+
+#define SCHEMA "seep-looks/1"
+#define ID_BYTES 17
+
+/* The sizes of a sample, and of a mapping, in the order of the file. */
+struct size {
+    const char *key;
+    size_t offset;
+};
+
+#define SAMPLE(member) offsetof(struct seep_external_sample, member)
+#define MAPPING(member) offsetof(struct seep_external_mapping, member)
+
+static const struct size sample_sizes[] = {
+    {"rss_bytes", SAMPLE(rss_bytes)},
+    {"anonymous_bytes", SAMPLE(anonymous_bytes)},
+    {"shared_bytes", SAMPLE(shared_bytes)},
+    {"swap_bytes", SAMPLE(swap_bytes)},
+    {"cgroup_bytes", SAMPLE(cgroup_bytes)},
+    {"cgroup_limit_bytes", SAMPLE(cgroup_limit_bytes)},
+    {"available_bytes", SAMPLE(available_bytes)},
+    {"other_rss_bytes", SAMPLE(other_rss_bytes)},
+    {NULL, 0},
+};
+
+static const struct size mapping_sizes[] = {
+    {"rss_bytes", MAPPING(rss_bytes)},
+    {"anonymous_bytes", MAPPING(anonymous_bytes)},
+    {"swap_bytes", MAPPING(swap_bytes)},
+    {NULL, 0},
+};
+
+/*
+ * The file, written. Invariant: under its name there is always a
+ * whole one, of ours: it is made beside and renamed, and what stood there, a
+ * link as well, is replaced and never written to.
+ */
+
+/* RECORDING.looks and @suffix. To be freed; NULL without memory. */
+static char *samples_path(const char *recording_path, const char *suffix)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s" SEEP_EXTERNAL_SUFFIX "%s", recording_path,
+                    suffix) < 0
+               ? NULL
+               : path;
+}
+
+/*
+ * What tells a recording from another one of that name: the hash of its fixed
+ * part, in hexadecimal. @return false, and "", if it cannot be read
+ */
+static bool recording_id(const char *recording_path, char id[ID_BYTES])
+{
+    uint64_t hash = 0;
+    uint64_t size_bytes;
+    int fd;
+    bool known;
+
+    id[0] = '\0';
+    if (seep_open_file(recording_path, NULL, &fd, &size_bytes) != 0) {
+        return false;
+    }
+    known = seep_snapshot_read(fd, &hash,
+                               offsetof(struct seep_rec_header, fixed_hash),
+                               sizeof(hash)) == 0;
+    close(fd);
+    if (known) {
+        snprintf(id, ID_BYTES, "%016" PRIx64, hash);
+    }
+    return known;
+}
+
+/* A path need not be UTF-8. */
+static json_t *make_name(const char *name)
+{
+    json_t *value = json_string(name);
+    char *plain;
+
+    if (value != NULL || (plain = strdup(name)) == NULL) {
+        return value;
+    }
+    for (char *at = plain; *at != '\0'; at++) {
+        *at = (unsigned char)*at < 0x80 ? *at : '?';
+    }
+    value = json_string(plain);
+    free(plain);
+    return value;
+}
+
+static void put_sizes(json_t *object, const struct size *sizes,
+                      const void *from)
+{
+    for (; sizes->key != NULL; sizes++) {
+        const uint64_t *bytes =
+            (const void *)((const char *)from + sizes->offset);
+
+        json_object_set_new(object, sizes->key,
+                            json_integer((json_int_t)*bytes));
+    }
+}
+
+static json_t *make_mapping(const struct seep_external_mapping *mapping)
+{
+    char range[40];
+    json_t *object;
+
+    snprintf(range, sizeof(range), "%" PRIx64 "-%" PRIx64, mapping->start,
+             mapping->end);
+    object = json_pack("{s:s}", "range", range);
+    put_sizes(object, mapping_sizes, mapping);
+    if (json_object_set_new(object, "name", make_name(mapping->name)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static json_t *make_sample(const struct seep_external_sample *sample)
+{
+    json_t *mappings = json_array();
+    json_t *object = json_pack("{s:f}", "t_s", sample->t_s);
+
+    for (size_t i = 0; i < sample->mapping_count; i++) {
+        json_array_append_new(mappings, make_mapping(&sample->mappings[i]));
+    }
+    put_sizes(object, sample_sizes, sample);
+    json_object_set_new(object, "mappings", mappings);
+    return object;
+}
+
+/* Takes @value over. */
+static int put_line(FILE *file, json_t *value)
+{
+    int error = value == NULL ? -ENOMEM : 0;
+
+    if (error == 0 && (json_dumpf(value, file, JSON_COMPACT) < 0 ||
+                       fputc('\n', file) == EOF)) {
+        error = -EIO;
+    }
+    json_decref(value);
+    return error;
+}
+
+static int put_all(FILE *file, const char *recording_path,
+                   const struct seep_external_samples *samples)
+{
+    char id[ID_BYTES];
+    double last_s =
+        samples->count > 0 ? samples->samples[samples->count - 1].t_s : 0;
+
+    recording_id(recording_path, id);
+    int error =
+        put_line(file, json_pack("{s:s, s:s, s:I, s:f}", "schema", SCHEMA,
+                                 "recording", id, "looks",
+                                 (json_int_t)samples->count, "last_s", last_s));
+    for (size_t i = 0; error == 0 && i < samples->count; i++) {
+        error = put_line(file, make_sample(&samples->samples[i]));
+    }
+    return error;
+}
+
+static int write_beside(const char *path, char *beside,
+                        const char *recording_path,
+                        const struct seep_external_samples *samples)
+{
+    int fd = mkostemp(beside, O_CLOEXEC); /* O_EXCL, 0600 */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    int error = file == NULL ? -errno : 0;
+
+    if (fd < 0) {
+        return error;
+    }
+    if (file == NULL) {
+        close(fd);
+    } else {
+        error = put_all(file, recording_path, samples);
+        if (fclose(file) != 0 && error == 0) {
+            error = -errno;
+        }
+    }
+    if (error == 0 && rename(beside, path) != 0) {
+        error = -errno;
+    }
+    if (error < 0) {
+        unlink(beside);
+    }
+    return error;
+}
+
+int seep_external_samples_write(const char *recording_path,
+                                const struct seep_external_samples *samples)
+{
+    char *path = samples_path(recording_path, "");
+    char *beside = samples_path(recording_path, ".XXXXXX");
+    int error = -ENOMEM;
+
+    if (path != NULL && beside != NULL) {
+        error = write_beside(path, beside, recording_path, samples);
+    }
+    free(beside);
+    free(path);
+    return error;
+}
+
+/*
+ * The file, read. Invariant: nothing of it is believed: what is given
+ * out is finite, not negative, in order, and bounded in number and length.
+ *
+ * A last line without its newline is one that was being written, and is left
+ * out; any other fault refuses the file as a whole.
+ */
+
+#define FILE_BYTES_MAX ((size_t)64 << 20)
+/* JSON takes up to thirty times its bytes in memory. */
+#define LINE_BYTES_MAX ((size_t)2 << 20)
+#define NAME_BYTES_MAX 4096U
+#define SIZE_BYTES_MAX ((json_int_t)1 << 55) /* 256 of them are a word */
+#define TIME_S_MAX 1e11
+
+struct lines {
+    const char *line;
+    size_t length;
+    const char *next;
+    const char *end;
+};
+
+/* @return false at the end, of whole lines */
+static bool next_line(struct lines *lines)
+{
+    const char *newline =
+        memchr(lines->next, '\n', (size_t)(lines->end - lines->next));
+
+    if (newline == NULL) {
+        return false;
+    }
+    lines->line = lines->next;
+    lines->length = (size_t)(newline - lines->line);
+    lines->next = newline + 1;
+    return true;
+}
+
+static json_t *parse(const struct lines *lines)
+{
+    return lines->length > LINE_BYTES_MAX
+               ? NULL
+               : json_loadb(lines->line, lines->length, JSON_REJECT_DUPLICATES,
+                            NULL);
+}
+
+/* A size that is not there is not known: 0. */
+static bool take_sizes(const json_t *object, const struct size *sizes, void *to)
+{
+    for (; sizes->key != NULL; sizes++) {
+        const json_t *value = json_object_get(object, sizes->key);
+        uint64_t *bytes = (void *)((char *)to + sizes->offset);
+
+        if (value != NULL &&
+            (!json_is_integer(value) || json_integer_value(value) < 0 ||
+             json_integer_value(value) > SIZE_BYTES_MAX)) {
+            return false;
+        }
+        *bytes = (uint64_t)json_integer_value(value);
+    }
+    return true;
+}
+
+/* "7f00-7f10", small digits only */
+static bool take_range(const json_t *object,
+                       struct seep_external_mapping *mapping)
+{
+    const char *text = json_string_value(json_object_get(object, "range"));
+    uint64_t ends[2] = {0, 0};
+
+    for (int i = 0; text != NULL && i < 2; i++) {
+        size_t digits = strspn(text, "0123456789abcdef");
+        if (digits == 0 || digits > 16 || text[digits] != (i == 0 ? '-' : 0)) {
+            return false;
+        }
+        ends[i] = strtoull(text, NULL, 16);
+        text += digits + 1;
+    }
+    mapping->start = ends[0];
+    mapping->end = ends[1];
+    return text != NULL && ends[0] < ends[1];
+}
+
+static bool take_mapping(const json_t *object,
+                         struct seep_external_mapping *mapping)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+
+    if (!json_is_object(object) || name == NULL ||
+        strlen(name) > NAME_BYTES_MAX || !take_range(object, mapping) ||
+        !take_sizes(object, mapping_sizes, mapping)) {
+        return false;
+    }
+    mapping->name = strdup(name);
+    return mapping->name != NULL;
+}
+
+static bool take_mappings(const json_t *array,
+                          struct seep_external_sample *sample)
+{
+    size_t count = json_array_size(array);
+
+    if (!json_is_array(array) || count > SEEP_EXTERNAL_MAPPINGS_MAX) {
+        return false;
+    }
+    sample->mappings = calloc(count + 1, sizeof(*sample->mappings));
+    for (size_t i = 0; sample->mappings != NULL && i < count; i++) {
+        struct seep_external_mapping *mapping = &sample->mappings[i];
+        if (!take_mapping(json_array_get(array, i), mapping)) {
+            return false;
+        }
+        sample->mapping_count++;
+        if (i > 0 && mapping->start < sample->mappings[i - 1].end) {
+            return false;
+        }
+    }
+    return sample->mappings != NULL;
+}
+
+static bool take_sample(const json_t *object,
+                        struct seep_external_sample *sample)
+{
+    const json_t *time = json_object_get(object, "t_s");
+
+    sample->t_s = json_number_value(time);
+    return json_is_number(time) && sample->t_s >= 0 &&
+           sample->t_s <= TIME_S_MAX &&
+           take_sizes(object, sample_sizes, sample) &&
+           take_mappings(json_object_get(object, "mappings"), sample);
+}
+
+static int add_line(const struct lines *lines,
+                    struct seep_external_samples *samples)
+{
+    struct seep_external_sample sample = {0};
+    json_t *object = parse(lines);
+    int error = -EBADMSG;
+
+    if (object != NULL && samples->count < SEEP_EXTERNAL_SAMPLES_MAX &&
+        take_sample(object, &sample)) {
+        error = seep_external_samples_add(samples, &sample);
+    }
+    seep_external_sample_fini(&sample);
+    json_decref(object);
+    return error == -EINVAL ? -EBADMSG : error;
+}
+
+/* -ENOENT: these are of another recording, which had this name before. */
+static int check_header(const struct lines *lines, const char *recording_path)
+{
+    json_t *object = parse(lines);
+    const char *schema = json_string_value(json_object_get(object, "schema"));
+    const char *recorded =
+        json_string_value(json_object_get(object, "recording"));
+    char id[ID_BYTES];
+    int error = 0;
+
+    if (schema == NULL || strncmp(schema, "seep-looks/", 11) != 0) {
+        error = -EBADMSG;
+    } else if (strcmp(schema, SCHEMA) != 0) {
+        error = -EPROTO;
+    } else if (recorded != NULL && recorded[0] != '\0' &&
+               recording_id(recording_path, id) && strcmp(recorded, id) != 0) {
+        error = -ENOENT;
+    }
+    json_decref(object);
+    return error;
+}
+
+int seep_external_samples_parse(const char *bytes, size_t length,
+                                const char *recording_path,
+                                struct seep_external_samples *ret_samples)
+{
+    struct lines lines = {.next = bytes, .end = bytes + length};
+    struct seep_external_samples samples = {0};
+    int error = -EBADMSG;
+
+    if (next_line(&lines)) {
+        error = check_header(&lines, recording_path);
+    }
+    while (error == 0 && next_line(&lines)) {
+        error = add_line(&lines, &samples);
+    }
+    if (error < 0) {
+        seep_external_samples_fini(&samples);
+        return error;
+    }
+    *ret_samples = samples;
+    return 0;
+}
+
+/* The whole file, as it is now: it is replaced, never changed. */
+static int read_file(int fd, const char *recording_path,
+                     struct seep_external_samples *ret_samples)
+{
+    struct stat status;
+    char *bytes;
+    ssize_t length;
+    int error;
+
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (uint64_t)status.st_size > FILE_BYTES_MAX) {
+        return -EBADMSG;
+    }
+    bytes = malloc((size_t)status.st_size + 1);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    length = seep_open_read(fd, bytes, 0, (uint64_t)status.st_size);
+    error = length < 0
+                ? (int)length
+                : seep_external_samples_parse(bytes, (size_t)length,
+                                              recording_path, ret_samples);
+    free(bytes);
+    return error;
+}
+
+int seep_external_samples_read(const char *recording_path,
+                               struct seep_external_samples *ret_samples)
+{
+    char *path = samples_path(recording_path, "");
+    int error = -ENOMEM;
+
+    if (path != NULL) {
+        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        error = fd < 0 ? -errno : read_file(fd, recording_path, ret_samples);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    free(path);
+    return error;
+}

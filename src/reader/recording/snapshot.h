@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A private copy of a recording, consistent although a process may be
+ * writing to it.
+ *
+ * Invariant: the file is only read, by pread, so neither a writer nor one who
+ * truncates it can harm the reader; what cannot be read as one is counted.
+ *
+ * How: everything is copied, what refers before what is referred to. A fold
+ * changes sites only while it holds its shard, so equal shard locks before
+ * and after mean that nothing was folded in between. Shards (with ring and
+ * live table) and sites that did change are copied again, a bounded number of
+ * times, each time in a shorter span. The rings of those that never came to
+ * rest are left out: then each site is whole, and at most a ring older.
+ */
+#ifndef SEEP_READER_RECORDING_SNAPSHOT_H
+#define SEEP_READER_RECORDING_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/view.h"
+#include "reader/report/report.h"
+
+struct seep_snapshot {
+    struct seep_view view; /* of the copy */
+    void *bytes;
+    size_t mapped_bytes;
+    uint64_t file_bytes;
+    uint64_t disk_bytes; /* of these, what the file takes of the disk */
+    void *series;        /* memory of .view.series, once all have one */
+    size_t series_bytes;
+    uint8_t *torn; /* one a site: 1 if it was being written */
+    uint64_t torn_sites;
+    uint64_t torn_slots;      /* events that were claimed and never finished */
+    uint64_t pending_events;  /* folded here */
+    uint32_t restless_shards; /* whose ring was left out */
+};
+
+/**
+ * Copy the file @fd of @size_bytes, check it, and fold what is pending.
+ *
+ * @param is_dead  asked once with the checked header: no one writes any more
+ * @param ret_snapshot  give it to seep_snapshot_fini()
+ */
+int seep_snapshot_init(int fd, uint64_t size_bytes,
+                       bool (*is_dead)(const struct seep_rec_header *),
+                       struct seep_refusal *ret_refusal,
+                       struct seep_snapshot *ret_snapshot);
+void seep_snapshot_fini(struct seep_snapshot *snapshot);
+
+/** The last tick that anything in the recording tells of. */
+uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A report while it is made; between report.c and its parts.
+ *
+ * Invariant: nothing in .report points into .snapshot, which is given back
+ * before the report is given out.
+ *
+ * Units: as in report.h. Errors: 0 or negative errno, ret_* untouched. What is
+ * taken from .store lives as long as the report. Threads: one at a time.
+ */
+#ifndef SEEP_READER_REPORT_BUILD_H
+#define SEEP_READER_REPORT_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reader/judge/sites.h"
+#include "reader/judge/verdict.h"
+#include "reader/process/sample.h"
+#include "reader/recording/snapshot.h"
+#include "reader/recording/store.h"
+#include "reader/report/report.h"
+
+struct seep_names;
+struct seep_symboliser;
+
+struct seep_report_build {
+    struct seep_report report; /* first: what is given out */
+    struct seep_store store;   /* lives as long as the report */
+    struct seep_snapshot snapshot;
+    struct seep_clock clock;
+    struct seep_sites sites;
+    struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
+                                           no symbols are wanted */
+    struct seep_names *names;           /* while the report is made */
+    const struct seep_report_options *options;
+    /* What is live of the allocator's blocks, and of the other spaces that lie
+     * in RSS, at the end of each bucket of the clock. */
+    double heap_live[SEEP_BUCKET_COUNT];
+    double beside_live[SEEP_BUCKET_COUNT];
+    double file_live[SEEP_BUCKET_COUNT]; /* mapped of files */
+    double beside_variance; /* of it, by sampling: of Python's small blocks */
+    struct seep_balance_outside outside;
+    struct seep_device_live devices[SEEP_DEVICES_MAX];
+    struct seep_interval caches[SEEP_DEVICES_MAX]; /* see judge/verdict.h */
+    /* What of the report's devices has that ordinal; NULL: was not asked. */
+    struct seep_report_device *device_of[SEEP_DEVICES_MAX];
+};
+
+/* labels.c: what the program said of itself */
+
+int seep_report_add_marks(struct seep_report_build *build);
+
+/** SEEP_LABELS, @given, with what the program said later. NULL: no memory. */
+const char *seep_report_labels(struct seep_report_build *build,
+                               const char *given);
+
+/* names.c: from the words of a stack to frames with names */
+
+/** One stack of a recording. */
+struct seep_names_stack {
+    uint64_t words[SEEP_STACK_FRAMES_MAX]; /* innermost first */
+    uint32_t count;
+    enum seep_cut cut;
+    const char *thread; /* "" if it has no name of its own */
+};
+
+/** Modules and symbols; lists the modules in the report. It is @build's. */
+int seep_names_open(struct seep_report_build *build);
+/** All but what the report's frames point into. */
+void seep_names_close(struct seep_report_build *build);
+
+/** The stack of site @site of the recording; empty if it has none. */
+void seep_names_stack(struct seep_report_build *build, uint32_t site,
+                      struct seep_names_stack *ret_stack);
+
+/** Module of a word of machine code: its path; "" if it has none. */
+const char *seep_names_module(const struct seep_names *names, uint64_t word);
+
+/**
+ * The frames of one word, the innermost inlined call first: 1 to @capacity,
+ * which is at least 1.
+ */
+size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
+                         struct seep_report_frame *frames, size_t capacity);
+
+/* sites.c: which sites of a recording are one row of its report */
+
+/**
+ * The row of each used site of the recording, by its index in SITES.
+ *
+ * A row's id depends on the space, on the device where there is one, and on
+ * what its stacks have in common: of a stack on module names and offsets, of
+ * Python on files, names and lines; not on where code lay, in which folder it
+ * was installed, nor, but for rows by function and thread, on which symbols
+ * could be had.
+ *
+ * @param ret_keys  to be freed
+ */
+int seep_group_keys(struct seep_report_build *build,
+                    struct seep_site_key **ret_keys);
+
+#define SEEP_NAME_BYTES 256U
+
+/** A thread by its own @name, else by the task, else by what runs in it.
+ * @return as snprintf */
+int seep_name_thread(const char *name, const struct seep_report_frame *frames,
+                     size_t count, char *text, size_t capacity);
+
+int seep_report_add_sites(struct seep_report_build *build);
+
+/** How live bytes of a row with a series changed from @from_s to the end. */
+double seep_report_rise_of(const struct seep_report_build *build,
+                           const struct seep_site_work *work, double from_s);
+
+/** The row that the verdict names is the first of all. */
+void seep_report_show_named(struct seep_report_build *build);
+
+/* memory.c: where the memory of the process is */
+
+int seep_report_add_spaces(struct seep_report_build *build);
+int seep_report_add_memory(struct seep_report_build *build);
+
+/**
+ * Is whatever lies in @mapping an allocator's? [heap], and where malloc is
+ * glibc's its arenas, which are told by where they begin in all of @samples.
+ */
+bool seep_report_is_allocator(const struct seep_external_mapping *mapping,
+                              const struct seep_external_samples *samples,
+                              bool glibc);
+
+/* devices.c: what the driver tells of each GPU */
+
+int seep_report_add_devices(struct seep_report_build *build);
+
+#endif

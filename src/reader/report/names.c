@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From the words of a stack to frames with names.
+ *
+ * Invariant: whatever a word says, it is at least one frame, and no index of
+ * the recording is followed unchecked. What goes wrong with one name costs that
+ * name only.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "reader/report/build.h"
+#include "reader/symbols/symbolise.h"
+
+/* More than a recorder writes of a path, and of a name of Python. */
+#define PATH_MOST 4096U
+#define CODE_TEXT_MOST 1024U
+
+/* What a code object is called; .name is NULL until it was asked for. */
+struct code_name {
+    const char *name;
+    const char *file;
+};
+
+struct module_name {
+    const char *path;
+    const char *build_id;
+};
+
+struct seep_names {
+    struct module_name *modules; /* by module id - 1 */
+    size_t module_capacity;
+    struct code_name *codes;
+    size_t code_capacity;
+};
+
+static const char *hexadecimal(struct seep_store *store, const uint8_t *bytes,
+                               size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *text = seep_store_take(store, 2 * count + 1, 1);
+
+    for (size_t i = 0; text != NULL && i < count; i++) {
+        text[2 * i] = digits[bytes[i] >> 4];
+        text[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    return text;
+}
+
+static int name_module(struct seep_report_build *build, uint32_t index,
+                       struct seep_symbol_module *ret_named)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    struct seep_rec_module *module = &view->modules[index];
+    struct module_name *name = &build->names->modules[index];
+
+    *name = (struct module_name){"", ""};
+    ret_named->path = "";
+    if (seep_word_load(&module->state) != SEEP_PUBLISHED) {
+        return 0;
+    }
+    if (module->build_id_bytes <= SEEP_BUILD_ID_MAX) {
+        ret_named->build_id = module->build_id;
+        ret_named->build_id_bytes = module->build_id_bytes;
+    }
+    name->path = seep_store_text_most(
+        &build->store, seep_view_string(view, module->path), PATH_MOST);
+    name->build_id = hexadecimal(&build->store, ret_named->build_id,
+                                 ret_named->build_id_bytes);
+    ret_named->path = name->path;
+    return name->path == NULL || name->build_id == NULL ? -ENOMEM : 0;
+}
+
+/* For who asks what was loaded, whatever sites are listed. */
+static int list_modules(struct seep_report_build *build)
+{
+    const struct seep_names *names = build->names;
+    const char **modules = seep_store_take(
+        &build->store, names->module_capacity, sizeof(*modules));
+    size_t count = 0;
+
+    if (modules == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < names->module_capacity; i++) {
+        if (*names->modules[i].path != '\0') {
+            modules[count++] = names->modules[i].path;
+        }
+    }
+    build->report.modules = modules;
+    build->report.module_count = count;
+    return 0;
+}
+
+static int open_symboliser(struct seep_report_build *build,
+                           const struct seep_symbol_module *modules)
+{
+    const struct seep_report_options *options = build->options;
+    struct seep_symboliser_options wanted = {.sysroot = NULL};
+    char perf_map[64];
+
+    if (options == NULL || !options->symbols) {
+        return 0;
+    }
+    snprintf(perf_map, sizeof(perf_map), "/tmp/perf-%u.map", build->report.pid);
+    wanted.sysroot = options->sysroot;
+    wanted.use_debuginfod = options->use_debuginfod;
+    wanted.perf_map = perf_map;
+    wanted.memory = options->memory;
+    return seep_symboliser_open(modules, build->names->module_capacity, &wanted,
+                                &build->symboliser);
+}
+
+static int fill(struct seep_report_build *build,
+                struct seep_symbol_module *modules)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; error == 0 && i < build->names->module_capacity; i++) {
+        error = name_module(build, i, &modules[i]);
+    }
+    if (error == 0) {
+        error = list_modules(build);
+    }
+    return error == 0 ? open_symboliser(build, modules) : error;
+}
+
+int seep_names_open(struct seep_report_build *build)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    size_t modules = view->module_capacity;
+    struct seep_names *names = calloc(1, sizeof(*names));
+    struct seep_symbol_module *named = calloc(modules + 1, sizeof(*named));
+    int error = -ENOMEM;
+
+    build->names = names;
+    if (names != NULL && named != NULL) {
+        names->module_capacity = modules;
+        names->code_capacity = view->code_capacity;
+        names->modules = calloc(modules + 1, sizeof(*names->modules));
+        names->codes = calloc(names->code_capacity + 1, sizeof(*names->codes));
+        if (names->modules != NULL && names->codes != NULL) {
+            error = fill(build, named);
+        }
+    }
+    free(named);
+    return error;
+}
+
+void seep_names_close(struct seep_report_build *build)
+{
+    if (build->names != NULL) {
+        free(build->names->modules);
+        free(build->names->codes);
+        free(build->names);
+        build->names = NULL;
+    }
+}
+
+/* The entry that @word names, which has SEEP_FRAME_IS_CODE; NULL if none. */
+static struct seep_rec_code *code_of(const struct seep_view *view,
+                                     uint64_t word)
+{
+    uint64_t index = (word & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
+
+    if (index == SEEP_CODE_NONE || index >= view->code_capacity ||
+        seep_word_load(&view->codes[index].state) != SEEP_PUBLISHED) {
+        return NULL;
+    }
+    return &view->codes[index];
+}
+
+/* Copied once for all stacks that it is in. */
+static const struct code_name *name_code(struct seep_report_build *build,
+                                         const struct seep_rec_code *code)
+{
+    static const struct code_name nameless = {"", ""};
+    const struct seep_view *view = &build->snapshot.view;
+    struct code_name *named = &build->names->codes[code - view->codes];
+
+    if (named->name == NULL) {
+        const char *name = seep_store_text_most(
+            &build->store, seep_view_string(view, code->name), CODE_TEXT_MOST);
+
+        named->file = seep_store_text_most(
+            &build->store, seep_view_string(view, code->file), CODE_TEXT_MOST);
+        named->name = named->file != NULL ? name : NULL;
+    }
+    return named->name != NULL ? named : &nameless;
+}
+
+static bool take_thread(struct seep_report_build *build, uint64_t word,
+                        struct seep_names_stack *stack)
+{
+    const struct seep_rec_code *code;
+
+    if ((word & SEEP_FRAME_IS_CODE) == 0) {
+        return false;
+    }
+    code = code_of(&build->snapshot.view, word);
+    if (code == NULL || code->kind != SEEP_CODE_THREAD) {
+        return false;
+    }
+    stack->thread = name_code(build, code)->name;
+    return true;
+}
+
+void seep_names_stack(struct seep_report_build *build, uint32_t site,
+                      struct seep_names_stack *ret_stack)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    struct seep_rec_stack *stack;
+    uint32_t index = view->sites[site].stack;
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t count;
+
+    ret_stack->count = 0;
+    ret_stack->cut = SEEP_CUT_NONE;
+    ret_stack->thread = "";
+    if (site == 0 || index >= view->stack_capacity) {
+        return;
+    }
+    stack = &view->stacks[index];
+    count = seep_view_frames(view, index, frames);
+    if (count == 0) {
+        return;
+    }
+    ret_stack->cut =
+        stack->cut < SEEP_CUT_COUNT ? (enum seep_cut)stack->cut : SEEP_CUT_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + 1 < count || !take_thread(build, frames[i], ret_stack)) {
+            ret_stack->words[ret_stack->count++] = frames[i];
+        }
+    }
+}
+
+/* Whatever is no code object of Python has lost its name. */
+static void fill_python(struct seep_report_build *build, uint64_t word,
+                        struct seep_report_frame *frame)
+{
+    const struct seep_rec_code *code = code_of(&build->snapshot.view, word);
+
+    frame->python = true;
+    if (code != NULL && code->kind == SEEP_CODE_PYTHON) {
+        const struct code_name *named = name_code(build, code);
+
+        frame->function = named->name;
+        frame->file = named->file;
+        frame->line = (uint32_t)(word & SEEP_FRAME_LINE_MASK);
+    }
+}
+
+/* SIZE_MAX: of no module. */
+static size_t module_of(const struct seep_names *names, uint64_t word)
+{
+    uint64_t module = word >> SEEP_FRAME_OFFSET_BITS;
+
+    return module != SEEP_MODULE_NONE && module <= names->module_capacity
+               ? (size_t)module - 1
+               : SIZE_MAX;
+}
+
+const char *seep_names_module(const struct seep_names *names, uint64_t word)
+{
+    size_t module = module_of(names, word);
+
+    return module != SIZE_MAX ? names->modules[module].path : "";
+}
+
+size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
+                         struct seep_report_frame *frames, size_t capacity)
+{
+    static const struct seep_symbol_frame nameless = {"", "", 0, false};
+    const struct seep_symbol_frame *symbols = &nameless;
+    const struct seep_names *names = build->names;
+    struct seep_report_frame frame = {
+        .function = "", .file = "", .module = "", .build_id = ""};
+    size_t module;
+    size_t count = 1;
+
+    if ((word & SEEP_FRAME_IS_CODE) != 0) {
+        fill_python(build, word, &frame);
+        frames[0] = frame;
+        return 1;
+    }
+    module = module_of(names, word);
+    frame.offset = word & SEEP_FRAME_OFFSET_MASK;
+    if (module != SIZE_MAX) {
+        frame.module = names->modules[module].path;
+        frame.build_id = names->modules[module].build_id;
+    }
+    if (build->symboliser != NULL &&
+        (seep_symboliser_resolve(build->symboliser, module, frame.offset,
+                                 &symbols, &count) != 0 ||
+         count == 0)) {
+        symbols = &nameless;
+        count = 1;
+    }
+    count = count < capacity ? count : capacity;
+    for (size_t i = 0; i < count; i++) {
+        frame.function = symbols[i].function;
+        frame.file = symbols[i].file;
+        frame.line = symbols[i].line;
+        frame.inlined = symbols[i].inlined;
+        frames[i] = frame;
+    }
+    return count;
+}

@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From a path to a report: open, snapshot, judge, symbolise.
+ *
+ * Invariant: a report is given out whole or not at all.
+ */
+#include "reader/report/report.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "reader/process/cgroup.h"
+#include "reader/recording/open.h"
+#include "reader/recording/rewind.h"
+#include "reader/report/build.h"
+#include "reader/symbols/symbolise.h"
+
+/*
+ * The names of what a report holds. Invariant: any value has one, also that of
+ * a damaged recording.
+ */
+
+#define WORDS_AT(symbol, value, words) [value] = (words),
+
+static const char *const grouping_names[] = {SEEP_GROUPINGS(SEEP_NAME_ALONE)};
+static const char *const state_words[] = {SEEP_PYTHON_STATES(WORDS_AT)};
+static const char *const objects_words[] = {SEEP_PYTHON_OBJECTS(WORDS_AT)};
+
+const char *seep_grouping_name(enum seep_grouping by)
+{
+    return grouping_names[(unsigned)by < SEEP_GROUPING_COUNT ? by
+                                                             : SEEP_BY_STACK];
+}
+
+int seep_grouping_parse(const char *name, enum seep_grouping *ret_by)
+{
+    for (unsigned i = 0; i < SEEP_GROUPING_COUNT; i++) {
+        if (strcmp(grouping_names[i], name) == 0) {
+            *ret_by = (enum seep_grouping)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+const char *seep_python_state_words(enum seep_python_state state)
+{
+    return (unsigned)state < SEEP_PYTHON_STATE_COUNT ? state_words[state]
+                                                     : "unknown";
+}
+
+const char *seep_python_objects_words(enum seep_python_objects objects)
+{
+    return (unsigned)objects < SEEP_PYTHON_OBJECTS_COUNT
+               ? objects_words[objects]
+               : "unknown";
+}
+
+/* What the header and the counters of a recording say. */
+
+#define ARGUMENTS_MAX 4096U
+
+#define CLOCK_ENOUGH_S 1.0 /* then an error of the clock is 2 % */
+#define CLOCK_ERROR_S 0.01
+#define TIMED_LEAST 16.0 /* events, for what they cost on average */
+#define DEAREST_S 1e-4   /* an event, where none could be measured */
+
+static const struct {
+    const char *name;
+    enum seep_counter_kind kind;
+    const char *words;
+} counter_table[SEEP_COUNTER_COUNT] = {
+#define COUNTER(symbol, name, kind, words) {name, SEEP_KIND_##kind, words},
+    SEEP_COUNTERS(COUNTER)
+#undef COUNTER
+#define CUT(symbol, value, words)                                       \
+    [SEEP_COUNT_CUT_FIRST + (value)] = {"cut_" #symbol, SEEP_KIND_FACT, \
+                                        "native stacks: " words},
+        SEEP_CUTS(CUT)
+#undef CUT
+};
+
+static const char *copy_string(struct seep_report_build *build,
+                               seep_string string)
+{
+    return seep_store_text(&build->store,
+                           seep_view_string(&build->snapshot.view, string));
+}
+
+/* One string after the other; a damaged count ends with the section. */
+static int add_arguments(struct seep_report_build *build)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    uint64_t at = view->header->arguments;
+    uint32_t count = view->header->argument_count;
+    const char **arguments;
+    size_t added = 0;
+
+    count = count < ARGUMENTS_MAX ? count : ARGUMENTS_MAX;
+    arguments = seep_store_take(&build->store, count + 1, sizeof(*arguments));
+    if (arguments == NULL) {
+        return -ENOMEM;
+    }
+    while (added < count && at > 0 && at < view->string_bytes) {
+        arguments[added] = copy_string(build, (seep_string)at);
+        if (arguments[added] == NULL) {
+            return -ENOMEM;
+        }
+        at += strlen(arguments[added]) + 1;
+        added++;
+    }
+    build->report.arguments = arguments;
+    build->report.argument_count = added;
+    return 0;
+}
+
+static int add_names(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    const struct seep_rec_header *header = build->snapshot.view.header;
+
+    report->executable = copy_string(build, header->executable);
+    report->labels = seep_report_labels(
+        build, seep_view_string(&build->snapshot.view, header->labels));
+    report->version = copy_string(build, header->seep_version);
+    report->allocator = copy_string(build, header->allocator);
+    report->rejected = copy_string(build, header->rejected_options);
+    report->host =
+        seep_store_text_most(&build->store, header->host, sizeof(header->host));
+    if (report->executable == NULL || report->labels == NULL ||
+        report->version == NULL || report->allocator == NULL ||
+        report->rejected == NULL || report->host == NULL) {
+        return -ENOMEM;
+    }
+    return add_arguments(build);
+}
+
+/* Losses that make a total differ from the truth; names and series do not. */
+static bool lost_events(const struct seep_snapshot *snapshot)
+{
+    static const enum seep_counter counters[] = {
+        SEEP_COUNT_DROPPED_ALLOCS, SEEP_COUNT_DROPPED_FREES,
+        SEEP_COUNT_NESTED,         SEEP_COUNT_TORN,
+        SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_LOST_FREES_CLOSED,
+        SEEP_COUNT_SITES_FULL,     SEEP_COUNT_RESTORE_LOST,
+        SEEP_COUNT_START_MISSED,   SEEP_COUNT_THINNED_BLOCKS,
+    };
+
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+        if (seep_word_load(&snapshot->view.counters[counters[i]]) != 0) {
+            return true;
+        }
+    }
+    return snapshot->torn_slots != 0 || snapshot->torn_sites != 0 ||
+           snapshot->restless_shards != 0;
+}
+
+static double counted(const struct seep_view *view, enum seep_counter counter)
+{
+    return (double)seep_word_load(&view->counters[counter]);
+}
+
+/*
+ * Seconds a cycle. The clock goes by steps of 4 ms, of 10 on some kernels,
+ * which is much of a short run: then it is the most that it can be, and no more
+ * than the slowest counter there is takes, 1 GHz of x86, 1 MHz of others.
+ */
+static double cycle_s(const struct seep_rec_header *header, bool *at_most)
+{
+    double slowest = header->elf_machine == EM_X86_64 ? 1e-9 : 1e-6;
+    double cycles = (double)seep_word_load(&header->last_cycles) -
+                    (double)header->start_cycles;
+    double s = ((double)seep_word_load(&header->last_ns) -
+                (double)header->start_monotonic_ns) /
+               1e9;
+
+    if (cycles > 0 && s >= CLOCK_ENOUGH_S) {
+        return s / cycles;
+    }
+    *at_most = true;
+    return cycles > 0 && s >= 0 ? fmin((s + CLOCK_ERROR_S) / cycles, slowest)
+                                : slowest;
+}
+
+/*
+ * Cycles of the measured events, those of one in 64 spread over all that were
+ * not measured, as seconds. Where too few were to tell, each of the rest counts
+ * as the dearest kind of them: the first, which make stacks and touch pages.
+ */
+static void add_cost(const struct seep_view *view, struct seep_report *report)
+{
+    double first = counted(view, SEEP_COUNT_FIRST_EVENTS);
+    double timed = counted(view, SEEP_COUNT_TIMED_EVENTS);
+    double first_cycles = counted(view, SEEP_COUNT_FIRST_CYCLES);
+    double timed_cycles = counted(view, SEEP_COUNT_TIMED_CYCLES);
+    double rest = fmax(0, counted(view, SEEP_COUNT_EVENTS) - first);
+    double mean = timed > 0 ? timed_cycles / timed : 0;
+    bool at_most = false;
+
+    if (first <= 0 && timed <= 0) {
+        report->cost_s = rest * DEAREST_S;
+        report->cost_at_most = rest > 0;
+        return;
+    }
+    if (timed < TIMED_LEAST && rest > 0) {
+        mean = fmax(mean, first > 0 ? first_cycles / first : 0);
+        at_most = true;
+    }
+    report->cost_s =
+        (first_cycles + mean * rest) * cycle_s(view->header, &at_most);
+    report->cost_at_most = at_most;
+}
+
+static void add_usage(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    const struct seep_view *view = &build->snapshot.view;
+    struct seep_rec_header *header = view->header;
+    uint64_t live = 0;
+
+    for (uint32_t i = 0; i < view->shard_count; i++) {
+        live += seep_word_load(&view->shards[i].live_count);
+    }
+    report->usage_sites.used = seep_word_load(&header->site_count);
+    report->usage_sites.capacity = view->site_capacity;
+    report->usage_stacks.used = seep_word_load(&header->stack_count);
+    report->usage_stacks.capacity = view->stack_capacity;
+    report->usage_series.used = seep_word_load(&header->series_count);
+    /* What the copy has of them is more: the short ones, too. */
+    report->usage_series.capacity =
+        header->sections[SEEP_SECTION_SERIES].entry_count;
+    report->usage_modules.used = seep_word_load(&header->module_count);
+    report->usage_modules.capacity = view->module_capacity;
+    report->usage_codes.used = seep_word_load(&header->code_count);
+    report->usage_codes.capacity = view->code_capacity;
+    report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
+    report->usage_live.capacity = view->live_capacity;
+}
+
+static int add_process(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    const struct seep_snapshot *snapshot = &build->snapshot;
+    struct seep_rec_header *header = snapshot->view.header;
+    uint32_t sample_log2 = seep_word_load(&header->sample_log2) & 63;
+    int error;
+
+    report->state =
+        seep_process_state_of(header, seep_process_presence_of(header, NULL));
+    report->has_status = seep_word_load(&header->has_status) != 0;
+    report->status = (int)seep_word_load(&header->status);
+    report->pid = header->pid;
+    report->is_fork = header->is_fork != 0;
+    report->removed_count = seep_word_load(&header->removed_count);
+    report->removed_bytes = seep_word_load(&header->removed_bytes);
+    report->inert = header->inert < SEEP_INERT_COUNT
+                        ? (enum seep_inert_reason)header->inert
+                        : SEEP_INERT_NONE;
+    report->start_realtime_ns = header->start_realtime_ns;
+    report->began_exact = header->exact != 0;
+    report->exact =
+        report->began_exact && sample_log2 == 0 && !lost_events(snapshot);
+    report->sample_bytes = UINT64_C(1) << sample_log2;
+    report->first_sample_bytes = UINT64_C(1)
+                                 << (header->first_sample_log2 & 63);
+    report->unwinder = header->unwinder == SEEP_UNWINDER_LIBUNWIND
+                           ? SEEP_UNWINDER_LIBUNWIND
+                           : SEEP_UNWINDER_EH_FRAME;
+    report->by = build->options != NULL ? build->options->by : SEEP_BY_STACK;
+    report->python_state =
+        (enum seep_python_state)seep_word_load(&header->python_state);
+    report->python_version = seep_word_load(&header->python_version);
+    report->python_objects =
+        (enum seep_python_objects)seep_word_load(&header->python_objects);
+    report->file_bytes = snapshot->disk_bytes;
+    report->units = seep_word_load(&header->progress_units);
+    report->pending_events = snapshot->pending_events;
+    report->torn_sites = snapshot->torn_sites;
+    add_cost(&snapshot->view, report);
+    add_usage(build);
+    error = add_names(build);
+    return error != 0 ? error : seep_report_add_marks(build);
+}
+
+/* "cut_NO_RULE" -> "cut_no_rule" */
+static const char *lower_case(struct seep_report_build *build, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    char *copy = seep_store_take(&build->store, bytes, 1);
+
+    for (size_t i = 0; copy != NULL && i < bytes; i++) {
+        copy[i] =
+            (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
+    }
+    return copy;
+}
+
+static int add_counters(struct seep_report_build *build)
+{
+    const struct seep_snapshot *snapshot = &build->snapshot;
+    struct seep_report_counter *counters =
+        seep_store_take(&build->store, SEEP_COUNTER_COUNT, sizeof(*counters));
+
+    if (counters == NULL) {
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < SEEP_COUNTER_COUNT; i++) {
+        counters[i] = (struct seep_report_counter){
+            .name = lower_case(build, counter_table[i].name),
+            .words = counter_table[i].words,
+            .kind = counter_table[i].kind,
+            .value = seep_word_load(&snapshot->view.counters[i]),
+        };
+        if (counters[i].name == NULL) {
+            return -ENOMEM;
+        }
+    }
+    counters[SEEP_COUNT_TORN].value += snapshot->torn_slots;
+    build->report.counters = counters;
+    build->report.counter_count = SEEP_COUNTER_COUNT;
+    return 0;
+}
+
+/*
+ * What the verdict goes by, and how long memory lasts. Invariant: whatever a
+ * damaged file says, each sum is finite.
+ */
+
+/* What is mapped of the recording itself is resident, and grows: where it was
+ * not told, nobody else's growth is less than all of it; where it was, not less
+ * than that, since it is asked for more rarely than the rest. */
+static void add_drifts(const struct seep_report *report,
+                       struct seep_verdict_input *input)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    struct seep_window_series private = {.count = 0};
+    struct seep_window_series shared = {.count = 0};
+    double last = 0;
+
+    for (size_t i = 0; i < memory->moment_count; i++) {
+        const struct seep_report_moment *moment = &memory->moments[i];
+
+        if (moment->private_bytes >= 0) {
+            last = moment->private_bytes;
+            seep_window_add(&private, moment->t_s, moment->private_bytes);
+            seep_window_add(&shared, moment->t_s,
+                            moment->held_bytes - moment->private_bytes -
+                                moment->own_bytes);
+        }
+    }
+    seep_drift_of(&private, report->duration_s, seep_drift_floor_bytes(last),
+                  &input->private_drift);
+    seep_drift_of(&shared, report->duration_s,
+                  seep_drift_floor_bytes(memory->rss.last_bytes) +
+                      (memory->own.valid ? memory->own.last_bytes
+                                         : (double)report->file_bytes),
+                  &input->shared_drift);
+}
+
+static void add_rises(struct seep_report_build *build, double from_s)
+{
+    for (size_t i = 0; i < build->sites.count; i++) {
+        struct seep_site_work *work = &build->sites.works[i];
+
+        work->has_late_rise = seep_sites_has_series(work);
+        if (work->has_late_rise) {
+            work->late_rise_bytes = seep_report_rise_of(build, work, from_s);
+        }
+    }
+}
+
+static void add_device_bounds(const struct seep_report_build *build,
+                              struct seep_verdict_input *input)
+{
+    double end_s = build->report.duration_s;
+    struct seep_window_series series;
+    struct seep_window_slope slope;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        seep_clock_series(&build->clock, build->devices[i].device, 0, &series);
+        slope =
+            seep_window_slope_of(&series, SEEP_WINDOW_SETTLE * end_s, end_s);
+        input->least_device_bytes[i] =
+            slope.valid ? fmax(0, slope.per_s - slope.error) * end_s : 0;
+    }
+}
+
+/* Of the events of blocks, those that had no place in a ring or a table. */
+static double lost_share(const struct seep_view *view)
+{
+    double dropped = counted(view, SEEP_COUNT_DROPPED_ALLOCS) +
+                     counted(view, SEEP_COUNT_DROPPED_FREES);
+    double all = counted(view, SEEP_COUNT_EVENTS) + dropped;
+
+    return all > 0
+               ? fmin(1, (dropped + counted(view, SEEP_COUNT_LIVE_FULL)) / all)
+               : 0;
+}
+
+/* Of entry 0, which is no call site. */
+static double uncharged_growth(const struct seep_report_build *build)
+{
+    const struct seep_sites *sites = &build->sites;
+    double bytes_per_s = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct seep_report_site *site = &sites->works[i].site;
+
+        if (sites->works[i].index == 0 && site->has_growth) {
+            bytes_per_s = fmax(bytes_per_s, site->growth_bytes_per_s.high);
+        }
+    }
+    return bytes_per_s * build->report.duration_s;
+}
+
+/* A device that is full first is what ends first. */
+static void add_device_forecasts(struct seep_report_build *build,
+                                 const struct seep_verdict_now *now)
+{
+    struct seep_report_forecast *nearest = &build->report.verdict.forecast;
+
+    for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        struct seep_report_device *device = build->device_of[i];
+
+        if (device == NULL) {
+            continue;
+        }
+        device->forecast = seep_forecast_of_device(
+            device, build->devices[i].is_followed, &now->devices[i]);
+        if (device->forecast.answer == SEEP_FORECAST_TIME &&
+            seep_forecast_is_nearer(&device->forecast, nearest)) {
+            *nearest = device->forecast;
+        }
+    }
+}
+
+/* Say which GPU it is whose cache grows; without memory for it none is said. */
+static void name_cache(struct seep_report_build *build)
+{
+    struct seep_report_verdict *verdict = &build->report.verdict;
+    const char *named;
+    char text[128];
+
+    if (verdict->class != SEEP_VERDICT_FRAGMENTATION || verdict->device < 0) {
+        return;
+    }
+    snprintf(
+        text, sizeof(text),
+        "PyTorch's cache on GPU %d takes ever more memory, but the tensors in it do not grow",
+        verdict->device);
+    named = seep_store_text(&build->store, text);
+    verdict->reason = named != NULL ? named : verdict->reason;
+}
+
+static void add_verdict(struct seep_report_build *build)
+{
+    struct seep_verdict_input input = {
+        .works = build->sites.works,
+        .count = build->sites.count,
+        .duration_s = build->report.duration_s,
+        .too_short = seep_sites_too_short(&build->clock),
+        .uncharged_growth_bytes = uncharged_growth(build),
+        .outside = build->outside,
+        .free_bytes = build->report.memory.allocator_overhead.last_bytes,
+        .sample_bytes = build->report.sample_bytes > 1
+                            ? (double)build->report.sample_bytes
+                            : 0,
+        .lost_share = lost_share(&build->snapshot.view),
+        .unreachable = build->report.end.unreachable,
+    };
+    struct seep_verdict_now now;
+
+    memcpy(input.live_bytes, build->sites.live_bytes, sizeof(input.live_bytes));
+    memcpy(input.caches, build->caches, sizeof(input.caches));
+    add_drifts(&build->report, &input);
+    if (input.private_drift.grows) {
+        add_rises(build, input.private_drift.from_s);
+    }
+    add_device_bounds(build, &input);
+    seep_verdict_decide(&input, &build->report.verdict, &now);
+    name_cache(build);
+    seep_forecast_of_process(&build->report.memory, &now,
+                             &build->report.verdict.forecast);
+    add_device_forecasts(build, &now);
+    seep_report_show_named(build);
+}
+
+/* The steps, in their order. */
+
+static bool is_dead(const struct seep_rec_header *header)
+{
+    return seep_process_presence_of(header, NULL) == SEEP_PRESENCE_AWAY;
+}
+
+static int take_snapshot(struct seep_report_build *build, const char *path,
+                         struct seep_refusal *ret_refusal)
+{
+    uint64_t size_bytes;
+    int fd;
+    int error = seep_open_file(path, ret_refusal, &fd, &size_bytes);
+
+    if (error != 0) {
+        return error;
+    }
+    error = seep_snapshot_init(fd, size_bytes, is_dead, ret_refusal,
+                               &build->snapshot);
+    close(fd);
+    return error;
+}
+
+static int add_rows(struct seep_report_build *build)
+{
+    struct seep_site_key *keys = NULL;
+    int error = seep_group_keys(build, &keys);
+
+    if (error == 0) {
+        error = seep_sites_init(&build->snapshot, &build->clock, keys,
+                                &build->sites);
+        free(keys);
+    }
+    if (error == 0) {
+        seep_sites_judge(&build->sites, &build->clock);
+    }
+    return error;
+}
+
+/* The end of the run, and the clock up to where it is judged. */
+static int add_time(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    struct seep_rec_header *header = build->snapshot.view.header;
+    uint64_t last_tick = seep_sites_last_tick(&build->snapshot);
+    uint64_t end_tick = seep_process_end_tick(
+        header, report->state, seep_process_now_tick(header), last_tick);
+    bool ended = report->state == SEEP_STATE_UNKNOWN
+                     ? seep_word_load(&header->exited) != 0
+                     : report->state != SEEP_STATE_RUNNING;
+    int error = 0;
+
+    report->life_s = seep_sites_seconds((double)end_tick);
+    report->last_event_s = seep_sites_seconds((double)last_tick);
+    if (ended) {
+        error =
+            seep_rewind(&build->snapshot, end_tick, &report->end, &end_tick);
+        report->units = seep_word_load(&header->progress_units);
+    }
+    seep_clock_init(&build->clock, &build->snapshot.view, end_tick);
+    report->duration_s = seep_sites_seconds((double)end_tick);
+    report->units_per_s = seep_clock_units_per_s(&build->clock);
+    return error;
+}
+
+static int fill(struct seep_report_build *build, const char *path)
+{
+    /* Marks of sites change what a verdict counts, so they come before it. */
+    static int (*const steps[])(struct seep_report_build * build) = {
+        add_process,
+        add_time,
+        seep_names_open,
+        add_rows,
+        add_counters,
+        seep_report_add_spaces,
+        seep_report_add_devices,
+        seep_report_add_sites,
+        seep_report_add_memory,
+    };
+    int error = 0;
+
+    build->report.path = seep_store_text(&build->store, path);
+    if (build->report.path == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; error == 0 && i < sizeof(steps) / sizeof(*steps); i++) {
+        error = steps[i](build);
+    }
+    if (error == 0) {
+        add_verdict(build);
+    }
+    return error;
+}
+
+int seep_report_open(const char *path,
+                     const struct seep_report_options *options,
+                     struct seep_refusal *ret_refusal,
+                     struct seep_report **ret_report)
+{
+    struct seep_report_build *build = calloc(1, sizeof(*build));
+    int error;
+
+    if (build == NULL) {
+        return seep_open_refuse_errno(ret_refusal, -ENOMEM);
+    }
+    build->options = options;
+    error = take_snapshot(build, path, ret_refusal);
+    if (error == 0) {
+        error = fill(build, path);
+        if (error != 0) {
+            seep_open_refuse_errno(ret_refusal, error);
+        }
+    }
+    seep_names_close(build);
+    seep_sites_fini(&build->sites);
+    seep_symboliser_settle(build->symboliser);
+    seep_snapshot_fini(&build->snapshot);
+    build->options = NULL;
+    if (error != 0) {
+        seep_report_close(&build->report);
+        return error;
+    }
+    *ret_report = &build->report;
+    return 0;
+}
+
+void seep_report_close(struct seep_report *report)
+{
+    /* .report is the first member of what was allocated. */
+    struct seep_report_build *build = (void *)report;
+
+    if (build != NULL) {
+        seep_symboliser_close(build->symboliser);
+        seep_store_fini(&build->store);
+        free(build);
+    }
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * What a report says of one recording: computed once, printed by views.
+ *
+ * Units: bytes, seconds, bytes per second; growth is signed. Strings are as
+ * the recording has them (hostile: a view escapes control bytes and makes them
+ * valid UTF-8). Everything belongs to the report and lives as long.
+ *
+ * Errors: 0 or negative errno; ret_* untouched on failure. Nothing prints.
+ * Threads: one at a time.
+ */
+#ifndef SEEP_READER_REPORT_REPORT_H
+#define SEEP_READER_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reader/statistics/growth.h"
+#include "seep/recording.h"
+
+struct seep_catalogue;
+struct seep_rules;
+struct seep_pattern;
+struct seep_symbol_memory;
+
+/** Why a file is not read: a reason and a remedy, each one line. */
+struct seep_refusal {
+    int error;        /* negative errno */
+    char reason[192]; /* "is not a seep recording" */
+    char remedy[192]; /* "give a .seep file that `seep run` wrote" */
+};
+
+/**
+ * What is one row of a report, and is judged as one: X(SYMBOL, "name").
+ * STACK, the first, is 0: what was recorded, each stack by itself.
+ * LINE: the user's line, or the stack where no line is known.
+ * LABEL: in a process as LINE; over processes see labels.h.
+ */
+#define SEEP_GROUPINGS(X)   \
+    X(STACK, "stack")       \
+    X(LINE, "line")         \
+    X(FUNCTION, "function") \
+    X(MODULE, "module")     \
+    X(THREAD, "thread")     \
+    X(LABEL, "label")
+
+enum seep_grouping {
+#define SEEP_GROUPING_VALUE(symbol, name) SEEP_BY_##symbol,
+    SEEP_GROUPINGS(SEEP_GROUPING_VALUE)
+#undef SEEP_GROUPING_VALUE
+        SEEP_GROUPING_COUNT
+};
+
+struct seep_report_options {
+    enum seep_grouping by;
+    const char *sysroot;
+    bool use_debuginfod;
+    bool symbols;      /* false: modules and offsets only */
+    size_t site_limit; /* symbolise at most so many sites; 0: all. Sites that
+                          may be leaks are symbolised in any case, and all
+                          where there are suppressions or known bounds. */
+    /* Each may be NULL, and must live until the report is closed. */
+    const struct seep_catalogue *catalogue;
+    const struct seep_rules *suppressions;
+    const struct seep_rules *known;
+    struct seep_symbol_memory *memory; /* of names, while a report is made:
+                                          shared by those of one thread */
+};
+
+enum seep_process_state {
+    SEEP_STATE_RUNNING,
+    SEEP_STATE_EXITED, /* its exit destructor ran */
+    SEEP_STATE_KILLED, /* `seep run` reaped it and a signal ended it */
+    SEEP_STATE_GONE,   /* no longer there, and no word of how it went */
+    SEEP_STATE_UNKNOWN /* recorded on another machine or pid namespace */
+};
+
+struct seep_report_frame {
+    bool python; /* false: native */
+    bool inlined;
+    const char *function; /* "" if unknown; of Python the qualified name */
+    const char *file;     /* "" if unknown */
+    uint32_t line;        /* 0 if unknown */
+    const char *module;   /* path; "" for code of no module, and Python's */
+    const char *build_id; /* hexadecimal; "" if unknown */
+    uint64_t offset;      /* in the module */
+};
+
+/** A time that the program named (seep_mark). */
+struct seep_report_mark {
+    double at_s; /* since the start of the recording */
+    const char *name;
+    uint64_t units; /* of work, told by then */
+};
+
+struct seep_report_point {
+    double start_s; /* since the start of the recording */
+    double width_s;
+    uint64_t live_bytes; /* at the end of the bucket */
+    uint64_t low_bytes;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
+    uint64_t born_freed_bytes;
+    double born_count;
+    double born_freed_count;
+};
+
+/** What was seen of a site's blocks that stay: for the words. */
+struct seep_report_kept {
+    double since_s;        /* from here on every part of the run kept some */
+    double share;          /* of the run's work, from there to its end */
+    double units_share;    /* of the units told, likewise; 0: none were */
+    double oldest_death_s; /* no block older than this was given back; 0:
+                              none was given back at all */
+    double died_share;     /* of the blocks that got old, that died */
+    bool gave_back_old;    /* it was seen to evict: no cache that fills */
+};
+
+/** What a site is to those that grow in step with it (reader/together.h). */
+enum seep_role {
+    SEEP_ROLE_NONE,   /* it grows by itself, if at all */
+    SEEP_ROLE_HEAD,   /* it keeps the largest share of what it allocates */
+    SEEP_ROLE_MEMBER, /* of one cause with the head */
+    SEEP_ROLE_LENDER  /* what it allocated and freed, the head keeps: a class
+                         BACKING where that is a leak */
+};
+
+struct seep_report_site {
+    char id[20];      /* stable over runs of the same program */
+    char line_id[20]; /* by stack: of the row that it is in by line; else "" */
+    enum seep_space space;
+    int device;         /* ordinal; -1: none, or not known */
+    bool backs_tensors; /* segments of PyTorch's cache: what is in them is
+                           counted in space tensor, by who asked for it */
+    enum seep_class class;
+    const char *class_reason;
+    bool torn; /* its last event may be half applied */
+    uint64_t live_bytes;
+    double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
+    double live_count;
+    uint64_t allocated_bytes;
+    double allocated_count;
+    uint64_t freed_bytes;
+    double freed_count;
+    uint64_t peak_bytes;
+    uint64_t largest_bytes;
+    double first_s;
+    double last_s;
+    double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
+    bool has_growth; /* false: the next ones were not computed */
+    struct seep_interval growth_bytes_per_s; /* the mean of the run */
+    double growth_now_bytes_per_s; /* at the work rate of the last fifth */
+    bool has_growth_per_unit;
+    struct seep_interval growth_bytes_per_unit; /* a unit of work marked */
+    double confidence;
+    double keeps_share; /* of the blocks that it made, live; 0 of none */
+    enum seep_role role;
+    char group_id[20]; /* of its head; "" of none */
+    /* Of a head: the sum over its sites that are not minor; else 0. */
+    struct seep_interval group_growth_bytes_per_s;
+    struct seep_report_kept kept;
+    double stopped_since_s; /* nothing was kept since; below 0: it goes on */
+    double stopped_ln_p;    /* of so long a gap at the rate it had */
+    double step_next_s;     /* when its next step is due; 0: not foretold */
+    double step_next_bytes; /* what it will take then */
+    bool in_steps;          /* grows in steps, as a container that doubles */
+    bool in_bursts;         /* grows at a few times only */
+    const struct seep_pattern *pattern; /* a hint beside the class; NULL */
+    const char *suppressed_by;          /* the rule; NULL: it counts */
+    uint64_t known_bound_bytes;         /* named with --known; 0: none */
+    /* The user's frame: "file:line function"; of a module or a thread, its
+     * name. */
+    const char *where;
+    size_t stack_count; /* that this row is made of, at least 1 */
+    /* What follows is of one of them, the one that holds the most. */
+    uint64_t stack_live_bytes;
+    uint64_t stack_allocated_bytes;
+    double stack_allocated_count;
+    const char *thread; /* name of its own; "" if it has none */
+    size_t where_frame; /* index of the user's frame */
+    enum seep_cut cut;
+    const struct seep_report_frame *frames; /* innermost first */
+    size_t frame_count;
+    /* And these again are of the whole row. */
+    /* A bucket that is not in it is flat: nothing was allocated or freed in it,
+     * and live and low are the live bytes of the point before. */
+    const struct seep_report_point *series;
+    size_t point_count;
+};
+
+struct seep_report_counter {
+    const char *name;
+    const char *words;
+    enum seep_counter_kind kind;
+    uint64_t value;
+};
+
+struct seep_report_space {
+    enum seep_space space;
+    uint64_t live_bytes;
+    double live_bytes_error; /* 1.96 sigma of the sampling */
+    uint64_t first_bytes;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
+    double slope_bytes_per_s; /* over the settled part of the run */
+};
+
+/** What of a space lies on one device, or on none. */
+struct seep_report_holding {
+    enum seep_space space;
+    int device; /* ordinal; -1: none, or not known */
+    uint64_t live_bytes;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
+};
+
+/** Something of the process from first to last. */
+struct seep_report_extent {
+    bool valid; /* false: not known, the rest is 0 */
+    double first_bytes;
+    double last_bytes;
+    double slope_bytes_per_s; /* over the settled part of the run */
+    double slope_error;       /* half of its 95 % interval */
+};
+
+/** One mapping as `seep run`, `top` or `metrics` saw it from outside. */
+struct seep_report_mapping {
+    uint64_t start;
+    uint64_t end;
+    const char *name;   /* path, "[heap]", "" if anonymous */
+    double first_bytes; /* anonymous, resident or in swap */
+    double last_bytes;
+    double slope_bytes_per_s;
+    bool tracked; /* blocks or ranges that seep knows lie in it */
+};
+
+/** The process at one time; what is not known is negative. */
+struct seep_report_moment {
+    double t_s;
+    double held_bytes;    /* resident, and in swap */
+    double private_bytes; /* of that, what is not of files or shared */
+    double own_bytes;     /* of that, the recording's */
+};
+
+/** X(SYMBOL, "name in JSON"). */
+#define SEEP_ALLOCATORS(X)  \
+    X(UNKNOWN, "unknown")   \
+    X(GLIBC, "glibc")       \
+    X(JEMALLOC, "jemalloc") \
+    X(TCMALLOC, "tcmalloc") \
+    X(MIMALLOC, "mimalloc")
+
+enum seep_allocator_kind {
+#define SEEP_ALLOCATOR_VALUE(symbol, name) SEEP_ALLOCATOR_##symbol,
+    SEEP_ALLOCATORS(SEEP_ALLOCATOR_VALUE)
+#undef SEEP_ALLOCATOR_VALUE
+        SEEP_ALLOCATOR_COUNT
+};
+
+/**
+ * Where the memory of the process is. anonymous + shared + own = rss; tracked
+ * is what seep's live blocks hold of it; allocator_overhead is what the
+ * allocator holds beyond the blocks that it handed out; unexplained = anonymous
+ * + swap - tracked - allocator_overhead, not below 0.
+ */
+struct seep_report_memory {
+    bool valid; /* there is a sample, of the timeline or external */
+    struct seep_report_extent rss;
+    struct seep_report_extent anonymous;
+    struct seep_report_extent shared;
+    struct seep_report_extent own;   /* of the recording itself, if known */
+    struct seep_report_extent files; /* mapped, if any ever was: what was read
+                                        of it is in shared */
+    struct seep_report_extent swap;
+    struct seep_report_extent cgroup;
+    struct seep_report_extent tracked;
+    struct seep_report_extent allocator_overhead;
+    struct seep_report_extent unexplained;
+    uint64_t cgroup_limit_bytes; /* 0: none or unknown */
+    uint64_t machine_bytes;      /* RAM; 0 unknown */
+    uint64_t available_bytes;    /* of it, at the last sample; 0 unknown */
+    enum seep_allocator_kind allocator;
+    bool allocator_told;                /* its own figures, the next ones */
+    uint64_t allocator_allocated_bytes; /* at the last sample that has them */
+    uint64_t allocator_active_bytes;
+    uint64_t allocator_resident_bytes;
+    uint64_t allocator_retained_bytes;
+    uint64_t allocator_free_chunks;
+    bool has_samples;                           /* there are external samples */
+    const struct seep_report_mapping *mappings; /* that grew, most first */
+    size_t mapping_count;
+    const struct seep_report_moment *moments; /* by time */
+    size_t moment_count;
+};
+
+/** What a process has, worst first: X(SYMBOL, "name in JSON"). */
+#define SEEP_VERDICTS(X)                 \
+    X(LEAK, "leak")                      \
+    X(SUSPECT, "suspect")                \
+    X(UNEXPLAINED, "unexplained")        \
+    X(FRAGMENTATION, "fragmentation")    \
+    X(RETENTION, "allocator-retention")  \
+    X(BOUNDED, "bounded")                \
+    X(INSUFFICIENT, "insufficient-data") \
+    X(STEADY, "steady")
+
+enum seep_verdict_class {
+#define SEEP_VERDICT_VALUE(symbol, name) SEEP_VERDICT_##symbol,
+    SEEP_VERDICTS(SEEP_VERDICT_VALUE)
+#undef SEEP_VERDICT_VALUE
+        SEEP_VERDICT_COUNT
+};
+
+enum seep_forecast_answer {
+    SEEP_FORECAST_UNKNOWN, /* cannot tell: no limit, or too little seen */
+    SEEP_FORECAST_NEVER,   /* nothing grows */
+    SEEP_FORECAST_TIME     /* .seconds */
+};
+
+/** When the first of the limits is reached if all goes on as it went. */
+struct seep_report_forecast {
+    enum seep_forecast_answer answer;
+    const char *what; /* "cgroup", "ram", "device"; "" if UNKNOWN */
+    uint64_t limit_bytes;
+    uint64_t used_bytes;
+    struct seep_interval seconds; /* high is INFINITY where it may be never */
+    bool if_suspect; /* only .low means something: should it be a leak */
+    int device;      /* ordinal, of "device"; else -1 */
+};
+
+/**
+ * One GPU from the first to the last time that the driver was asked. used =
+ * total - free is of all processes; tracked is what calls of this process hold
+ * of it (spaces device and managed); unexplained = used - tracked: contexts,
+ * modules, other processes, calls that no hook saw.
+ */
+struct seep_report_device {
+    uint32_t ordinal;
+    uint64_t total_bytes;
+    uint64_t free_bytes;     /* at the end: what the driver told last, less
+                                what calls of the process took since */
+    uint64_t low_free_bytes; /* the lowest of all samples */
+    struct seep_report_extent used;
+    struct seep_report_extent tracked;
+    struct seep_report_extent unexplained;
+    struct seep_report_extent pool_reserved; /* of the default pool */
+    struct seep_report_extent pool_used;
+    struct seep_report_extent graph_reserved; /* memory nodes of graphs */
+    struct seep_report_extent graph_used;
+    struct seep_report_extent tensor_reserved;  /* PyTorch's cache, and */
+    struct seep_report_extent tensor_allocated; /* what of it is in use */
+    bool cache_fragments; /* that cache grows, and what is in use does not */
+    struct seep_report_forecast forecast; /* when free is 0 */
+};
+
+struct seep_report_verdict {
+    enum seep_verdict_class class;
+    const char *reason; /* a phrase; never NULL */
+    /* No leak, and it was tested: what "no leak" is printed of, and what a
+     * check passes. */
+    bool reassures;
+    double hidden_bytes_per_s; /* the most that can grow unseen; 0: not known */
+    double need_s;             /* so much longer tells; 0: nothing is missing */
+    bool private_grows;        /* resident and private, or in swap */
+    bool shared_grows;         /* resident, of files or shared */
+    bool has_growth;
+    struct seep_interval growth_bytes_per_s; /* of what the class is about */
+    bool has_growth_per_unit;
+    struct seep_interval growth_bytes_per_unit;
+    double first_share; /* of it, at the first site and those that grow in
+                           step with it; 0 if at no site */
+    char first_id[20];  /* of that site, which is listed first; "": of none */
+    int device; /* all of it is of the memory of this one; -1: of the host's,
+                   or of more than one */
+    size_t growing_count; /* sites that it is at */
+    size_t suppressed_count;
+    double suppressed_bytes_per_s; /* that the suppressed ones grow */
+    size_t known_count;            /* sites below a bound that was named */
+    size_t minor_count;            /* that grow by less than the floor */
+    double minor_bytes_per_s;
+    double floor_bytes; /* less than this over the run is minor */
+    bool filling;       /* BOUNDED: it has not reached its bound yet */
+    bool files;         /* all that grows is mapped of files: nothing need be
+                           full by it */
+    struct seep_report_forecast forecast;
+};
+
+/**
+ * The end of a process is not evidence: one that freed what it had is judged to
+ * the moment before. Everything in the report is of then, but what says that it
+ * is of the process.
+ */
+struct seep_report_end {
+    bool judged_before; /* false: judged to its end; the rest is 0 */
+    double judged_to_s;
+    double freed_bytes; /* that were live then and not at the end, of sites that
+                           had not been so low for long */
+    double took_s;      /* from then to the end */
+    bool by_exit;       /* it was the moment at which exit() was called */
+    bool unreachable;   /* it had fallen by much before the first moment that
+                           could be gone back to: what it freed is not known */
+};
+
+struct seep_report {
+    const char *path;
+    enum seep_process_state state;
+    bool has_status;
+    int status; /* as wait() gives it */
+    uint32_t pid;
+    const char *executable;
+    const char *const *arguments;
+    size_t argument_count;
+    const char *labels; /* SEEP_LABELS and seep_label(): of a key the last */
+    const char *host;
+    const char *version;
+    const char *rejected; /* SEEP_ variables that it did not understand, a line
+                             each: NAME=VALUE, or NAME where that is none */
+    const char *allocator;
+    uint32_t removed_count; /* recordings that went from its folder when it
+                               began, which was over its bounds, */
+    uint64_t removed_bytes; /* and what they took of the disk */
+    bool is_fork;
+    enum seep_inert_reason inert;
+    uint64_t start_realtime_ns;
+    double life_s;     /* until exit, death as far as known, or now */
+    double duration_s; /* what is judged: that, or up to .end.judged_to_s */
+    struct seep_report_end end;
+    double last_event_s; /* since the start: the last that was recorded */
+    bool exact;          /* began exact, nothing lost, never thinned */
+    bool began_exact;
+    uint64_t sample_bytes;       /* mean interval now; 1 exact */
+    uint64_t first_sample_bytes; /* as it began; more often than now */
+    enum seep_unwinder unwinder;
+    enum seep_grouping by; /* what a row of .sites is */
+    enum seep_python_state python_state;
+    uint32_t python_version; /* as PY_VERSION_HEX; 0: no Python was seen */
+    enum seep_python_objects python_objects;
+    uint64_t file_bytes;
+    uint64_t units;     /* of work; 0: none told */
+    double units_per_s; /* over the last fifth of the run */
+    struct seep_report_verdict verdict;
+    struct seep_report_memory memory;
+    const struct seep_report_space *spaces;
+    size_t space_count;                         /* only spaces that were used */
+    const struct seep_report_holding *holdings; /* the same by device */
+    size_t holding_count;
+    const struct seep_report_device *devices; /* that were asked */
+    size_t device_count;
+    const struct seep_report_site *sites; /* in reading order */
+    size_t site_count;
+    size_t site_total; /* with those that site_limit left without symbols */
+    const char *const *modules; /* paths of the objects that were recorded */
+    size_t module_count;
+    const struct seep_report_mark *marks; /* in the order they were made */
+    size_t mark_count;
+    const struct seep_report_counter *counters; /* every one, also zero */
+    size_t counter_count;
+    uint64_t
+        pending_events; /* pushed, not folded by the process: folded here */
+    uint64_t torn_sites;
+    double cost_s;     /* estimated time spent in seep, over all threads */
+    bool cost_at_most; /* too little was measured: it is no more than that */
+    struct seep_report_usage {
+        uint32_t used;
+        uint32_t capacity;
+    } usage_sites, usage_stacks, usage_series, usage_modules, usage_codes,
+        usage_live;
+};
+
+/**
+ * Read, check, snapshot, fold, symbolise and judge the recording at @path.
+ *
+ * @param ret_refusal  filled on failure only; may be NULL
+ * @param ret_report   give it to seep_report_close()
+ */
+int seep_report_open(const char *path,
+                     const struct seep_report_options *options,
+                     struct seep_refusal *ret_refusal,
+                     struct seep_report **ret_report);
+
+/** Name of @class as JSON has it. */
+const char *seep_verdict_name(enum seep_verdict_class class);
+
+/** "line" and so on; of another value "stack". */
+const char *seep_grouping_name(enum seep_grouping by);
+/** @return -EINVAL for what is no name of one */
+int seep_grouping_parse(const char *name, enum seep_grouping *ret_by);
+
+/** The words of SEEP_PYTHON_STATES and SEEP_PYTHON_OBJECTS. */
+const char *seep_python_state_words(enum seep_python_state state);
+const char *seep_python_objects_words(enum seep_python_objects objects);
+
+/** NULL is fine. */
+void seep_report_close(struct seep_report *report);
+
+/**
+ * The recordings that @path means: itself if a file, its *.seep files, sorted
+ * by name, if a folder (not looking into folders inside).
+ *
+ * @param ret_paths  NULL-terminated; give it to seep_report_list_free()
+ * @return 0; -ENOENT if a folder holds none, with @ret_refusal filled
+ */
+int seep_report_list(const char *path, struct seep_refusal *ret_refusal,
+                     char ***ret_paths);
+void seep_report_list_free(char **paths);
+
+#endif

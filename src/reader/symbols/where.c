@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which frame of a stack belongs to the user, by names alone.
+ *
+ * Invariant: the tables name only what stands between a program and its memory,
+ * never a library that uses memory for itself: that one is the answer.
+ */
+#include "reader/symbols/where.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/*
+ * Whose a file of Python is. Invariant: nothing here asks the file system, so a
+ * recording of another machine reads as one of this.
+ */
+
+/* Tails of files, of Python's library and of packages. */
+static const char *const dispatchers[] = {
+    "asyncio/base_events.py",
+    "asyncio/events.py",
+    "asyncio/runners.py",
+    "concurrent/futures/thread.py",
+    "concurrent/futures/process.py",
+    "multiprocessing/process.py",
+    "multiprocessing/spawn.py",
+    "multiprocessing/forkserver.py",
+    "socketserver.py",
+    "threading.py",
+    "trio/_core/_run.py",
+    "anyio/_backends/_asyncio.py",
+    "gevent/greenlet.py",
+    "eventlet/greenpool.py",
+    NULL,
+};
+
+static bool is_any(const char *text, const char *const *table)
+{
+    while (*table != NULL && strcmp(text, *table) != 0) {
+        table++;
+    }
+    return *table != NULL;
+}
+
+/* Behind the last "/NAME/" of @path; NULL if there is none. */
+static const char *behind_folder(const char *path, const char *name)
+{
+    size_t length = strlen(name);
+    const char *found = NULL;
+
+    for (const char *at = strstr(path, name); at != NULL;
+         at = strstr(at + length, name)) {
+        if ((at == path || at[-1] == '/') && at[length] == '/') {
+            found = at + length + 1;
+        }
+    }
+    return found;
+}
+
+static const char *behind_packages(const char *path)
+{
+    const char *site = behind_folder(path, "site-packages");
+    const char *dist = behind_folder(path, "dist-packages");
+
+    return site == NULL || (dist != NULL && dist > site) ? dist : site;
+}
+
+/* "python3.11", "python3.13t", "python311.zip"; of Debian's packages
+ * "python3". */
+static size_t library_folder_length(const char *at)
+{
+    size_t length = 7;
+
+    if (strncmp(at, "python3", 7) != 0) {
+        return 0;
+    }
+    length += strspn(at + length, ".0123456789");
+    length += at[length] == 't';
+    length += strncmp(at + length, "zip", 3) == 0 ? 3 : 0;
+    return at[length] == '/' ? length + 1 : 0;
+}
+
+/* Behind "lib/python3.11/"; NULL if @path has no such folder. */
+static const char *behind_library(const char *path)
+{
+    static const char *const folders[] = {"lib/", "lib64/"};
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        size_t length = strlen(folders[i]);
+
+        for (const char *at = strstr(path, folders[i]); at != NULL;
+             at = strstr(at + length, folders[i])) {
+            size_t folder = library_folder_length(at + length);
+
+            if (folder > 0 && (at == path || at[-1] == '/')) {
+                return at + length + folder;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_python_file(const char *base_name)
+{
+    const char *dot = strrchr(base_name, '.');
+
+    return dot != NULL && strncmp(dot, ".py", 3) == 0;
+}
+
+enum seep_python_origin seep_where_python_origin(const char *file)
+{
+    const char *base_name = seep_text_base_name(file);
+
+    if (file[0] == '\0') {
+        return SEEP_PYTHON_NAMELESS;
+    }
+    if (file[0] == '<') {
+        return strncmp(file, "<frozen", 7) == 0 ? SEEP_PYTHON_FROZEN
+                                                : SEEP_PYTHON_TEXT;
+    }
+    if (behind_packages(file) != NULL) {
+        return SEEP_PYTHON_PACKAGE;
+    }
+    if (behind_library(file) != NULL) {
+        return SEEP_PYTHON_LIBRARY;
+    }
+    if (base_name - file >= 4 && strncmp(base_name - 4, "bin/", 4) == 0 &&
+        !is_python_file(base_name)) {
+        return SEEP_PYTHON_COMMAND;
+    }
+    return SEEP_PYTHON_USER;
+}
+
+/* Its base name; with its folder where that is __init__.py or __main__.py. */
+static const char *where_python_file(const char *file)
+{
+    const char *name = seep_text_base_name(file);
+
+    if (strcmp(name, "__init__.py") != 0 && strcmp(name, "__main__.py") != 0) {
+        return name;
+    }
+    name -= name > file; /* the slash */
+    while (name > file && name[-1] != '/') {
+        name--;
+    }
+    return name;
+}
+
+const char *seep_where_python_tail(const char *file)
+{
+    const char *tail = behind_packages(file);
+
+    if (file[0] == '<') {
+        return file;
+    }
+    tail = tail != NULL ? tail : behind_library(file);
+    return tail != NULL && tail[0] != '\0' ? tail : where_python_file(file);
+}
+
+int seep_where_python_module(const char *file, char *text, size_t capacity)
+{
+    const char *tail = seep_where_python_tail(file);
+    size_t length = file[0] == '<' ? strlen(tail) : strcspn(tail, "/");
+
+    return snprintf(text, capacity, "%.*s", (int)(length & 0xffff), tail);
+}
+
+/*
+ * Does @file run whatever was given to it: an event loop, a pool? What lies
+ * outside of such a frame did not call what lies inside.
+ */
+static bool where_python_dispatches(const char *file)
+{
+    return is_any(seep_where_python_tail(file), dispatchers) &&
+           seep_where_python_origin(file) != SEEP_PYTHON_USER;
+}
+
+bool seep_where_python_runs_task(const char *file, const char *function)
+{
+    /* Its qualified name is known from 3.11 on. */
+    return strcmp(seep_where_python_tail(file), "asyncio/events.py") == 0 &&
+           (strcmp(function, "Handle._run") == 0 ||
+            strcmp(function, "_run") == 0);
+}
+
+/* Beginnings of file names. */
+static const char *const module_names[] = {
+    /* libc and the loader */
+    "libc.so",
+    "libc-2",
+    "libpthread",
+    "libm.so",
+    "libdl.so",
+    "librt.so",
+    "ld-linux",
+    "ld-2",
+    "ld-musl",
+    "linux-vdso",
+    "[vdso]",
+    /* C++ runtimes */
+    "libstdc++",
+    "libc++",
+    "libgcc_s",
+    "libsupc++",
+    /* allocators, and us */
+    "libseep",
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    /* the interpreter */
+    "libpython",
+    "python3",
+    "python2",
+    "python.",
+    "python-",
+    /* CUDA; torch's own are not among them: they keep memory themselves */
+    "libcuda",
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libnccl",
+    "libnvrtc",
+    "libnvidia",
+    "libnvJitLink",
+    "libnvToolsExt",
+    "libcupti",
+    "libnvml",
+    NULL,
+};
+
+/* Beginnings of functions, where they are linked into the program. */
+static const char *const function_names[] = {
+    "operator new",
+    "operator delete",
+    "std::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "boost::container::",
+    "PyMem_",
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_",
+    "PyObject_Call",
+    "PyObject_Vectorcall",
+    "_PyEval_",
+    "PyEval_",
+    "_PyFunction_",
+    "_PyGC_",
+    "PyVectorcall_",
+    "__libc_",
+    "__GI_",
+    "_dl_",
+    "je_",
+    "mi_",
+    "tc_",
+    "alloc::alloc::",
+    "alloc::raw_vec::",
+    "<alloc::",
+    "core::ops::function::",
+    "hashbrown::",
+    "__rust_alloc",
+    "__rust_realloc",
+    "__rdl_alloc",
+    "__rg_",
+    "std::alloc::",
+    NULL,
+};
+
+static const char *const exact_function_names[] = {
+    "malloc",         "calloc",    "realloc",
+    "reallocarray",   "memalign",  "aligned_alloc",
+    "posix_memalign", "valloc",    "pvalloc",
+    "free",           "strdup",    "strndup",
+    "xmalloc",        "xcalloc",   "xrealloc",
+    "xstrdup",        "g_malloc",  "g_malloc0",
+    "g_realloc",      "g_strdup",  "mmap",
+    "mmap64",         "mremap",    "__strdup",
+    "asprintf",       "vasprintf", NULL,
+};
+
+static bool begins_with_any(const char *text, const char *const *table)
+{
+    while (*table != NULL && strncmp(text, *table, strlen(*table)) != 0) {
+        table++;
+    }
+    return *table != NULL;
+}
+
+/*
+ * Where the name itself begins in a demangled function: behind the type it
+ * returns, which templates show. The last space before the parameters that is
+ * not inside angle brackets ends it.
+ */
+static const char *skip_return_type(const char *function)
+{
+    const char *name = function;
+    int depth = 0;
+
+    for (const char *at = function; *at != '\0'; at++) {
+        if (*at == '<') {
+            depth++;
+        } else if (*at == '>') {
+            depth -= depth > 0;
+        } else if (depth == 0 && *at == '(' && at != name) {
+            break;
+        } else if (depth == 0 && *at == ' ') {
+            if (strncmp(name, "operator", 8) == 0) {
+                break;
+            }
+            name = at + 1;
+        }
+    }
+    return name;
+}
+
+static bool is_plumbing_function(const char *function)
+{
+    const char *name = skip_return_type(function);
+
+    return begins_with_any(name, function_names) ||
+           is_any(name, exact_function_names);
+}
+
+bool seep_where_is_plumbing(const char *module)
+{
+    const char *name = seep_text_base_name(module);
+
+    /* "python" alone is the interpreter, "pythonic" is not. */
+    return begins_with_any(name, module_names) || strcmp(name, "python") == 0;
+}
+
+/* A name without a file is one whose file was lost. */
+static enum seep_python_origin origin_of(const struct seep_report_frame *frame)
+{
+    if (!frame->python) {
+        return SEEP_PYTHON_NAMELESS;
+    }
+    return frame->file[0] == '\0' && frame->function[0] != '\0'
+               ? SEEP_PYTHON_TEXT
+               : seep_where_python_origin(frame->file);
+}
+
+bool seep_where_is_user(const struct seep_report_frame *frame)
+{
+    const char *module = seep_text_base_name(frame->module);
+
+    if (frame->python) {
+        return origin_of(frame) >= SEEP_PYTHON_PACKAGE;
+    }
+    if (module[0] == '\0' && frame->function[0] == '\0') {
+        return false;
+    }
+    return !seep_where_is_plumbing(module) &&
+           !is_plumbing_function(frame->function);
+}
+
+/* Of what a library made by exec(): "__init__" of a dataclass, "<lambda>" of a
+ * namedtuple. */
+static bool is_generated_name(const struct seep_report_frame *frame)
+{
+    const char *dot = strrchr(frame->function, '.');
+    const char *name = dot != NULL ? dot + 1 : frame->function;
+
+    return strcmp(frame->file, "<string>") == 0 &&
+           (strncmp(name, "__", 2) == 0 || strcmp(name, "<lambda>") == 0);
+}
+
+/* A package's dataclass is the package's, not code that a user gave. */
+static bool is_of_package(const struct seep_report_frame *frames, size_t count,
+                          size_t i)
+{
+    if (!is_generated_name(&frames[i])) {
+        return false;
+    }
+    while (i < count &&
+           (!frames[i].python || strcmp(frames[i].file, "<string>") == 0)) {
+        i++;
+    }
+    return i < count && origin_of(&frames[i]) == SEEP_PYTHON_PACKAGE;
+}
+
+/* The innermost Python frame of the best origin; @count if none has a name. */
+static size_t pick_python(const struct seep_report_frame *frames, size_t count,
+                          enum seep_python_origin least)
+{
+    enum seep_python_origin best = SEEP_PYTHON_NAMELESS;
+    size_t picked = count;
+
+    for (size_t i = 0; i < count; i++) {
+        enum seep_python_origin origin = origin_of(&frames[i]);
+
+        if (origin > best && origin >= least &&
+            !(origin == SEEP_PYTHON_TEXT && is_of_package(frames, count, i))) {
+            best = origin;
+            picked = i;
+        }
+    }
+    return picked;
+}
+
+/* Innermost frame of an event loop or a pool; @count if there is none. */
+static size_t find_dispatcher(const struct seep_report_frame *frames,
+                              size_t count)
+{
+    size_t i = 0;
+
+    while (i < count &&
+           !(frames[i].python && where_python_dispatches(frames[i].file))) {
+        i++;
+    }
+    return i;
+}
+
+/*
+ * Where a package's event loop runs a package's handler, the user's line that
+ * started the loop says nothing: then it is the package's own line.
+ */
+static size_t pick_python_line(const struct seep_report_frame *frames,
+                               size_t count)
+{
+    size_t inside = find_dispatcher(frames, count);
+    size_t picked = pick_python(frames, inside, SEEP_PYTHON_PACKAGE);
+
+    return picked < inside ? picked
+                           : pick_python(frames, count, SEEP_PYTHON_FROZEN);
+}
+
+size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
+{
+    size_t line = pick_python_line(frames, count);
+
+    if (line < count) {
+        return line;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (seep_where_is_user(&frames[i])) {
+            return i;
+        }
+    }
+    /* the interpreter's own, or libc's: what asked for the memory tells more
+     * than what handed it out */
+    for (size_t i = 0; i < count; i++) {
+        if (frames[i].function[0] != '\0' &&
+            !is_plumbing_function(frames[i].function)) {
+            return i;
+        }
+    }
+    /* of Python's whose names were lost nothing is known, not even a module */
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i].python) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* "__init__.py" alone is any package's. */
+static const char *file_of(const struct seep_report_frame *frame)
+{
+    return frame->python ? where_python_file(frame->file)
+                         : seep_text_base_name(frame->file);
+}
+
+int seep_where_format(const struct seep_report_frame *frame, char *text,
+                      size_t capacity)
+{
+    const char *module = seep_text_base_name(frame->module);
+
+    module = module[0] != '\0' ? module : "?";
+    if (frame->python) {
+        module = frame->file[0] != '\0' ? file_of(frame) : "Python";
+    }
+    if (frame->file[0] != '\0' && frame->line != 0) {
+        return snprintf(text, capacity, "%s:%u%s%s", file_of(frame),
+                        frame->line, frame->function[0] != '\0' ? " " : "",
+                        frame->function);
+    }
+    if (frame->function[0] != '\0' || frame->python) {
+        return snprintf(text, capacity, "%s %s", module,
+                        frame->function[0] != '\0' ? frame->function : "?");
+    }
+    return snprintf(text, capacity, "%s+0x%llx", module,
+                    (unsigned long long)frame->offset);
+}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a report says in one place and denies in another.
+
+Invariant: a rule here knows nothing of how a verdict is made; it compares what
+was printed: headline, rows, memory table, forecast, and what a check says.
+"""
+import json
+import subprocess
+
+from conftest import SEEP
+
+FLOOR_BYTES = 1 << 20
+LIMIT_S = 120
+LIMIT = 2**20 / 60  # bytes a second: that of the check
+CHECK = ("--max-growth", "1MiB/min")
+PASS, FAIL = 0, 3
+QUIET = ("steady", "bounded", "allocator-retention", "fragmentation")
+OPEN = ("suspect", "insufficient-data")
+
+
+def low(interval):
+    """Its lower end; what is not told is 0."""
+    return interval["low"] if interval else 0
+
+
+def least_slope(extent):
+    """What it grows by at least, in bytes a second."""
+    if extent is None:
+        return 0
+    return extent["slope_bytes_per_s"] - extent["slope_error_bytes_per_s"]
+
+
+def is_quiet(verdict):
+    """Does the class say that nothing grows?"""
+    return (verdict["class"] in QUIET and not verdict["filling"]
+            and verdict["growth_bytes_per_s"] is None)
+
+
+def of_words(verdict):
+    """Reassurance that was not tested, and doubt that is not said."""
+    sentence = verdict["sentence"]
+    found = []
+    for words in ("no leak", "nothing grows", "would have shown by now"):
+        if words in sentence and not verdict["reassures"]:
+            found.append(f"{words!r} is said and was not tested")
+    if verdict["reassures"] and not is_quiet(verdict):
+        found.append(f"{verdict['class']} reassures")
+    if verdict["reassures"] and "no leak" not in sentence:
+        found.append("it reassures and does not say so")
+    if verdict["private_grows"] and "stopped" in sentence:
+        found.append("the sentence denies that private memory grows")
+    return found
+
+
+def of_memory(verdict, memory, duration_s):
+    """The headline against the memory table."""
+    found = []
+    if verdict["private_grows"] and is_quiet(verdict):
+        found.append(f"{verdict['class']}, and private memory grows")
+    least = least_slope(memory["anonymous"]) * 0.8 * duration_s
+    floor = max(FLOOR_BYTES, 0.01 * (memory["rss"] or {"last_bytes": 0})[
+        "last_bytes"])
+    told = (verdict["suppressed_bytes_per_s"]
+            + verdict["minor_bytes_per_s"]) * duration_s
+    # what is bounded may have grown for most of the run
+    if (is_quiet(verdict) and verdict["class"] != "bounded"
+            and least - told > 2 * floor):
+        found.append(f"{verdict['class']} above +{least:.0f} bytes for sure")
+    if verdict["reassures"] and not verdict["hidden_bytes_per_s"]:
+        found.append("it reassures and does not say what could hide")
+    return found
+
+
+def of_rows(verdict, sites):
+    """The headline against the rows below it."""
+    found = []
+    counted = [site for site in sites if site["suppressed_by"] is None
+               and not site["known_bound_bytes"]
+               and not site["backs_tensors"]]
+    rising = [site["where"] for site in counted
+              if low(site["growth_bytes_per_s"]) > 0]
+    if rising and "no call site grows" in verdict["reasons"]:
+        found.append(f"no call site grows, but {rising}")
+    named = [site["where"] for site in sites
+             if site["where"] in verdict["sentence"]]
+    if named and sites[0]["where"] not in named:
+        found.append(f"{named[0]} is named, and {sites[0]['where']} is first")
+    leaks = [site["where"] for site in counted if site["class"] == "leak"]
+    if leaks and verdict["class"] not in ("leak", "suspect"):
+        found.append(f"{verdict['class']} above leaks: {leaks}")
+    for site in counted:
+        if any("freeing old blocks" in reason
+               for reason in verdict["reasons"]) and not rising:
+            found.append(f"grows all the same, but {site['where']} does not")
+            break
+    return found
+
+
+def of_forecast(verdict, text):
+    """The rate against when memory will be full."""
+    found = []
+    growth = verdict["growth_bytes_per_s"]
+    headline = text.partition("\n\n")[0]
+    if verdict["class"] == "leak":
+        if growth is not None and growth["low"] <= 0:
+            found.append(f"a leak of at least {growth['low']}")
+        if "or never" in headline:
+            found.append("a leak that may fill memory never")
+    forecast = verdict["forecast"]
+    if (forecast is not None and forecast["answer"] == "never"
+            and verdict["private_grows"]
+            and verdict["class"] in ("leak", *OPEN)
+            and verdict["device"] is None):
+        found.append("memory is never full, and grows")
+    if growth is not None and not (growth["low"] <= growth["estimate"]
+                                   <= growth["high"]):
+        found.append(f"no interval: {growth}")
+    return found
+
+
+def of_check(verdict, code):
+    """What the verdict says against what a limit on growth comes to."""
+    found = []
+    growth = verdict["growth_bytes_per_s"]
+    if code == PASS and (verdict["class"] in OPEN or verdict["filling"]):
+        found.append(f"a check passes what is {verdict['class']}")
+    if code == PASS and low(growth) > LIMIT:
+        found.append(f"a check passes what grows {growth}")
+    if code == PASS and verdict["private_grows"] and low(growth) <= 0:
+        found.append("a check passes while private memory grows")
+    if code == FAIL and verdict["reassures"]:
+        found.append("a check fails what reassures")
+    return found
+
+
+def contradictions(process, text, code):
+    """All that one process's report says against itself."""
+    verdict = process["verdict"]
+    found = (of_words(verdict)
+             + of_memory(verdict, process["memory"],
+                         process["process"]["duration_s"])
+             + of_rows(verdict, process["sites"])
+             + of_forecast(verdict, text)
+             + of_check(verdict, code))
+    label = verdict["class"].replace("-", " ").upper()
+    if not text.startswith(label):
+        found.append(f"{label} is not the headline")
+    return found
+
+
+def start(*words):
+    """One verb of the command, to its end."""
+    return subprocess.run([SEEP, *words], capture_output=True,
+                          timeout=LIMIT_S, check=False, text=True)
+
+
+def contradictions_in(recording):
+    """Of one recording, read anew."""
+    process, = json.loads(start("report", "--json", recording).stdout)[
+        "processes"]
+    return contradictions(process, start("report", recording).stdout,
+                          start("check", *CHECK, recording).returncode)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An allocator that says so when it is asked for its figures at a moment at
+ * which a real one would hang, or worse.
+ *
+ * Its lock is one of words only: who comes with it held by his own thread is
+ * told, and the process ends. It calls the program at will while it is held, so
+ * that what is luck with a real allocator happens each time here. It takes no
+ * block back, which makes it safe in signal handlers, and in threads that are
+ * never to go on.
+ *
+ * It is taken for the allocator that its file is named after: jemalloc, whose
+ * code is known by where it lies, or libc, whose code is not.
+ *
+ * Invariant: blocks below LARGE_BYTES are made without the lock.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+#define LARGE_BYTES 1024U
+#define POOLED_BYTES 16384U /* all up to these have as much room */
+#define HEADER_BYTES sizeof(struct head)
+#define REGION_BYTES (UINT64_C(512) << 20)
+
+static char region[REGION_BYTES] __attribute__((aligned(4096)));
+static _Atomic uint64_t used_bytes;
+static _Thread_local int held __attribute__((tls_model("initial-exec")));
+/* Of this thread, each with the next in its first word. */
+static _Thread_local void *pool __attribute__((tls_model("initial-exec")));
+
+/* Of the program: called with the lock held, by a block and by a question. */
+EXPORTED void (*strict_inside)(void);
+EXPORTED void (*strict_asked)(void);
+
+static void fail(const char *text)
+{
+    ssize_t written = write(2, text, strlen(text));
+
+    _exit(written > 0 ? 3 : 4);
+}
+
+static void lock(void)
+{
+    if (held != 0) {
+        fail("the allocator was entered with its lock held\n");
+    }
+    held = 1;
+}
+
+static void unlock(void)
+{
+    held = 0;
+}
+
+/* Before each block. */
+struct head {
+    size_t is_pooled;
+    size_t size;
+};
+
+static struct head *head_of(void *block)
+{
+    return (struct head *)block - 1;
+}
+
+static void *take(size_t alignment, size_t size)
+{
+    uint64_t room = size + HEADER_BYTES + alignment;
+    uint64_t at;
+    uintptr_t block;
+
+    if (size > REGION_BYTES / 2 || alignment > REGION_BYTES / 4 ||
+        (at = atomic_fetch_add_explicit(&used_bytes, room,
+                                        memory_order_relaxed)) +
+                room >
+            REGION_BYTES) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    block = ((uintptr_t)region + at + HEADER_BYTES + alignment - 1) &
+            ~(uintptr_t)(alignment - 1);
+    *head_of((void *)block) = (struct head){0, size};
+    return (void *)block;
+}
+
+static int is_pooled(size_t alignment, size_t size)
+{
+    return alignment == HEADER_BYTES && size >= LARGE_BYTES &&
+           size <= POOLED_BYTES;
+}
+
+static void *take_pooled(size_t size)
+{
+    void *block = pool;
+
+    if (block == NULL) {
+        block = take(HEADER_BYTES, POOLED_BYTES);
+    } else {
+        memcpy(&pool, block, sizeof(pool));
+    }
+    if (block != NULL) {
+        *head_of(block) = (struct head){1, size};
+    }
+    return block;
+}
+
+static void *allocate(size_t alignment, size_t size)
+{
+    void *block;
+
+    if (size < LARGE_BYTES) {
+        return take(alignment, size);
+    }
+    lock();
+    if (strict_inside != NULL) {
+        strict_inside();
+    }
+    block =
+        is_pooled(alignment, size) ? take_pooled(size) : take(alignment, size);
+    unlock();
+    return block;
+}
+
+EXPORTED void *malloc(size_t size)
+{
+    return allocate(HEADER_BYTES, size);
+}
+
+EXPORTED void *calloc(size_t count, size_t size)
+{
+    size_t total = 0;
+    void *block;
+
+    if (__builtin_mul_overflow(count, size, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    block = allocate(HEADER_BYTES, total);
+    return block == NULL ? NULL : memset(block, 0, total);
+}
+
+EXPORTED size_t malloc_usable_size(void *block)
+{
+    return block == NULL ? 0 : head_of(block)->size;
+}
+
+EXPORTED void free(void *block)
+{
+    if (block != NULL && head_of(block)->is_pooled) {
+        lock();
+        memcpy(block, &pool, sizeof(pool));
+        pool = block;
+        unlock();
+    }
+}
+
+EXPORTED void *realloc(void *block, size_t size)
+{
+    size_t old = malloc_usable_size(block);
+    void *moved = allocate(HEADER_BYTES, size);
+
+    if (moved != NULL && block != NULL) {
+        memcpy(moved, block, old < size ? old : size);
+        free(block);
+    }
+    return moved;
+}
+
+EXPORTED void *memalign(size_t alignment, size_t size)
+{
+    return allocate(alignment < HEADER_BYTES ? HEADER_BYTES : alignment, size);
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
+EXPORTED void *valloc(size_t size)
+{
+    return memalign(4096, size);
+}
+
+EXPORTED int posix_memalign(void **ret_block, size_t alignment, size_t size)
+{
+    void *block = memalign(alignment, size);
+
+    if (block == NULL) {
+        return ENOMEM;
+    }
+    *ret_block = block;
+    return 0;
+}
+
+static size_t allocated_bytes(void)
+{
+    lock();
+    if (strict_asked != NULL) {
+        strict_asked();
+    }
+    unlock();
+    return (size_t)atomic_load_explicit(&used_bytes, memory_order_relaxed);
+}
+
+EXPORTED int mallctl(const char *name, void *old, size_t *old_bytes, void *new,
+                     size_t new_bytes);
+EXPORTED int mallctl(const char *name, void *old, size_t *old_bytes, void *new,
+                     size_t new_bytes)
+{
+    size_t allocated = allocated_bytes();
+
+    (void)name;
+    (void)new;
+    (void)new_bytes;
+    if (old != NULL && *old_bytes == sizeof(allocated)) {
+        memcpy(old, &allocated, sizeof(allocated));
+    }
+    return 0;
+}
+
+EXPORTED struct mallinfo2 mallinfo2(void)
+{
+    return (struct mallinfo2){.uordblks = allocated_bytes()};
+}
+
+/* As real ones do it: after the handlers that the program has registered
+ * earlier, so those run with the lock held. */
+__attribute__((constructor)) static void begin(void)
+{
+    pthread_atfork(lock, unlock, unlock);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Layout and check: what the one makes the other accepts, and nothing else. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "seep_test.h"
+
+#include "format/check.h"
+#include "format/layout.h"
+#include "format/view.h"
+
+struct recording {
+    struct seep_rec_header *header;
+    size_t size;
+};
+
+static struct recording make(uint64_t size, int exact, int inert)
+{
+    struct seep_rec_header header = {.inert = inert ? SEEP_INERT_VALGRIND : 0};
+    struct recording made;
+
+    assert_int_equal(seep_layout_make(size, exact, inert, &header), 0);
+    made.size = header.file_bytes;
+    made.header = calloc(1, made.size);
+    assert_non_null(made.header);
+    memcpy((void *)made.header, (void *)&header, sizeof(header));
+    seep_layout_start(made.header);
+    atomic_store_explicit(&made.header->ready, SEEP_PUBLISHED,
+                          memory_order_relaxed);
+    return made;
+}
+
+static void every_size_gives_a_valid_recording_that_fits(void **state)
+{
+    (void)state;
+    for (uint64_t size = SEEP_LAYOUT_LEAST_BYTES; size <= (UINT64_C(1) << 29);
+         size = size * 3 / 2) {
+        for (int exact = 0; exact < 2; exact++) {
+            struct recording made = make(size, exact, 0);
+
+            assert_true(made.size <= size);
+            assert_int_equal(seep_check(made.header, made.size),
+                             SEEP_CHECK_VALID);
+            free(made.header);
+        }
+    }
+}
+
+/* A site without a series has no verdict: those that hold something, which
+ * are few, must all find one. */
+static void every_size_has_a_series_for_a_sixteenth_of_its_sites(void **state)
+{
+    (void)state;
+    for (uint64_t size = SEEP_LAYOUT_LEAST_BYTES; size <= (UINT64_C(1) << 29);
+         size += size / 8) {
+        for (int exact = 0; exact < 2; exact++) {
+            struct seep_rec_header header = {.inert = 0};
+            uint32_t series;
+            uint32_t sites;
+
+            assert_int_equal(seep_layout_make(size, exact, 0, &header), 0);
+            series = header.sections[SEEP_SECTION_SERIES].entry_count;
+            sites = header.sections[SEEP_SECTION_SITES].entry_count;
+            assert_true(series >= 64);
+            assert_true(series * 16 >= sites);
+        }
+    }
+}
+
+static void sizes_outside_the_limits_are_refused(void **state)
+{
+    struct seep_rec_header header;
+
+    (void)state;
+    assert_int_equal(
+        seep_layout_make(SEEP_LAYOUT_LEAST_BYTES - 1, 0, 0, &header), -EINVAL);
+    assert_int_equal(
+        seep_layout_make(SEEP_LAYOUT_MOST_BYTES + 1, 0, 0, &header), -EINVAL);
+}
+
+static void an_inert_recording_is_small_and_valid(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_DEFAULT_BYTES, 0, 1);
+
+    (void)state;
+    assert_true(made.size < (64 << 10));
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_VALID);
+    free(made.header);
+}
+
+static void each_kind_of_damage_has_its_own_answer(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
+    struct seep_rec_header saved;
+
+    (void)state;
+    memcpy((void *)&saved, (void *)made.header, sizeof(saved));
+    assert_int_equal(seep_check(made.header, 0), SEEP_CHECK_EMPTY);
+    assert_int_equal(seep_check(made.header, 4), SEEP_CHECK_NOT_A_RECORDING);
+    assert_int_equal(seep_check(made.header, 100), SEEP_CHECK_TRUNCATED);
+    assert_int_equal(seep_check(made.header, made.size - 1),
+                     SEEP_CHECK_TRUNCATED);
+    made.header->magic[0] = 'x';
+    assert_int_equal(seep_check(made.header, made.size),
+                     SEEP_CHECK_NOT_A_RECORDING);
+    memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    made.header->byte_order = __builtin_bswap32(SEEP_BYTE_ORDER);
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_BYTE_ORDER);
+    memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    made.header->format_major++;
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_NEWER);
+    memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    made.header->pid++;
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_DAMAGED);
+    memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    atomic_store_explicit(&made.header->ready, 0, memory_order_relaxed);
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_UNFINISHED);
+    free(made.header);
+}
+
+/* A liar that knows the hash still cannot name a section outside the file. */
+static void sections_that_leave_the_file_are_refused(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
+    struct seep_rec_header saved;
+
+    (void)state;
+    memcpy((void *)&saved, (void *)made.header, sizeof(saved));
+    for (int i = 0; i < SEEP_SECTION_COUNT; i++) {
+        struct seep_rec_section *section = &made.header->sections[i];
+
+        section->offset_bytes = made.size;
+        made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+        assert_int_equal(seep_check(made.header, made.size),
+                         SEEP_CHECK_DAMAGED);
+        memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+        section->entry_count = UINT32_MAX;
+        section->bytes = (uint64_t)section->entry_bytes * UINT32_MAX;
+        made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+        assert_int_equal(seep_check(made.header, made.size),
+                         SEEP_CHECK_DAMAGED);
+        memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    }
+    made.header->ring_slots = 3;
+    made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_DAMAGED);
+    free(made.header);
+}
+
+/* Readers compare marks with each other: so many that it takes for ever are
+ * none of ours. Room for them is taken from the section before. */
+static void more_marks_than_a_program_may_make_are_refused(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_DEFAULT_BYTES, 0, 0);
+    struct seep_rec_section *devices =
+        &made.header->sections[SEEP_SECTION_DEVICES];
+    struct seep_rec_section *marks = &made.header->sections[SEEP_SECTION_MARKS];
+
+    (void)state;
+    marks->offset_bytes = devices->offset_bytes;
+    devices->entry_count = 0;
+    devices->bytes = 0;
+    for (uint32_t more = 0; more < 2; more++) {
+        marks->entry_count = SEEP_MARKS_MAX + more;
+        marks->bytes = (uint64_t)marks->entry_bytes * marks->entry_count;
+        made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+        assert_int_equal(seep_check(made.header, made.size),
+                         more ? SEEP_CHECK_DAMAGED : SEEP_CHECK_VALID);
+    }
+    free(made.header);
+}
+
+static void a_string_outside_its_section_is_empty(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
+    struct seep_view view;
+
+    (void)state;
+    seep_view_init(&view, made.header);
+    assert_string_equal(seep_view_string(&view, UINT32_MAX), "");
+    assert_string_equal(seep_view_string(&view, 0), "");
+    free(made.header);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_size_gives_a_valid_recording_that_fits),
+        cmocka_unit_test(every_size_has_a_series_for_a_sixteenth_of_its_sites),
+        cmocka_unit_test(sizes_outside_the_limits_are_refused),
+        cmocka_unit_test(an_inert_recording_is_small_and_valid),
+        cmocka_unit_test(each_kind_of_damage_has_its_own_answer),
+        cmocka_unit_test(sections_that_leave_the_file_are_refused),
+        cmocka_unit_test(more_marks_than_a_program_may_make_are_refused),
+        cmocka_unit_test(a_string_outside_its_section_is_empty),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* When memory is exhausted: figures computed by hand, and the edges. */
+#include "seep_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "reader/judge/verdict.h"
+
+#define GIB ((uint64_t)1 << 30)
+
+static const struct seep_interval ten = {10, 8, 16};
+
+static struct seep_report_forecast forecast_of(uint64_t limit, uint64_t used,
+                                               struct seep_interval rate)
+{
+    struct seep_forecast_limit one = {"cgroup", limit, used, rate};
+    struct seep_report_forecast forecast;
+
+    seep_forecast_make(&one, 1, SEEP_FORECAST_GROWS, &forecast);
+    return forecast;
+}
+
+/* 800 bytes at 10 (8 to 16) a second. */
+static void headroom_over_rate_is_the_time(void **state)
+{
+    struct seep_report_forecast forecast = forecast_of(1000, 200, ten);
+
+    (void)state;
+    assert_int_equal(forecast.answer, SEEP_FORECAST_TIME);
+    assert_string_equal(forecast.what, "cgroup");
+    assert_int_equal(forecast.limit_bytes, 1000);
+    assert_int_equal(forecast.used_bytes, 200);
+    assert_true(forecast.seconds.estimate == 80);
+    assert_true(forecast.seconds.low == 50);
+    assert_true(forecast.seconds.high == 100);
+    assert_false(forecast.if_suspect);
+}
+
+static void growth_that_may_be_none_may_never_end(void **state)
+{
+    struct seep_interval rate = {10, -1, 21};
+    struct seep_report_forecast forecast = forecast_of(1000, 200, rate);
+
+    (void)state;
+    assert_int_equal(forecast.answer, SEEP_FORECAST_TIME);
+    assert_true(forecast.seconds.estimate == 80);
+    assert_true(isinf(forecast.seconds.high));
+    rate.low = 0;
+    assert_true(isinf(forecast_of(1000, 200, rate).seconds.high));
+}
+
+static void what_is_full_or_over_full_is_due_now(void **state)
+{
+    struct seep_interval rate = {10, -1, 21};
+    struct seep_report_forecast full = forecast_of(1000, 1000, rate);
+    struct seep_report_forecast over = forecast_of(1000, UINT64_MAX, rate);
+
+    (void)state;
+    assert_int_equal(full.answer, SEEP_FORECAST_TIME);
+    assert_true(full.seconds.estimate == 0 && full.seconds.high == 0);
+    assert_int_equal(over.answer, SEEP_FORECAST_TIME);
+    assert_true(over.seconds.estimate == 0 && over.seconds.low == 0);
+}
+
+static void what_does_not_grow_never_ends(void **state)
+{
+    struct seep_interval still = {0, 0, 0};
+    struct seep_interval falling = {-5, -9, -1};
+    struct seep_interval lull = {-1, -9, 7};
+
+    (void)state;
+    assert_int_equal(forecast_of(1000, 200, still).answer, SEEP_FORECAST_NEVER);
+    assert_int_equal(forecast_of(1000, 200, falling).answer,
+                     SEEP_FORECAST_NEVER);
+    assert_int_equal(forecast_of(1000, 200, lull).answer, SEEP_FORECAST_NEVER);
+    assert_string_equal(forecast_of(1000, 200, still).what, "cgroup");
+}
+
+static void no_limit_or_no_growth_known_is_no_answer(void **state)
+{
+    struct seep_forecast_limit one = {"ram", 1000, 10, {10, 8, 16}};
+    struct seep_report_forecast forecast = forecast_of(0, 200, ten);
+
+    (void)state;
+    assert_int_equal(forecast.answer, SEEP_FORECAST_UNKNOWN);
+    assert_string_equal(forecast.what, "");
+    seep_forecast_make(&one, 1, SEEP_FORECAST_UNTOLD, &forecast);
+    assert_int_equal(forecast.answer, SEEP_FORECAST_UNKNOWN);
+    seep_forecast_make(NULL, 0, SEEP_FORECAST_GROWS, &forecast);
+    assert_int_equal(forecast.answer, SEEP_FORECAST_UNKNOWN);
+}
+
+static void a_suspect_is_marked_as_one(void **state)
+{
+    struct seep_forecast_limit one = {"ram", 1000, 200, {10, 8, 16}};
+    struct seep_report_forecast forecast;
+
+    (void)state;
+    seep_forecast_make(&one, 1, SEEP_FORECAST_SUSPECTED, &forecast);
+    assert_true(forecast.if_suspect);
+    assert_true(forecast.seconds.low == 50);
+}
+
+static void the_limit_that_is_reached_first_counts(void **state)
+{
+    struct seep_forecast_limit limits[] = {
+        {"cgroup", 0, 0, {10, 8, 16}},
+        {"ram", 1000, 200, {10, 8, 16}},
+        {"device", 4000, 3900, {1, 1, 1}},
+        {"device", 4000, 3990, {0, 0, 0}},
+    };
+    struct seep_report_forecast forecast;
+
+    (void)state;
+    seep_forecast_make(limits, 4, SEEP_FORECAST_GROWS, &forecast);
+    assert_string_equal(forecast.what, "ram");
+    limits[2].used_bytes = 3930;
+    seep_forecast_make(limits, 4, SEEP_FORECAST_GROWS, &forecast);
+    assert_string_equal(forecast.what, "device");
+    assert_true(forecast.seconds.estimate == 70);
+}
+
+static void of_limits_never_reached_the_nearest_is_named(void **state)
+{
+    struct seep_forecast_limit limits[] = {
+        {"ram", 8 * GIB, GIB, {0, 0, 0}},
+        {"cgroup", 4 * GIB, GIB, {0, 0, 0}},
+    };
+    struct seep_report_forecast forecast;
+
+    (void)state;
+    seep_forecast_make(limits, 2, SEEP_FORECAST_GROWS, &forecast);
+    assert_int_equal(forecast.answer, SEEP_FORECAST_NEVER);
+    assert_string_equal(forecast.what, "cgroup");
+}
+
+static void no_rate_however_odd_gives_a_figure_that_is_none(void **state)
+{
+    const double odd[] = {NAN, INFINITY, -INFINITY, 1e300, 1e-310, 0, -1, 1};
+    const size_t count = sizeof(odd) / sizeof(odd[0]);
+
+    (void)state;
+    for (size_t i = 0; i < count * count * count; i++) {
+        struct seep_interval rate = {odd[i % count], odd[i / count % count],
+                                     odd[i / count / count]};
+        struct seep_report_forecast forecast = forecast_of(UINT64_MAX, 0, rate);
+
+        assert_true(isfinite(forecast.seconds.estimate));
+        assert_true(isfinite(forecast.seconds.low));
+        assert_true(!isnan(forecast.seconds.high));
+        assert_true(forecast.seconds.low >= 0);
+        assert_true(forecast.seconds.high >= forecast.seconds.low);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headroom_over_rate_is_the_time),
+        cmocka_unit_test(growth_that_may_be_none_may_never_end),
+        cmocka_unit_test(what_is_full_or_over_full_is_due_now),
+        cmocka_unit_test(what_does_not_grow_never_ends),
+        cmocka_unit_test(no_limit_or_no_growth_known_is_no_answer),
+        cmocka_unit_test(a_suspect_is_marked_as_one),
+        cmocka_unit_test(the_limit_that_is_reached_first_counts),
+        cmocka_unit_test(of_limits_never_reached_the_nearest_is_named),
+        cmocka_unit_test(no_rate_however_odd_gives_a_figure_that_is_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

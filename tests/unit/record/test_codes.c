@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names of frames: one entry a name, refusal when full, hints that can go. */
+#include <stdio.h>
+#include <string.h>
+
+#include "seep_test.h"
+
+#include "base/hash.h"
+#include "empty_recording.h"
+#include "record/modules.h"
+#include "record/sites.h"
+
+static struct seep_view view;
+static void *index_memory;
+
+static int set_up(void **state)
+{
+    (void)state;
+    seep_codes_forget();
+    if (empty_recording_make(&view) != 0) {
+        return -1;
+    }
+    index_memory = calloc(1, seep_index_bytes(view.header));
+    seep_index_start(&view, index_memory);
+    return index_memory == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    seep_index_start(NULL, NULL);
+    free(index_memory);
+    empty_recording_free(&view);
+    return 0;
+}
+
+static uint32_t intern(uint64_t identity, const char *file, const char *name,
+                       uint32_t first_line)
+{
+    struct seep_codes_code code = {.kind = SEEP_CODE_PYTHON,
+                                   .file = file,
+                                   .name = name,
+                                   .first_line = first_line};
+
+    return seep_codes_intern(&view, seep_hash_mix(identity), &code);
+}
+
+static uint64_t counter(enum seep_counter which)
+{
+    return atomic_load_explicit(&view.counters[which], memory_order_relaxed);
+}
+
+static void code_that_came_back_elsewhere_is_the_same(void **state)
+{
+    uint32_t first = intern(1, "serve.py", "handle", 31);
+    const struct seep_rec_code *entry = &view.codes[first];
+
+    (void)state;
+    assert_int_not_equal(first, SEEP_CODE_NONE);
+    assert_int_equal(intern(2, "serve.py", "handle", 31), first);
+    assert_int_equal(entry->kind, SEEP_CODE_PYTHON);
+    assert_int_equal(entry->first_line, 31);
+    assert_string_equal(seep_view_string(&view, entry->file), "serve.py");
+    assert_string_equal(seep_view_string(&view, entry->name), "handle");
+    assert_int_equal(
+        atomic_load_explicit(&view.header->code_count, memory_order_relaxed),
+        1);
+}
+
+static void each_part_of_a_name_tells_codes_apart(void **state)
+{
+    uint32_t codes[] = {
+        intern(1, "a.py", "f", 1),
+        intern(2, "b.py", "f", 1),
+        intern(3, "a.py", "g", 1),
+        intern(4, "a.py", "f", 2),
+    };
+    struct seep_codes_code thread = {
+        .kind = SEEP_CODE_THREAD, .file = "a.py", .name = "f", .first_line = 1};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t j = 0; j < i; j++) {
+            assert_int_not_equal(codes[i], codes[j]);
+        }
+        assert_int_not_equal(seep_codes_intern(&view, 9, &thread), codes[i]);
+    }
+}
+
+static void the_cache_knows_what_was_interned_until_it_forgets(void **state)
+{
+    uint32_t code = intern(1, "a.py", "f", 1);
+    uint32_t found = 12345;
+
+    (void)state;
+    assert_false(seep_codes_find(seep_hash_mix(2), &found));
+    assert_int_equal(found, 12345);
+    assert_true(seep_codes_find(seep_hash_mix(1), &found));
+    assert_int_equal(found, code);
+    seep_codes_forget();
+    assert_false(seep_codes_find(seep_hash_mix(1), &found));
+}
+
+static void a_file_is_written_once_for_all_of_its_code(void **state)
+{
+    uint32_t first = intern(1, "a_rather_long_path/a.py", "f", 1);
+    uint64_t used = atomic_load_explicit(&view.header->string_bytes_used,
+                                         memory_order_relaxed);
+    uint32_t second = intern(2, "a_rather_long_path/a.py", "g", 2);
+
+    (void)state;
+    assert_int_equal(view.codes[first].file, view.codes[second].file);
+    assert_int_equal(atomic_load_explicit(&view.header->string_bytes_used,
+                                          memory_order_relaxed),
+                     used + sizeof("g"));
+}
+
+/* The counter says once a code, not once a stack. */
+static void a_full_table_refuses_and_remembers_that_it_did(void **state)
+{
+    uint32_t refused = 0;
+    uint32_t code = 1;
+
+    (void)state;
+    for (uint32_t i = 1; i <= view.code_capacity * 2; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "f%u", i);
+        if (intern(i, "a.py", name, i) == SEEP_CODE_NONE) {
+            refused = i;
+        }
+    }
+    assert_int_not_equal(refused, 0);
+    assert_true(counter(SEEP_COUNT_CODES_FULL) > 0);
+    assert_true(seep_codes_find(seep_hash_mix(refused), &code));
+    assert_int_equal(code, SEEP_CODE_NONE);
+}
+
+static void names_without_room_are_empty(void **state)
+{
+    uint32_t code;
+
+    (void)state;
+    atomic_store_explicit(&view.header->string_bytes_used, view.string_bytes,
+                          memory_order_relaxed);
+    code = intern(1, "a.py", "f", 1);
+    assert_string_equal(seep_view_string(&view, view.codes[code].file), "");
+    assert_string_equal(seep_view_string(&view, view.codes[code].name), "");
+    assert_true(counter(SEEP_COUNT_STRINGS_FULL) > 0);
+}
+
+static void a_line_that_does_not_fit_is_not_known(void **state)
+{
+    uint64_t frame = seep_codes_frame(7, 123);
+
+    (void)state;
+    assert_true((frame & SEEP_FRAME_IS_CODE) != 0);
+    assert_int_equal(frame & SEEP_FRAME_LINE_MASK, 123);
+    assert_int_equal((frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS, 7);
+    assert_int_equal(seep_codes_frame(7, -1), seep_codes_frame(7, 0));
+    assert_int_equal(seep_codes_frame(7, INT64_C(1) << 24),
+                     seep_codes_frame(7, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        CASE(code_that_came_back_elsewhere_is_the_same),
+        CASE(each_part_of_a_name_tells_codes_apart),
+        CASE(the_cache_knows_what_was_interned_until_it_forgets),
+        CASE(a_file_is_written_once_for_all_of_its_code),
+        CASE(a_full_table_refuses_and_remembers_that_it_did),
+        CASE(names_without_room_are_empty),
+        cmocka_unit_test(a_line_that_does_not_fit_is_not_known),
+#undef CASE
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The filter: a recorded block is never missed, others seldom seen. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "seep_test.h"
+
+#include "record/ring.h"
+
+static int tear_down(void **state)
+{
+    (void)state;
+    seep_filter_fill(false);
+    return 0;
+}
+
+static void an_added_block_is_seen_until_it_is_forgotten(void **state)
+{
+    (void)state;
+    assert_false(seep_filter_maybe(0x12340));
+    assert_true(seep_filter_add(0x12340));
+    assert_true(seep_filter_maybe(0x12340));
+    seep_filter_forget(0x12340);
+    assert_false(seep_filter_maybe(0x12340));
+}
+
+static void a_full_cell_stays_set(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 14; i++) {
+        assert_true(seep_filter_add(0x12340));
+    }
+    assert_false(seep_filter_add(0x12340));
+    for (int i = 0; i < 100; i++) {
+        seep_filter_forget(0x12340);
+    }
+    assert_true(seep_filter_maybe(0x12340));
+}
+
+static void forgetting_what_was_never_added_takes_from_nobody(void **state)
+{
+    (void)state;
+    seep_filter_forget(0x12340);
+    assert_false(seep_filter_maybe(0x12340));
+    seep_filter_add(0x12340);
+    assert_true(seep_filter_maybe(0x12340));
+}
+
+static void everything_is_seen_in_exact_mode(void **state)
+{
+    (void)state;
+    seep_filter_fill(true);
+    for (uintptr_t i = 0; i < 100000; i++) {
+        assert_true(seep_filter_maybe(i * 48));
+    }
+    seep_filter_forget(0);
+    assert_true(seep_filter_maybe(0));
+}
+
+static void few_others_look_recorded(void **state)
+{
+    size_t seen = 0;
+
+    (void)state;
+    for (uintptr_t i = 0; i < 2000; i++) {
+        seep_filter_add(0x7f0000000000 + i * 524288 + i % 200 * 16);
+    }
+    for (uintptr_t i = 0; i < 100000; i++) {
+        seen += seep_filter_maybe(0x550000000000 + i * 80);
+    }
+    assert_true(seen < 1000); /* 2000 of a million cells: 0.2 % */
+}
+
+/*
+ * The trap: a cell's last block is forgotten by one thread while another
+ * block's is added by a second. Each thread's own block must be seen always.
+ */
+static void *hammer(void *argument)
+{
+    uintptr_t address = (uintptr_t)argument;
+    uintptr_t missed = 0;
+
+    for (int i = 0; i < 300000; i++) {
+        seep_filter_add(address);
+        missed += !seep_filter_maybe(address);
+        seep_filter_forget(address);
+    }
+    return (void *)missed;
+}
+
+static void a_block_is_not_missed_while_others_are_forgotten(void **state)
+{
+    pthread_t threads[4];
+    uintptr_t address = 0x12340;
+    void *missed;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        /* Two in one cell, two beside it in the same word. */
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer,
+                                        (void *)(address + i / 2 * 16)),
+                         0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], &missed);
+        assert_int_equal((uintptr_t)missed, 0);
+    }
+    assert_false(seep_filter_maybe(address));
+    assert_false(seep_filter_maybe(address + 16));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+        TEST(an_added_block_is_seen_until_it_is_forgotten),
+        TEST(a_full_cell_stays_set),
+        TEST(forgetting_what_was_never_added_takes_from_nobody),
+        TEST(everything_is_seen_in_exact_mode),
+        TEST(few_others_look_recorded),
+        TEST(a_block_is_not_missed_while_others_are_forgotten),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

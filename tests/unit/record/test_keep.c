@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a folder of recordings may hold: what goes, and what never does. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "seep_test.h"
+
+#include "base/thread.h"
+#include "empty_recording.h"
+#include "record/keep.h"
+
+#define DEAD_PID 4194301U /* beyond the default of pid_max */
+
+static char folder[64];
+/* By so much each answer of the clock lies behind the one before. */
+static time_t leap_s;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret_now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
+{
+    static time_t leapt_s;
+    int result = __real_clock_gettime(clock, ret_now);
+
+    leapt_s += leap_s;
+    ret_now->tv_sec += leapt_s;
+    return result;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/dev/shm/seep-keep-XXXXXX"); /* never an overlay */
+    if (mkdtemp(folder) == NULL) {
+        strcpy(folder, "/tmp/seep-keep-XXXXXX");
+        return mkdtemp(folder) == NULL;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *below(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    assert_non_null(fgets(line, (int)size, file));
+    line[strcspn(line, "\n")] = '\0';
+    fclose(file);
+}
+
+/* Of a process that this test decides about: seen from here, and gone. */
+static struct seep_rec_header make_header(void)
+{
+    struct seep_rec_header header = {0};
+    struct stat space;
+
+    assert_int_equal(
+        seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, false, false, &header), 0);
+    assert_int_equal(stat("/proc/self/ns/pid", &space), 0);
+    header.pid_namespace = space.st_ino;
+    header.pid = DEAD_PID;
+    header.process_start_clock = 1;
+    read_line("/proc/sys/kernel/random/boot_id", header.boot_id,
+              sizeof(header.boot_id));
+    return header;
+}
+
+/* The younger the higher @age_rank. */
+static void put(const char *name, struct seep_rec_header *header, int age_rank)
+{
+    struct timespec times[2] = {{.tv_sec = 1000000 + age_rank},
+                                {.tv_sec = 1000000 + age_rank}};
+    int fd = open(below(name), O_CREAT | O_EXCL | O_WRONLY, 0600);
+    char rest[4096] = {0};
+
+    assert_true(fd >= 0);
+    header->fixed_hash = seep_layout_fixed_hash(header);
+    assert_int_equal(write(fd, (void *)header, sizeof(*header)),
+                     sizeof(*header));
+    assert_int_equal(write(fd, rest, sizeof(rest)), sizeof(rest));
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+}
+
+static void put_ended(const char *name, bool minor, int age_rank)
+{
+    struct seep_rec_header header = make_header();
+
+    atomic_store(&header.exited, 1);
+    atomic_store(&header.minor, minor);
+    put(name, &header, age_rank);
+}
+
+static bool is_there(const char *name)
+{
+    return access(below(name), F_OK) == 0;
+}
+
+static int count_files(void)
+{
+    DIR *stream = opendir(folder);
+    int count = 0;
+
+    assert_non_null(stream);
+    while (readdir(stream) != NULL) {
+        count++;
+    }
+    closedir(stream);
+    return count - 2;
+}
+
+static void clean(uint64_t file_count)
+{
+    const struct seep_place_keep limits = {file_count, 0};
+
+    seep_keep_clean(below("seep.%e.%p.seep"), &limits);
+}
+
+static void what_is_within_the_bounds_stays(void **state)
+{
+    (void)state;
+    put_ended("a.seep", true, 1);
+    put_ended("b.seep", false, 2);
+    clean(2);
+    assert_int_equal(count_files(), 2);
+    clean(0);
+    assert_int_equal(count_files(), 2);
+}
+
+static void minor_ones_go_first_and_then_the_oldest(void **state)
+{
+    (void)state;
+    put_ended("old.seep", false, 1);
+    put_ended("older.seep", false, 0);
+    put_ended("minor.seep", true, 5);
+    put_ended("new.seep", false, 9);
+    clean(3);
+    assert_false(is_there("minor.seep"));
+    assert_int_equal(count_files(), 3);
+    clean(1);
+    assert_int_equal(count_files(), 1);
+    assert_true(is_there("new.seep"));
+}
+
+static void bytes_are_bounded_too(void **state)
+{
+    const struct seep_place_keep limits = {0, 20000};
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof(name), "%d.seep", i);
+        put_ended(name, false, i);
+    }
+    seep_keep_clean(below("x.seep"), &limits);
+    assert_int_equal(count_files(), 2); /* of 8 KiB each */
+    assert_true(is_there("9.seep"));
+}
+
+/* Over the bound by all of them, and nothing may go. */
+static void what_may_be_missed_never_goes(void **state)
+{
+    struct seep_rec_header header = make_header();
+    char other[256];
+    int fd;
+
+    (void)state;
+    header.start_monotonic_ns = 1000;
+    atomic_store(&header.last_ns, 1000 + SEEP_KEEP_TELLING_NS);
+    put("killed.seep", &header, 0); /* or left by _exit */
+    atomic_store(&header.exited, 1);
+    atomic_store(&header.has_status, 1);
+    atomic_store(&header.status, SIGSEGV);
+    put("signal.seep", &header, 1);
+    header = make_header();
+    header.format_major++;
+    atomic_store(&header.exited, 1);
+    put("other-version.seep", &header, 3);
+    fd = open(below("foreign.seep"), O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(write(fd, "precious", 8), 8);
+    close(fd);
+    put_ended("two-names.seep", true, 4);
+    strcpy(other, below("two-names"));
+    assert_int_equal(link(below("two-names.seep"), other), 0);
+    put_ended("no-suffix", true, 5);
+    assert_int_equal(symlink("/etc/passwd", below("link.seep")), 0);
+    assert_int_equal(mkdir(below("folder.seep"), 0700), 0);
+    clean(1);
+    assert_int_equal(count_files(), 9); /* with the link */
+}
+
+static void put_killed(const char *name, uint64_t life_ns, int age_rank)
+{
+    struct seep_rec_header header = make_header();
+
+    header.start_monotonic_ns = 1000;
+    atomic_store(&header.last_ns, 1000 + life_ns);
+    put(name, &header, age_rank);
+}
+
+/* By a time-out of a probe, or _exit: there is no end to them. */
+static void
+what_was_killed_goes_last_and_the_short_before_the_long(void **state)
+{
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), "long%d.seep", i);
+        put_killed(name, SEEP_KEEP_TELLING_NS, i);
+        snprintf(name, sizeof(name), "short%d.seep", i);
+        put_killed(name, SEEP_KEEP_TELLING_NS - 1, 10 + i);
+    }
+    put_ended("ended.seep", false, 99);
+    clean(12);
+    assert_int_equal(count_files(), 12);
+    assert_false(is_there("ended.seep"));
+    clean(8);
+    assert_int_equal(count_files(), 8);
+    assert_false(is_there("short3.seep"));
+    assert_true(is_there("short4.seep"));
+    assert_true(is_there("long0.seep"));
+    clean(5);
+    assert_false(is_there("short5.seep"));
+    assert_false(is_there("long0.seep"));
+    assert_true(is_there("long1.seep"));
+    clean(1);
+    assert_int_equal(count_files(), SEEP_KEEP_TELLING_FILES);
+    assert_true(is_there("long2.seep"));
+}
+
+static void what_went_is_counted_once(void **state)
+{
+    struct seep_keep_removed removed;
+
+    (void)state;
+    put_ended("a.seep", true, 1);
+    put_ended("b.seep", false, 2);
+    put_ended("c.seep", false, 3);
+    seep_keep_take_removed();
+    clean(1);
+    removed = seep_keep_take_removed();
+    assert_int_equal(removed.file_count, 2);
+    assert_int_equal(removed.bytes, 16384);
+    removed = seep_keep_take_removed();
+    assert_int_equal(removed.file_count + removed.bytes, 0);
+}
+
+/* A container that was killed for its memory leaves no process to ask for. */
+static void of_another_container_goes_what_nobody_has_mapped(void **state)
+{
+    struct seep_rec_header header = make_header();
+    void *mapping;
+    int fd;
+
+    (void)state;
+    header.pid_namespace++;
+    put("living.seep", &header, 0);
+    put("gone.seep", &header, 1);
+    fd = open(below("living.seep"), O_RDWR);
+    mapping = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    assert_ptr_not_equal(mapping, MAP_FAILED);
+    clean(1);
+    assert_true(is_there("living.seep"));
+    if (is_there("gone.seep")) { /* an overlay: nobody can know */
+        munmap(mapping, 4096);
+        skip();
+    }
+    put("other.seep", &header, 2);
+    munmap(mapping, 4096);
+    clean(1);
+    assert_false(is_there("living.seep"));
+}
+
+static void of_another_user_nothing_goes(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    put_ended("a.seep", true, 0);
+    put_ended("b.seep", true, 1);
+    assert_int_equal(chown(below("a.seep"), 12345, 12345), 0);
+    assert_int_equal(chown(below("b.seep"), 12345, 12345), 0);
+    clean(1);
+    assert_int_equal(count_files(), 2);
+}
+
+/* exit() was called, and the process is still there: a destructor waits. */
+static void a_living_process_keeps_its_recording(void **state)
+{
+    struct seep_rec_header header = make_header();
+    char line[1024];
+    char *at;
+
+    (void)state;
+    read_line("/proc/self/stat", line, sizeof(line));
+    at = strrchr(line, ')');
+    for (int field = 2; field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    header.pid = (uint32_t)getpid();
+    header.process_start_clock = strtoull(at, NULL, 10);
+    atomic_store(&header.exited, 1);
+    atomic_store(&header.minor, 1);
+    put("mine.seep", &header, 0);
+    header.process_start_clock--; /* the pid was another's before */
+    put("former.seep", &header, 1);
+    clean(1);
+    assert_true(is_there("mine.seep"));
+    assert_false(is_there("former.seep"));
+}
+
+static void an_end_that_seep_run_saw_counts(void **state)
+{
+    struct seep_rec_header header = make_header();
+
+    (void)state;
+    atomic_store(&header.has_status, 1);
+    atomic_store(&header.status, 3 << 8);
+    put("left-by-_exit.seep", &header, 0);
+    put_ended("b.seep", false, 1);
+    clean(1);
+    assert_false(is_there("left-by-_exit.seep"));
+}
+
+/* Of hundreds that cannot go, and one that can: some cleaning finds it. */
+static void what_cannot_go_does_not_hide_what_can(void **state)
+{
+    struct seep_rec_header header = make_header();
+    char name[32];
+
+    (void)state;
+    header.format_major++;
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof(name), "newer-%d.seep", i);
+        put(name, &header, i);
+    }
+    put_ended("minor.seep", true, 1000);
+    for (int i = 0; i < 2000 && is_there("minor.seep"); i++) {
+        clean(10);
+    }
+    assert_false(is_there("minor.seep"));
+    assert_int_equal(count_files(), 300);
+}
+
+static void twenty_at_once_remove_no_more_than_is_over(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof(name), "%d.seep", i);
+        put_ended(name, i % 2 == 0, i);
+    }
+    for (int i = 0; i < 20; i++) {
+        if (fork() == 0) {
+            for (int j = 0; j < 20; j++) {
+                clean(150);
+            }
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0) {
+    }
+    clean(150);
+    assert_in_range(count_files(), 132, 150);
+}
+
+/* Not every process that starts there is to clean. */
+static void a_folder_of_many_gets_room_for_more(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < 81; i++) {
+        snprintf(name, sizeof(name), "%d.seep", i);
+        put_ended(name, false, i);
+    }
+    clean(80);
+    assert_int_equal(count_files(), 70);
+    assert_false(is_there("10.seep"));
+    assert_true(is_there("11.seep"));
+}
+
+/* The bytes of many are asked for by one in eight. */
+static void bytes_of_many_are_bounded_in_the_end(void **state)
+{
+    const struct seep_place_keep limits = {0, 400000};
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "%d.seep", i);
+        put_ended(name, true, i);
+    }
+    for (int i = 0; i < 2000 && count_files() > 48; i++) {
+        seep_keep_clean(below("x.seep"), &limits);
+    }
+    assert_int_equal(count_files(), 48); /* of 8 KiB each */
+}
+
+/* A machine on which the time of a cleaning is over before it began. */
+static void a_start_removes_more_than_it_adds_however_late(void **state)
+{
+    int before;
+    int after;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "a%03d.seep", i);
+        put_ended(name, i % 2 != 0, i);
+    }
+    leap_s = 1;
+    for (before = 100, after = 0; before > 20; before = after) {
+        clean(20);
+        after = count_files();
+        assert_true(after <= before - 2 || after <= 20);
+    }
+    leap_s = 0;
+}
+
+/* Neither does it remove what tells of a kill while there is something else
+ * that there was no time to look at. */
+static void who_is_late_looks_past_what_was_killed(void **state)
+{
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "long%d.seep", i);
+        put_killed(name, SEEP_KEEP_TELLING_NS, i);
+    }
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "ended%d.seep", i);
+        put_ended(name, false, 10 + i);
+    }
+    leap_s = 1;
+    clean(3);
+    assert_int_equal(count_files(), 10);
+    assert_true(is_there("long0.seep"));
+    assert_false(is_there("ended1.seep"));
+    clean(3);
+    leap_s = 0;
+    assert_int_equal(count_files(), SEEP_KEEP_TELLING_FILES);
+    assert_true(is_there("long7.seep"));
+}
+
+static void bounds_are_files_or_bytes_or_both(void **state)
+{
+    static const char *const wrong[] = {"",      ",",       "0",        "1,",
+                                        ",1G",   "none",    "-1",       "5,0",
+                                        "1,2,3", "5 files", "1GiB,500x"};
+    struct seep_place_keep limits = {77, 78};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_false(seep_place_keep_parse(wrong[i], &limits));
+        assert_int_equal(limits.file_count, 77);
+    }
+    assert_true(seep_place_keep_parse("500", &limits));
+    assert_int_equal(limits.file_count, 500);
+    assert_int_equal(limits.bytes, 0);
+    assert_true(seep_place_keep_parse("2GiB", &limits));
+    assert_int_equal(limits.file_count, 0);
+    assert_int_equal(limits.bytes, UINT64_C(2) << 30);
+    assert_true(seep_place_keep_parse("100,1GiB", &limits));
+    assert_int_equal(limits.file_count, 100);
+    assert_int_equal(limits.bytes, UINT64_C(1) << 30);
+    assert_true(seep_place_keep_parse("all", &limits));
+    assert_int_equal(limits.file_count + limits.bytes, 0);
+}
+
+static void what_holds_a_mebibyte_is_not_minor(void **state)
+{
+    struct seep_view view;
+
+    (void)state;
+    assert_int_equal(empty_recording_make(&view), 0);
+    view.header->start_monotonic_ns = seep_clock_monotonic_ns();
+    assert_true(seep_keep_is_minor(&view));
+    atomic_store(&view.header->site_count, 1);
+    atomic_store(&view.sites[3].state, SEEP_PUBLISHED);
+    atomic_store(&view.sites[3].allocated_bytes, 9 << 20);
+    atomic_store(&view.sites[3].freed_bytes, (8 << 20) + 1);
+    assert_true(seep_keep_is_minor(&view));
+    atomic_store(&view.sites[3].freed_bytes, 8 << 20);
+    assert_false(seep_keep_is_minor(&view));
+    atomic_store(&view.sites[3].freed_bytes, 9 << 20);
+    view.header->start_monotonic_ns -= 2 * SEEP_KEEP_MINOR_NS;
+    assert_false(seep_keep_is_minor(&view));
+    empty_recording_free(&view);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(what_is_within_the_bounds_stays),
+        TEST(minor_ones_go_first_and_then_the_oldest),
+        TEST(bytes_are_bounded_too),
+        TEST(what_may_be_missed_never_goes),
+        TEST(what_was_killed_goes_last_and_the_short_before_the_long),
+        TEST(what_went_is_counted_once),
+        TEST(of_another_container_goes_what_nobody_has_mapped),
+        TEST(of_another_user_nothing_goes),
+        TEST(a_living_process_keeps_its_recording),
+        TEST(an_end_that_seep_run_saw_counts),
+        TEST(what_cannot_go_does_not_hide_what_can),
+        TEST(twenty_at_once_remove_no_more_than_is_over),
+        TEST(a_folder_of_many_gets_room_for_more),
+        TEST(bytes_of_many_are_bounded_in_the_end),
+        TEST(a_start_removes_more_than_it_adds_however_late),
+        TEST(who_is_late_looks_past_what_was_killed),
+        TEST(bounds_are_files_or_bytes_or_both),
+        TEST(what_holds_a_mebibyte_is_not_minor),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

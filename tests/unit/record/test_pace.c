@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* When the mean of a recording doubles, by made-up costs and real clocks. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "seep_test.h"
+
+#include "base/thread.h"
+#include "base/word.h"
+#include "empty_recording.h"
+#include "record/recorder.h"
+#include "record/sampler.h"
+
+/* A look is at every sixteenth event: it stands for 8 ms here. */
+#define EVENTS_A_LOOK 16U
+#define LOOK_MS 8.0
+#define LOOKS_WITHIN_CREDIT 12U /* 96 ms of 100 */
+
+static struct seep_view view;
+static double cycles_a_ms;
+
+static void begin(unsigned first, unsigned settled)
+{
+    struct seep_rec_header *header = view.header;
+
+    header->first_sample_log2 = (uint16_t)first;
+    header->settled_sample_log2 = (uint16_t)settled;
+    atomic_store_explicit(&header->sample_log2, first, memory_order_relaxed);
+    seep_pace_drop();
+    seep_pace_start(&view);
+}
+
+static double measure_cycles(void)
+{
+    uint64_t from_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    uint64_t from = seep_clock_cycles();
+    uint64_t ns;
+
+    do { /* so long that to read two clocks takes nothing of it */
+        ns = seep_clock_ns(CLOCK_MONOTONIC) - from_ns;
+    } while (ns < UINT64_C(20000000));
+    return (double)(seep_clock_cycles() - from) / ((double)ns / 1e6);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (seep_clock_cycles() == 0) {
+        skip();
+    }
+    if (empty_recording_make(&view) != 0) {
+        return -1;
+    }
+    /* A second ago, by both clocks: the rate is known. */
+    if (cycles_a_ms == 0) {
+        cycles_a_ms = measure_cycles();
+    }
+    view.header->start_cycles =
+        seep_clock_cycles() - (uint64_t)(cycles_a_ms * 1000);
+    view.header->start_monotonic_ns =
+        seep_clock_monotonic_ns() - UINT64_C(1000000000);
+    begin(14, 19);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    empty_recording_free(&view);
+    return 0;
+}
+
+static unsigned level(void)
+{
+    return atomic_load_explicit(&view.header->sample_log2,
+                                memory_order_relaxed);
+}
+
+static void spend_looks(unsigned looks)
+{
+    double cycles =
+        LOOK_MS * cycles_a_ms / EVENTS_A_LOOK / SEEP_PACE_TIMED_EVERY;
+
+    for (unsigned i = 0; i < looks * EVENTS_A_LOOK; i++) {
+        seep_pace_spent(&view, (uint64_t)cycles, false);
+    }
+}
+
+static void use_processor_ms(unsigned ms)
+{
+    uint64_t until =
+        seep_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ms * UINT64_C(1000000);
+
+    while (seep_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until) {
+    }
+}
+
+static void
+a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean(void **state)
+{
+    (void)state;
+    /* The second that is behind it by the clock is none of the processor's. */
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    assert_int_equal(level(), 14);
+    spend_looks(1);
+    assert_int_equal(level(), 15);
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_THINNINGS]), 1);
+}
+
+static void after_a_doubling_half_of_that_is_left(void **state)
+{
+    (void)state;
+    spend_looks(LOOKS_WITHIN_CREDIT + 1);
+    assert_int_equal(level(), 15);
+    spend_looks(5);
+    assert_int_equal(level(), 15);
+    spend_looks(3);
+    assert_int_equal(level(), 16);
+}
+
+static void half_a_percent_of_the_processor_is_free(void **state)
+{
+    (void)state;
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    use_processor_ms(1500);
+    spend_looks(1);
+    assert_int_equal(level(), 14); /* 96 + 8 less 7.5 */
+}
+
+static void time_without_work_is_not_saved_up(void **state)
+{
+    (void)state;
+    use_processor_ms(1500);
+    spend_looks(LOOKS_WITHIN_CREDIT + 2);
+    assert_int_equal(level(), 15);
+}
+
+static void it_ends_at_the_settled_mean(void **state)
+{
+    (void)state;
+    spend_looks(200);
+    assert_int_equal(level(), 19);
+}
+
+static void a_mean_that_was_asked_for_stays(void **state)
+{
+    (void)state;
+    begin(14, 0);
+    spend_looks(200);
+    assert_int_equal(level(), 14);
+    begin(0, 0);
+    spend_looks(200);
+    assert_int_equal(level(), 0);
+}
+
+static void
+an_event_that_took_long_once_stands_for_no_more_than_another(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < EVENTS_A_LOOK; i++) {
+        seep_pace_spent(&view, UINT64_C(1) << 40, false);
+    }
+    assert_int_equal(level(), 14);
+}
+
+static void the_first_events_are_timed_each_and_count_once(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SEEP_PACE_FIRST_EVENTS; i++) {
+        assert_true(seep_pace_is_first());
+        seep_pace_spent(&view, 1000, true);
+    }
+    assert_false(seep_pace_is_first());
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_FIRST_EVENTS]),
+                     SEEP_PACE_FIRST_EVENTS);
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_FIRST_CYCLES]),
+                     SEEP_PACE_FIRST_EVENTS * 1000);
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_TIMED_EVENTS]),
+                     0);
+    seep_pace_drop();
+    assert_true(seep_pace_is_first());
+}
+
+static void set_sites(uint64_t sixteenths)
+{
+    atomic_store_explicit(&view.header->site_count,
+                          (uint32_t)(view.site_capacity / 16 * sixteenths),
+                          memory_order_relaxed);
+}
+
+static void tables_that_fill_double_the_mean_step_by_step(void **state)
+{
+    (void)state;
+    for (unsigned doublings = 0; doublings < 5; doublings++) {
+        set_sites(8 + doublings);
+        seep_pace_site_came(&view);
+        assert_int_equal(level(), 14 + doublings);
+        atomic_fetch_add_explicit(&view.header->site_count, 1,
+                                  memory_order_relaxed);
+        seep_pace_site_came(&view);
+        assert_int_equal(level(), 14 + doublings + 1);
+    }
+    set_sites(16);
+    seep_pace_site_came(&view);
+    assert_int_equal(level(), 19);
+}
+
+static void frames_and_stacks_are_tables_too(void **state)
+{
+    (void)state;
+    seep_word_store(&view.header->frames_used, view.frame_capacity);
+    seep_pace_site_came(&view);
+    assert_int_equal(level(), 15);
+    seep_word_store(&view.header->frames_used, 0);
+    atomic_store_explicit(&view.header->stack_count, view.stack_capacity,
+                          memory_order_relaxed);
+    seep_pace_site_came(&view);
+    assert_int_equal(level(), 16);
+}
+
+static void enough_live_blocks_double_the_mean_once_a_pass(void **state)
+{
+    struct seep_rec_shard *shard = &view.shards[3];
+    uint64_t most = shard->live_slots / 2 < SEEP_PACE_LIVE_MOST
+                        ? shard->live_slots / 2
+                        : SEEP_PACE_LIVE_MOST;
+
+    (void)state;
+    atomic_store_explicit(&shard->thin_level, 14, memory_order_relaxed);
+    seep_word_store(&shard->live_count, most);
+    seep_pace_folded(&view, 3);
+    assert_int_equal(level(), 14);
+    seep_word_store(&shard->live_count, most + 1);
+    seep_pace_folded(&view, 3);
+    assert_int_equal(level(), 15);
+    seep_pace_folded(&view, 3); /* the shard is not thinned to that yet */
+    assert_int_equal(level(), 15);
+    atomic_store_explicit(&shard->thin_level, 15, memory_order_relaxed);
+    seep_word_store(&shard->key_count, 1); /* those of a driver are not thin */
+    seep_pace_folded(&view, 3);
+    assert_int_equal(level(), 15);
+}
+
+/* The last: it holds for the rest of the process. */
+static void who_can_measure_nothing_is_as_sparse_as_allowed(void **state)
+{
+    (void)state;
+    seep_pace_restrict(&view);
+    assert_int_equal(level(), 19);
+    begin(15, 0);
+    seep_pace_restrict(&view);
+    assert_int_equal(level(), 15);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean),
+        TEST(after_a_doubling_half_of_that_is_left),
+        TEST(half_a_percent_of_the_processor_is_free),
+        TEST(time_without_work_is_not_saved_up),
+        TEST(it_ends_at_the_settled_mean),
+        TEST(a_mean_that_was_asked_for_stays),
+        TEST(an_event_that_took_long_once_stands_for_no_more_than_another),
+        TEST(the_first_events_are_timed_each_and_count_once),
+        TEST(tables_that_fill_double_the_mean_step_by_step),
+        TEST(frames_and_stacks_are_tables_too),
+        TEST(enough_live_blocks_double_the_mean_once_a_pass),
+        TEST(who_can_measure_nothing_is_as_sparse_as_allowed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

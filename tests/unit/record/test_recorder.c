@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The recorder between filter, rings and fold, on a recording in memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "seep_test.h"
+
+#include "base/thread.h"
+#include "format/account.h"
+#include "format/fold.h"
+#include "format/layout.h"
+#include "format/live.h"
+#include "record/recorder.h"
+#include "record/ring.h"
+#include "record/sampler.h"
+
+#define SITE 3U
+#define MAPS 4U
+#define FILES 5U
+
+static struct seep_rec_header *recording;
+static struct seep_thread thread;
+
+static bool always(void)
+{
+    return true;
+}
+
+static int set_up_sized(uint64_t bytes, bool exact)
+{
+    struct seep_rec_header header = {0};
+
+    if (seep_layout_make(bytes, exact, false, &header) != 0) {
+        return -1;
+    }
+    recording = calloc(1, header.file_bytes);
+    if (recording == NULL) {
+        return -1;
+    }
+    header.start_monotonic_ns = seep_clock_monotonic_ns();
+    header.pid = 1;
+    atomic_store_explicit(&header.sample_log2, exact ? 0 : 12,
+                          memory_order_relaxed);
+    memcpy((void *)recording, (void *)&header, sizeof(header));
+    seep_layout_start(recording);
+    memset((void *)&thread, 0, sizeof(thread));
+    thread.id = 1;
+    seep_sampler_seed(&thread, 1);
+    seep_sampler_draw(&thread, exact ? 0 : 12);
+    seep_recorder_set_identity(always);
+    seep_recorder_start(recording);
+    return 0;
+}
+
+static int set_up_sampled(void **state)
+{
+    (void)state;
+    return set_up_sized(SEEP_LAYOUT_LEAST_BYTES, false);
+}
+
+static int set_up_exact(void **state)
+{
+    (void)state;
+    return set_up_sized(SEEP_LAYOUT_LEAST_BYTES, true);
+}
+
+/* With rings of far more than a batch. */
+static int set_up_large(void **state)
+{
+    (void)state;
+    return set_up_sized(UINT64_C(16) << 20, true);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    seep_recorder_drop();
+    free(recording);
+    return 0;
+}
+
+static uint64_t live(uint32_t site)
+{
+    return seep_account_live_bytes(&seep_recorder_view()->sites[site]);
+}
+
+static void a_sampled_block_is_seen_by_its_free(void **state)
+{
+    (void)state;
+    seep_recorder_allocated(&thread, SITE, 0x12340, 100);
+    assert_true(seep_filter_maybe(0x12340));
+    assert_true(live(SITE) >= 4096);
+    seep_recorder_freed(&thread, 0x12340, SEEP_EVENT_FREE);
+    assert_false(seep_filter_maybe(0x12340));
+    assert_int_equal(live(SITE), 0);
+}
+
+/* A mapping was never added to the filter: taking it out would take a heap
+ * block's cell, and that block's free would never be seen. */
+static void unmapping_forgets_no_block(void **state)
+{
+    (void)state;
+    seep_recorder_allocated(&thread, SITE, 0x12340, 100);
+    for (int i = 0; i < 20; i++) {
+        seep_recorder_range(&thread, SEEP_EVENT_MAP, MAPS, 0x12340, 4096);
+        seep_recorder_range(&thread, SEEP_EVENT_UNMAP, 0, 0x12340, 4096);
+    }
+
+    assert_true(seep_filter_maybe(0x12340));
+    assert_int_equal(live(MAPS), 0);
+}
+
+/* Comes and goes at one address, all of it sampled: the cell must not fill. */
+static void a_busy_address_does_not_fill_its_cell(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        seep_recorder_allocated(&thread, SITE, 0x12340, 1 << 20);
+        seep_recorder_freed(&thread, 0x12340, SEEP_EVENT_FREE);
+    }
+
+    assert_false(seep_filter_maybe(0x12340));
+    assert_int_equal(
+        atomic_load_explicit(
+            &seep_recorder_view()->counters[SEEP_COUNT_FILTER_SATURATED],
+            memory_order_relaxed),
+        0);
+}
+
+static void a_failed_realloc_puts_its_block_back(void **state)
+{
+    uint32_t tick;
+
+    (void)state;
+    seep_recorder_allocated(&thread, SITE, 0x12340, 100);
+    tick = seep_recorder_freed(&thread, 0x12340, SEEP_EVENT_REALLOC_OUT);
+    seep_recorder_restored(&thread, 0x12340, tick);
+
+    assert_true(seep_filter_maybe(0x12340));
+    seep_recorder_freed(&thread, 0x12340, SEEP_EVENT_FREE);
+    assert_int_equal(live(SITE), 0);
+}
+
+/* What a driver gave stands for itself, and nobody asks the filter for it: a
+ * cell that it took would be the heap's no more. */
+static void a_key_is_exact_and_in_no_filter(void **state)
+{
+    const uint64_t key = UINT64_C(1) << 56 | 0x12340;
+    uint32_t tick;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        seep_recorder_allocated(&thread, SITE, key, 100);
+        assert_int_equal(live(SITE), 100);
+        assert_false(seep_filter_maybe(key));
+        tick = seep_recorder_freed(&thread, key, SEEP_EVENT_REALLOC_OUT);
+        seep_recorder_restored(&thread, key, tick);
+        assert_int_equal(live(SITE), 100);
+        assert_false(seep_filter_maybe(key));
+        seep_recorder_freed(&thread, key, SEEP_EVENT_REALLOC_OUT);
+        assert_int_equal(live(SITE), 0);
+    }
+}
+
+/* Left in a fold by a jump out of a handler: the thread's next hook gives
+ * back the shard and the site, or nobody would ever fold them again. */
+static void what_an_abandoned_hook_held_is_given_back(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    _Atomic uint64_t *shard = &view->shards[5].lock;
+    _Atomic uint64_t *site = &view->sites[SITE].lock;
+
+    (void)state;
+    assert_true(seep_fold_try_lock(shard, thread.id));
+    assert_true(seep_fold_try_lock(site, thread.id));
+    atomic_store_explicit(&thread.held_shard, 6, memory_order_relaxed);
+    atomic_store_explicit(&thread.held_site, SITE + 1, memory_order_relaxed);
+    seep_recorder_recover(&thread);
+
+    assert_true(seep_fold_try_lock(shard, 2));
+    assert_true(seep_fold_try_lock(site, 2));
+    assert_int_equal(atomic_load_explicit(&view->counters[SEEP_COUNT_ABANDONED],
+                                          memory_order_relaxed),
+                     1);
+}
+
+#define PAGE UINT64_C(0x12000)
+#define BLOCK_BYTES 16U
+#define BATCH 64U
+#define RETRY 16U
+
+/* So many blocks of one page, the next ones of @next. */
+static void allocate(uint64_t *next, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        seep_recorder_allocated(&thread, SITE, *next, BLOCK_BYTES);
+        *next += BLOCK_BYTES;
+    }
+}
+
+/* Batches of the shard of that page that were begun. */
+static uint32_t batches(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t shard = seep_view_shard_of(view, PAGE);
+
+    return (uint32_t)atomic_load_explicit(&view->shards[shard].lock,
+                                          memory_order_relaxed) /
+           2;
+}
+
+static void exact_blocks_are_folded_as_a_batch_comes_together(void **state)
+{
+    uint64_t next = PAGE;
+
+    (void)state;
+    assert_true(seep_recorder_view()->ring_slots > 4 * BATCH);
+    allocate(&next, BATCH - 1);
+    assert_int_equal(live(SITE), 0);
+    allocate(&next, 1);
+    assert_int_equal(live(SITE), BATCH * BLOCK_BYTES);
+    assert_int_equal(batches(), 1);
+}
+
+static void in_the_shortest_ring_a_batch_is_a_quarter_of_it(void **state)
+{
+    uint64_t next = PAGE;
+    uint32_t quarter = seep_recorder_view()->ring_slots / 4;
+
+    (void)state;
+    assert_true(quarter < BATCH);
+    allocate(&next, quarter);
+    assert_int_equal(live(SITE), quarter * BLOCK_BYTES);
+}
+
+/* Else threads that wait for one that is not running ask at every push, and
+ * take the lines from each other that it needs when it is. */
+static void a_batch_in_vain_is_not_begun_again_at_every_push(void **state)
+{
+    _Atomic uint64_t *site = &seep_recorder_view()->sites[SITE].lock;
+    uint64_t next = PAGE;
+
+    (void)state;
+    assert_true(seep_fold_try_lock(site, 2));
+    allocate(&next, BATCH + RETRY - 1);
+    assert_int_equal(batches(), 1);
+    allocate(&next, 1);
+    assert_int_equal(batches(), 2);
+    assert_int_equal(live(SITE), 0);
+
+    seep_fold_unlock(site, 2);
+    allocate(&next, RETRY);
+    assert_int_equal(batches(), 3);
+    assert_int_equal(live(SITE), BATCH * BLOCK_BYTES);
+}
+
+#define KEYS (UINT64_C(1) << 56)
+
+static _Atomic uint64_t *folded_elsewhere;
+static unsigned asked_before;
+
+/* Another thread folds, lost its processor, and is back when we have waited a
+ * while. */
+static bool end_the_fold_at_last(void)
+{
+    if (++asked_before == 40) {
+        seep_fold_unlock(folded_elsewhere, 1);
+    }
+    return true;
+}
+
+/* Sampled rings are small, and several threads can be in the driver at once. */
+static void a_key_waits_for_a_full_ring_and_a_sample_does_not(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t shard = seep_view_shard_of(view, KEYS);
+    _Atomic uint64_t *dropped = &view->shards[shard].dropped_allocs;
+    uint64_t key = KEYS;
+    uint64_t address = PAGE;
+
+    (void)state;
+    thread.id = 9; /* process 1 has a thread 1, which is not gone */
+    folded_elsewhere = &view->shards[shard].lock;
+    asked_before = 0;
+    assert_true(seep_fold_try_lock(folded_elsewhere, 1));
+    for (uint32_t i = 0; i < view->ring_slots; i++) {
+        seep_recorder_allocated(&thread, SITE, key += 16, 100);
+    }
+    assert_int_equal(atomic_load(dropped), 0);
+    seep_recorder_set_identity(end_the_fold_at_last);
+
+    while (seep_view_shard_of(view, address) != shard) {
+        address += 4096;
+    }
+    seep_recorder_allocated(&thread, SITE, address, 100);
+    assert_int_equal(atomic_load(dropped), 1);
+    seep_recorder_allocated(&thread, SITE, key + 16, 100);
+    assert_int_equal(atomic_load(dropped), 1);
+    assert_int_equal(live(SITE), (view->ring_slots + 1) * 100);
+}
+
+#define OTHER 9U /* a thread */
+
+static struct {
+    struct seep_view view;
+    struct seep_live live;
+    struct seep_block block;
+    unsigned asked_count;
+} moving;
+
+/* Another thread has taken the entry out, to put it elsewhere: it does so and
+ * gives its lock back when we have asked a few times. */
+static bool put_back_at_last(void)
+{
+    uint32_t shard = moving.view.shard_count - 1;
+
+    if (++moving.asked_count == 6) {
+        assert_true(seep_live_insert(&moving.live, &moving.block));
+        seep_fold_unlock(&moving.view.shards[shard].lock, OTHER);
+    }
+    return true;
+}
+
+static void a_mapping_is_known_while_another_thread_folds(void **state)
+{
+    enum seep_space space = SEEP_SPACE_MAPPED;
+    uint32_t index;
+
+    (void)state;
+    seep_view_init(&moving.view, recording);
+    moving.view.sites[FILES].space = SEEP_SPACE_FILE;
+    seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_FILE);
+
+    assert_true(seep_live_init(&moving.live, &moving.view,
+                               moving.view.shard_count - 1));
+    assert_true(seep_fold_try_lock(
+        &moving.view.shards[moving.view.shard_count - 1].lock, OTHER));
+    index = seep_live_find(&moving.live, 4096);
+    moving.block = seep_live_get(&moving.live, index);
+    seep_live_remove(&moving.live, index);
+    seep_recorder_set_identity(put_back_at_last);
+
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_FILE);
+    assert_true(moving.asked_count >= 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define SAMPLED(test) \
+    cmocka_unit_test_setup_teardown(test, set_up_sampled, tear_down)
+        SAMPLED(a_sampled_block_is_seen_by_its_free),
+        SAMPLED(unmapping_forgets_no_block),
+        SAMPLED(a_busy_address_does_not_fill_its_cell),
+        SAMPLED(a_failed_realloc_puts_its_block_back),
+        SAMPLED(a_key_is_exact_and_in_no_filter),
+        SAMPLED(a_key_waits_for_a_full_ring_and_a_sample_does_not),
+        cmocka_unit_test_setup_teardown(
+            what_an_abandoned_hook_held_is_given_back, set_up_exact, tear_down),
+        cmocka_unit_test_setup_teardown(
+            exact_blocks_are_folded_as_a_batch_comes_together, set_up_large,
+            tear_down),
+        cmocka_unit_test_setup_teardown(
+            in_the_shortest_ring_a_batch_is_a_quarter_of_it, set_up_exact,
+            tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_batch_in_vain_is_not_begun_again_at_every_push, set_up_large,
+            tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_mapping_is_known_while_another_thread_folds, set_up_large,
+            tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The file of a recording: private, whole, never another's. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "seep_test.h"
+
+#include "base/place.h"
+#include "format/check.h"
+#include "format/layout.h"
+#include "record/region.h"
+
+static char folder[64];
+static struct seep_rec_header header;
+
+static void complete(void *mapping)
+{
+    struct seep_rec_header *mapped = mapping;
+
+    mapped->pid = 4242;
+    mapped->fixed_hash = seep_layout_fixed_hash(mapped);
+}
+
+static struct seep_region_options options = {
+    .executable = "prog",
+    .host = "box",
+    .start_s = 99,
+    .pid = 4242,
+    .complete = complete,
+    .any_filesystem = true,
+};
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/seep-region-XXXXXX");
+    seep_place_floor = (struct seep_place_floor){.given = true};
+    memset((void *)&header, 0, sizeof(header));
+    return mkdtemp(folder) == NULL ||
+           seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, false, false, &header) !=
+               0;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static int create(const char *name, void **ret_mapping)
+{
+    static char pattern[256];
+
+    snprintf(pattern, sizeof(pattern), "%s/%s", folder, name);
+    options.pattern = pattern;
+    return seep_region_create(&options, &header, ret_mapping);
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void a_recording_is_valid_private_and_whole(void **state)
+{
+    struct stat status;
+    void *mapping = NULL;
+    int lowest = open("/dev/null", O_RDONLY);
+
+    (void)state;
+    close(lowest);
+    umask(0);
+    assert_int_equal(create("%e.%p.%h.%t.seep", &mapping), 0);
+
+    assert_int_equal(seep_check(mapping, header.file_bytes), SEEP_CHECK_VALID);
+    assert_int_equal(stat(path_of("prog.4242.box.99.seep"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(status.st_size, header.file_bytes);
+    /* What is in use, and no more. */
+    assert_true(status.st_blocks * 512 <= 256 << 10);
+    /* No descriptor is left. */
+    assert_int_equal(open("/dev/null", O_RDONLY), lowest);
+    close(lowest);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+static void a_taken_name_is_left_alone(void **state)
+{
+    FILE *other = fopen(path_of("x.seep"), "w");
+    char text[8] = "";
+    void *mapping = NULL;
+    struct stat status;
+
+    (void)state;
+    assert_non_null(other);
+    fputs("precious", other);
+    fclose(other);
+    assert_int_equal(create("x.seep", &mapping), 0);
+
+    other = fopen(path_of("x.seep"), "r");
+    assert_int_equal(fread(text, 1, 8, other), 8);
+    assert_memory_equal(text, "precious", 8);
+    fclose(other);
+    assert_int_equal(stat(path_of("x.1.seep"), &status), 0);
+    assert_int_equal(status.st_size, header.file_bytes);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+static void a_number_in_the_pattern_takes_the_next(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(create("r.%n.seep", &mapping), 0);
+        seep_region_drop(mapping, header.file_bytes);
+    }
+    assert_int_equal(access(path_of("r.2.seep"), F_OK), 0);
+}
+
+static void a_planted_link_is_not_followed(void **state)
+{
+    void *mapping = NULL;
+    struct stat status;
+
+    (void)state;
+    assert_int_equal(symlink("victim", path_of("l.seep")), 0);
+    assert_int_equal(symlink("/nonexistent/victim", path_of("l.1.seep")), 0);
+    assert_int_equal(create("l.seep", &mapping), 0);
+
+    assert_int_equal(lstat(path_of("victim"), &status), -1);
+    assert_int_equal(lstat(path_of("l.2.seep"), &status), 0);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+/* A Kubernetes emptyDir is 0777, and 2777 with an fsGroup. */
+static void a_folder_that_others_may_write_holds_what_is_private(void **state)
+{
+    static const mode_t modes[] = {0777, 01777, 02777, 0770};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        void *mapping = NULL;
+        struct stat status;
+
+        assert_int_equal(chmod(folder, modes[i]), 0);
+        assert_int_equal(create("x.%n.seep", &mapping), 0);
+        assert_int_equal(stat(seep_region_path(), &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0600);
+        assert_int_equal(status.st_uid, geteuid());
+        seep_region_drop(mapping, header.file_bytes);
+    }
+}
+
+static void the_name_is_the_commands_and_others_have_numbers(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    options.role = SEEP_REGION_OTHER;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+    assert_string_equal(seep_region_path(), path_of("x.1.seep"));
+    /* What tells processes apart needs no number. */
+    assert_int_equal(create("%p.seep", &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+    assert_string_equal(seep_region_path(), path_of("4242.seep"));
+    options.role = SEEP_REGION_COMMAND;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+    assert_string_equal(seep_region_path(), path_of("x.seep"));
+    options.role = SEEP_REGION_ANY;
+}
+
+/* What a process was before an exec makes way for what it is. */
+static void a_former_image_makes_way_for_the_command(void **state)
+{
+    void *mapping = NULL;
+    uint64_t later_ns[] = {100000000, 3000000000};
+
+    (void)state;
+    options.role = SEEP_REGION_COMMAND;
+    header.pid = 4242; /* as complete() has it */
+    for (size_t i = 0; i < 2; i++) {
+        header.start_monotonic_ns = 5;
+        assert_int_equal(create("x.seep", &mapping), 0);
+        seep_region_drop(mapping, header.file_bytes);
+        header.start_monotonic_ns += later_ns[i];
+        assert_int_equal(create("x.seep", &mapping), 0);
+        assert_string_equal(seep_region_path(), path_of("x.seep"));
+        seep_region_drop(mapping, header.file_bytes);
+        /* A short one leaves nothing, a longer one has a number. */
+        assert_int_equal(access(path_of("x.1.seep"), F_OK), i == 0 ? -1 : 0);
+        unlink(path_of("x.seep"));
+    }
+    /* Another's is left alone. */
+    assert_int_equal(create("y.seep", &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+    header.process_start_clock++;
+    assert_int_equal(create("y.seep", &mapping), 0);
+    assert_string_equal(seep_region_path(), path_of("y.1.seep"));
+    seep_region_drop(mapping, header.file_bytes);
+    options.role = SEEP_REGION_ANY;
+}
+
+static void the_last_of_a_disk_is_left_alone(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    seep_place_floor = (struct seep_place_floor){UINT64_MAX / 2, 0, true};
+    assert_int_equal(seep_place_reason_of(create("x.seep", &mapping)),
+                     SEEP_PLACE_FLOOR);
+    assert_int_equal(access(path_of("x.seep"), F_OK), -1);
+    seep_place_floor = (struct seep_place_floor){.given = true};
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+/** A system call that is answered by an error. */
+struct refused_call {
+    long number;
+    int error;
+};
+
+static bool refuse_calls(const struct refused_call calls[2])
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[0].number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)calls[0].error),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[1].number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)calls[1].error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]),
+                                 .filter = filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static int count_files(void)
+{
+    DIR *entries = opendir(folder);
+    int count = -2; /* itself, and the one above it */
+
+    while (entries != NULL && readdir(entries) != NULL) {
+        count++;
+    }
+    closedir(entries);
+    return count;
+}
+
+enum outcome { MADE, NOTHING_LEFT, LEFT_OVER, NO_FILTER };
+
+/* In a process of its own: a filter stays. */
+static enum outcome created_without(const struct refused_call calls[2])
+{
+    void *mapping = NULL;
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int result = refuse_calls(calls) ? create("x.seep", &mapping) : 1;
+
+        if (result > 0) {
+            _exit(NO_FILTER);
+        }
+        if (result < 0) {
+            _exit(mapping == NULL && count_files() == 0 ? NOTHING_LEFT
+                                                        : LEFT_OVER);
+        }
+        _exit(seep_check(mapping, header.file_bytes) == SEEP_CHECK_VALID &&
+                      count_files() == 1
+                  ? MADE
+                  : LEFT_OVER);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status)); /* by a signal: it touched a hole */
+    unlink(path_of("x.seep"));
+    return (enum outcome)WEXITSTATUS(status);
+}
+
+static void a_refusal_at_any_step_leaves_nothing_behind(void **state)
+{
+    static const struct {
+        struct refused_call calls[2];
+        enum outcome expected;
+    } cases[] = {
+        {{{SYS_ftruncate, ENOSPC}, {-1, 0}}, NOTHING_LEFT},
+        {{{SYS_fallocate, ENOSPC}, {-1, 0}}, NOTHING_LEFT},
+        {{{SYS_fallocate, EDQUOT}, {-1, 0}}, NOTHING_LEFT},
+        {{{SYS_fallocate, EINTR}, {-1, 0}}, NOTHING_LEFT},
+        {{{SYS_fallocate, EOPNOTSUPP}, {SYS_pwrite64, ENOSPC}}, NOTHING_LEFT},
+        {{{SYS_fchmod, EPERM}, {-1, 0}}, NOTHING_LEFT},
+        /* There is another way. */
+        {{{SYS_fallocate, EOPNOTSUPP}, {-1, 0}}, MADE},
+        {{{SYS_fallocate, EPERM}, {-1, 0}}, MADE},
+        {{{SYS_linkat, EPERM}, {-1, 0}}, MADE},
+        {{{SYS_madvise, EINVAL}, {-1, 0}}, MADE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        enum outcome outcome = created_without(cases[i].calls);
+
+        if (outcome == NO_FILTER) {
+            skip();
+        }
+        if (outcome != cases[i].expected) {
+            fail_msg("case %zu: %d", i, (int)outcome);
+        }
+    }
+}
+
+static void a_missing_folder_is_refused(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(create("none/x.seep", &mapping), -ENOENT);
+}
+
+/* A file over the limit would be a SIGXFSZ for the worker. */
+static void the_file_size_limit_is_asked_first(void **state)
+{
+    struct rlimit before;
+    struct rlimit small;
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 4096;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(create("x.seep", &mapping), -EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(access(path_of("x.seep"), F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(a_recording_is_valid_private_and_whole),
+        TEST(a_taken_name_is_left_alone),
+        TEST(a_number_in_the_pattern_takes_the_next),
+        TEST(a_planted_link_is_not_followed),
+        TEST(a_folder_that_others_may_write_holds_what_is_private),
+        TEST(the_name_is_the_commands_and_others_have_numbers),
+        TEST(a_former_image_makes_way_for_the_command),
+        TEST(the_last_of_a_disk_is_left_alone),
+        TEST(a_refusal_at_any_step_leaves_nothing_behind),
+        TEST(a_missing_folder_is_refused),
+        TEST(the_file_size_limit_is_asked_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Depot and site table: one site a stack and space, refusal when full. */
+#include <string.h>
+
+#include "seep_test.h"
+
+#include "base/hash.h"
+#include "empty_recording.h"
+#include "record/modules.h"
+#include "record/sites.h"
+
+static struct seep_view view;
+static void *index_memory;
+
+static int set_up(void **state)
+{
+    (void)state;
+    seep_sites_forget();
+    seep_codes_forget();
+    if (empty_recording_make(&view) != 0) {
+        return -1;
+    }
+    index_memory = calloc(1, seep_index_bytes(view.header));
+    seep_index_start(&view, index_memory);
+    return index_memory == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    seep_index_start(NULL, NULL);
+    free(index_memory);
+    empty_recording_free(&view);
+    return 0;
+}
+
+static uint64_t frame_of(const struct seep_view *unused, uint64_t address)
+{
+    (void)unused;
+    return address + 1;
+}
+
+static const struct seep_place heap = {SEEP_SPACE_HEAP, 0};
+
+static uint64_t same_frame(const struct seep_view *unused, uint64_t word)
+{
+    (void)unused;
+    return word;
+}
+
+static uint32_t intern(enum seep_space space, uint64_t first, uint64_t second,
+                       uint64_t epoch)
+{
+    uint64_t addresses[2] = {first, second};
+    struct seep_sites_stack stack = {
+        .addresses = addresses, .count = 2, .epoch = epoch};
+
+    return seep_sites_intern(&view, (struct seep_place){space, 0}, &stack,
+                             frame_of);
+}
+
+static uint64_t counter(enum seep_counter which)
+{
+    return atomic_load_explicit(&view.counters[which], memory_order_relaxed);
+}
+
+static void one_stack_is_one_site(void **state)
+{
+    uint32_t site = intern(SEEP_SPACE_HEAP, 10, 20, 0);
+
+    (void)state;
+    assert_int_not_equal(site, 0);
+    assert_int_equal(intern(SEEP_SPACE_HEAP, 10, 20, 0), site);
+    assert_int_not_equal(intern(SEEP_SPACE_HEAP, 10, 21, 0), site);
+    assert_int_not_equal(intern(SEEP_SPACE_MAPPED, 10, 20, 0), site);
+    /* After a dlclose the same addresses are looked up anew. */
+    assert_int_equal(intern(SEEP_SPACE_HEAP, 10, 20, 2), site);
+}
+
+static uint32_t intern_at(struct seep_place place, bool cached)
+{
+    uint64_t addresses[2] = {10, 20};
+    struct seep_sites_stack stack = {.addresses = addresses, .count = 2};
+
+    if (!cached) {
+        seep_sites_forget();
+    }
+    return seep_sites_intern(&view, place, &stack, frame_of);
+}
+
+static void each_device_has_a_site_of_its_own(void **state)
+{
+    uint32_t sites[SEEP_DEVICES_MAX + 1];
+
+    (void)state;
+    for (uint32_t i = 0; i <= SEEP_DEVICES_MAX; i++) {
+        struct seep_place place = {SEEP_SPACE_DEVICE, i};
+
+        sites[i] = intern_at(place, true);
+        assert_int_equal(view.sites[sites[i]].device, i);
+        assert_int_equal(view.sites[sites[i]].space, SEEP_SPACE_DEVICE);
+        assert_int_equal(view.sites[sites[i]].stack,
+                         view.sites[sites[0]].stack);
+        assert_int_equal(intern_at(place, true), sites[i]);
+        assert_int_equal(intern_at(place, false), sites[i]);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_int_not_equal(sites[i], sites[j]);
+        }
+    }
+}
+
+/* A site without a device is what it was before there were devices. */
+static void without_a_device_the_key_is_of_stack_and_space(void **state)
+{
+    const struct seep_rec_site *site =
+        &view.sites[intern_at((struct seep_place){SEEP_SPACE_HEAP, 0}, true)];
+    uint64_t words[2] = {
+        atomic_load_explicit(&view.stacks[site->stack].key,
+                             memory_order_relaxed),
+        SEEP_SPACE_HEAP,
+    };
+
+    (void)state;
+    assert_true(atomic_load_explicit(&site->key, memory_order_relaxed) ==
+                seep_hash_words(0, words, 2));
+}
+
+static void a_site_has_its_frames(void **state)
+{
+    const struct seep_rec_site *site =
+        &view.sites[intern(SEEP_SPACE_MAPPED, 10, 20, 0)];
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+
+    (void)state;
+    assert_int_equal(atomic_load_explicit(&site->state, memory_order_relaxed),
+                     SEEP_PUBLISHED);
+    assert_int_equal(site->space, SEEP_SPACE_MAPPED);
+    assert_int_equal(seep_view_frames(&view, site->stack, frames), 2);
+    assert_int_equal(frames[0], 11);
+    assert_int_equal(frames[1], 21);
+}
+
+/* Deep ones that differ in their inner frames only: each is told whole, and
+ * the outer ones are there once. */
+static void stacks_share_their_outer_frames(void **state)
+{
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t sites[40];
+
+    (void)state;
+    for (uint32_t i = 0; i < 40; i++) {
+        uint64_t words[SEEP_STACK_FRAMES_MAX];
+        struct seep_sites_stack stack = {.addresses = words, .count = 60};
+
+        for (uint32_t k = 0; k < 60; k++) {
+            words[k] = k < 1 + i % 7 ? 1000 * (i + 1) + k : 60 - k;
+        }
+        sites[i] = seep_sites_intern(&view, heap, &stack, same_frame);
+    }
+    for (uint32_t i = 0; i < 40; i++) {
+        assert_int_equal(
+            seep_view_frames(&view, view.sites[sites[i]].stack, frames), 60);
+        for (uint32_t k = 0; k < 60; k++) {
+            assert_int_equal(frames[k],
+                             k < 1 + i % 7 ? 1000 * (i + 1) + k : 60 - k);
+        }
+    }
+    assert_true(atomic_load_explicit(&view.header->frames_used,
+                                     memory_order_relaxed) < 60 + 40 * 10);
+}
+
+static void a_full_table_refuses_and_keeps_the_old_sites(void **state)
+{
+    uint32_t first = intern(SEEP_SPACE_HEAP, 1, 1, 0);
+    uint32_t refused = 0;
+
+    (void)state;
+    for (uint64_t i = 2; i < 4 * view.site_capacity; i++) {
+        refused += intern(SEEP_SPACE_HEAP, i, i, 0) == 0;
+    }
+
+    assert_true(refused > 2 * view.site_capacity);
+    /* Told for each event, also of a stack that is known to have no room. */
+    assert_int_equal(counter(SEEP_COUNT_SITES_FULL), refused);
+    assert_int_equal(intern(SEEP_SPACE_HEAP, 1 << 20, 1, 0), 0);
+    assert_int_equal(intern(SEEP_SPACE_HEAP, 1 << 20, 1, 0), 0);
+    assert_int_equal(counter(SEEP_COUNT_SITES_FULL), refused + 2);
+    assert_int_equal(intern(SEEP_SPACE_HEAP, 1, 1, 0), first);
+}
+
+static void a_full_depot_costs_frames_and_not_sites(void **state)
+{
+    uint32_t site;
+
+    (void)state;
+    atomic_store_explicit(&view.header->frames_used, view.frame_capacity - 1,
+                          memory_order_relaxed);
+    site = intern(SEEP_SPACE_HEAP, 10, 20, 0);
+
+    assert_int_not_equal(site, 0);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_FULL), 1);
+    assert_int_equal(
+        atomic_load_explicit(&view.stacks[view.sites[site].stack].frame_count,
+                             memory_order_relaxed),
+        0);
+}
+
+/* A stack of native frames below Python's lines. */
+static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
+                              bool named, uint32_t thread)
+{
+    uint64_t words[SEEP_STACK_FRAMES_MAX];
+    struct seep_sites_stack stack = {.addresses = words};
+
+    for (uint32_t i = 0; i < natives; i++) {
+        words[stack.count++] = first + i;
+    }
+    for (uint32_t i = 0; i < codes; i++) {
+        words[stack.count++] = SEEP_FRAME_IS_CODE | (first + i);
+    }
+    if (named) {
+        words[stack.count++] = SEEP_FRAME_IS_CODE | (uint64_t)thread
+                                                        << SEEP_FRAME_LINE_BITS;
+    }
+    return seep_sites_intern(&view, heap, &stack, same_frame);
+}
+
+static uint32_t frames_of(uint32_t site)
+{
+    return atomic_load_explicit(
+        &view.stacks[view.sites[site].stack].frame_count, memory_order_relaxed);
+}
+
+static void fill_to(uint32_t sites)
+{
+    atomic_store_explicit(&view.header->site_count, sites,
+                          memory_order_relaxed);
+}
+
+/* Half full, and three quarters: what is left is inside, and a few lines. */
+static void a_table_that_fills_up_takes_stacks_in_short_form(void **state)
+{
+    uint32_t whole = intern_python(100, 10, 20, false, 0);
+
+    (void)state;
+    assert_int_equal(frames_of(whole), 30);
+    fill_to(view.site_capacity / 2 + 1);
+    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 7);
+    assert_int_equal(frames_of(intern_python(300, 30, 0, false, 0)), 16);
+    assert_int_equal(frames_of(intern_python(400, 3, 1, false, 0)), 4);
+    fill_to(view.site_capacity / 4 * 3 + 1);
+    assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 1);
+    assert_int_equal(frames_of(intern_python(600, 30, 0, false, 0)), 4);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 4);
+}
+
+static uint64_t line_of(const char *file, uint32_t line)
+{
+    struct seep_codes_code code = {
+        .kind = SEEP_CODE_PYTHON, .file = file, .name = "f"};
+
+    return seep_codes_frame(
+        seep_codes_intern(&view, seep_hash_bytes(file, strlen(file)), &code),
+        line);
+}
+
+static void a_short_stack_keeps_the_users_line(void **state)
+{
+    uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
+    uint64_t package = line_of("/x/site-packages/torch/functional.py", 7);
+    uint64_t frozen = line_of("<frozen importlib._bootstrap>", 241);
+    uint64_t user = line_of("/srv/serve.py", 31);
+    uint64_t words[] = {1, inner, 2, package, frozen, user, 3, user + 1};
+    struct seep_sites_stack stack = {.addresses = words, .count = 8};
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site;
+
+    (void)state;
+    fill_to(view.site_capacity / 4 * 3 + 1);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     2);
+    assert_true(frames[0] == inner);
+    assert_true(frames[1] == user);
+}
+
+/* A quarter full: only how deep native code recurses is no longer told. */
+static void native_recursion_is_folded_between_lines_of_python(void **state)
+{
+    uint64_t code = SEEP_FRAME_IS_CODE | 1 << 24;
+    uint64_t words[] = {1, 2, 3, 2, 4, 2, 5, code, 2, 5, 2, 6, code};
+    const uint64_t left[] = {1, 2, 5, code, 2, 6, code};
+    struct seep_sites_stack stack = {.addresses = words, .count = 13};
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site;
+
+    (void)state;
+    fill_to(view.site_capacity / 4 + 1);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_true(frames[i] == left[i]);
+    }
+}
+
+static void native_recursion_alone_tells_sites_apart(void **state)
+{
+    uint64_t once[] = {1, 2, 3};
+    uint64_t twice[] = {1, 2, 1, 2, 3};
+    struct seep_sites_stack stack = {.addresses = once, .count = 3};
+    struct seep_sites_stack deeper = {.addresses = twice, .count = 5};
+
+    (void)state;
+    fill_to(view.site_capacity / 4 + 1);
+    assert_int_not_equal(seep_sites_intern(&view, heap, &stack, same_frame),
+                         seep_sites_intern(&view, heap, &deeper, same_frame));
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
+static void a_stack_that_was_whole_stays_whole(void **state)
+{
+    uint32_t whole = intern_python(100, 10, 20, false, 0);
+
+    (void)state;
+    fill_to(view.site_capacity / 2 + 1);
+    seep_sites_forget();
+    assert_int_equal(intern_python(100, 10, 20, false, 0), whole);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
+static void a_short_stack_keeps_its_threads_name(void **state)
+{
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site;
+
+    (void)state;
+    view.codes[5].kind = SEEP_CODE_THREAD;
+    fill_to(view.site_capacity / 2 + 1);
+    site = intern_python(100, 30, 0, true, 5);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     17);
+    assert_true(frames[16] ==
+                (SEEP_FRAME_IS_CODE | UINT64_C(5) << SEEP_FRAME_LINE_BITS));
+}
+
+/* Of a program that is known to have more stacks than there is room for. */
+static void stacks_are_short_from_the_start_if_asked(void **state)
+{
+    uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
+    uint64_t user = line_of("/srv/serve.py", 31);
+    uint64_t words[] = {1, inner, 2, user, 3, user + 1};
+    struct seep_sites_stack stack = {.addresses = words, .count = 6};
+    uint32_t site;
+
+    (void)state;
+    seep_short_stack_always(true);
+    site = seep_sites_intern(&view, heap, &stack, same_frame);
+    seep_short_stack_always(false);
+    assert_int_equal(frames_of(site), 2);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(one_stack_is_one_site),
+        TEST(each_device_has_a_site_of_its_own),
+        TEST(without_a_device_the_key_is_of_stack_and_space),
+        TEST(a_site_has_its_frames),
+        TEST(stacks_share_their_outer_frames),
+        TEST(a_full_table_refuses_and_keeps_the_old_sites),
+        TEST(a_full_depot_costs_frames_and_not_sites),
+        TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(a_short_stack_keeps_the_users_line),
+        TEST(native_recursion_is_folded_between_lines_of_python),
+        TEST(native_recursion_alone_tells_sites_apart),
+        TEST(a_stack_that_was_whole_stays_whole),
+        TEST(a_short_stack_keeps_its_threads_name),
+        TEST(stacks_are_short_from_the_start_if_asked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* record/stats: a process's figures of itself. */
+#include <math.h>
+#include <unistd.h>
+
+#include "seep_test.h"
+
+#include "base/word.h"
+#include "empty_recording.h"
+#include "format/layout.h"
+#include "format/series.h"
+#include "reader/process/vitals.h"
+#include "reader/report/report.h"
+#include "record/stats.h"
+#include "recording_builder.h"
+
+#define TICKS_PER_S (1e9 / (1 << SEEP_TICK_LOG2_NS))
+
+static struct seep_view view;
+static struct seep_stats_figures figures;
+
+static int set_up(void **state)
+{
+    (void)state;
+    return empty_recording_make(&view);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    empty_recording_free(&view);
+    return 0;
+}
+
+static struct seep_rec_flow *flow(uint32_t shard, uint32_t bucket)
+{
+    return &view.shards[shard].flow[bucket];
+}
+
+/* 1,000 bytes a bucket, over the first 100 buckets of 16 ticks. */
+static uint32_t leak(uint32_t shard)
+{
+    for (uint32_t i = 0; i < 100; i++) {
+        seep_word_store(&flow(shard, i)->allocated_bytes, 3000);
+        seep_word_store(&flow(shard, i)->freed_bytes, 2000);
+    }
+    return 100 * 16 - 1;
+}
+
+static void live_is_what_came_less_what_went(void **state)
+{
+    (void)state;
+    seep_stats_take(&view, leak(3), &figures);
+    assert_int_equal(figures.live_bytes, 100000);
+}
+
+static void growth_leaves_out_what_came_at_the_start(void **state)
+{
+    (void)state;
+    seep_word_store(&flow(5, 0)->allocated_bytes, UINT64_C(1) << 30);
+    seep_stats_take(&view, leak(3), &figures);
+    assert_true(figures.has_growth);
+    assert_true(fabs(figures.growth_bytes_per_s / (1000 / 16.0 * TICKS_PER_S) -
+                     1) < 0.01);
+}
+
+static void a_shard_that_folds_rarely_has_buckets_of_its_own(void **state)
+{
+    (void)state;
+    leak(3); /* of 16 ticks still, where the run is at 64 */
+    seep_stats_take(&view, 128 * 64 - 1, &figures);
+    assert_int_equal(figures.live_bytes, 100000);
+    assert_true(fabs(figures.growth_bytes_per_s) < 1);
+}
+
+/* Two ways to one figure: what a process is told of itself, and what the report
+ * says of it. Weights that are loaded at a tenth of the run, more than all that
+ * leaks, are growth to neither; a cache that fills until its middle is to both,
+ * by as much, as least squares would not have it. */
+static void growth_is_that_of_the_report(void **state)
+{
+    struct recording_builder builder;
+    struct seep_report *report;
+    struct seep_vitals vitals;
+    char path[BUILDER_PATH_BYTES];
+    uint64_t frame = builder_frame(0, 0x10);
+    const uint32_t end = 100 * BUILDER_TICKS_PER_S;
+    uint32_t heap;
+
+    (void)state;
+    builder_init(&builder, SEEP_LAYOUT_LEAST_BYTES, true);
+    builder_temporary(path);
+    heap = builder_site(&builder, builder_stack(&builder, &frame, 1),
+                        SEEP_SPACE_HEAP);
+    for (uint32_t i = 0; i < 1000; i++) {
+        uint64_t size = i == 100 ? UINT64_C(100) << 20 : i < 500 ? 20000 : 8000;
+
+        builder_alloc(&builder, 0x10000 + i * UINT64_C(0x10000), size, heap,
+                      i * end / 1000);
+    }
+    builder_exit(&builder, end);
+    builder_fold(&builder);
+    builder_write(&builder, path);
+    seep_stats_take(&builder.view, end, &figures);
+    assert_int_equal(seep_report_open(path, NULL, NULL, &report), 0);
+    assert_int_equal(seep_vitals_open(path, false, NULL, &vitals), 0);
+
+    assert_int_equal(report->space_count, 1);
+    assert_true(figures.has_growth);
+    assert_true(figures.growth_bytes_per_s > 80000);
+    assert_true(fabs(figures.growth_bytes_per_s -
+                     report->spaces[0].slope_bytes_per_s) < 1);
+    assert_true(fabs(figures.growth_bytes_per_s -
+                     vitals.host_growth.bytes_per_s.estimate) < 1e-3);
+    seep_report_close(report);
+    builder_fini(&builder);
+    unlink(path);
+}
+
+static void of_a_short_run_no_growth_is_told(void **state)
+{
+    (void)state;
+    seep_word_store(&flow(0, 0)->allocated_bytes, 100);
+    seep_stats_take(&view, 100, &figures);
+    assert_false(figures.has_growth);
+    assert_int_equal(figures.live_bytes, 100);
+}
+
+static void memory_of_devices_is_none_of_the_host(void **state)
+{
+    uint32_t tick = leak(3);
+
+    (void)state;
+    view.sites[7].space = SEEP_SPACE_TENSOR;
+    seep_series_start(&view.series[0], 7, tick, 0);
+    seep_word_store(&view.series[0].base_bytes, 500);
+    seep_word_store(&view.series[0].buckets[40].allocated_bytes, 60000);
+    seep_word_store(&view.series[0].buckets[60].freed_bytes, 10000);
+    view.sites[8].space = SEEP_SPACE_PYTHON;
+    seep_series_start(&view.series[1], 8, tick, 0);
+    seep_word_store(&view.series[1].buckets[40].allocated_bytes, 1000);
+    atomic_store_explicit(&view.header->series_count, 2, memory_order_relaxed);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000 - 50500);
+}
+
+/* The flow has none of them: there is nothing to take off. */
+static void files_are_not_taken_off_the_host(void **state)
+{
+    uint32_t tick = leak(3);
+
+    (void)state;
+    view.sites[7].space = SEEP_SPACE_FILE;
+    seep_series_start(&view.series[0], 7, tick, 0);
+    seep_word_store(&view.series[0].buckets[40].allocated_bytes, 60000);
+    atomic_store_explicit(&view.header->series_count, 1, memory_order_relaxed);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000);
+}
+
+static void the_last_moment_counts(void **state)
+{
+    (void)state;
+    seep_word_store(&view.timeline[3].tick, 50);
+    seep_word_store(&view.timeline[3].rss_bytes, 7);
+    seep_word_store(&view.timeline[3].cgroup_bytes, 60);
+    seep_word_store(&view.timeline[3].cgroup_limit_bytes, 100);
+    seep_word_store(&view.timeline[4].tick, 66);
+    seep_word_store(&view.timeline[4].rss_bytes, 8);
+    seep_word_store(&view.header->progress_units, 11);
+    seep_stats_take(&view, 70, &figures);
+    assert_int_equal(figures.rss_bytes, 8);
+    assert_int_equal(figures.cgroup_bytes, 60);
+    assert_int_equal(figures.cgroup_limit_bytes, 100);
+    assert_int_equal(figures.units, 11);
+}
+
+static void the_device_with_the_least_left_is_told(void **state)
+{
+    (void)state;
+    if (view.device_count < 1) {
+        skip();
+    }
+    seep_word_store(&view.devices[1].tick, 20);
+    seep_word_store(&view.devices[1].free_bytes, 100);
+    seep_word_store(&view.devices[1].total_bytes, 1000);
+    seep_word_store(&view.devices[2].tick, 40);
+    seep_word_store(&view.devices[2].free_bytes, 90);
+    seep_word_store(&view.devices[2].total_bytes, 1000);
+    seep_stats_take(&view, 70, &figures);
+    assert_int_equal(figures.device_free_bytes, 90);
+    assert_int_equal(figures.device_total_bytes, 1000);
+}
+
+static void where_nothing_is_known_all_is_0(void **state)
+{
+    (void)state;
+    seep_stats_take(&view, 0, &figures);
+    assert_int_equal(figures.live_bytes, 0);
+    assert_false(figures.has_growth);
+    assert_int_equal(figures.rss_bytes, 0);
+    assert_int_equal(figures.device_total_bytes, 0);
+}
+
+int main(void)
+{
+#define STATS_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        STATS_TEST(live_is_what_came_less_what_went),
+        STATS_TEST(growth_leaves_out_what_came_at_the_start),
+        STATS_TEST(a_shard_that_folds_rarely_has_buckets_of_its_own),
+        cmocka_unit_test(growth_is_that_of_the_report),
+        STATS_TEST(of_a_short_run_no_growth_is_told),
+        STATS_TEST(memory_of_devices_is_none_of_the_host),
+        STATS_TEST(files_are_not_taken_off_the_host),
+        STATS_TEST(the_last_moment_counts),
+        STATS_TEST(the_device_with_the_least_left_is_told),
+        STATS_TEST(where_nothing_is_known_all_is_0),
+    };
+#undef STATS_TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

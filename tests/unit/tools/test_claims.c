@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The sentences of a verdict: each is there where its claim holds, and is not
+ * where it does not. What to do next is in test_claims_advice.c. */
+#include "claims.h"
+
+#include <math.h>
+
+#include "fake_report.h"
+#include "text/page.h"
+#include "words/verdict.h"
+#include "words/words.h"
+
+#define MIB 1048576.0
+
+static struct fake_report fake;
+static struct seep_report *report = &fake.report;
+static struct seep_report_verdict *verdict = &fake.report.verdict;
+static struct seep_report_memory *memory = &fake.report.memory;
+static struct seep_report_site *site = &fake.sites[0];
+
+static void become(enum seep_verdict_class class)
+{
+    fake_report_become(&fake, class);
+    forget();
+}
+
+/* Label, sentence, forecast, the same as top tells it, how it ended, and
+ * reasons: a line each. */
+char *claims_text(void)
+{
+    struct seep_words_verdict words;
+    char end[SEEP_WORDS_END_BYTES];
+    char *when = seep_words_when(&verdict->forecast);
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    seep_words_verdict(report, NULL, &words);
+    fprintf(file, "%s\n%s\n%s\nfull %s\n%s\n", words.label, words.sentence,
+            words.forecast == NULL ? "" : words.forecast, when,
+            seep_words_end(report, end));
+    free(when);
+    for (size_t i = 0; i < words.reason_count; i++) {
+        fprintf(file, "%s\n", words.reasons[i]);
+    }
+    seep_words_verdict_fini(&words);
+    fclose(file);
+    return text;
+}
+
+static void where_it_grows(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds(", 12.3 KiB per unit of work");
+    verdict->has_growth_per_unit = false;
+    fails(", 12.3 KiB per unit of work");
+    holds(", 97 % of it at serve.py:31");
+    verdict->first_share = 1;
+    fails(", 97 % of it at serve.py:31");
+    holds(", all of it at serve.py:31");
+    verdict->first_share = 0;
+    fails(", all of it at serve.py:31");
+    holds(", first at serve.py:31");
+    verdict->first_share = .5;
+    fails(", first at serve.py:31");
+    verdict->growing_count = 3;
+    holds(", the rest at 2 other call sites");
+    verdict->growing_count = 1;
+    fails(", the rest at 2 other call sites");
+    fake.sites[1].role = SEEP_ROLE_MEMBER;
+    fake.sites[1].class = SEEP_CLASS_LEAK;
+    snprintf(fake.sites[1].group_id, sizeof(site->group_id), "%s", site->id);
+    holds(" and 1 call site that grows in step with it");
+    fake.sites[1].class = SEEP_CLASS_STEADY;
+    fails(" and 1 call site that grows in step with it");
+}
+
+static void what_may_be_a_leak(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    holds("host memory may be leaking");
+    verdict->class = SEEP_VERDICT_LEAK;
+    fails("host memory may be leaking");
+}
+
+static void what_lies_outside_of_live_blocks(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    holds("memory that no hook saw (malloc, new, mmap) grows by 41");
+    holds(", the largest part in anonymous memory at 0x7f1200000000");
+    holds("in anonymous memory at");
+    fake.mappings[1].name = "[heap]";
+    fails("in anonymous memory at");
+    fake.mappings[1].name = "";
+    fake.mappings[1].tracked = true;
+    fails(", the largest part in anonymous memory at 0x7f1200000000");
+    memory->allocator_overhead.valid = false;
+    fails("memory that no hook saw (malloc, new, mmap) grows by 41");
+    holds("memory beyond live blocks grows by 41");
+    verdict->files = true;
+    fails("memory beyond live blocks grows by 41");
+    holds("memory mapped from files, or shared, grows by 41");
+    verdict->files = false;
+    fails("memory mapped from files, or shared, grows by 41");
+}
+
+static void what_the_allocator_keeps(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_RETENTION);
+    holds("glibc's malloc keeps 50 MiB that the program has freed");
+    holds("no leak: live memory does not grow; ");
+    holds("live memory does not grow; ");
+    verdict->reassures = false;
+    fails("no leak: live memory does not grow; ");
+    memory->tracked.slope_bytes_per_s = 700000;
+    fails("live memory does not grow; ");
+    memory->allocator = SEEP_ALLOCATOR_UNKNOWN;
+    fails("glibc's malloc keeps 50 MiB that the program has freed");
+    holds("the allocator keeps 50 MiB");
+    memory->allocator = SEEP_ALLOCATOR_JEMALLOC;
+    fails("the allocator keeps 50 MiB");
+    holds("keeps 50 MiB that the program has freed");
+    verdict->class = SEEP_VERDICT_FRAGMENTATION;
+    fails("keeps 50 MiB that the program has freed");
+    holds("jemalloc holds 50 MiB free between live blocks");
+    holds(", in 4,312 pieces");
+    memory->allocator_free_chunks = 0;
+    fails(", in 4,312 pieces");
+    verdict->class = SEEP_VERDICT_RETENTION;
+    fails("jemalloc holds 50 MiB free between live blocks");
+}
+
+static void what_a_cache_of_tensors_keeps(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_FRAGMENTATION);
+    fake_report_give_devices(&fake);
+    fake.devices[0].cache_fragments = true;
+    holds("the tensors on GPU 0 do not grow, but PyTorch's cache there does");
+    holds(": 8.5 GiB, 8 GiB of it in tensors");
+    fake.devices[0].cache_fragments = false;
+    fails("the tensors on GPU 0 do not grow, but PyTorch's cache there does");
+    fails(": 8.5 GiB, 8 GiB of it in tensors");
+}
+
+static void what_still_fills(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_BOUNDED);
+    holds("still filling, with no known bound: serve.py:31 handle "
+          "holds 562 MiB");
+    holds(" and grows by 41");
+    holds(", 4.0 MiB/min now");
+    site->growth_now_bytes_per_s = site->growth_bytes_per_s.estimate;
+    fails(", 4.0 MiB/min now");
+    verdict->growing_count = 3;
+    fails(" and grows by 41");
+    holds("; together with 2 other call sites it grows by 41");
+    verdict->growing_count = 1;
+    fails("; together with 2 other call sites it grows by 41");
+    site->known_bound_bytes = UINT64_C(1) << 30;
+    fails("still filling, with no known bound: serve.py:31 handle "
+          "holds 562 MiB");
+    holds(
+        "still filling: serve.py:31 handle holds 562 MiB of the 1 GiB given with --known");
+    verdict->filling = false;
+    fails(
+        "still filling: serve.py:31 handle holds 562 MiB of the 1 GiB given with --known");
+}
+
+static void what_still_fills_at_no_row(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_BOUNDED);
+    report->site_count = 0;
+    holds("still filling; 576 MiB live at 2 call sites");
+    verdict->filling = false;
+    fails("still filling; 576 MiB live at 2 call sites");
+    holds("growth stopped; 576 MiB live");
+    verdict->reassures = true;
+    holds("no leak: growth stopped; 576 MiB live");
+    verdict->reassures = false;
+    fails("no leak: growth stopped; 576 MiB live");
+    verdict->filling = true;
+    fails("growth stopped; 576 MiB live");
+}
+
+static void become_stopped(void)
+{
+    become(SEEP_VERDICT_BOUNDED);
+    verdict->filling = false;
+    verdict->reassures = true;
+    verdict->hidden_bytes_per_s = 36700;
+    site->class = SEEP_CLASS_PLATEAU;
+    report->duration_s = 100;
+    site->stopped_since_s = 40;
+    site->stopped_ln_p = -9.21034;
+}
+
+static void what_has_stopped(void **state)
+{
+    (void)state;
+    become_stopped();
+    holds("no leak: growth stopped 1 min 00 s ago");
+    holds("growth stopped 1 min 00 s ago");
+    holds(" (odds of such a long pause by chance: 1 in 10,000)");
+    holds("; it was at serve.py:31 handle, which holds 562 MiB");
+    holds("; a leak of more than 2.1 MiB/min would have shown by now");
+    verdict->reassures = false;
+    fails("no leak: growth stopped 1 min 00 s ago");
+    fails("; a leak of more than 2.1 MiB/min would have shown by now");
+    site->stopped_ln_p = 0; /* nobody has computed it */
+    fails(" (odds of such a long pause by chance: 1 in 10,000)");
+    site->stopped_since_s = 0;
+    fails("growth stopped 1 min 00 s ago");
+    site->class = SEEP_CLASS_STEADY;
+    fake.sites[1].class = SEEP_CLASS_STEP;
+    fails("; it was at serve.py:31 handle, which holds 562 MiB");
+    holds("; more memory, 562 MiB, is live at serve.py:31 handle");
+    fake.sites[1].live_bytes = 562 << 20;
+    fails("; more memory, 562 MiB, is live at serve.py:31 handle");
+}
+
+static void what_a_known_bound_is_to(void **state)
+{
+    (void)state;
+    become_stopped();
+    site->known_bound_bytes = UINT64_C(1) << 30;
+    holds(
+        "no leak: serve.py:31 handle holds 562 MiB of the 1 GiB given with --known");
+    verdict->reassures = false;
+    fails(
+        "no leak: serve.py:31 handle holds 562 MiB of the 1 GiB given with --known");
+    site->known_bound_bytes = UINT64_C(1) << 29;
+    holds(
+        "holds 562 MiB, no longer grows, but exceeds the 512 MiB given with --known");
+    site->known_bound_bytes = UINT64_C(1) << 30;
+    fails(
+        "holds 562 MiB, no longer grows, but exceeds the 512 MiB given with --known");
+}
+
+static void what_cannot_be_told(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_INSUFFICIENT);
+    holds("cannot tell yet whether it leaks: ");
+    holds("576 MiB live at 2 call sites");
+    fake_report_give_devices(&fake);
+    fails("576 MiB live at 2 call sites");
+    holds("576 MiB of host memory and 9 GiB of GPU memory live at");
+    report->space_count = 1;
+    fails("576 MiB of host memory and 9 GiB of GPU memory live at");
+    verdict->has_growth = verdict->private_grows = true;
+    holds("private memory grows by 41");
+    verdict->private_grows = false;
+    fails("private memory grows by 41");
+    verdict->class = SEEP_VERDICT_STEADY;
+    fails("cannot tell yet whether it leaks: ");
+}
+
+static void what_is_steady(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    holds("no leak: nothing grows; ");
+    holds("; a leak of more than 2.1 MiB/min would have shown by now");
+    verdict->reassures = false;
+    fails("no leak: nothing grows; ");
+    fails("; a leak of more than 2.1 MiB/min would have shown by now");
+    holds("nothing was seen to grow; ");
+    verdict->minor_count = 1;
+    fails("nothing was seen to grow; ");
+    holds("nothing certainly grows by 1 MiB or more");
+    verdict->minor_count = 0;
+    fails("nothing certainly grows by 1 MiB or more");
+    verdict->suppressed_count = 2;
+    verdict->suppressed_bytes_per_s = 20000;
+    holds(" but 1.1 MiB/min at 2 suppressed call sites");
+    verdict->class = SEEP_VERDICT_BOUNDED;
+    fails(" but 1.1 MiB/min at 2 suppressed call sites");
+    holds("; not counted: 1.1 MiB/min at 2 suppressed call sites");
+    verdict->suppressed_count = 0;
+    fails("; not counted: 1.1 MiB/min at 2 suppressed call sites");
+}
+
+static void what_was_not_recorded(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    report->inert = SEEP_INERT_VALGRIND;
+    holds("NOT RECORDED");
+    report->inert = SEEP_INERT_NONE;
+    fails("NOT RECORDED");
+}
+
+static void how_it_ended(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    report->end = (struct seep_report_end){
+        .judged_before = true, .judged_to_s = 45, .freed_bytes = 177 * MIB};
+    holds(", until it shut down and freed 177 MiB");
+    holds("judged up to 45.0 s, before it shut down and freed 177 MiB");
+    report->end.by_exit = true;
+    fails("judged up to 45.0 s, before it shut down and freed 177 MiB");
+    holds("judged up to 45.0 s, where it called exit() and freed 177 MiB");
+    report->end.freed_bytes = MIB; /* of 576: not worth a word */
+    fails(", until it shut down and freed 177 MiB");
+    fails("judged up to 45.0 s, where it called exit() and freed 177 MiB");
+    report->end.unreachable = true;
+    holds(
+        "most of its memory was freed before the last samples that are kept: growth before that cannot be judged");
+    report->end.unreachable = false;
+    fails(
+        "most of its memory was freed before the last samples that are kept: growth before that cannot be judged");
+}
+
+static void what_a_site_kept(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds(
+        "it kept 12 KiB per unit of work from 12.0 s into the run to its end, "
+        "97 % of its work");
+    site->has_growth_per_unit = false;
+    holds("it kept 684 KiB per second from 12.0 s");
+    site->has_growth_per_unit = true;
+    fails("it kept 684 KiB per second from 12.0 s");
+    holds("; none of it was freed");
+    holds("a cache that has not reached its bound yet looks the same");
+    site->kept.oldest_death_s = 4;
+    fails("; none of it was freed");
+    holds("; no block older than 4.0 s was freed");
+    site->kept.oldest_death_s = 0;
+    fails("; no block older than 4.0 s was freed");
+    site->kept.share = 1;
+    fails(
+        "it kept 12 KiB per unit of work from 12.0 s into the run to its end, "
+        "97 % of its work");
+    holds("it kept 12 KiB per unit of work throughout the run");
+    site->kept.gave_back_old = true;
+    fails("it kept 12 KiB per unit of work throughout the run");
+    fails("a cache that has not reached its bound yet looks the same");
+    holds("it was seen freeing old blocks, but grows all the same");
+    site->stopped_since_s = 400;
+    fails("it was seen freeing old blocks, but grows all the same");
+    site->stopped_since_s = 0;
+    holds("it was seen freeing old blocks, but grows all the same");
+    site->growth_bytes_per_s.low = -1;
+    fails("it was seen freeing old blocks, but grows all the same");
+}
+
+static void when_the_next_step_is_due(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    site->in_steps = true;
+    site->step_next_bytes = 256 * MIB;
+    site->step_next_s = report->duration_s + 40;
+    holds("its next step, to 256 MiB, is due in about 40.0 s");
+    site->step_next_s = report->duration_s;
+    fails("its next step, to 256 MiB, is due in about 40.0 s");
+    holds("its next step, to 256 MiB, is due now");
+    site->in_steps = false;
+    fails("its next step, to 256 MiB, is due now");
+}
+
+static void what_the_process_grows_by_beside_it(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    verdict->private_grows = true;
+    memory->anonymous.slope_bytes_per_s = 2e6;
+    holds("private memory grows by more than that, +114 MiB/min in all");
+    memory->anonymous.slope_error = 1.3e6; /* it may be no more */
+    fails("private memory grows by more than that, +114 MiB/min in all");
+}
+
+static void what_is_mapped_of_files(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    verdict->files = true;
+    memory->files.valid = true;
+    memory->files.last_bytes = 5 * 1024 * MIB;
+    holds(
+        "it is address space mapped from files and never unmapped: of 5 GiB, at most 30 MiB is resident so far, as page cache that the kernel can take back");
+    memory->shared.valid = false;
+    fails(
+        "it is address space mapped from files and never unmapped: of 5 GiB, at most 30 MiB is resident so far, as page cache that the kernel can take back");
+    holds(
+        "it is address space mapped from files and never unmapped; the parts that were read are page cache");
+    verdict->files = false;
+    fails(
+        "it is address space mapped from files and never unmapped; the parts that were read are page cache");
+}
+
+static void when_memory_is_full(void **state)
+{
+    struct seep_report_forecast *forecast = &verdict->forecast;
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds("At this rate the cgroup's 8 GiB will be reached in 2 h 51 min");
+    forecast->seconds.high = INFINITY;
+    holds(" (2 h 44 min at the earliest, or never)");
+    forecast->seconds.high = 10740;
+    fails(" (2 h 44 min at the earliest, or never)");
+    forecast->if_suspect = true;
+    fails("At this rate the cgroup's 8 GiB will be reached in 2 h 51 min");
+    holds(
+        "If it is a leak, the cgroup's 8 GiB will be reached in 2 h 44 min at "
+        "the earliest");
+    forecast->if_suspect = false;
+    fails(
+        "If it is a leak, the cgroup's 8 GiB will be reached in 2 h 44 min at "
+        "the earliest");
+    forecast->seconds = (struct seep_interval){1e10, 5e9, 2e10};
+    holds("in over ten years");
+    forecast->seconds = (struct seep_interval){10260, 9840, 10740};
+    fails("in over ten years");
+    holds("the cgroup's 8 GiB");
+    forecast->what = "ram";
+    fails("the cgroup's 8 GiB");
+    holds("the machine's 8 GiB");
+    forecast->what = "device"; /* nobody knows which */
+    fails("the machine's 8 GiB");
+    holds("the device's 8 GiB");
+    forecast->device = 0;
+    fails("the device's 8 GiB");
+    holds("At its current rate, GPU 0's 8 GiB will be full in 2 h 51 min");
+    forecast->device = -1;
+    fails("At its current rate, GPU 0's 8 GiB will be full in 2 h 51 min");
+}
+
+static void what_is_full_already_or_never(void **state)
+{
+    struct seep_report_forecast *forecast = &verdict->forecast;
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    forecast->used_bytes = forecast->limit_bytes;
+    holds(
+        "he cgroup's 8 GiB are used up already, counting page cache that the kernel can drop");
+    forecast->what = "ram";
+    fails(
+        "he cgroup's 8 GiB are used up already, counting page cache that the kernel can drop");
+    holds("he machine's 8 GiB are used up already.");
+    forecast->used_bytes = 700 << 20;
+    fails("he machine's 8 GiB are used up already.");
+    forecast->answer = SEEP_FORECAST_NEVER;
+    holds(
+        "It is not growing now, so the machine's 8 GiB would not be reached; 700 MiB are in use");
+    forecast->answer = SEEP_FORECAST_UNKNOWN;
+    fails(
+        "It is not growing now, so the machine's 8 GiB would not be reached; 700 MiB are in use");
+    holds("Cannot tell when memory will be full: too little data");
+    forecast->limit_bytes = 0;
+    fails("Cannot tell when memory will be full: too little data");
+    holds("Cannot tell when memory will be full: its limit is unknown");
+    verdict->has_growth = false;
+    fails("Cannot tell when memory will be full: its limit is unknown");
+}
+
+static void when_top_says_that_it_is_full(void **state)
+{
+    struct seep_report_forecast *forecast = &verdict->forecast;
+
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    holds("full in 2 h 44 min at the earliest, if it is a leak");
+    forecast->if_suspect = false;
+    fails("full in 2 h 44 min at the earliest, if it is a leak");
+    forecast->used_bytes = forecast->limit_bytes;
+    holds("full already");
+    forecast->used_bytes = 0;
+    fails("full already");
+    forecast->answer = SEEP_FORECAST_UNKNOWN;
+    holds("full unknown: too little data");
+    forecast->answer = SEEP_FORECAST_NEVER;
+    fails("full unknown: too little data");
+    holds("full never at this rate: it is not growing");
+    forecast->answer = SEEP_FORECAST_TIME;
+    fails("full never at this rate: it is not growing");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_it_grows),
+        cmocka_unit_test(what_may_be_a_leak),
+        cmocka_unit_test(what_lies_outside_of_live_blocks),
+        cmocka_unit_test(what_the_allocator_keeps),
+        cmocka_unit_test(what_a_cache_of_tensors_keeps),
+        cmocka_unit_test(what_still_fills),
+        cmocka_unit_test(what_still_fills_at_no_row),
+        cmocka_unit_test(what_has_stopped),
+        cmocka_unit_test(what_a_known_bound_is_to),
+        cmocka_unit_test(what_cannot_be_told),
+        cmocka_unit_test(what_is_steady),
+        cmocka_unit_test(what_was_not_recorded),
+        cmocka_unit_test(how_it_ended),
+        cmocka_unit_test(what_a_site_kept),
+        cmocka_unit_test(when_the_next_step_is_due),
+        cmocka_unit_test(what_the_process_grows_by_beside_it),
+        cmocka_unit_test(what_is_mapped_of_files),
+        cmocka_unit_test(when_memory_is_full),
+        cmocka_unit_test(what_is_full_already_or_never),
+        cmocka_unit_test(when_top_says_that_it_is_full),
+    };
+
+    seep_clean_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

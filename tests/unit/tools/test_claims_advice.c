@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What to do next, and what a process with Python or GPUs is told besides: each
+ * is said where it helps, and nowhere else. */
+#include "claims.h"
+
+#include "fake_report.h"
+#include "text/page.h"
+#include "words/verdict.h"
+
+static struct fake_report fake;
+static struct seep_report *report = &fake.report;
+static struct seep_report_verdict *verdict = &fake.report.verdict;
+static struct seep_report_memory *memory = &fake.report.memory;
+static struct seep_report_site *site = &fake.sites[0];
+
+static void become(enum seep_verdict_class class)
+{
+    fake_report_become(&fake, class);
+    forget();
+}
+
+/* Reasons and advice, a line each. */
+char *claims_text(void)
+{
+    struct seep_words_verdict words;
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    seep_words_verdict(report, NULL, &words);
+    for (size_t i = 0; i < words.reason_count; i++) {
+        fprintf(file, "%s\n", words.reasons[i]);
+    }
+    for (size_t i = 0; i < words.advice_count; i++) {
+        fprintf(file, "%s\n", words.advice[i]);
+    }
+    seep_words_verdict_fini(&words);
+    fclose(file);
+    return text;
+}
+
+static void of_a_leak(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds(
+        "find what holds the memory allocated at serve.py:31: seep report --stack --site "
+        "3f9a0011 /data/");
+    holds("the memory allocated at serve.py:31");
+    site->where_frame = 0; /* no line of Python's */
+    fails("the memory allocated at serve.py:31");
+    holds("find what holds it: seep report --stack --site");
+    site->where_frame = 2;
+    fails("find what holds it: seep report --stack --site");
+    report->by = SEEP_BY_FUNCTION;
+    fails(
+        "find what holds the memory allocated at serve.py:31: seep report --stack --site "
+        "3f9a0011 /data/");
+    holds(
+        "if it is a cache, run it until it is full, or give its bound with --known 3f9a0011=SIZE; if it may grow, suppress it: --suppressions FILE with a line leak:handle");
+    site->kept.gave_back_old = true;
+    fails(
+        "if it is a cache, run it until it is full, or give its bound with --known 3f9a0011=SIZE; if it may grow, suppress it: --suppressions FILE with a line leak:handle");
+    verdict->class = SEEP_VERDICT_SUSPECT;
+    holds("run it longer under steady load: 28 min 04 s or more");
+    verdict->class = SEEP_VERDICT_LEAK;
+    fails("run it longer under steady load: 28 min 04 s or more");
+}
+
+static void of_what_lies_outside(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    memory->allocator_told = false;
+    memory->has_samples = false;
+    holds("while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
+          "sys_enter_mmap /pid == PID/");
+    holds(
+        "start it with `seep run`, which samples its mappings from outside and names those that grow");
+    holds(
+        "seep run --allocator jemalloc -- COMMAND: jemalloc reports what it holds itself, which narrows down the rest");
+    memory->allocator_told = true;
+    fails(
+        "seep run --allocator jemalloc -- COMMAND: jemalloc reports what it holds itself, which narrows down the rest");
+    memory->has_samples = true;
+    fails(
+        "start it with `seep run`, which samples its mappings from outside and names those that grow");
+    fake.mappings[1].name = "[heap]";
+    fails("while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
+          "sys_enter_mmap /pid == PID/");
+}
+
+static void of_what_the_allocator_keeps(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_RETENTION);
+    holds("on a copy, never in production: gdb -p PID -batch -ex "
+          "'call (int)malloc_trim(0)' should give it back");
+    holds(
+        "MALLOC_ARENA_MAX=2 or MALLOC_TRIM_THRESHOLD_=131072 in its environment keeps glibc from holding on to it");
+    holds("seep run --allocator jemalloc -- COMMAND, and compare its RSS");
+    memory->allocator = SEEP_ALLOCATOR_JEMALLOC;
+    fails("on a copy, never in production: gdb -p PID -batch -ex "
+          "'call (int)malloc_trim(0)' should give it back");
+    fails(
+        "MALLOC_ARENA_MAX=2 or MALLOC_TRIM_THRESHOLD_=131072 in its environment keeps glibc from holding on to it");
+    fails("seep run --allocator jemalloc -- COMMAND, and compare its RSS");
+    holds("MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,"
+          "muzzy_decay_ms:0 gives it back sooner");
+    memory->allocator = SEEP_ALLOCATOR_MIMALLOC;
+    fails("MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,"
+          "muzzy_decay_ms:0 gives it back sooner");
+    holds("see how mimalloc can be told to give memory back sooner");
+    memory->allocator = SEEP_ALLOCATOR_TCMALLOC;
+    fails("see how mimalloc can be told to give memory back sooner");
+}
+
+static void of_fragments(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_FRAGMENTATION);
+    holds(
+        "MALLOC_ARENA_MAX=2 in its environment: fewer heaps for threads to fragment");
+    holds(
+        "keep long-lived and short-lived blocks apart: allocate whatever stays before the load begins");
+    holds("seep run --allocator jemalloc -- COMMAND, and compare its RSS");
+    memory->allocator = SEEP_ALLOCATOR_JEMALLOC;
+    fails(
+        "MALLOC_ARENA_MAX=2 in its environment: fewer heaps for threads to fragment");
+    fails("seep run --allocator jemalloc -- COMMAND, and compare its RSS");
+    fake_report_give_devices(&fake);
+    fake.devices[0].cache_fragments = true; /* none of the host's */
+    fails(
+        "keep long-lived and short-lived blocks apart: allocate whatever stays before the load begins");
+}
+
+static void of_what_fills(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_BOUNDED);
+    holds("run it until it is full: 28 min 04 s or more");
+    holds("give its bound: --known 3f9a0011=SIZE");
+    site->known_bound_bytes = UINT64_C(1) << 30;
+    fails("give its bound: --known 3f9a0011=SIZE");
+    verdict->filling = false;
+    fails("run it until it is full: 28 min 04 s or more");
+}
+
+static void of_too_little(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_INSUFFICIENT);
+    holds(
+        "run it under steady load for at least 30 s, better five times as long as the longest request, batch or session");
+    report->site_count = 0;
+    fails(
+        "run it under steady load for at least 30 s, better five times as long as the longest request, batch or session");
+    holds("nothing was sampled: run it longer, or with `seep run --exact`");
+    report->site_count = 2;
+    fails("nothing was sampled: run it longer, or with `seep run --exact`");
+    report->duration_s = 60;
+    report->units = 20;
+    holds("let it do at least 100 units of work");
+    holds(
+        "use a smaller --sample, or --exact: sampled every 512 KiB, a leak shows only after it has lost some 6 MiB");
+    report->sample_bytes = 1;
+    fails(
+        "use a smaller --sample, or --exact: sampled every 512 KiB, a leak shows only after it has lost some 6 MiB");
+    report->units = 100;
+    fails("let it do at least 100 units of work");
+    verdict->need_s = 90;
+    holds("run it for another 1 min 30 s under steady load, past its warm-up");
+    verdict->need_s = 30;
+    fails("run it for another 1 min 30 s under steady load, past its warm-up");
+    fake.counters[SEEP_COUNT_ROOM_REFUSED].value = 3;
+    fake.counters[SEEP_COUNT_DROPPED_FREES].value = 1000;
+    holds(
+        "free space on its disk, or choose another folder with -o: the recording could not grow (SEEP_FLOOR)");
+    fake.counters[SEEP_COUNT_ROOM_REFUSED].value = 0;
+    fails(
+        "free space on its disk, or choose another folder with -o: the recording could not grow (SEEP_FLOOR)");
+    fake.counters[SEEP_COUNT_DROPPED_FREES].value = 0;
+    report->inert = SEEP_INERT_VALGRIND;
+    holds("record it without that, or record only its other processes");
+    report->inert = SEEP_INERT_NONE;
+    fails("record it without that, or record only its other processes");
+}
+
+static void become_python(enum seep_verdict_class class)
+{
+    become(class);
+    site->space = SEEP_SPACE_MAPPED;
+    report->python_objects = SEEP_PYTHON_OBJECTS_OFF;
+}
+
+static void of_python(void **state)
+{
+    (void)state;
+    become_python(SEEP_VERDICT_LEAK);
+    holds(
+        "it is an arena of Python's small-object allocator: record Python's objects to see which lines keep them");
+    holds(
+        "seep run --python objects -- COMMAND, or SEEP_PYTHON=objects: shows Python's own objects by the lines that made them");
+    report->python_objects = SEEP_PYTHON_OBJECTS_ON;
+    fails(
+        "it is an arena of Python's small-object allocator: record Python's objects to see which lines keep them");
+    fails(
+        "seep run --python objects -- COMMAND, or SEEP_PYTHON=objects: shows Python's own objects by the lines that made them");
+    site->space = SEEP_SPACE_PYTHON;
+    verdict->growing_count = 2;
+    holds(
+        "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
+    verdict->growing_count = 1;
+    fails(
+        "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
+}
+
+static void of_python_without_frames(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    site->frame_count = 1;
+    site->where_frame = 0;
+    report->python_state = SEEP_PYTHON_DEBUG;
+    holds(
+        "use a release build of Python 3.8 to 3.14: with this one frames are off");
+    report->python_state = SEEP_PYTHON_NONE;
+    report->python_version = 0;
+    fails(
+        "use a release build of Python 3.8 to 3.14: with this one frames are off");
+    holds(
+        "seep run --python frames -- COMMAND, or SEEP_PYTHON=frames: shows the lines of Python");
+    report->executable = "/usr/bin/serve";
+    fails(
+        "seep run --python frames -- COMMAND, or SEEP_PYTHON=frames: shows the lines of Python");
+}
+
+static void of_memory_of_gpus(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    fake_report_give_devices(&fake);
+    fake.devices[0].unexplained.slope_bytes_per_s = 1e6;
+    holds(
+        "memory of GPU 0 that was not allocated by recorded calls of this process grows by 57.2 MiB/min: other processes, or contexts and code");
+    fake.devices[0].unexplained.slope_error = 1e6;
+    fails(
+        "memory of GPU 0 that was not allocated by recorded calls of this process grows by 57.2 MiB/min: other processes, or contexts and code");
+    fake.devices[0].pool_reserved.last_bytes = 20.0 * (1 << 30);
+    holds(
+        "the memory pool of GPU 0 keeps 20 GiB unused: a lower cudaMemPoolAttrReleaseThreshold, or cudaMemPoolTrimTo when it is idle, gives it back");
+    fake.devices[0].pool_used.last_bytes = 20.0 * (1 << 30);
+    fails(
+        "the memory pool of GPU 0 keeps 20 GiB unused: a lower cudaMemPoolAttrReleaseThreshold, or cudaMemPoolTrimTo when it is idle, gives it back");
+}
+
+static void of_the_cache_of_tensors(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    fake_report_give_devices(&fake);
+    fake.devices[0].cache_fragments = true;
+    holds(
+        "PyTorch's cache on GPU 0 grows by 114 MiB/min, but the tensors in it do not: it is fragmenting");
+    holds(
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in its environment "
+        "(PyTorch 2.1 or newer): the 512 MiB idle on GPU 0 are pieces of fixed-size segments, which could grow instead");
+    holds(
+        "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128: blocks larger than "
+        "that are not split, so small tensors cannot hold them; or use few, fixed request shapes, so that freed memory fits the next request");
+    fake.spaces[0].space = SEEP_SPACE_RESERVED;
+    fails(
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in its environment "
+        "(PyTorch 2.1 or newer): the 512 MiB idle on GPU 0 are pieces of fixed-size segments, which could grow instead");
+    fake.devices[0].cache_fragments = false;
+    fails(
+        "PyTorch's cache on GPU 0 grows by 114 MiB/min, but the tensors in it do not: it is fragmenting");
+    fails(
+        "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128: blocks larger than "
+        "that are not split, so small tensors cannot hold them; or use few, fixed request shapes, so that freed memory fits the next request");
+}
+
+static void of_segments_without_tensors(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    fake_report_give_devices(&fake);
+    fake.frames[0].module = "/x/libc10_cuda.so";
+    report->space_count = 2;
+    holds(
+        "it is memory of PyTorch's cache: the line missed the cache, and may not be the one that keeps its contents");
+    holds(
+        "seep run --cuda tensors -- COMMAND, or SEEP_CUDA=tensors: shows PyTorch's tensors by the lines that keep them");
+    report->space_count = 3; /* tensors are recorded */
+    fails(
+        "it is memory of PyTorch's cache: the line missed the cache, and may not be the one that keeps its contents");
+    fails(
+        "seep run --cuda tensors -- COMMAND, or SEEP_CUDA=tensors: shows PyTorch's tensors by the lines that keep them");
+}
+
+static void of_a_driver_that_is_reached_past_us(void **state)
+{
+    static const char *const modules[] = {"/usr/lib/libcuda.so.1"};
+
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    report->modules = modules;
+    report->module_count = 1;
+    holds(
+        "the CUDA driver is loaded, but none of its functions was looked up where seep could see it: GPU memory is not in this report");
+    holds(
+        "the program reaches the driver in a way that seep does not see (dlmopen, RTLD_DEEPBIND): turn that off to record its memory");
+    fake.counters[SEEP_COUNT_CUDA_LOOKUPS].value = 1;
+    fails(
+        "the CUDA driver is loaded, but none of its functions was looked up where seep could see it: GPU memory is not in this report");
+    fails(
+        "the program reaches the driver in a way that seep does not see (dlmopen, RTLD_DEEPBIND): turn that off to record its memory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_a_leak),
+        cmocka_unit_test(of_what_lies_outside),
+        cmocka_unit_test(of_what_the_allocator_keeps),
+        cmocka_unit_test(of_fragments),
+        cmocka_unit_test(of_what_fills),
+        cmocka_unit_test(of_too_little),
+        cmocka_unit_test(of_python),
+        cmocka_unit_test(of_python_without_frames),
+        cmocka_unit_test(of_memory_of_gpus),
+        cmocka_unit_test(of_the_cache_of_tensors),
+        cmocka_unit_test(of_segments_without_tensors),
+        cmocka_unit_test(of_a_driver_that_is_reached_past_us),
+    };
+
+    seep_clean_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Configures and compiles the builds of tools/test, which exports what it
+# needs: GPU_TOOLKIT, and packages, the name of a sorted list.
+#
+# Invariant: a build that fails leaves FOLDER.json.log, the log of one failed
+# test; one that succeeds leaves FOLDER/meson-logs/build.log.
+
+others=(build-clang build-asan build-tsan)
+
+# The sanitizers replace malloc, as the preload does: these builds hold what
+# runs outside of other processes. See meson.build.
+configure() {
+    local folder=$1
+    shift
+    case $folder in
+    build) set -- "$@" --werror -Dtests=enabled -Dlibunwind=enabled ;;
+    build-clang) set -- "$@" --werror -Dtests=enabled ;;
+    build-asan) set -- "$@" -Db_sanitize=address,undefined -Db_lundef=false ;;
+    build-tsan) set -- "$@" -Db_sanitize=thread -Db_lundef=false ;;
+    esac
+    if [ "$folder" = build-clang ]; then
+        CC=clang meson setup "$folder" "-Dgpu_toolkit=$GPU_TOOLKIT" "$@"
+    else
+        meson setup "$folder" "-Dgpu_toolkit=$GPU_TOOLKIT" "$@"
+    fi
+}
+
+# Once, and again where more packages are there than it has seen: what Meson
+# did not find it would not look for again.
+configure_once() {
+    local folder=$1 known=$1/packages
+    if [ ! -f "$folder/build.ninja" ]; then
+        configure "$folder" || return 1
+    elif [ -z "$(comm -13 "$known" "${packages:?}" 2>&1)" ]; then
+        return 0
+    else
+        meson configure "$folder" --clearcache || return 1
+        configure "$folder" --reconfigure || return 1
+    fi
+    cp "$packages" "$known"
+}
+
+fail_build() {
+    tail -n 40 "$1.log"
+    printf '{"name": "build %s", "result": "FAIL"}\n' "$1" >"$1.json.log"
+    return 1
+}
+
+# compile FOLDER TARGET...: all, where none is named.
+compile() {
+    local folder=$1
+    shift
+    if ! ninja -C "$folder" "$@" >>"$folder.log" 2>&1; then
+        fail_build "$folder"
+        return
+    fi
+    mv "$folder.log" "$folder/meson-logs/build.log"
+}
+
+prepare() {
+    rm -f "$1.json.log" "$1/meson-logs/build.log"
+    configure_once "$1" >"$1.log" 2>&1 || fail_build "$1"
+}
+
+# All others, one after the other, in what else runs leaves of the processors:
+# their own session, since a session is what the kernel is fair to.
+build_others() {
+    local folder
+    { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+    for folder in "${others[@]}"; do
+        if prepare "$folder"; then
+            compile "$folder" || true
+        fi
+    done
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the system allows a process: sizes of files and of the address space,
+ * mappings; the container around; and who forbids system calls.
+ *
+ * Invariant: a limit is reported when it is below what seep needs, not because
+ * it is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "doctor/doctor.h"
+#include "format/layout.h"
+#include "options/variables.h"
+#include "reader/process/cgroup.h"
+#include "run/program.h"
+#include "words/units.h"
+
+static void find_failed(const struct seep_doctor_facts *facts,
+                        struct seep_doctor *doctor)
+{
+    const struct seep_launch_trial *folder = &facts->folder;
+    enum seep_place_reason reason = seep_place_reason_of(folder->error);
+
+    seep_doctor_find(doctor, "folder", SEEP_DOCTOR_NO,
+                     seep_place_remedy(reason),
+                     "in %s a recording cannot %s: %s", folder->place.folder,
+                     folder->step, strerror(-folder->error));
+}
+
+static void find_missing(const struct seep_doctor_facts *facts,
+                         struct seep_doctor *doctor)
+{
+    seep_doctor_find(
+        doctor, "folder", SEEP_DOCTOR_WARN,
+        "create it before starting a process with the variables alone",
+        "%s does not exist: `seep run` creates it, SEEP_OUT alone does not, and nothing would be recorded",
+        facts->folder.missing);
+}
+
+static void find_unsafe(const struct seep_doctor_facts *facts,
+                        struct seep_doctor *doctor)
+{
+    const struct seep_place_found *place = &facts->folder.place;
+
+    seep_doctor_find(
+        doctor, "folder", SEEP_DOCTOR_WARN,
+        "choose a folder on a local disk or a tmpfs with -o",
+        "%s is %s: reserved space there can still fail (%s), which kills the process",
+        place->folder, seep_place_system(place->type),
+        seep_place_unsafe(place->type));
+}
+
+static void find_fine(const struct seep_doctor_facts *facts,
+                      struct seep_doctor *doctor)
+{
+    const struct seep_place_found *place = &facts->folder.place;
+    const char *system = seep_place_system(place->type);
+    const char *name = system == NULL ? "a local file system" : system;
+    const char *left = SEEP_UNITS_BYTES((double)place->free_bytes);
+
+    if (place->free_bytes < SEEP_LAYOUT_EXACT_BYTES) {
+        seep_doctor_find(
+            doctor, "folder", SEEP_DOCTOR_WARN,
+            "free some space, or choose another folder with -o",
+            "%s (%s) has %s free: a recording in exact mode may take up to 256 MiB",
+            place->folder, name, left);
+    } else if (place->type == (uint32_t)TMPFS_MAGIC) {
+        seep_doctor_find(
+            doctor, "folder", SEEP_DOCTOR_WARN,
+            "allow for it in the memory limit, or choose a disk with -o",
+            "%s is a tmpfs, %s free: recordings there count as memory, and are lost at a reboot",
+            place->folder, left);
+    } else if (place->type == (uint32_t)OVERLAYFS_SUPER_MAGIC) {
+        seep_doctor_find(
+            doctor, "folder", SEEP_DOCTOR_WARN,
+            "name a volume with -o or SEEP_OUT",
+            "%s is an overlay, %s free: recordings there are lost with the container",
+            place->folder, left);
+    } else {
+        seep_doctor_find(doctor, "folder", SEEP_DOCTOR_OK, NULL,
+                         "%s (%s), %s free: a recording was reserved there%s",
+                         place->folder, name, left,
+                         place->others_may_move
+                             ? "; others can rename or remove files there"
+                             : "");
+    }
+}
+
+void seep_doctor_check_folder(const struct seep_doctor_facts *facts,
+                              struct seep_doctor *doctor)
+{
+    const struct seep_launch_trial *folder = &facts->folder;
+    struct seep_why why;
+
+    if (folder->error < 0) {
+        find_failed(facts, doctor);
+    } else if (seep_why_place(&folder->place, &why)) {
+        seep_doctor_find(doctor, "folder", SEEP_DOCTOR_NO, why.remedy, "%s %s",
+                         why.thing, why.reason);
+    } else if (folder->missing[0] != '\0') {
+        find_missing(facts, doctor);
+    } else if (seep_place_unsafe(folder->place.type) != NULL) {
+        find_unsafe(facts, doctor);
+    } else {
+        find_fine(facts, doctor);
+    }
+}
+
+/*
+ * The SEEP_* variables that are set: would the recorder understand them?
+ */
+
+static void find_one(void *context, const struct seep_variable_words *words)
+{
+    seep_doctor_find(context, "variables", SEEP_DOCTOR_WARN,
+                     words->remedy[0] == '\0' ? NULL : words->remedy, "%s: %s",
+                     words->thing, words->reason);
+}
+
+void seep_doctor_check_variables(const struct seep_doctor_facts *facts,
+                                 struct seep_doctor *doctor)
+{
+    size_t before = doctor->count;
+
+    if (facts->environment != NULL) {
+        seep_variables_visit(facts->environment, find_one, doctor);
+    }
+    if (doctor->count == before) {
+        seep_doctor_find(doctor, "variables", SEEP_DOCTOR_OK, NULL,
+                         "every SEEP_ variable that is set is valid");
+    }
+}
+
+/*
+ * The command that was given: would it be recorded? And the debug information
+ * that makes its native frames readable.
+ *
+ * Invariant: the command is not run.
+ */
+
+static enum seep_doctor_level level_of(enum seep_program_kind kind)
+{
+    switch (kind) {
+    case SEEP_PROGRAM_FINE:
+    case SEEP_PROGRAM_LAUNCHER:
+        return SEEP_DOCTOR_OK;
+    case SEEP_PROGRAM_GO:
+        return SEEP_DOCTOR_WARN;
+    default:
+        return SEEP_DOCTOR_NO;
+    }
+}
+
+void seep_doctor_check_command(const struct seep_doctor_facts *facts,
+                               struct seep_doctor *doctor)
+{
+    struct seep_program program;
+
+    if (facts->command == NULL) {
+        return;
+    }
+    seep_program_look(facts->command[0], facts->variable("PATH"), &program);
+    bool other =
+        program.path[0] != '\0' && strcmp(program.path, facts->command[0]) != 0;
+    seep_doctor_find(doctor, "command", level_of(program.kind), program.remedy,
+                     "%s%s%s%s %s", facts->command[0], other ? " (" : "",
+                     other ? program.path : "", other ? ")" : "",
+                     program.reason);
+}
+
+/* Has the object at @path lines, in itself or in a file beside? */
+static bool has_lines(const struct seep_doctor_facts *facts, const char *path)
+{
+    struct seep_elf_look look;
+    char debug[PATH_MAX];
+
+    if (seep_elf_look(path, &look) < 0) {
+        return true; /* nothing is known, so nothing is missed */
+    }
+    if (look.has_lines || strlen(look.build_id) < 4) {
+        return look.has_lines;
+    }
+    snprintf(debug, sizeof(debug), "/usr/lib/debug/.build-id/%.2s/%s.debug",
+             look.build_id, look.build_id + 2);
+    return seep_doctor_can(facts, debug, R_OK);
+}
+
+static void add_name(char *text, size_t size, const char *name)
+{
+    size_t length = strlen(text);
+
+    snprintf(text + length, size - length, "%s%s", length == 0 ? "" : " and ",
+             name);
+}
+
+void seep_doctor_check_symbols(const struct seep_doctor_facts *facts,
+                               struct seep_doctor *doctor)
+{
+    const char *servers = facts->variable("DEBUGINFOD_URLS");
+    char without[PATH_MAX] = "";
+
+    if (facts->python_count > 0 && !has_lines(facts, facts->pythons[0].path)) {
+        add_name(without, sizeof(without),
+                 seep_text_base_name(facts->pythons[0].path));
+    }
+    if (facts->libc_path[0] != '\0' && !has_lines(facts, facts->libc_path)) {
+        add_name(without, sizeof(without), "libc");
+    }
+    if (without[0] == '\0') {
+        seep_doctor_find(
+            doctor, "symbols", SEEP_DOCTOR_OK, NULL,
+            "debug information of the interpreter and libc is installed");
+    } else if (servers != NULL && *servers != '\0') {
+        seep_doctor_find(
+            doctor, "symbols", SEEP_DOCTOR_OK, NULL,
+            "no debug information of %s here; `seep report --debuginfod` asks %s",
+            without, servers);
+    } else {
+        seep_doctor_find(
+            doctor, "symbols", SEEP_DOCTOR_WARN,
+            "install python3-dbg and libc6-dbg, or set DEBUGINFOD_URLS and give `seep report --debuginfod`",
+            "no debug information of %s: native frames there show the nearest exported name; lines of Python and of your own code are not affected",
+            without);
+    }
+}
+
+/* Beside the recording: the filter, tables of rules, code. */
+#define PRIVATE_BYTES (UINT64_C(64) << 20)
+#define MAPS_LEAST 1024U
+
+static bool find_low(const struct seep_doctor_facts *facts,
+                     struct seep_doctor *doctor, uint64_t limit_bytes,
+                     uint64_t need_bytes, const char *what, const char *remedy)
+{
+    if (limit_bytes >= need_bytes) {
+        return false;
+    }
+    seep_doctor_find(doctor, "limits", SEEP_DOCTOR_NO, remedy,
+                     "%s is limited to %s, and a recording of %s needs %s",
+                     what, SEEP_UNITS_BYTES((double)limit_bytes),
+                     SEEP_UNITS_BYTES((double)facts->size_bytes),
+                     SEEP_UNITS_BYTES((double)need_bytes));
+    return true;
+}
+
+static uint64_t number_in(const struct seep_doctor_facts *facts,
+                          const char *path, uint64_t otherwise)
+{
+    char text[32];
+    char *end;
+
+    if (!seep_doctor_read(facts, path, text, sizeof(text))) {
+        return otherwise;
+    }
+    unsigned long long number = strtoull(text, &end, 10);
+    return end == text ? otherwise : number;
+}
+
+void seep_doctor_check_limits(const struct seep_doctor_facts *facts,
+                              struct seep_doctor *doctor)
+{
+    uint64_t maps = number_in(facts, "/proc/sys/vm/max_map_count", UINT64_MAX);
+    bool low =
+        find_low(facts, doctor, facts->file_limit_bytes, facts->size_bytes,
+                 "the size of a file", "raise it (ulimit -f), or --size 2MiB");
+
+    low |= find_low(facts, doctor, facts->memory_limit_bytes,
+                    facts->size_bytes + PRIVATE_BYTES, "the address space",
+                    "raise it (ulimit -v), or --size 2MiB");
+    if (maps < MAPS_LEAST) {
+        seep_doctor_find(
+            doctor, "limits", SEEP_DOCTOR_WARN, "raise vm.max_map_count",
+            "a process may have only %llu mappings: it will fail, with seep or without",
+            (unsigned long long)maps);
+    } else if (!low) {
+        seep_doctor_find(
+            doctor, "limits", SEEP_DOCTOR_OK, NULL,
+            "limits of files, address space and mappings are high enough%s",
+            number_in(facts, "/proc/sys/vm/overcommit_memory", 0) == 2
+                ? "; memory is not overcommitted, but recordings on a disk do not count"
+                : "");
+    }
+}
+
+/* The name of what runs the container; NULL if this is none. */
+static const char *container_of(const struct seep_doctor_facts *facts)
+{
+    return facts->variable("KUBERNETES_SERVICE_HOST") != NULL ? "Kubernetes"
+           : seep_doctor_can(facts, "/.dockerenv", F_OK)      ? "Docker"
+           : seep_doctor_can(facts, "/run/.containerenv", F_OK)
+               ? "Podman"
+               : facts->variable("container");
+}
+
+static void describe_memory(const struct seep_doctor_facts *facts, char *text,
+                            size_t size)
+{
+    char membership[4096] = "";
+    char below[PATH_MAX];
+    uint64_t used;
+    uint64_t limit;
+
+    seep_doctor_read(facts, "/proc/self/cgroup", membership,
+                     sizeof(membership));
+    seep_cgroup_usage(membership,
+                      seep_doctor_path(facts, "/sys/fs/cgroup", below), &used,
+                      &limit);
+    bool unified = strncmp(membership, "0::", 3) == 0;
+    const char *version = membership[0] == '\0' ? "no cgroup"
+                          : unified             ? "cgroup v2"
+                                                : "cgroup v1";
+    if (limit > 0) {
+        snprintf(text, size, "%s limits memory to %s, which forecasts use",
+                 version, SEEP_UNITS_BYTES((double)limit));
+    } else {
+        snprintf(text, size, "%s, without a memory limit", version);
+    }
+}
+
+/* Is /proc mounted with hidepid=1, 2, noaccess, invisible or ptraceable? */
+static bool hides_processes(const struct seep_doctor_facts *facts)
+{
+    static char mounts[65536];
+
+    if (!seep_doctor_read(facts, "/proc/self/mounts", mounts, sizeof(mounts))) {
+        return false;
+    }
+    const char *option = strstr(mounts, "hidepid=");
+    return option != NULL && option[8] != '0' &&
+           strncmp(option + 8, "off", 3) != 0;
+}
+
+void seep_doctor_check_container(const struct seep_doctor_facts *facts,
+                                 struct seep_doctor *doctor)
+{
+    const char *name = container_of(facts);
+    char memory[160];
+    char text[16];
+
+    if (!seep_doctor_read(facts, "/proc/self/status", text, sizeof(text))) {
+        seep_doctor_find(
+            doctor, "container", SEEP_DOCTOR_WARN,
+            "mount it (mount -t proc proc /proc)",
+            "/proc is missing: recordings have no RSS, no thread names and no program name");
+        return;
+    }
+    describe_memory(facts, memory, sizeof(memory));
+    if (hides_processes(facts)) {
+        seep_doctor_find(
+            doctor, "container", SEEP_DOCTOR_WARN,
+            "run `seep report` and `seep top` as the user of the process",
+            "/proc hides the processes of other users (hidepid): whether their processes are running is not known");
+    }
+    seep_doctor_find(doctor, "container", SEEP_DOCTOR_OK, NULL, "%s%s; %s%s",
+                     name == NULL ? "no container" : "in ",
+                     name == NULL ? "" : name, memory,
+                     facts->root_read_only
+                         ? "; the root is read-only, so -o must name a volume"
+                         : "");
+}
+
+/* A line of /proc/self/status as a number; -1 if there is none. */
+static int status_number(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+
+    return line == NULL ? -1 : atoi(line + strlen(key));
+}
+
+static void find_mandatory(const struct seep_doctor_facts *facts,
+                           struct seep_doctor *doctor)
+{
+    char profile[128] = "";
+
+    if (number_in(facts, "/sys/fs/selinux/enforce", 0) == 1) {
+        seep_doctor_find(
+            doctor, "security", SEEP_DOCTOR_WARN,
+            "if a service leaves no recording: run ausearch -m avc, and label libseep.so lib_t",
+            "SELinux is enforcing: a confined service may have no access to libseep.so or to the folder");
+    }
+    seep_doctor_read(facts, "/proc/self/attr/current", profile,
+                     sizeof(profile));
+    profile[strcspn(profile, "\n")] = '\0';
+    if (strstr(profile, "(enforce)") != NULL) {
+        seep_doctor_find(
+            doctor, "security", SEEP_DOCTOR_OK, NULL,
+            "AppArmor profile %s: its files rule must allow the folder of recordings",
+            profile);
+    }
+}
+
+void seep_doctor_check_security(const struct seep_doctor_facts *facts,
+                                struct seep_doctor *doctor)
+{
+    char status[8192] = "";
+
+    seep_doctor_read(facts, "/proc/self/status", status, sizeof(status));
+    find_mandatory(facts, doctor);
+    if (facts->vm_readv_error < 0) {
+        seep_doctor_find(
+            doctor, "security", SEEP_DOCTOR_WARN,
+            "allow it for the process itself in the seccomp profile",
+            "process_vm_readv is refused (%s): Python's first stacks are read in a slower way, and without the GIL not at all",
+            facts->vm_readv_error == -ECANCELED
+                ? "seccomp kills"
+                : strerror(-facts->vm_readv_error));
+        return;
+    }
+    seep_doctor_find(
+        doctor, "security", SEEP_DOCTOR_OK, NULL,
+        "%s; neither ptrace nor privileges are needed; set-uid programs are never recorded",
+        status_number(status, "\nSeccomp:") == 2
+            ? "a seccomp filter that does not matter"
+            : "no seccomp filter");
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The verdict, the balance and a call site as JSON. Invariant: what the reader
+ * did not compute is null, and so is a bound that is open. What is kept of
+ * frames is bounded; which of them are kept shows in the time only.
+ */
+#include "json/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "reader/compare/patterns.h"
+#include "words/verdict.h"
+#include "words/words.h"
+
+/*
+ * The verdict and the balance.
+ */
+
+/* null if @pattern is NULL. */
+static json_t *pattern_of(const struct seep_pattern *pattern)
+{
+    json_t *object;
+
+    if (pattern == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    SEEP_JSON_COPY(object, pattern, id, name, cause);
+    SEEP_JSON_COPY(object, pattern, remedy, source);
+    return object;
+}
+
+/* What is 0 where it is not known. */
+static double known(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
+static void put_counts(json_t *object,
+                       const struct seep_report_verdict *verdict)
+{
+    SEEP_JSON_COPY(object, verdict, first_share, growing_count,
+                   suppressed_count);
+    SEEP_JSON_COPY(object, verdict, suppressed_bytes_per_s, known_count,
+                   minor_count);
+    SEEP_JSON_COPY(object, verdict, minor_bytes_per_s, floor_bytes, filling);
+    SEEP_JSON_COPY(object, verdict, reassures);
+    seep_json_put(object, "hidden_bytes_per_s",
+                  known(verdict->hidden_bytes_per_s));
+    seep_json_put(object, "need_s", known(verdict->need_s));
+    SEEP_JSON_COPY(object, verdict, private_grows, shared_grows);
+}
+
+json_t *seep_json_verdict(const struct seep_report *report,
+                          const struct seep_catalogue *catalogue)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    const struct seep_pattern *pattern = seep_words_pattern(report, catalogue);
+    json_t *object = json_object();
+    struct seep_words_verdict words;
+
+    seep_words_verdict(report, pattern, &words);
+    seep_json_put(object, "class", seep_verdict_name(verdict->class));
+    seep_json_put_device(object, "device", verdict->device);
+    seep_json_put_text_or_null(object, "sentence", words.sentence);
+    seep_json_put(object, "reasons",
+                  seep_json_texts(words.reasons, words.reason_count));
+    seep_json_put(object, "advice",
+                  seep_json_texts(words.advice, words.advice_count));
+    seep_json_put(object, "growth_bytes_per_s",
+                  verdict->has_growth ? &verdict->growth_bytes_per_s : NULL);
+    seep_json_put(object, "growth_bytes_per_unit",
+                  verdict->has_growth_per_unit ? &verdict->growth_bytes_per_unit
+                                               : NULL);
+    put_counts(object, verdict);
+    seep_json_put(object, "pattern", pattern_of(pattern));
+    seep_json_put(object, "forecast", seep_json_forecast(&verdict->forecast));
+    seep_words_verdict_fini(&words);
+    return object;
+}
+
+static json_t *spaces_of(const struct seep_report *report)
+{
+    json_t *spaces = json_object();
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        const struct seep_report_space *space = &report->spaces[i];
+        json_t *object = json_object();
+
+        SEEP_JSON_COPY(object, space, first_bytes);
+        seep_json_put(object, "last_bytes", space->live_bytes);
+        SEEP_JSON_COPY(object, space, slope_bytes_per_s, live_bytes_error,
+                       allocated_bytes);
+        SEEP_JSON_COPY(object, space, freed_bytes);
+        seep_json_put(spaces, seep_words_space(space->space), object);
+    }
+    return spaces;
+}
+
+static json_t *mappings_of(const struct seep_report_memory *memory)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct seep_report_mapping *mapping = &memory->mappings[i];
+        json_t *object = json_object();
+
+        seep_json_put(object, "start", seep_json_address(mapping->start));
+        seep_json_put(object, "end", seep_json_address(mapping->end));
+        SEEP_JSON_COPY(object, mapping, name, first_bytes, last_bytes);
+        SEEP_JSON_COPY(object, mapping, slope_bytes_per_s, tracked);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *unexplained_of(const struct seep_report_memory *memory)
+{
+    json_t *object = seep_json_extent(&memory->unexplained);
+
+    seep_json_put(object, "mappings",
+                  memory->has_samples ? mappings_of(memory) : NULL);
+    return object;
+}
+
+static json_t *allocator_of(const struct seep_report_memory *memory)
+{
+    static const char *const kinds[] = {
+#define ALLOCATOR_NAME(symbol, name) (name),
+        SEEP_ALLOCATORS(ALLOCATOR_NAME)
+#undef ALLOCATOR_NAME
+    };
+    json_t *object = memory->allocator_told ? json_object() : NULL;
+
+    seep_json_put(object, "kind", kinds[memory->allocator]);
+    seep_json_put(object, "allocated_bytes", memory->allocator_allocated_bytes);
+    seep_json_put(object, "active_bytes", memory->allocator_active_bytes);
+    seep_json_put(object, "resident_bytes", memory->allocator_resident_bytes);
+    seep_json_put(object, "retained_bytes", memory->allocator_retained_bytes);
+    seep_json_put(object, "free_chunks", memory->allocator_free_chunks);
+    return object;
+}
+
+json_t *seep_json_memory(const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    struct seep_report_extent tracked = seep_words_tracked(report);
+    json_t *object = json_object();
+
+    seep_json_put(object, "rss", seep_json_extent(&memory->rss));
+    seep_json_put(object, "anonymous", seep_json_extent(&memory->anonymous));
+    seep_json_put(object, "shared", seep_json_extent(&memory->shared));
+    seep_json_put(object, "own", seep_json_extent(&memory->own));
+    seep_json_put(object, "files", seep_json_extent(&memory->files));
+    seep_json_put(object, "swap", seep_json_extent(&memory->swap));
+    seep_json_put(object, "cgroup", seep_json_extent(&memory->cgroup));
+    seep_json_put(object, "tracked", seep_json_extent(&tracked));
+    seep_json_put(object, "allocator_overhead",
+                  seep_json_extent(&memory->allocator_overhead));
+    seep_json_put(object, "unexplained", unexplained_of(memory));
+    seep_json_put(object, "allocator", allocator_of(memory));
+    seep_json_put(object, "spaces", spaces_of(report));
+    seep_json_put_known(object, "cgroup_limit_bytes",
+                        memory->cgroup_limit_bytes);
+    seep_json_put_known(object, "machine_bytes", memory->machine_bytes);
+    seep_json_put_known(object, "available_bytes", memory->available_bytes);
+    return object;
+}
+
+/*
+ * Call sites.
+ */
+
+/* Stacks share their frames: of 760,000 in a report of 20,000 call sites there
+ * were 40 different ones. */
+#define FRAMES_KEPT 4096U /* a power of two */
+
+struct seep_json_frame {
+    struct seep_report_frame frame;
+    char *text; /* NULL: empty */
+};
+
+static json_t *frame_of(const struct seep_report_frame *frame)
+{
+    json_t *object = json_object();
+
+    seep_json_put(object, "kind", frame->python ? "python" : "native");
+    seep_json_put_text_or_null(object, "function", frame->function);
+    seep_json_put_text_or_null(object, "file", frame->file);
+    seep_json_put_known(object, "line", frame->line);
+    seep_json_put_text_or_null(object, "module", frame->module);
+    seep_json_put_text_or_null(object, "build_id", frame->build_id);
+    seep_json_put(object, "offset",
+                  frame->python ? NULL : seep_json_address(frame->offset));
+    SEEP_JSON_COPY(object, frame, inlined);
+    return object;
+}
+
+static json_t *point_of(const struct seep_report_point *point)
+{
+    json_t *object = json_object();
+
+    seep_json_put(object, "t_s", point->start_s);
+    SEEP_JSON_COPY(object, point, width_s, live_bytes, low_bytes);
+    SEEP_JSON_COPY(object, point, allocated_bytes, freed_bytes,
+                   born_freed_bytes);
+    return object;
+}
+
+static void put_totals(json_t *object, const struct seep_report_site *site)
+{
+    json_t *windows = json_array();
+
+    SEEP_JSON_COPY(object, site, live_bytes, live_bytes_error, live_count);
+    SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
+    SEEP_JSON_COPY(object, site, freed_count, peak_bytes, largest_bytes);
+    SEEP_JSON_COPY(object, site, first_s, last_s);
+    for (size_t i = 0; i < SEEP_GROWTH_WINDOWS; i++) {
+        json_array_append_new(windows, seep_json_real(site->window_bytes[i]));
+    }
+    seep_json_put(object, "born_alive_by_tenth_bytes", windows);
+}
+
+static void put_growth(json_t *object, const struct seep_report_site *site)
+{
+    seep_json_put(object, "growth_bytes_per_s",
+                  site->has_growth ? &site->growth_bytes_per_s : NULL);
+    seep_json_put(object, "growth_now_bytes_per_s",
+                  site->has_growth ? site->growth_now_bytes_per_s : NAN);
+    seep_json_put(object, "growth_bytes_per_unit",
+                  site->has_growth_per_unit ? &site->growth_bytes_per_unit
+                                            : NULL);
+    seep_json_put(object, "confidence",
+                  site->has_growth ? site->confidence : NAN);
+}
+
+static void put_group(json_t *object, const struct seep_report_site *site)
+{
+    static const char *const roles[] = {
+        [SEEP_ROLE_HEAD] = "head",
+        [SEEP_ROLE_MEMBER] = "member",
+        [SEEP_ROLE_LENDER] = "lender",
+    };
+
+    SEEP_JSON_COPY(object, site, keeps_share);
+    seep_json_put_text_or_null(object, "group", site->group_id);
+    seep_json_put(object, "role", roles[site->role]);
+    seep_json_put(object, "group_growth_bytes_per_s",
+                  site->role == SEEP_ROLE_HEAD ? &site->group_growth_bytes_per_s
+                                               : NULL);
+}
+
+/* What of how it grows was tested, and what follows from it; null: nothing. */
+static void put_course(json_t *object, const struct seep_report_site *site)
+{
+    bool has_stopped = site->stopped_ln_p < 0 && site->stopped_since_s >= 0;
+    json_t *stopped = has_stopped ? json_object() : NULL;
+    json_t *steps = site->in_steps ? json_object() : NULL;
+
+    seep_json_put(stopped, "since_s", site->stopped_since_s);
+    seep_json_put(stopped, "chance", exp(site->stopped_ln_p));
+    seep_json_put(steps, "next_s", known(site->step_next_s));
+    seep_json_put(steps, "next_bytes", known(site->step_next_bytes));
+    seep_json_put(object, "stopped", stopped);
+    seep_json_put(object, "steps", steps);
+    SEEP_JSON_COPY(object, site, in_bursts);
+}
+
+static json_t *kept_of(const struct seep_report_site *site)
+{
+    json_t *object = site->has_growth ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, &site->kept, since_s, share);
+    seep_json_put(object, "oldest_death_s", known(site->kept.oldest_death_s));
+    SEEP_JSON_COPY(object, &site->kept, died_share, gave_back_old);
+    return object;
+}
+
+/* As the file has it. */
+static json_t *rule_of(const struct seep_report_site *site)
+{
+    char *rule;
+    json_t *value;
+
+    if (site->suppressed_by == NULL ||
+        asprintf(&rule, "leak:%s", site->suppressed_by) < 0) {
+        return NULL;
+    }
+    value = seep_json_text(rule);
+    free(rule);
+    return value;
+}
+
+static json_t *members_of(const struct seep_report_site *site)
+{
+    json_t *object = json_object();
+
+    SEEP_JSON_COPY(object, site, id);
+    seep_json_put_text_or_null(object, "line_id", site->line_id);
+    seep_json_put(object, "space", seep_words_space(site->space));
+    seep_json_put_device(object, "device", site->device);
+    SEEP_JSON_COPY(object, site, backs_tensors);
+    seep_json_put(object, "class", seep_class_name(site->class));
+    seep_json_put_text_or_null(object, "reason", site->class_reason);
+    SEEP_JSON_COPY(object, site, torn);
+    put_totals(object, site);
+    put_growth(object, site);
+    put_course(object, site);
+    put_group(object, site);
+    seep_json_put(object, "kept", kept_of(site));
+    seep_json_put(object, "pattern", pattern_of(site->pattern));
+    seep_json_put(object, "suppressed_by", rule_of(site));
+    seep_json_put_known(object, "known_bound_bytes", site->known_bound_bytes);
+    SEEP_JSON_COPY(object, site, where);
+    seep_json_put(object, "stacks", site->stack_count);
+    SEEP_JSON_COPY(object, site, stack_live_bytes);
+    seep_json_put_text_or_null(object, "thread", site->thread);
+    seep_json_put(object, "stack_end", seep_words_cut(site->cut));
+    return object;
+}
+
+/* Strings by their addresses: a reader keeps each once. Two that only look
+ * different are made twice, and that is all. */
+static bool is_same(const struct seep_report_frame *a,
+                    const struct seep_report_frame *b)
+{
+    return a->offset == b->offset && a->line == b->line &&
+           a->function == b->function && a->file == b->file &&
+           a->module == b->module && a->build_id == b->build_id &&
+           a->python == b->python && a->inlined == b->inlined;
+}
+
+static size_t place_of(const struct seep_report_frame *frame)
+{
+    const uint64_t words[] = {frame->offset, frame->line,
+                              (uintptr_t)frame->function,
+                              (uintptr_t)frame->module};
+
+    return seep_hash_words(0, words, sizeof(words) / sizeof(words[0])) %
+           FRAMES_KEPT;
+}
+
+/* The text lives until the next call. */
+static const char *text_of(struct seep_json_frame *kept,
+                           const struct seep_report_frame *frame)
+{
+    struct seep_json_frame *at = &kept[place_of(frame)];
+
+    if (at->text == NULL || !is_same(&at->frame, frame)) {
+        json_t *object = frame_of(frame);
+
+        free(at->text);
+        at->frame = *frame;
+        at->text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
+        json_decref(object);
+    }
+    return at->text;
+}
+
+static void print_frames(struct seep_json_out *out,
+                         struct seep_json_frame *kept,
+                         const struct seep_report_site *site)
+{
+    seep_json_out_raw(out, ",\n\"frames\":[");
+    for (size_t i = 0; i < site->frame_count && out->error == 0; i++) {
+        const char *text = text_of(kept, &site->frames[i]);
+
+        if (text == NULL) {
+            out->error = -ENOMEM;
+            return;
+        }
+        seep_json_out_raw(out, i == 0 ? "\n" : ",\n");
+        seep_json_out_raw(out, text);
+    }
+    seep_json_out_raw(out, "]");
+}
+
+static void print_series(struct seep_json_out *out,
+                         const struct seep_report_site *site)
+{
+    seep_json_out_raw(out, ",\n\"series\":[");
+    for (size_t i = 0; i < site->point_count && out->error == 0; i++) {
+        seep_json_out_raw(out, i == 0 ? "\n" : ",\n");
+        seep_json_out_line(out, point_of(&site->series[i]));
+    }
+    seep_json_out_raw(out, "]");
+}
+
+struct seep_json_frame *seep_json_site_open(void)
+{
+    return calloc(FRAMES_KEPT, sizeof(struct seep_json_frame));
+}
+
+void seep_json_site_close(struct seep_json_frame *kept)
+{
+    for (size_t i = 0; kept != NULL && i < FRAMES_KEPT; i++) {
+        free(kept[i].text);
+    }
+    free(kept);
+}
+
+void seep_json_site_print(struct seep_json_out *out,
+                          struct seep_json_frame *kept,
+                          const struct seep_report_site *site, bool series)
+{
+    seep_json_out_raw(out, "{");
+    seep_json_out_members(out, members_of(site));
+    if (series) {
+        print_series(out, site);
+    }
+    print_frames(out, kept, site);
+    seep_json_out_raw(out, "}");
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From paths to reports. Invariant: one file that cannot be read costs one
+ * line and the exit code, never the reports of the others.
+ */
+#include "read/gather.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "options/option.h"
+#include "options/variables.h"
+#include "reader/recording/store.h"
+#include "run/launch.h"
+#include "words/words.h"
+
+/* @return the exit code */
+static int refuse(const char *path, const struct seep_refusal *refusal,
+                  int error)
+{
+    bool said = *refusal->reason != '\0';
+
+    seep_say(path, said ? refusal->reason : strerror(-error),
+             said ? refusal->remedy : "check that it can be read");
+    return SEEP_EXIT_FAILED;
+}
+
+static int open_one(struct seep_gathering *gathering, const char *path,
+                    const struct seep_report_options *options,
+                    struct seep_refusal *ret_refusal)
+{
+    const struct seep_report **reports =
+        seep_list_grow(gathering->reports, gathering->count, sizeof(*reports));
+    struct seep_report *report;
+    int error;
+
+    if (reports == NULL) {
+        return -ENOMEM;
+    }
+    gathering->reports = reports;
+    error = seep_report_open(path, options, ret_refusal, &report);
+    if (error == 0) {
+        reports[gathering->count++] = report;
+    }
+    return error;
+}
+
+static double growth_of(const struct seep_report *report)
+{
+    return report->verdict.has_growth ? report->verdict.growth_bytes_per_s.low
+                                      : 0;
+}
+
+static double live_of(const struct seep_report *report)
+{
+    double live = 0;
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        live += (double)report->spaces[i].live_bytes;
+    }
+    return live;
+}
+
+static int descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+int seep_gather_compare(const struct seep_report *a,
+                        const struct seep_report *b)
+{
+    int order = (int)seep_words_is_brief(a) - (int)seep_words_is_brief(b);
+
+    if (order == 0) {
+        order = (a->verdict.class > b->verdict.class) -
+                (a->verdict.class < b->verdict.class);
+    }
+    if (order == 0) {
+        order = descending(growth_of(a), growth_of(b));
+    }
+    if (order == 0) {
+        order = descending(live_of(a), live_of(b));
+    }
+    return order != 0 ? order : strcmp(a->path, b->path);
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+    return seep_gather_compare(*(const struct seep_report *const *)a,
+                               *(const struct seep_report *const *)b);
+}
+
+void seep_gather_sort(const struct seep_report **reports, size_t count)
+{
+    if (count > 1) {
+        qsort(reports, count, sizeof(*reports), compare_pointers);
+    }
+}
+
+void seep_gather(char *const *paths, size_t path_count,
+                 const struct seep_report_options *options,
+                 struct seep_gathering *ret_gathering)
+{
+    struct seep_gathering gathering = {0};
+
+    for (size_t i = 0; i < path_count; i++) {
+        struct seep_refusal refusal = {0};
+        char **found;
+        int error = seep_report_list(paths[i], &refusal, &found);
+        if (error < 0) {
+            seep_why_refine(paths[i], &refusal);
+            refuse(paths[i], &refusal, error);
+            gathering.refused_count++;
+            continue;
+        }
+        for (char **path = found; *path != NULL; path++) {
+            refusal = (struct seep_refusal){0};
+            error = open_one(&gathering, *path, options, &refusal);
+            if (error < 0) {
+                refuse(*path, &refusal, error);
+                gathering.refused_count++;
+            }
+        }
+        seep_report_list_free(found);
+    }
+    seep_gather_sort(gathering.reports, gathering.count);
+    *ret_gathering = gathering;
+}
+
+void seep_gather_close(struct seep_gathering *gathering)
+{
+    for (size_t i = 0; i < gathering->count; i++) {
+        seep_report_close((struct seep_report *)gathering->reports[i]);
+    }
+    free(gathering->reports);
+}
+
+int seep_gather_exit(const struct seep_gathering *gathering)
+{
+    return gathering->refused_count > 0 ? SEEP_EXIT_FAILED : SEEP_EXIT_FINE;
+}
+
+size_t seep_gather_held(const struct seep_gathering *gathering)
+{
+    size_t count = 0;
+
+    while (count < gathering->count &&
+           !seep_words_is_brief(gathering->reports[count])) {
+        count++;
+    }
+    return count > 0 ? count : gathering->count;
+}
+
+/*
+ * What the user knows. Invariant: a file that was named and cannot be used
+ * ends the command, since a report without it would be another one; only the
+ * installed patterns may be missing.
+ */
+
+int seep_knowledge_take_file(const char *verb, const char *value, void *target)
+{
+    (void)verb;
+    if (seep_open_list_add(target, strdup(value)) < 0) {
+        seep_say(value, strerror(ENOMEM), NULL);
+        return SEEP_EXIT_FAILED;
+    }
+    return 0;
+}
+
+/* The last = parts them: a function may be called operator==. */
+int seep_knowledge_take_known(const char *verb, const char *value, void *target)
+{
+    struct seep_knowledge *knowledge = target;
+    const char *equals = strrchr(value, '=');
+    uint64_t bound;
+
+    if (equals == NULL || equals == value) {
+        return seep_say_value(verb, value, "SITE=SIZE, such as 3f9a=512MiB");
+    }
+    if (seep_size_parse(equals + 1, &bound) < 0 || bound == 0) {
+        return seep_say_value(verb, equals + 1,
+                              "a size such as 512KiB or 24 MB");
+    }
+    char *site = strndup(value, (size_t)(equals - value));
+    int error =
+        site == NULL ? -ENOMEM : seep_known_add(&knowledge->known, site, bound);
+    free(site);
+    if (error < 0) {
+        seep_say(value, strerror(-error), "see `man seep` for SITE=SIZE");
+        return error == -EINVAL ? SEEP_EXIT_USAGE : SEEP_EXIT_FAILED;
+    }
+    return 0;
+}
+
+#define AT(member) offsetof(struct seep_knowledge, member)
+
+const struct seep_option seep_knowledge_options[] = {
+    SEEP_OPTION("suppressions", "F", seep_knowledge_take_file,
+                AT(suppression_files),
+                "ignore call sites: a file of lines leak:PATTERN,\n"
+                "as for LeakSanitizer"),
+    SEEP_OPTION("known", "SITE=SIZE", seep_knowledge_take_known, 0,
+                "this call site is a cache of at most SIZE; SITE\n"
+                "is the beginning of an id or a pattern for frames"),
+    SEEP_OPTION("patterns", "F", seep_knowledge_take_file, AT(pattern_files),
+                "more known patterns, before the installed ones"),
+    SEEP_OPTION("no-patterns", NULL, seep_option_set, AT(no_patterns),
+                "no hints from the installed patterns"),
+    {0},
+};
+
+static int load_suppressions(struct seep_knowledge *knowledge, const char *path)
+{
+    struct seep_refusal refusal = {0};
+    int error =
+        seep_suppressions_add_file(&knowledge->suppressions, path, &refusal);
+
+    return error < 0 ? refuse(path, &refusal, error) : 0;
+}
+
+static int load_patterns(struct seep_knowledge *knowledge, const char *path)
+{
+    struct seep_refusal refusal = {0};
+    int error = seep_catalogue_add_file(&knowledge->catalogue, path, &refusal);
+
+    return error < 0 ? refuse(path, &refusal, error) : 0;
+}
+
+/* A list of files, as PATH is one of folders. */
+static int load_environment(struct seep_knowledge *knowledge)
+{
+    const char *list = getenv("SEEP_SUPPRESSIONS");
+    char *copy = list == NULL ? NULL : strdup(list);
+    char *rest = copy;
+    char *path;
+    int code = 0;
+
+    while (code == 0 && copy != NULL && (path = strsep(&rest, ":")) != NULL) {
+        code = *path == '\0' ? 0 : load_suppressions(knowledge, path);
+    }
+    free(copy);
+    return code;
+}
+
+static int load_installed(struct seep_knowledge *knowledge)
+{
+    char *path = NULL;
+    int code = 0;
+
+    if (!knowledge->no_patterns && seep_launch_find_patterns(&path) == 0) {
+        code = load_patterns(knowledge, path);
+    }
+    free(path);
+    return code;
+}
+
+int seep_knowledge_load(struct seep_knowledge *knowledge,
+                        struct seep_report_options *ret_report)
+{
+    int code = load_environment(knowledge);
+
+    for (size_t i = 0; code == 0 && i < knowledge->suppression_files.count;
+         i++) {
+        code =
+            load_suppressions(knowledge, knowledge->suppression_files.paths[i]);
+    }
+    code = code == 0 ? load_installed(knowledge) : code;
+    for (size_t i = 0; code == 0 && i < knowledge->pattern_files.count; i++) {
+        code = load_patterns(knowledge, knowledge->pattern_files.paths[i]);
+    }
+    ret_report->catalogue = knowledge->catalogue;
+    ret_report->suppressions = knowledge->suppressions;
+    ret_report->known = knowledge->known;
+    return code;
+}
+
+void seep_knowledge_close(struct seep_knowledge *knowledge)
+{
+    seep_rules_close(knowledge->suppressions);
+    seep_rules_close(knowledge->known);
+    seep_catalogue_close(knowledge->catalogue);
+    seep_report_list_free(knowledge->suppression_files.paths);
+    seep_report_list_free(knowledge->pattern_files.paths);
+}

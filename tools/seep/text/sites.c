@@ -1,0 +1,872 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Call sites as text: a table with one line each, or their whole stacks.
+ * Invariant: what is left out of the table is counted below it.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/compare/patterns.h"
+#include "reader/symbols/where.h"
+#include "text/page.h"
+#include "text/report.h"
+#include "text/table.h"
+#include "words/frames.h"
+#include "words/notes.h"
+#include "words/units.h"
+#include "words/verdict.h"
+#include "words/words.h"
+
+/*
+ * A call site in one line: the user's frame, then "> what it called" down to
+ * the allocation, then "< who called it". Of a stack with Python frames the
+ * native ones between them are the machinery: a run of them is named by the
+ * frame that speaks for it, and outside of the user's by its object alone.
+ */
+
+#define INNER 3 /* links, of a stack without Python */
+#define OUTER 6
+#define LINKS_MAX 256U /* more than a stack has frames that are not inlined */
+
+/* Names in a row, each different from the one before it. */
+struct links {
+    char *names[LINKS_MAX];
+    size_t count;
+};
+
+/* Takes @name. @return was it kept? */
+static bool add_link(struct links *links, char *name)
+{
+    bool news = name != NULL && links->count < LINKS_MAX &&
+                (links->count == 0 ||
+                 strcmp(links->names[links->count - 1], name) != 0);
+
+    if (news) {
+        links->names[links->count++] = name;
+    } else {
+        free(name);
+    }
+    return news;
+}
+
+static void free_links(struct links *links)
+{
+    for (size_t i = 0; i < links->count; i++) {
+        free(links->names[i]);
+    }
+}
+
+/* "json.loads", where the user's own file has no need of it. An import is no
+ * news: what it runs is. */
+static void add_python(struct links *links, const struct seep_report_site *site,
+                       size_t i)
+{
+    const struct seep_report_frame *frame = &site->frames[i];
+    const struct seep_report_frame *user = &site->frames[site->where_frame];
+    bool same = user->python && strcmp(frame->file, user->file) == 0;
+
+    if (!seep_fold_is_machinery(frame)) {
+        add_link(links, same ? seep_words_frame(frame)
+                             : seep_words_frame_with_file(frame));
+    }
+}
+
+/* The native frames [@first, @end): who was called, and whose memory it is.
+ * Between Python's frames the interpreter's own are no news. */
+static void add_run(struct links *links, const struct seep_report_site *site,
+                    size_t first, size_t end)
+{
+    const struct seep_report_frame *run = &site->frames[first];
+    size_t speaker = seep_fold_speaker(run, end - first);
+
+    if (first > 0 && !seep_where_is_user(&run[speaker])) {
+        return;
+    }
+    add_link(links, seep_words_frame(&run[speaker]));
+    for (size_t i = 0; first == 0 && i < speaker; i++) {
+        if (seep_where_is_user(&run[i])) {
+            add_link(links, seep_words_object(&run[i]));
+            return;
+        }
+    }
+    if (first == 0) {
+        add_link(links, seep_words_object(&run[speaker]));
+    }
+}
+
+static size_t run_begin(const struct seep_report_site *site, size_t end)
+{
+    while (end > 0 && !site->frames[end - 1].python) {
+        end--;
+    }
+    return end;
+}
+
+/* The first thing that it called, and the last. */
+static void put_inner(FILE *file, const struct seep_report_site *site)
+{
+    struct links links = {.count = 0};
+    size_t begin;
+
+    for (size_t i = site->where_frame; i > 0; i = begin) {
+        begin = run_begin(site, i);
+        if (begin < i) {
+            add_run(&links, site, begin, i);
+        } else {
+            begin = i - 1;
+            add_python(&links, site, begin);
+        }
+    }
+    for (size_t i = 0; i < links.count; i++) {
+        if (i == 0 || i + 1 == links.count) {
+            fprintf(file, " > %s", links.names[i]);
+        } else if (i == 1) {
+            fputs(" > …", file);
+        }
+    }
+    free_links(&links);
+}
+
+/* Native frames outside of all of Python's are the interpreter's start. */
+static void put_outer(FILE *file, const struct seep_report_site *site)
+{
+    const struct seep_report_frame *user = &site->frames[site->where_frame];
+    struct links links = {.count = 0};
+    size_t first = site->where_frame + 1;
+
+    add_link(&links, seep_words_frame(user));
+    for (size_t i = first; i < site->frame_count && links.count <= OUTER; i++) {
+        if (site->frames[i].python) {
+            size_t speaker =
+                seep_fold_speaker(&site->frames[first], i - first) + first;
+            if (speaker < i && seep_where_is_user(&site->frames[speaker])) {
+                add_link(&links, seep_words_object(&site->frames[speaker]));
+            }
+            add_python(&links, site, i);
+            first = i + 1;
+        }
+    }
+    for (size_t i = 1; i < links.count && i <= OUTER; i++) {
+        fprintf(file, " < %s", links.names[i]);
+    }
+    free_links(&links);
+}
+
+/* Every frame by its name, where no Python frames tell more. */
+static void put_native(FILE *file, const struct seep_report_site *site)
+{
+    struct links inner = {.count = 0};
+    struct links outer = {.count = 0};
+    size_t middle = site->where_frame;
+
+    for (size_t i = 0; i < INNER && i < middle; i++) {
+        add_link(&inner, seep_words_frame(&site->frames[middle - 1 - i]));
+    }
+    for (size_t i = middle; i < site->frame_count && outer.count <= OUTER;
+         i++) {
+        add_link(&outer, seep_words_frame(&site->frames[i]));
+    }
+    for (size_t i = 0; i < inner.count; i++) {
+        fprintf(file, " > %s", inner.names[i]);
+    }
+    for (size_t i = 1; i < outer.count; i++) {
+        fprintf(file, " < %s", outer.names[i]);
+    }
+    free_links(&inner);
+    free_links(&outer);
+}
+
+/* Of what is more than one place, the one that holds the most. */
+static void put_where(FILE *file, const struct seep_report *report,
+                      const struct seep_report_site *site)
+{
+    char *where = seep_words_where(report, site);
+
+    fputs(where == NULL ? "?" : where, file);
+    free(where);
+    if (report->by == SEEP_BY_MODULE || report->by == SEEP_BY_THREAD) {
+        char *user = seep_words_user_frame(site);
+        fprintf(file, ": %s", user == NULL ? "?" : user);
+        free(user);
+    }
+}
+
+char *seep_view_sites_chain(const struct seep_report *report,
+                            const struct seep_report_site *site)
+{
+    struct seep_words_text text;
+    FILE *file = seep_words_open(&text);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    put_where(file, report, site);
+    if (site->where_frame < site->frame_count) {
+        if (seep_fold_has_python(site)) {
+            put_inner(file, site);
+            put_outer(file, site);
+        } else {
+            put_native(file, site);
+        }
+    }
+    return seep_words_close(&text);
+}
+
+/*
+ * The table.
+ */
+
+#define QUIET_ROWS 3
+#define WITH_ROWS 3 /* of a group, under its head */
+
+enum column {
+    CLASS,
+    GROWTH,
+    PER_UNIT,
+    LIVE,
+    PEAK,
+    BLOCKS,
+    SPACE,
+    TREND,
+    WHERE,
+    COLUMN_COUNT
+};
+
+/* Which sites are shown: as many as asked for; of those that do not grow only
+ * the first ones, where others do. Go through all of them in order. */
+struct choice {
+    size_t left;
+    size_t quiet_left;
+    size_t segments_left; /* of PyTorch's cache: quiet rows of their own */
+};
+
+/* How loud a class is. */
+static enum seep_ink class_ink(enum seep_class class)
+{
+    switch (class) {
+    case SEEP_CLASS_LEAK:
+        return SEEP_INK_BAD;
+    case SEEP_CLASS_SUSPECT:
+    case SEEP_CLASS_WARMING:
+    case SEEP_CLASS_AGING:
+        return SEEP_INK_WARNING;
+    case SEEP_CLASS_INSUFFICIENT:
+        return SEEP_INK_STRONG;
+    default:
+        return SEEP_INK_GOOD;
+    }
+}
+
+/* A site that is asked for by its id is shown whatever it is. */
+static bool is_shown(const struct seep_report_site *site,
+                     const struct seep_text_options *options)
+{
+    if (options->site_id != NULL) {
+        return seep_words_is_wanted(site, options->site_id);
+    }
+    return site->suppressed_by != NULL ? options->show_suppressed
+                                       : site->class != SEEP_CLASS_MINOR;
+}
+
+static bool is_quiet(const struct seep_report_site *site)
+{
+    return site->class >= SEEP_CLASS_INSUFFICIENT;
+}
+
+static struct choice start(const struct seep_report *report,
+                           const struct seep_text_options *options)
+{
+    struct choice choice = {SIZE_MAX, SIZE_MAX, QUIET_ROWS};
+
+    if (options->site_limit > 0) {
+        choice.left = options->site_limit;
+    }
+    if (!options->brief) {
+        choice.segments_left = SIZE_MAX;
+    }
+    for (size_t i = 0; options->brief && i < report->site_count; i++) {
+        if (is_shown(&report->sites[i], options) &&
+            !report->sites[i].backs_tensors && !is_quiet(&report->sites[i])) {
+            choice.quiet_left = QUIET_ROWS;
+        }
+    }
+    return choice;
+}
+
+static bool choose(struct choice *choice, const struct seep_report_site *site,
+                   const struct seep_text_options *options)
+{
+    size_t *left = site->backs_tensors ? &choice->segments_left
+                   : is_quiet(site)    ? &choice->quiet_left
+                                       : &choice->left;
+
+    if (!is_shown(site, options) || *left == 0 ||
+        (choice->left == 0 && !site->backs_tensors)) {
+        return false;
+    }
+    choice->left -= left != &choice->segments_left;
+    *left -= left != &choice->left;
+    return true;
+}
+
+/* "+40.1 ±1.1 MiB"; "?" was not to be told, "-" is no growth, whatever the line
+ * through it. */
+static const char *change_text(const struct seep_report_site *site, bool known,
+                               const struct seep_interval *growth, double scale,
+                               char text[SEEP_UNITS_TEXT_BYTES])
+{
+    if (site->class > SEEP_CLASS_INSUFFICIENT) {
+        return "-";
+    }
+    return known ? seep_units_interval(growth, scale, text) : "?";
+}
+
+static void fill_figures(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_report_site *site)
+{
+    char place[SEEP_WORDS_GPU_BYTES];
+
+    seep_table_cell(table, GROWTH, "%s",
+                    change_text(site, site->has_growth,
+                                &site->growth_bytes_per_s, 60,
+                                SEEP_UNITS_TEXT));
+    seep_table_cell(table, PER_UNIT, "%s",
+                    change_text(site, site->has_growth_per_unit,
+                                &site->growth_bytes_per_unit, 1,
+                                SEEP_UNITS_TEXT));
+    seep_table_cell(table, LIVE, "%s",
+                    SEEP_UNITS_BYTES((double)site->live_bytes));
+    seep_table_cell(table, PEAK, "%s",
+                    SEEP_UNITS_BYTES((double)site->peak_bytes));
+    seep_table_cell(table, BLOCKS, "%s", SEEP_UNITS_COUNT(site->live_count));
+    seep_table_cell(table, SPACE, "%s", seep_words_place(report, site, place));
+}
+
+/* The site that the verdict is about has its remedy among the next steps. */
+static void note_row(struct seep_table *table, const struct seep_report *report,
+                     const struct seep_report_site *site)
+{
+    if (site->suppressed_by != NULL) {
+        seep_table_note(table, SEEP_NOTE_SUPPRESSED_BY, site->suppressed_by);
+    } else if (site->known_bound_bytes > 0) {
+        seep_table_note(table, SEEP_NOTE_KNOWN_BOUND,
+                        SEEP_UNITS_BYTES((double)site->known_bound_bytes));
+    } else if (site->pattern != NULL && !is_quiet(site) &&
+               !site->backs_tensors) {
+        bool told = site == seep_words_site(report);
+
+        seep_table_note(table, "known: %s%s%s", site->pattern->name,
+                        told ? "" : ". ", told ? "" : site->pattern->remedy);
+    }
+}
+
+/* What a site is, in its ink. */
+static void fill_class(struct seep_table *table,
+                       const struct seep_report_site *site)
+{
+    if (site->backs_tensors) {
+        seep_table_cell(table, CLASS, "segments");
+        return;
+    }
+    seep_table_cell(table, CLASS, "%s",
+                    site->class == SEEP_CLASS_INSUFFICIENT
+                        ? "unclear"
+                        : seep_class_name(site->class));
+    seep_table_ink(table, CLASS, class_ink(site->class));
+}
+
+/* Of a group the head is a row, and the others stand under it; what is too
+ * small for a row is told with the others of that. */
+static bool is_under(const struct seep_report_site *site,
+                     const struct seep_report_site *head)
+{
+    return site != head && head->role == SEEP_ROLE_HEAD &&
+           site->class != SEEP_CLASS_MINOR &&
+           strcmp(site->group_id, head->id) == 0;
+}
+
+/* A site that was asked for by its id stands by itself. */
+static bool is_nested(const struct seep_report *report,
+                      const struct seep_report_site *site,
+                      const struct seep_text_options *options)
+{
+    if (site->role <= SEEP_ROLE_HEAD || options->site_id != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (is_under(site, &report->sites[i])) {
+            return is_shown(&report->sites[i], options);
+        }
+    }
+    return false;
+}
+
+static void fill_with(struct seep_table *table,
+                      const struct seep_report *report,
+                      const struct seep_report_site *site)
+{
+    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_cell(table, CLASS, "%s",
+                    site->role == SEEP_ROLE_LENDER ? "  lent by" : "  with");
+    fill_figures(table, report, site);
+    seep_table_take(table, WHERE, seep_words_where(report, site));
+}
+
+/* What it all comes to, and how it is known who lends to whom. */
+static void note_group(struct seep_table *table,
+                       const struct seep_report_site *head,
+                       const struct seep_report_site *lender, size_t left)
+{
+    char more[32] = "";
+
+    const char *rate = SEEP_UNITS_INTERVAL(&head->group_growth_bytes_per_s, 60);
+    if (left > 0) {
+        snprintf(more, sizeof(more), "and %zu more; ", left);
+    }
+    if (lender == NULL) {
+        seep_table_note(table, SEEP_NOTE_GROUP, more, rate);
+        return;
+    }
+    seep_table_note(table, SEEP_NOTE_GROUP_LENT, more, rate,
+                    SEEP_UNITS_SHARE(head->keeps_share),
+                    SEEP_UNITS_SHARE(lender->keeps_share));
+}
+
+/* @return how many rows of the report that are */
+static size_t fill_group(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_report_site *head)
+{
+    const struct seep_report_site *lender = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (is_under(site, head)) {
+            if (site->role == SEEP_ROLE_LENDER && lender == NULL) {
+                lender = site;
+            }
+            if (count++ < WITH_ROWS) {
+                fill_with(table, report, site);
+            }
+        }
+    }
+    if (count > 0) {
+        note_group(table, head, lender,
+                   count > WITH_ROWS ? count - WITH_ROWS : 0);
+    }
+    return count;
+}
+
+void seep_view_sites_row(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_report_site *site, const char *where,
+                         char *trend)
+{
+    seep_table_row(table, site->class == SEEP_CLASS_LEAK && !site->backs_tensors
+                              ? SEEP_INK_STRONG
+                              : SEEP_INK_PLAIN);
+    fill_class(table, site);
+    fill_figures(table, report, site);
+    seep_table_take(table, TREND, trend);
+    seep_table_cell(table, WHERE, "%s", where == NULL ? "" : where);
+}
+
+static void fill_row(struct seep_table *table, const struct seep_report *report,
+                     const struct seep_report_site *site)
+{
+    char *where = seep_view_sites_chain(report, site);
+
+    seep_view_sites_row(table, report, site, where, NULL);
+    free(where);
+    note_row(table, report, site);
+}
+
+/* A tidy exit frees all: what was held, the peak tells. */
+static bool has_freed(const struct seep_report *report)
+{
+    uint64_t live = 0;
+    uint64_t peak = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        live += report->sites[i].live_bytes;
+        peak += report->sites[i].peak_bytes;
+    }
+    return report->state == SEEP_STATE_EXITED && peak / 2 > live;
+}
+
+static bool has_gpu(const struct seep_report *report)
+{
+    bool gpu = false;
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        gpu = gpu || seep_words_is_gpu(report->spaces[i].space);
+    }
+    return gpu;
+}
+
+/* Columns without a single value are left out: the line is short. */
+struct seep_table *seep_view_sites_open(const struct seep_report *report,
+                                        bool live)
+{
+    bool growth = false;
+    bool per_unit = false;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        growth = growth || report->sites[i].has_growth;
+        per_unit = per_unit || report->sites[i].has_growth_per_unit;
+    }
+    /* of which side a row is, is the point where there are GPUs */
+    size_t space_least = has_gpu(report) ? 76 : 90;
+    const struct seep_table_column columns[COLUMN_COUNT] = {
+        [CLASS] = {"class", false, 0},
+        [GROWTH] = {"growth/min", true,
+                    !growth ? SEEP_TABLE_NEVER
+                    : live  ? 36
+                            : 0},
+        [PER_UNIT] = {"per unit", true,
+                      !per_unit ? SEEP_TABLE_NEVER
+                      : live    ? 100
+                                : 70},
+        [LIVE] = {"live", true, live ? 50 : 60},
+        [PEAK] = {"peak", true,
+                  !live && has_freed(report) ? 60 : SEEP_TABLE_NEVER},
+        [BLOCKS] = {"blocks", true, 110},
+        [SPACE] = {"space", false,
+                   report->space_count > 1 ? space_least : SEEP_TABLE_NEVER},
+        [TREND] = {"trend", false, live ? 70 : SEEP_TABLE_NEVER},
+        [WHERE] = {"where", false, 0},
+    };
+
+    return seep_table_open(columns, COLUMN_COUNT);
+}
+
+/* @return how many rows there are of what stands on its own feet, or, if
+ * @segments, of PyTorch's cache, whose growth is that of tensors. */
+static size_t fill_rows(struct seep_table *table,
+                        const struct seep_report *report,
+                        const struct seep_text_options *options, bool segments,
+                        struct choice *choice)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->backs_tensors == segments &&
+            !is_nested(report, site, options) &&
+            choose(choice, site, options)) {
+            fill_row(table, report, site);
+            count++;
+            if (options->site_id == NULL) {
+                count += fill_group(table, report, site);
+            }
+        }
+    }
+    return count;
+}
+
+/*
+ * What the table of call sites left out: every site is a row or is counted.
+ */
+
+#define RULES_SAID 4
+
+/* ": leak:^foo, leak:bar, ..": the rules, each once, the first ones */
+static void put_rules(FILE *file, const struct seep_report *report)
+{
+    const char *said[RULES_SAID];
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const char *rule = report->sites[i].suppressed_by;
+        bool known = rule == NULL;
+
+        for (size_t j = 0; j < count && !known; j++) {
+            known = strcmp(said[j], rule) == 0;
+        }
+        if (!known && count == RULES_SAID) {
+            fputs(", ...", file);
+            return;
+        }
+        if (!known) {
+            fprintf(file, "%sleak:%s", count == 0 ? "" : ", ", rule);
+            said[count++] = rule;
+        }
+    }
+}
+
+static size_t suppressed_count(const struct seep_report *report)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        count += report->sites[i].suppressed_by != NULL;
+    }
+    return count;
+}
+
+static void print_suppressed(struct seep_page *page,
+                             const struct seep_report *report, size_t count)
+{
+    double growth = report->verdict.suppressed_bytes_per_s;
+    const char *rate = SEEP_UNITS_RATE(growth);
+    struct seep_words_text words;
+    FILE *file = seep_words_open(&words);
+
+    if (file == NULL) {
+        return;
+    }
+    put_rules(file, report);
+    char *rules = seep_words_close(&words);
+    seep_page_paragraph(
+        page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_SUPPRESSED, count,
+        rules == NULL ? "" : rules, growth > 0 ? ", growing by " : "",
+        growth > 0 ? rate + (*rate == '+') : "", count == 1 ? "it" : "them");
+    free(rules);
+}
+
+static void print_minor(struct seep_page *page,
+                        const struct seep_report *report)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    const char *rate = SEEP_UNITS_RATE(verdict->minor_bytes_per_s);
+    seep_page_paragraph(
+        page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, verdict->minor_count,
+        SEEP_UNITS_BYTES(verdict->floor_bytes), *rate == '+' ? rate + 1 : rate);
+}
+
+static void print_left_out(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options,
+                           size_t shown)
+{
+    size_t total = seep_words_site_total(report);
+    size_t told = shown + report->verdict.minor_count;
+    size_t suppressed = suppressed_count(report);
+
+    if (options->site_id != NULL) {
+        return;
+    }
+    if (suppressed > 0 && !options->show_suppressed) {
+        print_suppressed(page, report, suppressed);
+        told += suppressed;
+    }
+    if (report->verdict.minor_count > 0) {
+        print_minor(page, report);
+    }
+    if (total > told) {
+        seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
+                            SEEP_NOTE_MORE_SITES, total - told,
+                            seep_words_rows(report, total - told));
+    }
+}
+
+void seep_view_sites_table(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options)
+{
+    struct choice choice = start(report, options);
+    struct seep_table *table = seep_view_sites_open(report, false);
+    size_t shown = fill_rows(table, report, options, false, &choice);
+    size_t segments = fill_rows(table, report, options, true, &choice);
+
+    shown += segments;
+    if (segments > 0) {
+        seep_table_note(table, SEEP_NOTE_SEGMENTS);
+    }
+    if (shown > 0) {
+        seep_table_print(table, page, 1);
+    } else {
+        seep_table_close(table);
+    }
+    if (shown == 0 && options->site_id != NULL) {
+        seep_page_print(page, SEEP_INK_PLAIN, SEEP_NOTE_NO_SITE,
+                        options->site_id);
+        seep_page_end_line(page);
+    }
+    print_left_out(page, report, options, shown);
+}
+
+/*
+ * Whole stacks, and all that is known of each.
+ */
+
+#define INDENT 4 /* of frames */
+
+/* What is known of it beside its frames. */
+static void print_evidence(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_report_site *site)
+{
+    char *kept = seep_words_kept(report, site);
+
+    if (site->class_reason != NULL && *site->class_reason != '\0') {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s",
+                            site->class_reason);
+    }
+    if (kept != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s", kept);
+        free(kept);
+    }
+    if (site->suppressed_by != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+                            SEEP_NOTE_SUPPRESSED_BY, site->suppressed_by);
+    }
+    if (site->pattern != NULL) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, SEEP_NOTE_PATTERN,
+                            site->pattern->name, site->pattern->cause,
+                            site->pattern->remedy, site->pattern->source);
+    }
+}
+
+/* Of a row of several stacks one is shown. */
+static void print_largest(struct seep_page *page,
+                          const struct seep_report_site *site)
+{
+    if (site->stack_count > 1) {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+                            SEEP_NOTE_LARGEST_STACK, site->stack_count,
+                            SEEP_UNITS_BYTES((double)site->stack_live_bytes));
+    }
+    if (*site->thread != '\0') {
+        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "thread %s",
+                            site->thread);
+    }
+}
+
+static bool is_too_wide(const struct seep_page *page, const char *text)
+{
+    return text != NULL && seep_clean_columns(text) + INDENT > page->columns;
+}
+
+/* The same with a file that begins behind as many folders as are too many, or
+ * behind all. Takes @text. */
+static char *without_folders(const struct seep_page *page,
+                             const struct seep_report_frame *frame, char *text)
+{
+    size_t excess = seep_clean_columns(text) + INDENT - page->columns;
+    struct seep_report_frame shorter = *frame;
+    const char *rest = strlen(frame->file) <= excess
+                           ? NULL
+                           : strchr(frame->file + excess + 1, '/');
+    char *file;
+
+    rest = rest == NULL ? strrchr(frame->file, '/') : rest;
+    if (rest == NULL || rest == frame->file ||
+        asprintf(&file, "…%s", rest) < 0) {
+        return text;
+    }
+    free(text);
+    shorter.file = file;
+    text = seep_words_frame_long(&shorter, true);
+    free(file);
+    return text;
+}
+
+/* What is wider than the page loses the arguments of a name of C++, then
+ * folders; but the line that a user looks for is told as it is. */
+static char *frame_text(const struct seep_page *page,
+                        const struct seep_report_frame *frame, bool user,
+                        bool whole)
+{
+    char *text = seep_words_frame_long(frame, false);
+
+    if (!whole && is_too_wide(page, text)) {
+        free(text);
+        text = seep_words_frame_long(frame, true);
+    }
+    return !whole && !user && is_too_wide(page, text)
+               ? without_folders(page, frame, text)
+               : text;
+}
+
+static void print_frame(struct seep_page *page,
+                        const struct seep_report_site *site, size_t i,
+                        bool whole)
+{
+    bool user = i == site->where_frame;
+    char *frame = frame_text(page, &site->frames[i], user, whole);
+
+    seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN, "  %s %s",
+                    user ? ">" : " ", frame == NULL ? "?" : frame);
+    seep_page_end_line(page);
+    free(frame);
+}
+
+static void print_fold(struct seep_page *page,
+                       const struct seep_report_site *site,
+                       const struct seep_fold_piece *piece)
+{
+    char *words = seep_fold_words(&site->frames[piece->first], piece->count);
+
+    seep_page_print(page, SEEP_INK_FAINT, "    … %s …",
+                    words == NULL ? "frames" : words);
+    seep_page_end_line(page);
+    free(words);
+}
+
+/* Without memory to fold them they are printed one by one. */
+static void print_frames(struct seep_page *page,
+                         const struct seep_report_site *site,
+                         const struct seep_text_options *options)
+{
+    struct seep_fold_piece *pieces =
+        options->whole_stacks ? NULL
+                              : calloc(site->frame_count + 1, sizeof(*pieces));
+    size_t count = pieces == NULL ? site->frame_count : seep_fold(site, pieces);
+
+    for (size_t i = 0; i < count; i++) {
+        if (pieces != NULL && pieces[i].folded) {
+            print_fold(page, site, &pieces[i]);
+        } else {
+            print_frame(page, site, pieces == NULL ? i : pieces[i].first,
+                        options->whole_stacks);
+        }
+    }
+    free(pieces);
+}
+
+static void print_stack(struct seep_page *page,
+                        const struct seep_report *report,
+                        const struct seep_report_site *site,
+                        const struct seep_text_options *options)
+{
+    char place[SEEP_WORDS_GPU_BYTES];
+
+    seep_page_print(page, SEEP_INK_STRONG, "site %.*s", SEEP_WORDS_ID_COLUMNS,
+                    site->id);
+    seep_page_print(page, SEEP_INK_PLAIN, "  %s, %s, %s live in %s blocks",
+                    site->backs_tensors ? "segments of PyTorch's cache"
+                                        : seep_class_name(site->class),
+                    seep_words_place(report, site, place),
+                    SEEP_UNITS_BYTES((double)site->live_bytes),
+                    SEEP_UNITS_COUNT(site->live_count));
+    seep_page_end_line(page);
+    print_largest(page, site);
+    print_evidence(page, report, site);
+    print_frames(page, site, options);
+    if (site->cut != SEEP_CUT_NONE) {
+        seep_page_print(page, SEEP_INK_FAINT, "    (cut here: %s)",
+                        seep_words_cut(site->cut));
+        seep_page_end_line(page);
+    }
+    seep_page_end_line(page);
+}
+
+void seep_view_sites_stacks(struct seep_page *page,
+                            const struct seep_report *report,
+                            const struct seep_text_options *options)
+{
+    struct choice choice = start(report, options);
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (choose(&choice, &report->sites[i], options)) {
+            print_stack(page, report, &report->sites[i], options);
+        }
+    }
+}

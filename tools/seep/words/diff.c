@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a diff came to, in words. Invariant: every view says the same. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "words/compare.h"
+#include "words/frames.h"
+#include "words/words.h"
+
+static const char digits[] = "0123456789";
+
+enum seep_diff_answer seep_diff_set_answer(const struct seep_diff_set *set)
+{
+    enum seep_diff_answer worst =
+        set->count == 0 ? SEEP_DIFF_INSUFFICIENT : SEEP_DIFF_FINE;
+
+    for (size_t i = 0; i < set->count; i++) {
+        enum seep_diff_answer answer = seep_diff_answer_of(&set->pairs[i].diff);
+
+        worst = answer > worst ? answer : worst;
+    }
+    return worst;
+}
+
+/* What weighs, with @outcome, and first of them. */
+static size_t tally(const struct seep_diff_set *set,
+                    enum seep_diff_outcome outcome,
+                    enum seep_diff_answer answer,
+                    const struct seep_diff_pair **ret_pair,
+                    const struct seep_diff_row **ret_row)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct seep_diff *diff = &set->pairs[i].diff;
+
+        for (size_t k = 0; k < diff->row_count; k++) {
+            const struct seep_diff_row *row = &diff->rows[k];
+
+            if (!row->weighs || row->outcome != outcome ||
+                seep_diff_row_answer(row) != answer) {
+                continue;
+            }
+            if (*ret_row == NULL) {
+                *ret_pair = &set->pairs[i];
+                *ret_row = row;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static char *where_of(const struct seep_diff_site *site)
+{
+    return site->site == NULL ? NULL
+                              : seep_words_where(site->report, site->site);
+}
+
+/* "server.py:54 Model.remember" without what comes behind the user's frame. */
+static char *plain_where(const struct seep_diff_site *site)
+{
+    return site->site == NULL ? NULL : seep_words_user_frame(site->site);
+}
+
+/* By how much the row changed, "main.c:5 f +33.1 MiB/min"; for what is new or
+ * gone, that is all of it. */
+static char *changed(const struct seep_diff_pair *pair,
+                     const struct seep_diff_row *row)
+{
+    double change = row->change.estimate;
+    char *where =
+        row->is_outside
+            ? seep_words_make("outside call sites")
+            : plain_where(row->now.site != NULL ? &row->now : &row->before);
+    char *text = seep_words_make("%s %s%s", where == NULL ? "?" : where,
+                                 pair->diff.by_unit ? SEEP_UNITS_CHANGE(change)
+                                                    : SEEP_UNITS_RATE(change),
+                                 pair->diff.by_unit ? " per unit of work" : "");
+
+    free(where);
+    return text;
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static char *worse_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_pair *pair = NULL;
+    const struct seep_diff_row *row = NULL;
+    size_t news = tally(set, SEEP_DIFF_NEW, SEEP_DIFF_LEAKS, &pair, &row);
+    size_t worse = tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, &pair, &row);
+    char *first = row == NULL ? NULL : changed(pair, row);
+    const char *begin = news + worse > 1 ? "; first " : ", ";
+    const char *at = first == NULL ? "?" : first;
+    char *text;
+
+    if (news == 0) {
+        text = seep_words_make("WORSE: %zu leak%s got worse%s%s", worse,
+                               plural(worse), begin, at);
+    } else if (worse == 0) {
+        text = seep_words_make("WORSE: %zu new leak%s%s%s", news, plural(news),
+                               begin, at);
+    } else {
+        text = seep_words_make("WORSE: %zu new leak%s, and %zu got worse%s%s",
+                               news, plural(news), worse, begin, at);
+    }
+    free(first);
+    return text;
+}
+
+/* Of a whole side, else of a call site. */
+static char *open_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_pair *pair = NULL;
+    const struct seep_diff_row *row = NULL;
+    size_t count;
+    char *first;
+    char *text;
+
+    if (set->count == 0) {
+        return seep_words_make("NOT ENOUGH DATA: no program ran on both sides");
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        const struct seep_diff *diff = &set->pairs[i].diff;
+
+        if (diff->before.reason != NULL || diff->now.reason != NULL) {
+            bool is_now = diff->before.reason == NULL;
+
+            return seep_words_make(
+                "NOT ENOUGH DATA %s: %s", is_now ? "now" : "before",
+                is_now ? diff->now.reason : diff->before.reason);
+        }
+    }
+    count = tally(set, SEEP_DIFF_UNTOLD, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
+            tally(set, SEEP_DIFF_NEW, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
+            tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_INSUFFICIENT, &pair, &row);
+    first = row == NULL ? NULL : changed(pair, row);
+    text = seep_words_make("NOT ENOUGH DATA: %zu call site%s may be worse%s%s",
+                           count, plural(count), count > 1 ? "; first " : ", ",
+                           first == NULL ? "?" : first);
+    free(first);
+    return text;
+}
+
+static char *fine_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_pair *pair = NULL;
+    const struct seep_diff_row *row = NULL;
+    size_t gone = tally(set, SEEP_DIFF_GONE, SEEP_DIFF_FINE, &pair, &row);
+    size_t better = tally(set, SEEP_DIFF_BETTER, SEEP_DIFF_FINE, &pair, &row);
+    const struct seep_diff_pair *same_pair = NULL;
+    const struct seep_diff_row *same_row = NULL;
+    size_t same =
+        tally(set, SEEP_DIFF_SAME, SEEP_DIFF_FINE, &same_pair, &same_row);
+    char *first;
+    char *text;
+
+    if (gone + better == 0) {
+        return same == 0
+                   ? seep_words_make(
+                         "SAME: nothing grows that did not grow before")
+                   : seep_words_make(
+                         "SAME: %zu call site%s as before, and none is new or worse",
+                         same, same == 1 ? " grows" : "s grow");
+    }
+    first = changed(pair, row);
+    if (better == 0) {
+        text = seep_words_make(
+            "BETTER: %zu leak%s gone%s%s", gone, gone == 1 ? " is" : "s are",
+            gone > 1 ? "; first " : ", ", first == NULL ? "?" : first);
+    } else {
+        text = seep_words_make("BETTER: %zu call site%s less%s%s%s", better,
+                               better == 1 ? " grows" : "s grow",
+                               gone > 0 ? ", and others no longer grow" : "",
+                               gone + better > 1 ? "; first " : ", ",
+                               first == NULL ? "?" : first);
+    }
+    free(first);
+    return text;
+}
+
+char *seep_diff_headline(const struct seep_diff_set *set)
+{
+    switch (seep_diff_set_answer(set)) {
+    case SEEP_DIFF_LEAKS:
+        return worse_headline(set);
+    case SEEP_DIFF_INSUFFICIENT:
+        return open_headline(set);
+    default:
+        return fine_headline(set);
+    }
+}
+
+const char *seep_diff_set_name(const struct seep_diff_set *set)
+{
+    const struct seep_diff_pair *pair = NULL;
+    const struct seep_diff_row *row = NULL;
+
+    switch (seep_diff_set_answer(set)) {
+    case SEEP_DIFF_LEAKS:
+        return "worse";
+    case SEEP_DIFF_INSUFFICIENT:
+        return "not-enough-data";
+    default:
+        return tally(set, SEEP_DIFF_GONE, SEEP_DIFF_FINE, &pair, &row) +
+                           tally(set, SEEP_DIFF_BETTER, SEEP_DIFF_FINE, &pair,
+                                 &row) >
+                       0
+                   ? "better"
+                   : "same";
+    }
+}
+
+static char *side(const struct seep_diff_set *set, const char *name,
+                  const struct seep_diff_side *side)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < side->count; i++) {
+        sum += side->reports[i]->duration_s;
+    }
+    const char *seconds = SEEP_UNITS_DURATION(sum);
+    return side->count == 1 && set->key == NULL
+               ? seep_words_make("%s (%s)", name, seconds)
+               : seep_words_make("%s%s%s (%zu process%s, %s)",
+                                 set->key == NULL ? "" : set->key,
+                                 set->key == NULL ? "" : "=", name, side->count,
+                                 side->count == 1 ? "" : "es", seconds);
+}
+
+char *seep_diff_sides(const struct seep_diff_set *set,
+                      const struct seep_diff_pair *pair)
+{
+    char *before = side(set, set->before_name, &pair->diff.before);
+    char *now = side(set, set->now_name, &pair->diff.now);
+    char *text =
+        seep_words_make("before %s, now %s", before == NULL ? "?" : before,
+                        now == NULL ? "?" : now);
+
+    free(before);
+    free(now);
+    return text;
+}
+
+/* "server.py:54 remember" and "server.py:44 remember": how long is what is
+ * equal before the line? 0: not all else is equal. */
+static size_t length_of_file(const char *left, const char *right)
+{
+    size_t file = strcspn(left, ":");
+
+    if (left[file] == '\0' || strncmp(left, right, file + 1) != 0) {
+        return 0;
+    }
+    left += file + 1;
+    right += file + 1;
+    return strcmp(left + strspn(left, digits), right + strspn(right, digits)) ==
+                   0
+               ? file
+               : 0;
+}
+
+static char *with_before(char *now, const char *old, const char *new)
+{
+    size_t file = length_of_file(old, new);
+    char *text;
+
+    if (strcmp(old, new) == 0) {
+        return now;
+    }
+    text = file > 0 ? seep_words_make("%s (was line %.*s)", now,
+                                      (int)strspn(old + file + 1, digits),
+                                      old + file + 1)
+                    : seep_words_make("%s (was %s)", now, old);
+    if (text != NULL) {
+        free(now);
+        return text;
+    }
+    return now;
+}
+
+char *seep_diff_where(const struct seep_diff_row *row)
+{
+    char *now = where_of(&row->now);
+    char *old;
+    char *new;
+
+    if (row->is_outside) {
+        return seep_words_make("outside call sites");
+    }
+    if (now == NULL) {
+        return where_of(&row->before);
+    }
+    old = plain_where(&row->before);
+    new = plain_where(&row->now);
+    if (old != NULL && new != NULL) {
+        now = with_before(now, old, new);
+    }
+    free(old);
+    free(new);
+    return now;
+}
+
+const char *seep_diff_growth(const struct seep_diff *diff,
+                             const struct seep_diff_site *site,
+                             char text[SEEP_UNITS_TEXT_BYTES])
+{
+    return !site->grows    ? "-"
+           : diff->by_unit ? seep_units_interval(&site->per_unit, 1, text)
+                           : seep_units_interval(&site->per_s, 60, text);
+}
+
+const char *seep_diff_change_text(const struct seep_diff *diff,
+                                  const struct seep_diff_row *row,
+                                  char text[SEEP_UNITS_TEXT_BYTES])
+{
+    return seep_units_interval(&row->change, diff->by_unit ? 1 : 60, text);
+}
+
+/* Nothing is worse: what there is to see is in the run of now. */
+static char *next_of_fine(const struct seep_diff_set *set)
+{
+    const struct seep_diff_side *now =
+        set->count == 0 ? NULL : &set->pairs[0].diff.now;
+    char *path = now == NULL || now->count == 0
+                     ? NULL
+                     : seep_words_quote(now->reports[0]->path);
+    char *text = path == NULL ? NULL : seep_words_make("seep report %s", path);
+
+    free(path);
+    return text;
+}
+
+char *seep_diff_next(const struct seep_diff_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct seep_diff *diff = &set->pairs[i].diff;
+
+        for (size_t k = 0; k < diff->row_count; k++) {
+            const struct seep_diff_row *row = &diff->rows[k];
+
+            if (row->weighs && row->now.site != NULL &&
+                seep_diff_row_answer(row) != SEEP_DIFF_FINE) {
+                return seep_words_stack_command(row->now.report, row->now.site);
+            }
+        }
+        if (diff->before.reason != NULL || diff->now.reason != NULL) {
+            return seep_words_make(
+                "run it longer: a verdict needs 30 s of work");
+        }
+    }
+    return next_of_fine(set);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Frames in words, short for a line and long for a stack, and which frames of
+ * a stack are folded. Invariant: a name that is only the nearest one is never
+ * shown in short; what is folded has Python frames outside or inside of it
+ * that say more, so no stack loses the only thing it tells.
+ */
+#include "words/frames.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "reader/symbols/where.h"
+#include "words/words.h"
+
+#define USER_FRAME_BYTES 512
+
+/* The name without what its arguments add: "std::vector::push_back". */
+static char *short_function(const char *function)
+{
+    size_t length = strcspn(function, "(");
+    char *text = malloc(length + 1);
+    size_t out = 0;
+    size_t depth = 0;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < length; i++) {
+        char c = function[i];
+        if (c == '<') {
+            depth++;
+        } else if (c == '>' && depth > 0) {
+            depth--;
+        } else if (depth == 0) {
+            text[out++] = c;
+        }
+    }
+    text[out] = '\0';
+    if (out > 0) {
+        return text;
+    }
+    free(text); /* "(anonymous namespace)::f" and "operator<" */
+    return strdup(function);
+}
+
+/* "libpython3.11" of "/usr/lib/libpython3.11.so.1.0", "_json" of
+ * "_json.cpython-311-x86_64-linux-gnu.so". */
+static char *short_module(const char *module)
+{
+    const char *name = seep_text_base_name(module);
+    const char *end = strstr(name, ".cpython-");
+
+    end = end == NULL ? strstr(name, ".so") : end;
+    return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
+}
+
+/* "PyObject_IS_GC+0x167f": the nearest name in a stripped file, of another
+ * function. In full it may help; in short it would mislead. */
+static bool is_named(const struct seep_report_frame *frame)
+{
+    return *frame->function != '\0' &&
+           (*frame->module == '\0' || *frame->file != '\0' ||
+            strstr(frame->function, "+0x") == NULL);
+}
+
+/* "parse in libfoo", "libfoo+0x12" */
+static char *native_text(const struct seep_report_frame *frame)
+{
+    char *text = NULL;
+    char *function = short_function(frame->function);
+    char *module = short_module(frame->module);
+    if (module != NULL && !is_named(frame)) {
+        text = seep_words_make("%s+0x%llx", module,
+                               (unsigned long long)frame->offset);
+    } else if (function != NULL && module != NULL) {
+        text = seep_words_make("%s in %s", function, module);
+    }
+    free(function);
+    free(module);
+    return text;
+}
+
+/* Is a row of @report more than one place in the code? */
+static bool is_broad(const struct seep_report *report)
+{
+    return report->by == SEEP_BY_FUNCTION || report->by == SEEP_BY_MODULE ||
+           report->by == SEEP_BY_THREAD;
+}
+
+char *seep_words_where(const struct seep_report *report,
+                       const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+
+    if (site->where_frame >= site->frame_count || is_broad(report)) {
+        return strdup(*site->where == '\0' ? "(no stack)" : site->where);
+    }
+    frame = &site->frames[site->where_frame];
+    return *frame->file != '\0' || *frame->module == '\0' ? strdup(site->where)
+                                                          : native_text(frame);
+}
+
+char *seep_words_user_frame(const struct seep_report_site *site)
+{
+    const struct seep_report_frame *frame;
+    char text[USER_FRAME_BYTES];
+
+    if (site->where_frame >= site->frame_count) {
+        return strdup("(no stack)");
+    }
+    frame = &site->frames[site->where_frame];
+    if (*frame->file == '\0' && *frame->module != '\0') {
+        return native_text(frame);
+    }
+    seep_where_format(frame, text, sizeof(text));
+    return strdup(text);
+}
+
+/* "wrapper" of "decorate.<locals>.wrapper": what is inside of what is in full
+ * elsewhere. */
+static const char *short_python(const char *function)
+{
+    static const char locals[] = ".<locals>.";
+    const char *at;
+
+    while ((at = strstr(function, locals)) != NULL) {
+        function = at + sizeof(locals) - 1;
+    }
+    return *function == '\0' ? "?" : function;
+}
+
+/* "json" of "/usr/lib/python3.11/json/__init__.py"; NULL: "<string>". */
+static char *short_file(const char *path)
+{
+    const char *name = seep_text_base_name(path);
+    const char *end = strrchr(name, '.');
+
+    if (*name == '<' || *name == '\0') {
+        return NULL;
+    }
+    if (strcmp(name, "__init__.py") == 0 && name - path > 1) {
+        end = name - 1;
+        for (name = end; name > path && name[-1] != '/'; name--) {
+        }
+    }
+    return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
+}
+
+char *seep_words_frame_with_file(const struct seep_report_frame *frame)
+{
+    char *file = frame->python ? short_file(frame->file) : NULL;
+    char *text =
+        file == NULL || *frame->function == '\0'
+            ? seep_words_frame(frame)
+            : seep_words_make("%s.%s", file, short_python(frame->function));
+
+    free(file);
+    return text;
+}
+
+char *seep_words_object(const struct seep_report_frame *frame)
+{
+    return *frame->module == '\0' ? seep_words_frame(frame)
+                                  : short_module(frame->module);
+}
+
+char *seep_words_frame(const struct seep_report_frame *frame)
+{
+    if (frame->python) { /* "<module>" is all name */
+        return strdup(short_python(frame->function));
+    }
+    if (is_named(frame)) {
+        return short_function(frame->function);
+    }
+    if (*frame->module != '\0') {
+        return short_module(frame->module);
+    }
+    return seep_words_make("0x%llx", (unsigned long long)frame->offset);
+}
+
+static void put_python(FILE *file, const struct seep_report_frame *frame)
+{
+    fputs(*frame->file == '\0' ? "?" : frame->file, file);
+    if (frame->line > 0) {
+        fprintf(file, ":%u", frame->line);
+    }
+    fprintf(file, " %s", *frame->function == '\0' ? "?" : frame->function);
+}
+
+/* The function without its arguments, yet with how far behind it the frame
+ * is: the nearest name may be another function's. */
+static void put_function(FILE *file, const char *function, bool brief)
+{
+    const char *behind = strstr(function, "+0x");
+    char *name = brief ? short_function(function) : NULL;
+
+    fputs(name == NULL ? function : name, file);
+    if (name != NULL && behind != NULL && strstr(name, behind) == NULL) {
+        fputs(behind, file);
+    }
+    free(name);
+}
+
+static void put_native(FILE *file, const struct seep_report_frame *frame,
+                       bool brief)
+{
+    if (*frame->function != '\0') {
+        put_function(file, frame->function, brief);
+    }
+    if (*frame->file != '\0') {
+        fprintf(file, "%s%s", *frame->function == '\0' ? "" : "  ",
+                frame->file);
+        if (frame->line > 0) {
+            fprintf(file, ":%u", frame->line);
+        }
+    }
+    if (frame->inlined) {
+        fputs("  (inlined)", file);
+    } else if (*frame->module != '\0') {
+        fprintf(file, "%s(%s+0x%llx)", ftell(file) > 0 ? "  " : "",
+                seep_text_base_name(frame->module),
+                (unsigned long long)frame->offset);
+    } else {
+        fprintf(file, "%s0x%llx", ftell(file) > 0 ? "  " : "",
+                (unsigned long long)frame->offset);
+    }
+}
+
+char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief)
+{
+    struct seep_words_text text;
+    FILE *file = seep_words_open(&text);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (frame->python) {
+        put_python(file, frame);
+    } else {
+        put_native(file, frame, brief);
+    }
+    return seep_words_close(&text);
+}
+
+/*
+ * Folding: between Python frames the native ones are the machinery.
+ */
+
+#define INNER_KEPT 3   /* next to the allocation */
+#define ENTRIES_KEPT 2 /* what Python called, of no interpreter */
+#define NAMES_TOLD 2
+#define NAMES_MAX 16
+
+bool seep_fold_has_python(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        if (site->frames[i].python) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool seep_fold_is_machinery(const struct seep_report_frame *frame)
+{
+    static const char importer[] = "<frozen importlib";
+
+    return frame->python &&
+           strncmp(frame->file, importer, sizeof(importer) - 1) == 0;
+}
+
+/* Frames in front of the first of Python: how Python came to allocate. */
+static size_t inner_count(const struct seep_report_site *site)
+{
+    size_t count = 0;
+
+    while (count < site->frame_count && !site->frames[count].python) {
+        count++;
+    }
+    return count;
+}
+
+/* Where the last frames begin that Python called and that are not its own. */
+static size_t entries_begin(const struct seep_report_site *site, size_t inner)
+{
+    size_t begin = inner;
+    size_t found = 0;
+
+    for (size_t i = inner; i > 0 && found < ENTRIES_KEPT; i--) {
+        if (seep_where_is_user(&site->frames[i - 1])) {
+            begin = i - 1;
+            found++;
+        }
+    }
+    return begin;
+}
+
+static bool is_kept(const struct seep_report_site *site, size_t i, size_t inner,
+                    size_t entries)
+{
+    const struct seep_report_frame *frame = &site->frames[i];
+
+    return (frame->python && !seep_fold_is_machinery(frame)) ||
+           i == site->where_frame || (i < inner && i < INNER_KEPT) ||
+           (i < inner && i >= entries && seep_where_is_user(frame));
+}
+
+size_t seep_fold(const struct seep_report_site *site,
+                 struct seep_fold_piece *pieces)
+{
+    bool folds = seep_fold_has_python(site);
+    size_t inner = inner_count(site);
+    size_t entries = entries_begin(site, inner);
+    size_t count = 0;
+    size_t end;
+
+    for (size_t i = 0; i < site->frame_count; i = end) {
+        end = i;
+        while (folds && end < site->frame_count &&
+               !is_kept(site, end, inner, entries)) {
+            end++;
+        }
+        bool lone = end == i + 1 && seep_where_is_user(&site->frames[i]);
+        bool folded = end > i && !lone; /* whose fold would take its room */
+        end = folded ? end : i + 1;
+        pieces[count++] = (struct seep_fold_piece){i, end - i, folded};
+    }
+    return count;
+}
+
+struct tally {
+    const char *names[NAMES_MAX];
+    size_t counts[NAMES_MAX];
+    size_t used;
+    bool more; /* than can be kept apart */
+};
+
+static const char *object_of(const struct seep_report_frame *frame)
+{
+    if (frame->python) {
+        return "importlib";
+    }
+    return *frame->module == '\0' ? "no object"
+                                  : seep_text_base_name(frame->module);
+}
+
+/* Kept by their number, most first; of equals the inner one first. */
+static void count_object(struct tally *tally, const char *name)
+{
+    size_t at = 0;
+
+    while (at < tally->used && strcmp(tally->names[at], name) != 0) {
+        at++;
+    }
+    if (at == NAMES_MAX) {
+        tally->more = true;
+        return;
+    }
+    if (at == tally->used) {
+        tally->names[tally->used++] = name;
+    }
+    size_t count = ++tally->counts[at];
+    for (; at > 0 && tally->counts[at - 1] < count; at--) {
+        tally->names[at] = tally->names[at - 1];
+        tally->counts[at] = tally->counts[at - 1];
+    }
+    tally->names[at] = name;
+    tally->counts[at] = count;
+}
+
+char *seep_fold_words(const struct seep_report_frame *frames, size_t count)
+{
+    struct tally tally = {.used = 0};
+    struct seep_words_text text;
+    FILE *file = seep_words_open(&text);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        count_object(&tally, object_of(&frames[i]));
+    }
+    fprintf(file, "%zu frame%s", count, count == 1 ? "" : "s");
+    for (size_t i = 0; i < tally.used && i < NAMES_TOLD; i++) {
+        fprintf(file, "%s%s", i == 0 ? " in " : ", ", tally.names[i]);
+    }
+    if (tally.more) {
+        fputs(" and more", file);
+    } else if (tally.used > NAMES_TOLD) {
+        fprintf(file, " and %zu more", tally.used - NAMES_TOLD);
+    }
+    return seep_words_close(&text);
+}
+
+size_t seep_fold_speaker(const struct seep_report_frame *frames, size_t count)
+{
+    for (size_t i = count; i > 0; i--) {
+        if (seep_where_is_user(&frames[i - 1])) {
+            return i - 1;
+        }
+    }
+    return 0;
+}

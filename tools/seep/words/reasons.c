@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What was seen. Invariant: of a site that was seen to give old blocks back it
+ * is never said that it may be a cache which fills.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "reader/compare/patterns.h"
+#include "reader/symbols/where.h"
+#include "words/units.h"
+#include "words/verdict.h"
+#include "words/words.h"
+
+/*
+ * What a process with GPUs is told besides. Invariant: each advice says what
+ * was seen that it comes from; of a process without a driver nothing is said.
+ */
+
+#define OUTSIDE_LEAST_BYTES (32 << 20)
+#define OUTSIDE_SHARE 0.02 /* of what is used of the device */
+#define CACHE_SHARE 0.1    /* of the device, from which on a pool is told */
+
+const struct seep_report_device *
+seep_words_fragmented(const struct seep_report *report)
+{
+    if (report->verdict.class != SEEP_VERDICT_FRAGMENTATION) {
+        return NULL;
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct seep_report_device *device = &report->devices[i];
+
+        if ((int)device->ordinal == report->verdict.device &&
+            device->cache_fragments) {
+            return device;
+        }
+    }
+    return NULL;
+}
+
+static bool has_space(const struct seep_report *report, enum seep_space space)
+{
+    for (size_t i = 0; i < report->space_count; i++) {
+        if (report->spaces[i].space == space) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By a direct link there are no look-ups, but calls. */
+static bool is_bypassed(const struct seep_report *report)
+{
+    bool called = report->device_count > 0;
+    bool loaded = false;
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        called = called || (report->spaces[i].space >= SEEP_SPACE_PINNED &&
+                            report->spaces[i].space != SEEP_SPACE_FILE &&
+                            report->spaces[i].allocated_bytes > 0);
+    }
+    for (size_t i = 0; i < report->module_count; i++) {
+        loaded = loaded || strncmp(seep_text_base_name(report->modules[i]),
+                                   "libcuda.so", strlen("libcuda.so")) == 0;
+    }
+    return loaded && !called &&
+           seep_words_counter(report, SEEP_COUNT_CUDA_LOOKUPS) == 0;
+}
+
+/* Modules, contexts, or a neighbour: none of them is a call of the process. */
+static bool grows_outside(const struct seep_report *report,
+                          const struct seep_report_device *device)
+{
+    const struct seep_report_extent *outside = &device->unexplained;
+    double least = (outside->slope_bytes_per_s - outside->slope_error) *
+                   report->duration_s;
+
+    return outside->valid && least >= OUTSIDE_LEAST_BYTES &&
+           least >= OUTSIDE_SHARE * device->used.last_bytes;
+}
+
+static void tell_outside(const struct seep_report *report,
+                         const struct seep_report_device *device,
+                         struct seep_words_verdict *words)
+{
+    if (grows_outside(report, device)) {
+        const char *rate =
+            SEEP_UNITS_RATE(device->unexplained.slope_bytes_per_s);
+        seep_words_reason(
+            words,
+            "memory of GPU %u that was not allocated by recorded calls of this process grows by %s: other processes, or contexts and code",
+            device->ordinal, rate + (*rate == '+'));
+    }
+}
+
+static void tell_cache(const struct seep_report *report,
+                       const struct seep_report_device *device,
+                       struct seep_words_verdict *words)
+{
+    if (device->cache_fragments && device != seep_words_fragmented(report)) {
+        const char *rate =
+            SEEP_UNITS_RATE(device->tensor_reserved.slope_bytes_per_s);
+        seep_words_reason(
+            words,
+            "PyTorch's cache on GPU %u grows by %s, but the tensors in it do not: it is fragmenting",
+            device->ordinal, rate + (*rate == '+'));
+    }
+}
+
+static bool is_segment(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        const struct seep_report_frame *frame = &site->frames[i];
+
+        if (!frame->python &&
+            (strncmp(seep_text_base_name(frame->module), "libc10_cuda.so",
+                     strlen("libc10_cuda.so")) == 0 ||
+             strstr(frame->function, "CUDACachingAllocator") != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A segment is charged to whoever missed the cache, not to who holds it. */
+static bool is_without_tensors(const struct seep_report *report)
+{
+    const struct seep_report_site *site = seep_words_site(report);
+
+    return site != NULL && site->space == SEEP_SPACE_DEVICE &&
+           is_segment(site) && !has_space(report, SEEP_SPACE_TENSOR);
+}
+
+/* What a process with GPUs is told besides; of one without, nothing. */
+static void add_device_reasons(const struct seep_report *report,
+                               struct seep_words_verdict *words)
+{
+    if (is_without_tensors(report)) {
+        seep_words_reason(
+            words,
+            "it is memory of PyTorch's cache: the line missed the cache, and may not be the one that keeps its contents");
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        tell_outside(report, &report->devices[i], words);
+        tell_cache(report, &report->devices[i], words);
+    }
+    if (is_bypassed(report)) {
+        seep_words_reason(
+            words,
+            "the CUDA driver is loaded, but none of its functions was looked up where seep could see it: GPU memory is not in this report");
+    }
+}
+
+/* Where segments can grow the cache has reserved address space for them. */
+static void advise_cache(const struct seep_report *report,
+                         const struct seep_report_device *device,
+                         struct seep_words_verdict *words)
+{
+    double idle_bytes = device->tensor_reserved.last_bytes -
+                        device->tensor_allocated.last_bytes;
+
+    const char *idle = SEEP_UNITS_BYTES(idle_bytes);
+    if (!has_space(report, SEEP_SPACE_RESERVED)) {
+        seep_words_advise(
+            words,
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in its environment (PyTorch 2.1 or newer): the %s idle on GPU %u are pieces of fixed-size segments, which could grow instead",
+            idle, device->ordinal);
+    }
+    seep_words_advise(
+        words,
+        "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128: blocks larger than that are not split, so small tensors cannot hold them; or use few, fixed request shapes, so that freed memory fits the next request");
+}
+
+void seep_words_add_segment_advice(const struct seep_report *report,
+                                   struct seep_words_verdict *words)
+{
+    if (is_without_tensors(report)) {
+        seep_words_advise(
+            words,
+            "seep run --cuda tensors -- COMMAND, or SEEP_CUDA=tensors: shows PyTorch's tensors by the lines that keep them");
+    }
+}
+
+static void advise_pool(const struct seep_report_device *device,
+                        struct seep_words_verdict *words)
+{
+    const struct seep_report_extent *reserved = &device->pool_reserved;
+    double idle_bytes = reserved->last_bytes - device->pool_used.last_bytes;
+
+    if (reserved->valid && idle_bytes > 0 &&
+        idle_bytes >= CACHE_SHARE * (double)device->total_bytes) {
+        seep_words_advise(
+            words,
+            "the memory pool of GPU %u keeps %s unused: a lower cudaMemPoolAttrReleaseThreshold, or cudaMemPoolTrimTo when it is idle, gives it back",
+            device->ordinal, SEEP_UNITS_BYTES(idle_bytes));
+    }
+}
+
+void seep_words_add_device_advice(const struct seep_report *report,
+                                  struct seep_words_verdict *words)
+{
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (report->devices[i].cache_fragments) {
+            advise_cache(report, &report->devices[i], words);
+        }
+        advise_pool(&report->devices[i], words);
+    }
+    if (is_bypassed(report)) {
+        seep_words_advise(
+            words,
+            "the program reaches the driver in a way that seep does not see (dlmopen, RTLD_DEEPBIND): turn that off to record its memory");
+    }
+}
+
+/*
+ * What was seen of call sites and of the process.
+ */
+
+#define ALL_OF_IT 0.995 /* the rest would be printed as 0 % */
+
+/* "16 KiB a unit of work", or of time */
+static void put_kept_rate(FILE *file, const struct seep_report_site *site)
+{
+    if (site->has_growth_per_unit) {
+        fprintf(file, "%s per unit of work",
+                SEEP_UNITS_BYTES(site->growth_bytes_per_unit.estimate));
+    } else {
+        fprintf(file, "%s per second",
+                SEEP_UNITS_BYTES(site->growth_bytes_per_s.estimate));
+    }
+}
+
+/* " throughout the run", or since when and over how much of it */
+static void put_kept_time(FILE *file, const struct seep_report *report,
+                          const struct seep_report_kept *kept)
+{
+    if (kept->share >= ALL_OF_IT) {
+        fputs(" throughout the run", file);
+        return;
+    }
+    fprintf(file, " from %s into the run to its end, %s of its %s",
+            SEEP_UNITS_DURATION(kept->since_s), SEEP_UNITS_SHARE(kept->share),
+            report->units > 0 ? "work" : "length");
+}
+
+char *seep_words_kept(const struct seep_report *report,
+                      const struct seep_report_site *site)
+{
+    const struct seep_report_kept *kept = &site->kept;
+    struct seep_words_text words;
+    FILE *file;
+
+    if (!site->has_growth || kept->gave_back_old || kept->share <= 0) {
+        return NULL;
+    }
+    file = seep_words_open(&words);
+    if (file == NULL) {
+        return NULL;
+    }
+    fputs("it kept ", file);
+    put_kept_rate(file, site);
+    put_kept_time(file, report, kept);
+    if (kept->oldest_death_s > 0) {
+        fprintf(file, "; no block older than %s was freed",
+                SEEP_UNITS_DURATION(kept->oldest_death_s));
+    } else {
+        fputs("; none of it was freed", file);
+    }
+    return seep_words_close(&words);
+}
+
+const struct seep_report_site *
+seep_words_cache(const struct seep_report *report)
+{
+    const struct seep_report_site *site = seep_words_site(report);
+    bool fills =
+        site != NULL && site->has_growth && site->known_bound_bytes == 0 &&
+        !site->kept.gave_back_old &&
+        (site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_SUSPECT ||
+         site->class == SEEP_CLASS_WARMING);
+
+    return fills ? site : NULL;
+}
+
+/* Not of what may have stopped since: an LRU that is full gives back, too. */
+static bool grows_past_eviction(const struct seep_report_site *site)
+{
+    return site->kept.gave_back_old && site->class == SEEP_CLASS_LEAK &&
+           site->has_growth && site->growth_bytes_per_s.low > 0 &&
+           site->growth_now_bytes_per_s > 0 && site->stopped_since_s <= 0;
+}
+
+/* "its next step, to 256 MiB, is due in some 40 s" */
+static void add_step_reason(const struct seep_report *report,
+                            struct seep_words_verdict *words)
+{
+    const struct seep_report_site *site = seep_words_site(report);
+    double left_s;
+
+    if (site == NULL || !site->in_steps || !(site->step_next_bytes > 0) ||
+        !(site->step_next_s > 0)) {
+        return;
+    }
+    left_s = site->step_next_s - report->duration_s;
+    const char *to = SEEP_UNITS_BYTES(site->step_next_bytes);
+    if (left_s > 1) {
+        seep_words_reason(words, "its next step, to %s, is due in about %s", to,
+                          SEEP_UNITS_DURATION(left_s));
+    } else {
+        seep_words_reason(words, "its next step, to %s, is due now", to);
+    }
+}
+
+/* What the sentence does not say of the whole. */
+static void add_process_reasons(const struct seep_report *report,
+                                struct seep_words_verdict *words)
+{
+    const struct seep_report_extent *private = &report->memory.anonymous;
+
+    if (report->verdict.class == SEEP_VERDICT_LEAK &&
+        report->verdict.device < 0 && report->verdict.private_grows &&
+        private->slope_bytes_per_s - private->slope_error >
+            report->verdict.growth_bytes_per_s.high) {
+        seep_words_reason(words,
+                          "private memory grows by more than that, %s in all",
+                          SEEP_UNITS_RATE(private->slope_bytes_per_s));
+    }
+}
+
+/* What it costs is not what is mapped: that need not be read, and goes when
+ * the kernel wants it. */
+static void add_file_reason(const struct seep_report *report,
+                            struct seep_words_verdict *words)
+{
+    const struct seep_report_memory *memory = &report->memory;
+
+    if (!report->verdict.files ||
+        report->verdict.class == SEEP_VERDICT_UNEXPLAINED) {
+        return; /* of the latter no call site is known */
+    }
+    if (!memory->shared.valid || !memory->files.valid) {
+        seep_words_reason(
+            words,
+            "it is address space mapped from files and never unmapped; the parts that were read are page cache");
+        return;
+    }
+    const char *shared = SEEP_UNITS_BYTES(
+        fmin(memory->shared.last_bytes, memory->files.last_bytes));
+    seep_words_reason(
+        words,
+        "it is address space mapped from files and never unmapped: of %s, at most %s is resident so far, as page cache that the kernel can take back",
+        SEEP_UNITS_BYTES(memory->files.last_bytes), shared);
+}
+
+void seep_words_add_reasons(const struct seep_report *report,
+                            const struct seep_pattern *pattern,
+                            struct seep_words_verdict *words)
+{
+    const struct seep_report_site *site = seep_words_site(report);
+    const struct seep_report_site *cache = seep_words_cache(report);
+    char *kept = cache == NULL ? NULL : seep_words_kept(report, cache);
+
+    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
+        seep_words_reason(words, "%s", report->verdict.reason);
+    }
+    add_file_reason(report, words);
+    if (kept != NULL) {
+        seep_words_reason(words, "%s", kept);
+        free(kept);
+    }
+    if (cache != NULL) {
+        seep_words_reason(
+            words, "a cache that has not reached its bound yet looks the same");
+    } else if (site != NULL && grows_past_eviction(site)) {
+        seep_words_reason(
+            words, "it was seen freeing old blocks, but grows all the same");
+    }
+    add_step_reason(report, words);
+    add_process_reasons(report, words);
+    seep_words_add_python_reason(report, site, words);
+    add_device_reasons(report, words);
+    if (site != NULL && site->pattern != NULL) {
+        seep_words_reason(words, "known: %s. %s", site->pattern->name,
+                          site->pattern->cause);
+    }
+    if (pattern != NULL && (site == NULL || site->pattern != pattern)) {
+        seep_words_reason(words, "known: %s. %s", pattern->name,
+                          pattern->cause);
+    }
+}
