@@ -15,6 +15,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -195,3 +196,9 @@ def pytest_collection_modifyitems(items):
     if not PRELOAD.exists():
         for item in items:
             item.add_marker(pytest.mark.skip(reason=f"no {PRELOAD}"))
+
+
+def pytest_collection_finish():
+    """Whoever is not judged by how it grows gives way to those that are."""
+    if "crowd" not in sys.modules:
+        os.nice(5)

@@ -3,7 +3,6 @@
 
 Invariant: every process that is started here is waited for, with a limit.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -16,6 +15,7 @@ import pytest
 
 from conftest import (BUILD, LONG, PRELOAD, PROGRAMS, SEEP, environment,
                       memory_folder)
+from crowd import crowd
 from command_line import PYTHON, seep
 
 HERE = pathlib.Path(__file__).parent
@@ -96,7 +96,7 @@ def all_runs_fixture():
     """{name: (recording, how `seep run --check` ended)}, side by side."""
     names = [*CASES, *(name for name in SERVICES if name != "gpu" or DRIVER)]
     with memory_folder(len(names) * RECORDING_BYTES) as folder, \
-            concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+            crowd(len(names)) as pool:
         paths = {name: folder / f"{name}.seep" for name in names}
         futures = {name: pool.submit(run_checked, paths[name], *CASES[name])
                    if name in CASES else
@@ -138,7 +138,7 @@ def test_no_clean_soak_fails(tmp_path, seed):
     """Exact and sampled, all at once; nine times that in the long form."""
     seconds = 60 if LONG else SECONDS
     cases = [(kind, sample) for kind in CLEAN for sample in (1, 65536)]
-    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+    with crowd(len(cases)) as pool:
         runs = {case: pool.submit(
             run_checked, tmp_path / f"{case[0]}.{case[1]}.seep", case[0],
             seconds, seed, GROWTH, case[1]) for case in cases}

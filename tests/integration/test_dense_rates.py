@@ -3,13 +3,13 @@
 
 Invariant: what is true comes of the program: the bytes it kept, by its word.
 """
-import concurrent.futures
 import pathlib
 import tempfile
 
 import pytest
 
 from conftest import LONG, frame_functions
+from crowd import crowd
 from test_dense import MIB, paced
 
 RUNS = 16 if LONG else 3
@@ -35,8 +35,7 @@ def test_rates_are_right_and_nothing_clean_is_called_across_thinnings(folder):
             held = 4 * MIB if kept else 60 * MIB
             return kept, paced(pathlib.Path(name), SECONDS, kept, 20 * MIB,
                                held, seed, SEEP_SIZE=2 * MIB)[:2]
-    with concurrent.futures.ThreadPoolExecutor(len(jobs) if not LONG
-                                               else 8) as pool:
+    with crowd(len(jobs) if not LONG else 8) as pool:
         rows = list(pool.map(one, jobs))
     held = []
     for kept, (document, rate) in rows:

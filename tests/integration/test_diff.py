@@ -4,7 +4,6 @@
 All runs go side by side. Invariant: every process that is started here is
 waited for, with a limit.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -14,6 +13,7 @@ import subprocess
 import pytest
 
 from conftest import LONG, PRELOAD, SEEP, environment, memory_folder, need
+from crowd import crowd
 from command_line import PYTHON, seep
 
 HERE = pathlib.Path(__file__).parent
@@ -122,7 +122,7 @@ def runs_fixture():
     with memory_folder((AGAIN + 10) * RECORDING_BYTES) as folder:
         (folder / "c").mkdir()
         cases = commands(folder)
-        with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        with crowd(len(cases)) as pool:
             for future in [pool.submit(record, folder / name, *case)
                            for name, case in cases.items()]:
                 future.result()

@@ -4,7 +4,6 @@ children that are each too short are compared with each other.
 
 Everything runs at once, once; each program has a time limit.
 """
-import concurrent.futures
 import json
 import math
 import pathlib
@@ -13,6 +12,7 @@ import pytest
 
 from command_line import seep
 from conftest import SEEP, execute, report
+from crowd import crowd
 
 SOURCE = pathlib.Path(__file__).parent / "programs" / "family.py"
 PYTHON = "/usr/bin/python3"
@@ -46,7 +46,7 @@ def runs_fixture(tmp_path_factory):
         return (json.loads(done.stdout), folders[name],
                 report(folders[name]))
 
-    with concurrent.futures.ThreadPoolExecutor(len(JOBS)) as threads:
+    with crowd(len(JOBS)) as threads:
         return dict(zip(JOBS, threads.map(run, JOBS)))
 
 

@@ -4,7 +4,6 @@
 All run side by side on the fake driver, 33 s each: leaks of a device, of one
 of two, of pinned memory, a leak that is killed, and none at all.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -16,6 +15,7 @@ import tempfile
 import pytest
 
 from conftest import BUILD, OURS, PRELOAD, SEEP
+from crowd import crowd
 from command_line import PYTHON, document, recordings
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -97,7 +97,7 @@ def run_case(case):
 @pytest.fixture(scope="module")
 def outcomes():
     """{case: what was said of it}, all run side by side."""
-    with concurrent.futures.ThreadPoolExecutor(len(CASES)) as pool:
+    with crowd(len(CASES)) as pool:
         return dict(zip(CASES, pool.map(run_case, CASES)))
 
 

@@ -4,7 +4,6 @@ became of each test is read from JUnit's file.
 
 Invariant: every process that is started here has a time limit.
 """
-import concurrent.futures
 import importlib.util
 import json
 import mmap
@@ -20,6 +19,7 @@ import xml.etree.ElementTree as etree
 import pytest
 
 from conftest import OURS, PRELOAD, SEEP
+from crowd import crowd
 
 HERE = pathlib.Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -138,7 +138,7 @@ def suites_fixture(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suites")
     runs = {"parallel": run_parallel, "serial": run_serial,
             "device": run_device, "sampled": run_sampled}
-    with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+    with crowd(len(runs)) as pool:
         futures = {name: pool.submit(run, folder)
                    for name, run in runs.items()}
         return {name: future.result() for name, future in futures.items()}

@@ -10,7 +10,6 @@ SEEP_TEST_LONG=1 runs longer, several times, and prints what was seen.
 SEEP_TEST_KEEP=FOLDER keeps what was recorded.
 """
 import collections
-import concurrent.futures
 import dataclasses
 import json
 import math
@@ -24,6 +23,7 @@ import pytest
 
 from conftest import (LONG, PRELOAD, SEEP, execute, frame_functions,
                       recordings_in)
+from crowd import crowd
 from test_python_frames import known
 from verdict_fixtures import trim
 
@@ -234,7 +234,7 @@ def run_job(job, seed, seconds):
 
 def run_all(jobs, seed, seconds=SECONDS):
     """{job: its processes}"""
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with crowd(AT_ONCE) as pool:
         futures = {job: pool.submit(run_job, job, seed, seconds)
                    for job in jobs}
         return {job: future.result() for job, future in futures.items()}

@@ -3,7 +3,6 @@
 the cache took from the driver; and which of the two a leak is. The programs
 are fake_torch.py's three cases, and one of them with the driver's calls alone,
 all at once."""
-import concurrent.futures
 import dataclasses
 import json
 import pathlib
@@ -12,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, PROGRAMS, SEEP, dump, execute
+from crowd import crowd
 from test_cuda_truth import FIGURES, NEVER
 
 PYTHON = "/usr/bin/python3"
@@ -88,7 +88,7 @@ def run_all(tmp_path_factory):
     if not SEEP.exists():
         pytest.skip("the tool is not built")
     folder = tmp_path_factory.mktemp("tensors")
-    with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:
+    with crowd(len(RUNS)) as pool:
         futures = {name: pool.submit(run_case, folder / name, *how)
                    for name, how in RUNS.items()}
         return {name: future.result() for name, future in futures.items()}

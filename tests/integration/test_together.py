@@ -5,7 +5,6 @@ In exact mode all of it is told at once. Of sampled blocks there may be too few
 to be sure of every line, so such a run may be repeated once.
 SEEP_TEST_LONG=1 runs each mode several times.
 """
-import concurrent.futures
 import json
 import pathlib
 import subprocess
@@ -14,6 +13,7 @@ import tempfile
 import pytest
 
 from conftest import LONG, PRELOAD, SEEP, execute, recordings_in
+from crowd import crowd
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_lender.py"
 PYTHON = "/usr/bin/python3"
@@ -78,7 +78,7 @@ def outcomes():
     """{sample: its runs}"""
     if not SEEP.exists():
         pytest.skip("the tool is not built")
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    with crowd(2) as pool:
         futures = {sample: pool.submit(run_all, sample)
                    for sample in (EXACT, DENSE)}
         seen = {sample: future.result() for sample, future in futures.items()}

@@ -3,7 +3,6 @@
 
 Invariant: a process that is started here is waited for, with a limit.
 """
-import concurrent.futures
 import dataclasses
 import json
 import os
@@ -13,6 +12,7 @@ import subprocess
 import tempfile
 
 from conftest import PROGRAMS, SEEP, environment, recordings_in
+from crowd import crowd
 
 PYTHON = "/usr/bin/python3"
 HERE = pathlib.Path(__file__).parent / "programs"
@@ -100,6 +100,6 @@ def run_job(job):
 
 def run_all(jobs):
     """{job: outcome}, all side by side."""
-    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+    with crowd(len(jobs)) as pool:
         futures = {job: pool.submit(run_job, job) for job in jobs}
         return {job: future.result() for job, future in futures.items()}

@@ -4,7 +4,6 @@
 Invariant: a process that is started here is waited for, with a limit.
 SEEP_TEST_KEEP=FOLDER keeps what they recorded.
 """
-import concurrent.futures
 import dataclasses
 import json
 import os
@@ -17,6 +16,7 @@ import tempfile
 import consistency
 from conftest import (PRELOAD, PROGRAMS, SEEP, environment, frame_functions,
                       recordings_in)
+from crowd import crowd
 
 PYTHON = "/usr/bin/python3"
 HERE = pathlib.Path(__file__).parent / "programs"
@@ -183,6 +183,6 @@ def run_job(job, seed):
 
 def run_all(jobs, seed):
     """{job: outcome}, all side by side."""
-    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+    with crowd(len(jobs)) as pool:
         futures = {job: pool.submit(run_job, job, seed) for job in jobs}
         return {job: future.result() for job, future in futures.items()}

@@ -8,6 +8,7 @@ one that is told to be none, and a false alarm, are wrong at once.
 """
 import os
 import pathlib
+import sys
 import tempfile
 
 import pytest
@@ -15,6 +16,10 @@ import pytest
 import judge
 import run
 import services
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "integration"))
+
+from crowd import crowd  # noqa: E402
 
 LONG = os.environ.get("SEEP_TEST_LONG", "") not in ("", "0")
 SEEP = pathlib.Path(os.environ.get("SEEP", "build/tools/seep/seep"))
@@ -57,15 +62,17 @@ def all_rows(request):
     with tempfile.TemporaryDirectory(prefix="seep-test-") as folder:
         folder = os.environ.get("SEEP_TEST_KEEP", folder)
         chosen = options(folder)
-        rows = run.run_jobs(run.chosen_jobs(chosen), chosen)
+        with crowd(1):
+            rows = run.run_jobs(run.chosen_jobs(chosen), chosen)
         again = {(row.name, row.mode) for row in rows if unsure(row)}
         if again and not LONG:
             chosen = options(folder, "--seed", "2")
             jobs = [job for job in run.chosen_jobs(chosen)
                     if (job[0].name, job[1]) in again]
             print("again:", again)
-            rows = ([row for row in rows if (row.name, row.mode) not in again]
-                    + run.run_jobs(jobs, chosen))
+            rows = [row for row in rows if (row.name, row.mode) not in again]
+            with crowd(1):
+                rows += run.run_jobs(jobs, chosen)
         with captures.global_and_fixture_disabled():
             judge.print_table(rows)
         yield rows
