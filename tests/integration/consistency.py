@@ -79,8 +79,11 @@ def of_rows(verdict, sites):
                and not site["backs_tensors"]]
     rising = [site["where"] for site in counted
               if low(site["growth_bytes_per_s"]) > 0]
-    if rising and "no call site grows" in verdict["reasons"]:
-        found.append(f"no call site grows, but {rising}")
+    said = [*verdict["reasons"], verdict["sentence"]]
+    for words in ("no call site grows", "all growth is suppressed",
+                  "nothing grows", "nothing was seen to grow"):
+        if rising and any(words in each for each in said):
+            found.append(f"{words}, but {rising}")
     named = [site["where"] for site in sites
              if site["where"] in verdict["sentence"]]
     if named and sites[0]["where"] not in named:

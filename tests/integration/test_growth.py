@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from conftest import LONG, dump, environment, execute, recordings_in
+from conftest import (LONG, TIMEOUT_S, dump, environment, execute,
+                      recordings_in)
 
 PYTHON = "/usr/bin/python3"
 KIB = 1024
@@ -119,22 +120,18 @@ def test_a_disk_that_fills_at_every_step(folder, sample, floor):
 def test_a_disk_that_another_fills_meanwhile(folder):
     """The room that a recording has not reserved is not its own."""
     with small_disk(folder, 8192) as disk:
-        argv = [PYTHON, "-c", "import time, sys\ntime.sleep(0.2)\n"
-                "open(sys.argv[1], 'w').close()\ntime.sleep(0.8)\n" + BUSY,
-                folder / "ready"]
         process = subprocess.Popen(
-            argv, env=environment(disk, sample=1, SEEP_FLOOR="0"),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [PYTHON, "-c", "import sys\nprint('ready', flush=True)\n"
+             "sys.stdin.read()\n" + BUSY],
+            env=environment(disk, sample=1, SEEP_FLOOR="0"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
-        end = time.monotonic() + 30
-        while not (folder / "ready").exists():
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        assert process.stdout.readline() == b"ready\n"
         with contextlib.suppress(OSError):
             with open(disk / "other", "wb", buffering=0) as other:
                 while other.write(bytes(65536)):
                     pass
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(b"", timeout=TIMEOUT_S)
         assert (process.returncode, err) == (0, b"")
         assert out == execute([PYTHON, "-c", BUSY]).stdout
         recording, = recordings_in(disk)
@@ -166,7 +163,7 @@ def test_a_server_that_is_gone_is_not_waited_for(folder):
             [PYTHON, "-c", "import sys\nsys.stdin.read()\n" + BUSY],
             env=environment(disk, sample=1), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        end = time.monotonic() + 30
+        end = time.monotonic() + TIMEOUT_S
         while not list(disk.glob("*.seep")):
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -175,7 +172,7 @@ def test_a_server_that_is_gone_is_not_waited_for(folder):
             before = os.fstat(held.fileno()).st_blocks
             server.send_signal(signal.SIGSTOP)
             try:
-                out, err = process.communicate(b"", timeout=60)
+                out, err = process.communicate(b"", timeout=TIMEOUT_S)
             finally:
                 process.kill()
                 server.send_signal(signal.SIGCONT)
@@ -194,13 +191,13 @@ def test_a_kill_while_it_grows(folder):
             [PYTHON, "-c", BUSY], env=environment(place, sample=1),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 30
+        end = time.monotonic() + TIMEOUT_S
         while not recordings_in(place) and process.poll() is None:
             assert time.monotonic() < end
             time.sleep(0.001)
         time.sleep(generator.uniform(0, 0.4))
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(TIMEOUT_S)
         for recording in recordings_in(place):
             for site in dump(recording, "--no-symbols")["sites"]:
                 assert (site["allocated_bytes"] - site["freed_bytes"]

@@ -197,25 +197,24 @@ static struct seep_interval scaled(const struct seep_interval *interval,
                                   interval->high * scale};
 }
 
-/* Of a site. Where units are no clock, as many as were told while it grew: a
- * rate is bytes for all work of the run, of which that is a share. */
+/* Of a site. Where units are no clock, what was kept of each while it grew, as
+ * uncertain as the rate is. */
 static struct seep_interval growth_of(const struct seep_report *report,
                                       const struct seep_report_site *site,
                                       bool by_unit)
 {
-    const struct seep_report_kept *kept = &site->kept;
+    const struct seep_interval *rate = &site->growth_bytes_per_s;
     double scale = 1;
 
     if (by_unit && site->has_growth_per_unit) {
         return site->growth_bytes_per_unit;
     }
     if (by_unit) {
-        scale = seconds_a_unit(report);
-        scale *= kept->units_share > 0 && kept->share > 0
-                     ? kept->share / kept->units_share
-                     : 1;
+        scale = site->kept.bytes_per_unit > 0 && rate->estimate > 0
+                    ? site->kept.bytes_per_unit / rate->estimate
+                    : seconds_a_unit(report);
     }
-    return scaled(&site->growth_bytes_per_s, scale);
+    return scaled(rate, scale);
 }
 
 static void sum_sites(const struct seep_report *report, int space, bool by_unit,

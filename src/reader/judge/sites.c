@@ -216,10 +216,13 @@ double seep_clock_at(const struct seep_clock *clock, double tick)
     return share_at(clock, clock->at, tick);
 }
 
-double seep_clock_units_after(const struct seep_clock *clock, double tick)
+double seep_clock_units_in(const struct seep_clock *clock, double from_tick,
+                           double to_tick)
 {
     return clock->units_at[clock->count] > 0
-               ? 1 - share_at(clock, clock->units_at, tick)
+               ? (double)clock->units *
+                     (share_at(clock, clock->units_at, to_tick) -
+                      share_at(clock, clock->units_at, from_tick))
                : 0;
 }
 

@@ -53,8 +53,9 @@ void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
 /** Share of the work done by @tick; 1 behind the end. */
 double seep_clock_at(const struct seep_clock *clock, double tick);
 
-/** Share of the units told that were told after @tick; 0: none were. */
-double seep_clock_units_after(const struct seep_clock *clock, double tick);
+/** Units that were told from @from_tick to @to_tick. */
+double seep_clock_units_in(const struct seep_clock *clock, double from_tick,
+                           double to_tick);
 
 /** The first tick by which @share of the work was done. */
 double seep_clock_tick_at(const struct seep_clock *clock, double share);

@@ -345,6 +345,27 @@ static void word_leak(const struct seep_evidence *evidence,
             : "it keeps a share of what it allocates, and hardly any of that is freed";
 }
 
+/*
+ * What lives of the tenths from @first on, but for the last, which are too
+ * young, over the units that were told while it was born. That is no rate of
+ * the run divided by its units: with another clock the first tenth may have
+ * begun before the units did, and be a part of one.
+ */
+static double kept_per_unit(const struct seep_growth *growth,
+                            const struct seep_clock *clock, int first)
+{
+    int end = growth->growing_block ? SEEP_GROWTH_WINDOWS : SEEP_GROWTH_MATURE;
+    double share = (double)(end - first) / SEEP_GROWTH_WINDOWS;
+    double units = seep_clock_units_in(
+        clock, seep_clock_tick_at(clock, (double)first / SEEP_GROWTH_WINDOWS),
+        seep_clock_tick_at(clock, (double)end / SEEP_GROWTH_WINDOWS));
+    double bytes = growth->growing_block
+                       ? share * growth->rate.estimate
+                       : seep_growth_sum(growth->window_bytes, first, end);
+
+    return units >= 1 ? fmax(0, bytes) / units : 0;
+}
+
 /* Fill .site.kept of @work, and word its class by it. */
 static void describe_kept(const struct seep_evidence *evidence,
                           const struct seep_clock *clock,
@@ -361,7 +382,7 @@ static void describe_kept(const struct seep_evidence *evidence,
     *kept = (struct seep_report_kept){
         .since_s = seep_sites_seconds(since_tick),
         .share = 1 - since,
-        .units_share = seep_clock_units_after(clock, since_tick),
+        .bytes_per_unit = kept_per_unit(&work->growth, clock, first),
         .oldest_death_s =
             seep_sites_seconds(oldest_death_ticks(&evidence->table, clock)),
         .died_share =

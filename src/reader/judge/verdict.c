@@ -516,12 +516,16 @@ call_filling(struct seep_report_verdict *verdict,
     return now;
 }
 
+/* By what the rows show, which stand below it. */
 static const char *why_steady(const struct seep_verdict_counts *counts)
 {
+    if (counts->minor.count + counts->doubtful + counts->grew > 0) {
+        return counts->suppressed.count > 0
+                   ? "what is not suppressed grows too little for a verdict"
+                   : "its growth is too small for a verdict";
+    }
     return counts->suppressed.count > 0 ? "all growth is suppressed"
-           : counts->minor.count + counts->doubtful + counts->rising.count > 0
-               ? "its growth is too small for a verdict"
-               : "no call site grows";
+                                        : "no call site grows";
 }
 
 static struct seep_verdict_now

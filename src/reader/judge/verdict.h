@@ -120,6 +120,7 @@ struct seep_verdict_counts {
     struct seep_verdict_tally suppressed;
     size_t known;
     size_t doubtful;         /* may leak, too little of it to count */
+    size_t grew;             /* surely so, of whatever class */
     double untold_bytes;     /* of the host's memory */
     double bound_left_bytes; /* of what fills of the host: INFINITY if a
                                 bound is unknown */

@@ -2,7 +2,7 @@
 /*
  * The call sites of a process, added up by what the verdict makes of them.
  *
- * Invariant: a site counts in one place at most, a suppressed one in its own.
+ * Invariant: a site counts in one tally at most, a suppressed one in its own.
  */
 #include <math.h>
 #include <string.h>
@@ -78,10 +78,16 @@ static double rise_of(const struct seep_report_site *site)
     return seep_growth_sum(site->window_bytes, 1, SEEP_GROWTH_WINDOWS);
 }
 
+/* What a row shows of itself, whatever its class is. */
+static bool surely_grew(const struct seep_report_site *site)
+{
+    return site->has_growth && site->growth_bytes_per_s.low > 0;
+}
+
 static bool is_material(const struct seep_report_site *site, double duration_s,
                         double floor_bytes)
 {
-    return site->has_growth && site->growth_bytes_per_s.low > 0 &&
+    return surely_grew(site) &&
            site->growth_bytes_per_s.estimate * duration_s >= floor_bytes;
 }
 
@@ -209,8 +215,7 @@ static void count_class(struct seep_verdict_counts *counts,
             place == SEEP_PLACE_HOST) {
             counts->untold_bytes += (double)site->live_bytes;
         }
-        if (site->known_bound_bytes == 0 && site->has_growth &&
-            site->growth_bytes_per_s.low > 0) {
+        if (site->known_bound_bytes == 0 && surely_grew(site)) {
             add_to_tally(&counts->rising, site);
         }
         break;
@@ -228,6 +233,9 @@ void seep_verdict_count(const struct seep_verdict_input *input,
             continue;
         }
         if (site->suppressed_by == NULL) {
+            ret_counts->grew += site->known_bound_bytes == 0 &&
+                                site->class != SEEP_CLASS_BACKING &&
+                                surely_grew(site);
             count_class(ret_counts, &input->works[i], input);
         } else if (seep_class_may_leak(site->class)) {
             add_to_tally(&ret_counts->suppressed, site);

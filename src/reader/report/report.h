@@ -110,7 +110,7 @@ struct seep_report_point {
 struct seep_report_kept {
     double since_s;        /* from here on every part of the run kept some */
     double share;          /* of the run's work, from there to its end */
-    double units_share;    /* of the units told, likewise; 0: none were */
+    double bytes_per_unit; /* of those told meanwhile; 0: none were */
     double oldest_death_s; /* no block older than this was given back; 0:
                               none was given back at all */
     double died_share;     /* of the blocks that got old, that died */

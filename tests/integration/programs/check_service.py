@@ -3,11 +3,14 @@
 
     check_service.py SECONDS KEPT_BYTES
 
-For a third of its time it fills a cache of 24 MiB; then it marks that, and
-each request keeps so many bytes and is a unit of work.
+For a quarter of its time it fills a cache of 24 MiB; then it marks that, and
+each request keeps so many bytes and is a unit of work. BEGAN_S is when it was
+started, by the monotonic clock.
 
-Invariant: requests come at a steady pace, whatever they keep.
+Invariant: requests come at a steady pace, whatever they keep, and for longer
+than all that was before them, however slowly it started.
 """
+import os
 import sys
 import time
 
@@ -39,9 +42,11 @@ def answer(kept_bytes):
 
 def main(seconds, kept_bytes):
     """Warm up, then serve."""
-    warm_up(seconds / 3)
+    warm_up(seconds / 4)
     then = time.monotonic()
-    for _ in range(int(seconds * 2 / 3 / PAUSE_S)):
+    before_s = then - float(os.environ["BEGAN_S"])
+    end = then + max(seconds * 3 / 4, 1.5 * before_s)
+    while then < end:
         answer(kept_bytes)
         then += PAUSE_S
         time.sleep(max(0, then - time.monotonic()))

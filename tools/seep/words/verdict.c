@@ -328,8 +328,9 @@ static bool live_memory_grows(const struct seep_report *report)
     for (size_t i = 0; i < report->site_count; i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        if (site->suppressed_by == NULL && site->has_growth &&
-            seep_class_may_leak(site->class)) {
+        if (counts(site) && site->has_growth &&
+            (seep_class_may_leak(site->class) ||
+             site->growth_bytes_per_s.low > 0)) {
             return true;
         }
     }

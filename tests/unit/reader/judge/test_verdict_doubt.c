@@ -242,6 +242,12 @@ static void a_row_that_surely_grew_is_not_denied(void **state)
     site->growth_bytes_per_s.low = -1;
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     assert_true(says("no call site grows"));
+    add(SEEP_CLASS_LEAK, 9000)->suppressed_by = "leak:cache";
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(says("all growth is suppressed"));
+    site->growth_bytes_per_s.low = 1;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(says("what is not suppressed grows too little"));
 }
 
 /* Twenty samples of 512 KiB, or what the balance would have shown. */
@@ -348,6 +354,20 @@ static void make_any(void)
     input->unreachable = by_chance(.1);
 }
 
+static bool a_row_surely_grew(void)
+{
+    for (size_t i = 0; i < process.input.count; i++) {
+        const struct seep_report_site *site = &process.works[i].site;
+
+        if (site->suppressed_by == NULL && site->known_bound_bytes == 0 &&
+            site->class != SEEP_CLASS_BACKING && site->has_growth &&
+            site->growth_bytes_per_s.low > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whatever comes together: what is said here is not denied there. */
 static void no_verdict_contradicts_itself(void **state)
 {
@@ -368,6 +388,8 @@ static void no_verdict_contradicts_itself(void **state)
         assert_false(quiet && verdict->private_grows);
         assert_false(quiet && verdict->shared_grows);
         assert_false(quiet && process.input.unreachable);
+        assert_false(says("no call site grows") && a_row_surely_grew());
+        assert_false(says("all growth is") && a_row_surely_grew());
         assert_false(verdict->reassures && !quiet);
         assert_false(verdict->reassures && verdict->has_growth);
         assert_false(verdict->reassures && verdict->need_s > 0);
