@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/word.h"
 #include "format/layout.h"
 #include "reader/report/report.h"
 #include "recording_builder.h"
@@ -134,9 +136,60 @@ static void each_report_is_one_moment(void **state)
     assert_true(moments > 0);
 }
 
+#define PREEMPTED_NS 20000000L /* some turns of others at a processor */
+#define HELD_READS_MOST 100
+
+static void *let_go_later(void *context)
+{
+    const struct timespec turn = {.tv_nsec = PREEMPTED_NS};
+    struct recording_builder *builder = context;
+
+    nanosleep(&turn, NULL);
+    atomic_fetch_add_explicit(&builder->view.sites[1].lock, 1,
+                              memory_order_release);
+    atomic_fetch_add_explicit(&builder->view.shards[0].lock, 1,
+                              memory_order_release);
+    return NULL;
+}
+
+/* Whoever folds may lose its processor for longer than a reader, on a busy
+ * one, needs for its copy: that is no loss, and the report is exact. */
+static void a_fold_that_stands_still_is_waited_for(void **state)
+{
+    bool is_exact = false;
+
+    (void)state;
+    for (int i = 0; i < HELD_READS_MOST && !is_exact; i++) {
+        struct recording_builder builder;
+        struct seep_report *report = NULL;
+        uint64_t frame = builder_frame(SEEP_MODULE_NONE, 1);
+        char path[BUILDER_PATH_BYTES];
+        pthread_t thread;
+
+        builder_temporary(path);
+        builder_init_shared(&builder, path, UINT64_C(8) << 20, true);
+        assert_int_equal(builder_site(&builder,
+                                      builder_stack(&builder, &frame, 1),
+                                      SEEP_SPACE_HEAP),
+                         1);
+        seep_word_store(&builder.view.shards[0].lock, 7);
+        seep_word_store(&builder.view.sites[1].lock, 7);
+        assert_int_equal(pthread_create(&thread, NULL, let_go_later, &builder),
+                         0);
+        assert_int_equal(seep_report_open(path, NULL, NULL, &report), 0);
+        is_exact = report->exact;
+        seep_report_close(report);
+        pthread_join(thread, NULL);
+        builder_fini(&builder);
+        unlink(path);
+    }
+    assert_true(is_exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fold_that_stands_still_is_waited_for),
         cmocka_unit_test_setup_teardown(each_report_is_one_moment, setup,
                                         teardown),
     };
