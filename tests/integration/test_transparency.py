@@ -163,7 +163,7 @@ def server(argv, folder, ready, **options):
         stderr=subprocess.DEVNULL, start_new_session=True,
         env=environment(folder, **options))
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + TIMEOUT_S
         while not ready():
             assert process.poll() is None, "the server ended"
             assert time.monotonic() < end, "the server does not answer"
@@ -203,7 +203,7 @@ def test_redis_serves_under_load(folder, name, allocator, sample):
                 (["debug", "jmap"], None), (["shutdown"], b"")]:
             run = execute(["redis-cli", "-s", path, *command])
             assert answer is None or run.stdout == answer
-        assert process.wait(30) == 0
+        assert process.wait(TIMEOUT_S) == 0
     documents = [dump(p, "--no-symbols") for p in folder.glob("*.seep")]
     assert any("redis" in document["executable"] for document in documents)
 
@@ -219,10 +219,26 @@ gzip_types *; gzip_min_length 1; }} }}
 """
 
 
+def children_of(pid):
+    """Of its first thread."""
+    path = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return set(path.read_text(encoding="ascii").split())
+
+
+def reload(process):
+    """SIGHUP; back when workers serve that were not there before."""
+    before = children_of(process.pid)
+    end = time.monotonic() + TIMEOUT_S
+    process.send_signal(signal.SIGHUP)
+    while not children_of(process.pid) - before:
+        assert time.monotonic() < end, "it does not reload"
+        time.sleep(0.01)
+
+
 def fetch(path, name):
     client = http.client.HTTPConnection("localhost")
     client.sock = socket.socket(socket.AF_UNIX)
-    client.sock.settimeout(10)
+    client.sock.settimeout(TIMEOUT_S)
     client.sock.connect(str(path))
     client.request("GET", name, headers={"Accept-Encoding": "gzip"})
     answer = client.getresponse()
@@ -247,11 +263,10 @@ def test_nginx_serves_and_ends_in_order(folder, name, allocator, sample):
                     sample=sample) as process:
             answers.append([fetch(path, name) for name in
                             ["/page", "/missing"] * 50])
-            process.send_signal(signal.SIGHUP)
-            time.sleep(0.3)
+            reload(process)
             answers[-1].append(fetch(path, "/page"))
             process.send_signal(signal.SIGQUIT)
-            assert process.wait(30) == 0
+            assert process.wait(TIMEOUT_S) == 0
         path.unlink(missing_ok=True)
     assert answers[0] == answers[1]
     documents = [dump(p, "--no-symbols") for p in folder.glob("*.seep")]

@@ -95,13 +95,17 @@ static int snapshot_expand(struct seep_snapshot *snapshot)
  */
 
 #define ROUNDS 24
-#define PATIENCE 6 /* rounds to wait for a fold that does not move */
+#define PAUSE_NS 100000L
+/* Pauses for a fold that does not move, each twice the last: 102 ms in all. On
+ * a busy machine whoever folds may have lost its processor for as long. */
+#define PATIENCE 10
 #define SITE_ROUNDS 8
 #define FEW_SITES 1024U
 
 struct settling {
     struct seep_snapshot *snapshot;
     int fd;
+    bool dead;                     /* nobody is left to wait for */
     struct seep_rec_shard *shards; /* as the file has them now */
     struct seep_rec_site *sites;
     uint32_t *known; /* the published among them */
@@ -318,18 +322,21 @@ static int leave_out_restless(struct settling *st)
 
 static int settle(struct settling *st)
 {
-    const struct timespec pause = {.tv_nsec = 100000};
     struct recheck found = {1, 1};
+    int patience = st->dead ? 0 : PATIENCE;
     int error = 0;
 
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0, still = 0; round < ROUNDS; round++) {
+        struct timespec pause = {0, PAUSE_NS};
+
         error = recheck_shards(st, true, &found);
         if (error != 0) {
             return error;
         }
-        if (found.changed == 0 && (found.held == 0 || round >= PATIENCE)) {
+        if (found.changed == 0 && (found.held == 0 || still >= patience)) {
             return 0;
         }
+        pause.tv_nsec <<= found.changed == 0 ? still++ : 0;
         error = found.changed == 0 ? 0 : recheck_sites(st);
         if (error != 0) {
             return error;
@@ -344,10 +351,10 @@ static int settle(struct settling *st)
 }
 
 /* @return 0; -ENODATA if the file shrank; else negative errno */
-static int snapshot_settle(struct seep_snapshot *snapshot, int fd)
+static int snapshot_settle(struct seep_snapshot *snapshot, int fd, bool dead)
 {
     const struct seep_view *view = &snapshot->view;
-    struct settling st = {.snapshot = snapshot, .fd = fd};
+    struct settling st = {.snapshot = snapshot, .fd = fd, .dead = dead};
     int error = -ENOMEM;
 
     st.shards = calloc(view->shard_count, sizeof(*st.shards));
@@ -448,13 +455,13 @@ static void end_strings(struct seep_snapshot *s)
     s->view.strings[s->view.string_bytes - 1] = '\0';
 }
 
-static int copy_all(struct seep_snapshot *s, int fd)
+static int copy_all(struct seep_snapshot *s, int fd, bool dead)
 {
     struct stat status;
     int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
 
     if (error == 0 && s->view.site_capacity > 0) {
-        error = snapshot_settle(s, fd);
+        error = snapshot_settle(s, fd, dead);
     }
     if (error == 0) {
         error =
@@ -502,7 +509,7 @@ static int fill(struct seep_snapshot *s, int fd,
     }
     /* Asked before the copy: who was dead then wrote nothing since. */
     dead = is_dead(s->view.header);
-    error = copy_all(s, fd);
+    error = copy_all(s, fd, dead);
     if (error == 0) {
         fold(s, dead);
         error = snapshot_expand(s);

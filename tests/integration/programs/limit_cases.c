@@ -57,24 +57,44 @@ static int count_entries(const char *path)
 }
 
 /* Descriptors, threads, signals, mask, next descriptor. */
-static int traces(void)
+/* "SigQ" is of the user: the timers of all their processes are in it. */
+static bool is_of_process(const char *line)
+{
+    return (!strncmp(line, "Sig", 3) && strncmp(line, "SigQ", 4) != 0) ||
+           !strncmp(line, "Shd", 3) || !strncmp(line, "Seccomp", 7) ||
+           !strncmp(line, "NoNew", 5);
+}
+
+static void show(const char *path, bool (*is_shown)(const char *line))
 {
     char line[256];
-    FILE *status;
+    FILE *file = fopen(path, "r");
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (is_shown(line)) {
+            fputs(line, stdout);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static bool is_timer(const char *line)
+{
+    return !strncmp(line, "ID:", 3);
+}
+
+static int traces(void)
+{
     mode_t mask;
 
     use(20000);
     printf("first open gives %d\n", open("/dev/null", O_RDONLY));
     printf("descriptors %d tasks %d\n", count_entries("/proc/self/fd"),
            count_entries("/proc/self/task"));
-    status = fopen("/proc/self/status", "r");
-    while (fgets(line, sizeof(line), status) != NULL) {
-        if (!strncmp(line, "Sig", 3) || !strncmp(line, "Shd", 3) ||
-            !strncmp(line, "Seccomp", 7) || !strncmp(line, "NoNew", 5)) {
-            fputs(line, stdout);
-        }
-    }
-    fclose(status);
+    show("/proc/self/status", is_of_process);
+    show("/proc/self/timers", is_timer);
     mask = umask(0);
     printf("umask %03o dumpable %d\n", mask, prctl(PR_GET_DUMPABLE));
     return 0;

@@ -38,6 +38,10 @@ _EVEN_BYTES = 48 << 10
 _STEP_BYTES = 1 << 20
 _UNSEEN = ("no call site is seen to hold that: `seep run -o FILE -- PROGRAM` "
            "for longer and `seep report FILE` show what grows")
+_LARGER = "use a larger SEEP_SIZE"
+_REMEDIES = {"room_refused": "make room on the disk",  # the first that holds
+             "live_full": _LARGER, "sites_full": _LARGER,
+             "stacks_full": _LARGER, "thinned_blocks": _LARGER}
 
 
 class NotMeasured(Exception):
@@ -204,9 +208,12 @@ def why_not_exact(tool, recording):
     except (ValueError, LookupError):
         return "the recording cannot be read: " + \
             done.stderr.decode(errors="replace")[-200:]
-    if not process["exact"]:
+    # What was lost before the rounds is in both ends of each.
+    if process["sample_bytes"] > 1:
         return "blocks are sampled: leave it to --seep alone, or use " \
-            "`seep run --exact -- pytest --seep`"
+            "`seep run --exact -- pytest --seep`" \
+            if process["first_sample_bytes"] > 1 else \
+            "blocks are sampled since the recording filled up: " + _LARGER
     objects = (process["python"] or {}).get("objects")
     if objects != "recorded":
         return f"Python's own objects are not recorded: {objects}"
@@ -250,15 +257,25 @@ class Sites:
             os.unlink(self.saved)
 
 
+def _of_losses(lost, low=0.0, high=0.0):
+    """Found, of what the recording lacks; @lost as _gate_sites has it."""
+    counts = ", ".join(f"{name} {count}" for name, count in lost.items())
+    advice = next((_REMEDIES[name] for name in _REMEDIES if name in lost),
+                  "run it again, on a machine that is less busy")
+    return Found("not enough data", low, high, [],
+                 f"the recording has losses meanwhile: {counts}", advice)
+
+
 def _judged(limit, rounds, bounds, since):
     """Of rounds that were over the limit, by what came at call sites."""
     work = sum(done.total_work() for done in rounds)
     told = f"{sum(done.calls for done in rounds)} calls"
     mean = sum(row["bytes"] for row in since["grown"]) / work
     low, high = bounds
-    if since["lost"] > 0:
-        return Found("not enough data", low, high, [],
-                     "the recording is full (use a larger SEEP_SIZE)")
+    # Sites that were read half written are no proof of innocence.
+    if set(since["lost"]) - {"torn_sites"} or (since["lost"] and
+                                               mean <= limit.bound):
+        return _of_losses(since["lost"], low, high)
     if mean <= limit.bound:
         runners_own = max((low + high) / 2 - mean, 0)
         return rounds[-1].doubt(runners_own) or \
@@ -317,9 +334,8 @@ def growth(limit, call, runner, tool, recording):
 
 def device(limit, since):
     """Found, of a limit_device_memory: the device that held the most."""
-    if since["lost"] > 0:
-        return Found("not enough data", 0, 0, [],
-                     "the recording is full (use a larger SEEP_SIZE)")
+    if since["lost"]:
+        return _of_losses(since["lost"])
     worst = max(since["devices"].items(), default=None,
                 key=lambda entry: entry[1]["low"])
     if worst is None:

@@ -21,8 +21,12 @@ _FIGURES = ("live_bytes", "live_count", "allocated_bytes", "peak_bytes")
 _DEVICE = ("device", "managed")
 _NOT_HOST = _DEVICE + ("tensor", "registered", "reserved", "imported",
                          "file")
-_LOSSES = ("dropped_allocs", "dropped_frees", "live_full", "sites_full",
-           "stacks_full", "lost_frees_closed")
+# What makes a figure differ from the truth.
+_LOSSES = ("dropped_allocs", "dropped_frees", "nested", "torn", "live_full",
+           "sites_full", "stacks_full", "lost_frees_closed", "restore_lost",
+           "start_missed", "thinned_blocks", "room_refused", "cuda_full",
+           "cuda_replaced", "cuda_busy", "cuda_saturated", "cuda_nest_full")
+_READS = 5  # while events are half written: of threads that go on
 
 
 def _process_of(tool, recording):
@@ -45,17 +49,35 @@ def _place(site):
     return None, None, site["where"]
 
 
+def _settled(tool, recording):
+    """Who waits for us stands still, but its other threads may not."""
+    for _ in range(_READS):
+        process = _process_of(tool, recording)
+        if not process["losses"]["torn_sites"]:
+            break
+    return process
+
+
 def read(tool, recording):
-    """{"sites": {id: figures}, "losses": N, "exact": bool} of now."""
-    process = _process_of(tool, recording)
+    """{"sites": {id: figures}, "losses": {name: N}, "torn_sites": N}."""
+    process = _settled(tool, recording)
+    counts = {**process["facts"], **process["losses"]}
     sites = {}
     for site in process["sites"]:
         figures = {name: site[name] for name in _FIGURES}
         figures.update(space=site["space"], device=site["device"],
                        stacks=site["stacks"], place=_place(site))
         sites[site["id"]] = figures
-    return {"sites": sites, "exact": process["process"]["exact"],
-            "losses": sum(process["losses"].get(name, 0) for name in _LOSSES)}
+    return {"sites": sites, "torn_sites": counts["torn_sites"],
+            "losses": {name: counts.get(name, 0) for name in _LOSSES}}
+
+
+def lost(before, after):
+    """{name: N}, of what was lost between two moments."""
+    new = {name: count - before["losses"][name]
+           for name, count in after["losses"].items()}
+    new["torn_sites"] = max(before["torn_sites"], after["torn_sites"])
+    return {name: count for name, count in new.items() if count > 0}
 
 
 _NONE = dict.fromkeys(_FIGURES, 0)
@@ -121,9 +143,9 @@ def main(tool, recording, saved, *own):
     with open(saved, encoding="utf-8") as file:
         before = json.load(file)
     os.unlink(saved)
-    json.dump({"grown": grown(before, now, own), "exact": now["exact"],
-               "devices": peaks(before, now),
-               "lost": now["losses"] - before["losses"]}, sys.stdout)
+    json.dump({"grown": grown(before, now, own),
+               "devices": peaks(before, now), "lost": lost(before, now)},
+              sys.stdout)
 
 
 if __name__ == "__main__":

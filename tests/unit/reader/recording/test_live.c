@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/word.h"
 #include "format/layout.h"
 #include "reader/report/report.h"
 #include "recording_builder.h"
@@ -134,9 +136,59 @@ static void each_report_is_one_moment(void **state)
     assert_true(moments > 0);
 }
 
+#define PREEMPTED_NS 20000000L /* some turns of others at a processor */
+
+/* Whose fold stands still until a reader has waited so long. */
+static struct {
+    struct recording_builder builder;
+    int64_t left_ns;
+} preempted;
+
+/* The reader's pauses: what it would wait is counted. */
+int nanosleep(const struct timespec *wanted, struct timespec *ret_left)
+{
+    int64_t before_ns = preempted.left_ns;
+
+    (void)ret_left;
+    preempted.left_ns -= wanted->tv_nsec;
+    if (before_ns > 0 && preempted.left_ns <= 0) {
+        seep_word_fetch_add(&preempted.builder.view.sites[1].lock, 1);
+        seep_word_fetch_add(&preempted.builder.view.shards[0].lock, 1);
+    }
+    return 0;
+}
+
+/* Whoever folds may lose its processor for longer than a reader needs for its
+ * copy: that is no loss, and the report is exact. */
+static void a_fold_that_stands_still_is_waited_for(void **state)
+{
+    struct recording_builder *builder = &preempted.builder;
+    uint64_t frame = builder_frame(SEEP_MODULE_NONE, 1);
+    struct seep_report *report = NULL;
+    char path[BUILDER_PATH_BYTES];
+
+    (void)state;
+    builder_temporary(path);
+    builder_init_shared(builder, path, UINT64_C(8) << 20, true);
+    assert_int_equal(builder_site(builder, builder_stack(builder, &frame, 1),
+                                  SEEP_SPACE_HEAP),
+                     1);
+    seep_word_store(&builder->view.shards[0].lock, 7);
+    seep_word_store(&builder->view.sites[1].lock, 7);
+    preempted.left_ns = PREEMPTED_NS;
+    assert_int_equal(seep_report_open(path, NULL, NULL, &report), 0);
+    assert_true(preempted.left_ns <= 0);
+    assert_int_equal(report->torn_sites, 0);
+    assert_true(report->exact);
+    seep_report_close(report);
+    builder_fini(builder);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fold_that_stands_still_is_waited_for),
         cmocka_unit_test_setup_teardown(each_report_is_one_moment, setup,
                                         teardown),
     };
