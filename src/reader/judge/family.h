@@ -177,7 +177,8 @@ seep_families_class(const struct seep_families *families);
 
 /* What follows is for the parts of family.c. */
 
-/** The quantile of Student's t that @tail lies above; INFINITY of no freedom. */
+/** The quantile of Student's t that @tail lies above; INFINITY of no freedom.
+ */
 double seep_family_student(double tail, size_t freedom);
 
 double seep_family_end_s(const struct seep_report *report);

@@ -60,7 +60,7 @@ double seep_family_student(double tail, size_t freedom)
 
 /* From where to where of its life each level is the mean of. */
 static const double parts[SEEP_FAMILY_AGE_LEVELS][2] = {
-    {2 / 6.0, 3 / 6.0},   {3 / 6.0, 4 / 6.0},   {4 / 6.0, 5 / 6.0},
+    {2 / 6.0, 3 / 6.0},     {3 / 6.0, 4 / 6.0},     {4 / 6.0, 5 / 6.0},
     {10 / 12.0, 11 / 12.0}, {11 / 12.0, 12 / 12.0},
 };
 
@@ -73,8 +73,7 @@ static double mean_between(const struct seep_report_site *site, double from_s,
     for (size_t i = 0; i < site->point_count; i++) {
         const struct seep_report_point *point = &site->series[i];
         double until_s = i + 1 < site->point_count ? point[1].start_s : to_s;
-        double seconds =
-            fmin(to_s, until_s) - fmax(from_s, point->start_s);
+        double seconds = fmin(to_s, until_s) - fmax(from_s, point->start_s);
 
         sum += seconds > 0 ? seconds * (double)point->live_bytes : 0;
     }
@@ -111,9 +110,9 @@ static struct seep_interval mean_of(const struct sample *sample, double tail)
     double mean = sample->sum / count;
     double squares = fmax(0, sample->squares - mean * sample->sum);
 
-    return seep_interval_around(
-        mean, seep_family_student(tail, sample->count - 1) *
-                  sqrt(squares / (count - 1) / count));
+    return seep_interval_around(mean,
+                                seep_family_student(tail, sample->count - 1) *
+                                    sqrt(squares / (count - 1) / count));
 }
 
 /* Over one process: bytes a second, and by how much the last third of its life

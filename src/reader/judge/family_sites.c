@@ -245,8 +245,7 @@ static void read_kept(const struct entries *all, const struct entry *entries,
 {
     memset(all->bytes, 0, child_count * sizeof(*all->bytes));
     for (size_t i = 0; i < child_count; i++) {
-        all->ages[i] =
-            (struct seep_family_ages){.life_s = all->ages[i].life_s};
+        all->ages[i] = (struct seep_family_ages){.life_s = all->ages[i].life_s};
     }
     for (size_t i = 0; i < count; i++) {
         size_t child = all->members[entries[i].member].child;
