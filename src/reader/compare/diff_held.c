@@ -145,7 +145,8 @@ void seep_diff_hold_site(const struct seep_report *report,
         error_of(site, bytes_of(&at_end)), swing_of(&at_end));
     add(&levels[SEEP_DIFF_AGE], bytes_of(&at_age),
         error_of(site, bytes_of(&at_age)), swing_of(&at_age));
-    add(&levels[SEEP_DIFF_PEAK], at_age.peak, error_of(site, at_age.peak), 0);
+    add(&levels[SEEP_DIFF_PEAK], at_age.peak, error_of(site, at_age.peak),
+        swing_of(&at_age));
 }
 
 static struct level private_level(const struct seep_report_memory *memory,
@@ -178,7 +179,7 @@ void seep_diff_hold_process(struct seep_diff_side *side,
     side->knows_private &= at_end.seconds > 0 && at_age.seconds > 0;
     add(&held[SEEP_DIFF_END], bytes_of(&at_end), 0, swing_of(&at_end));
     add(&held[SEEP_DIFF_AGE], bytes_of(&at_age), 0, swing_of(&at_age));
-    add(&held[SEEP_DIFF_PEAK], at_age.peak, 0, 0);
+    add(&held[SEEP_DIFF_PEAK], at_age.peak, 0, swing_of(&at_age));
     for (size_t i = 0; i < report->device_count; i++) {
         devices += report->devices[i].tracked.last_bytes;
     }
