@@ -109,7 +109,7 @@ def main():
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("replay")
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20266)
     options = parser.parse_args()
     random = numpy.random.default_rng(options.seed)
