@@ -344,8 +344,10 @@ static void print_held(struct seep_page *page, const struct seep_diff *diff,
                        size_t limit)
 {
     static const struct seep_table_column columns[COLUMN_COUNT] = {
-        [OUTCOME] = {"", false, 0},    [BEFORE] = {"held before", true, 0},
-        [NOW] = {"held now", true, 0}, [CHANGE] = {"change", true, 0},
+        [OUTCOME] = {"", false, 0},
+        [BEFORE] = {"held before", true, 0},
+        [NOW] = {"held now", true, 0},
+        [CHANGE] = {"change", true, CHANGE_LEAST},
         [WHERE] = {"where", false, 0},
     };
     struct seep_table *table = seep_table_open(columns, COLUMN_COUNT);

@@ -348,6 +348,17 @@ static void what_is_at_no_site_is_worse_too(void **state)
     check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "");
 }
 
+static void memory_of_devices_is_held_too(void **state)
+{
+    (void)state;
+    check_before.report.device_count = check_now.report.device_count = 1;
+    check_before.devices[0].tracked.last_bytes = 100 * CHECK_MIB;
+    check_now.devices[0].tracked.last_bytes = 800 * CHECK_MIB;
+    check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "");
+    check_now.devices[0].tracked.last_bytes = 105 * CHECK_MIB;
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
 static void a_peak_counts_by_itself(void **state)
 {
     struct seep_report_site *site;
@@ -448,6 +459,7 @@ int main(void)
         CASE(more_that_is_held_is_worse_and_less_is_better),
         CASE(more_at_a_site_alone_is_not_worse),
         CASE(what_is_at_no_site_is_worse_too),
+        CASE(memory_of_devices_is_held_too),
         CASE(a_peak_counts_by_itself),
         CASE(what_swings_by_more_is_the_same),
         CASE(lives_of_other_lengths_are_compared_at_one_age),
