@@ -257,7 +257,14 @@ def test_the_document_tells_what_the_text_tells(runs):
     assert found["schema"] == "seep-diff/1"
     assert found["outcome"] == "worse" and found["label"] is None
     assert set(program) == {"program", "answer", "change_unit", "before",
-                            "now", "change", "sites", "site_total", "still"}
+                            "now", "change", "sites", "site_total", "still",
+                            "held", "held_outcome", "held_at_s"}
+    for held in program["held"]:
+        assert set(held) == {
+            "holder", "outcome", "at_peak", "where", "id", "pattern",
+            "before_bytes", "now_bytes", "before_peak_bytes",
+            "now_peak_bytes", "change", "peak_change"}
+    assert program["held"][0]["holder"] == "process"
     for side in (program["before"], program["now"]):
         assert set(side) == {
             "judged", "reason", "growth_bytes_per_s", "growth_bytes_per_unit",

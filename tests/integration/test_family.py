@@ -150,7 +150,8 @@ def test_what_short_children_keep_is_found_with_its_line(runs):
                for index, process in enumerate(document["processes"])
                if index in family["members"] and process["process"]["fork"])
     assert family["children"]["count"] == CHILDREN
-    assert family["class"] == "suspect"
+    assert family["class"] == "leak"
+    assert line["kept"]["age"]["trend"] == "grows"
     assert line["kept"]["children"] == CHILDREN
     assert line["kept"]["bytes"] == pytest.approx(true, rel=SLACK)
     assert slope["low"] > 0

@@ -61,13 +61,13 @@ static const struct seep_options options = {
         "usage: seep diff [OPTIONS] OLD NEW\n"
         "       seep diff [OPTIONS] --by LABEL [OLDVALUE NEWVALUE] RECORDING|DIR...\n\n"
         "Compare two runs of a program, each a recording or a folder of them: what\n"
-        "is new, what grows more, what is gone. Call sites are matched by function,\n"
-        "even if lines have moved. The interval of the difference decides, not the\n"
-        "estimate.\n",
+        "is new, what grows or holds more, what is gone. Call sites are matched by\n"
+        "function, even if lines have moved. The interval of the difference decides,\n"
+        "not the estimate.\n",
     .table = table,
     .exits =
-        "exit status: 0 nothing is worse, 3 something new or worse is a leak, 4 not\n"
-        "enough data, 1 something could not be read, 2 wrong usage\n",
+        "exit status: 0 nothing is worse, 3 something new or worse is a leak or more\n"
+        "is held, 4 not enough data, 1 something could not be read, 2 wrong usage\n",
 };
 
 static int parse(int argc, char **argv, struct arguments *arguments)

@@ -109,16 +109,23 @@ static void finish(const struct seep_diff_side *side,
 }
 
 /* Ordered as SEEP_CLASSES are: the first is the worst. */
-static void add_entry(struct seep_diff_site *site, const struct entry *entry)
+static void add_entry(struct seep_diff_site *site, const struct entry *entry,
+                      double age_s)
 {
     struct seep_interval per_s = side_growth_of(entry->report, entry->site);
 
+    if (seep_diff_is_holding(entry->report)) {
+        seep_diff_hold_site(entry->report, entry->site, age_s, site->held);
+    }
     if (site->site == NULL || entry->site->class < site->class ||
         (entry->site->class == site->class &&
          per_s.low > side_growth_of(site->report, site->site).low)) {
         site->site = entry->site;
         site->report = entry->report;
         site->class = entry->site->class;
+    }
+    if (!is_judged(entry->report)) {
+        return;
     }
     site->process_count++;
     site->grows |= may_grow(entry->site);
@@ -158,7 +165,7 @@ static void add_others(const struct seep_diff_side *side, enum seep_space space,
 }
 
 static void pool(struct seep_diff_side *side, const struct entry *entries,
-                 size_t count)
+                 size_t count, double age_s)
 {
     size_t last;
 
@@ -169,11 +176,11 @@ static void pool(struct seep_diff_side *side, const struct entry *entries,
         for (last = first; last < count && compare_entries(&entries[first],
                                                            &entries[last]) == 0;
              last++) {
-            add_entry(site, &entries[last]);
+            add_entry(site, &entries[last], age_s);
         }
         add_others(side, site->site->space, &entries[first], last - first,
                    site);
-        site->live_bytes /= (double)side->judged_count;
+        site->live_bytes /= fmax(1, (double)side->judged_count);
         finish(side, site);
     }
 }
@@ -196,21 +203,24 @@ static bool counts(const struct seep_report_site *site)
            site->class != SEEP_CLASS_BACKING && site->where != NULL;
 }
 
-static size_t gather(struct seep_diff_side *side, struct entry *entries)
+static size_t gather(struct seep_diff_side *side, double age_s,
+                     struct entry *entries)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < side->count; i++) {
         const struct seep_report *report = side->reports[i];
 
-        for (size_t k = 0; is_judged(report) && k < report->site_count; k++) {
+        for (size_t k = 0; k < report->site_count; k++) {
             const struct seep_report_site *site = &report->sites[k];
 
-            if (!counts(site)) {
+            if (!counts(site) ||
+                (!is_judged(report) && !seep_diff_is_holding(report))) {
                 continue;
             }
             if (seep_check_is_excused(site)) {
-                side->excused_count++;
+                side->excused_count += is_judged(report);
+                seep_diff_hold_site(report, site, age_s, side->excused_held);
             } else {
                 entries[count++] = (struct entry){report, site};
             }
@@ -323,13 +333,17 @@ static void add_exposure(struct seep_diff_side *side)
     }
 }
 
-static void add_processes(struct seep_diff_side *side)
+static void add_processes(struct seep_diff_side *side, double age_s)
 {
     double count = (double)side->judged_count;
     struct seep_diff_sum private = {.bytes = 0};
 
     side->has_private = side->judged_count > 0;
+    side->knows_private = true;
     for (size_t i = 0; i < side->count; i++) {
+        if (seep_diff_is_holding(side->reports[i])) {
+            seep_diff_hold_process(side, side->reports[i], age_s);
+        }
         if (is_judged(side->reports[i])) {
             add_verdict(side, side->reports[i]);
             add_memory(side, &private, side->reports[i]);
@@ -347,7 +361,7 @@ static void add_processes(struct seep_diff_side *side)
 
 /* Everything of a side but its outcome. */
 static int side_init(const struct seep_report *const *reports, size_t count,
-                     struct seep_diff_side *ret_side)
+                     double age_s, struct seep_diff_side *ret_side)
 {
     struct seep_diff_side side = {.reports = reports, .count = count};
     struct entry *entries;
@@ -364,10 +378,10 @@ static int side_init(const struct seep_report *const *reports, size_t count,
         return -ENOMEM;
     }
     add_exposure(&side);
-    add_processes(&side);
-    total = gather(&side, entries);
+    add_processes(&side, age_s);
+    total = gather(&side, age_s, entries);
     qsort(entries, total, sizeof(*entries), compare_entries);
-    pool(&side, entries, total);
+    pool(&side, entries, total, age_s);
     free(entries);
     *ret_side = side;
     return 0;
@@ -428,13 +442,28 @@ static double widening_of(size_t count)
     return low / 1.959964;
 }
 
-static double variance_of(double sum, double squares, size_t count)
+double seep_diff_variance(double sum, double squares, size_t count)
 {
     return count < 2 ? 0 : fmax(0, squares - sum * sum / (double)count);
 }
 
-/* Half of the interval of the difference of two means, by how the processes of
- * each side differ: the t-test. 0 where each is one process. */
+double seep_diff_spread(double squares, size_t before_count, size_t now_count)
+{
+    double m = (double)before_count;
+    double n = (double)now_count;
+    size_t freedom =
+        before_count + now_count < 2 ? 0 : before_count + now_count - 2;
+
+    if (freedom == 0 || before_count == 0 || now_count == 0) {
+        return 0;
+    }
+    /* Beyond what is known, that of the last. */
+    return seep_rank_t975[freedom < SEEP_RANK_FREEDOM ? freedom
+                                                      : SEEP_RANK_FREEDOM] *
+           sqrt(squares / (double)freedom * (1 / m + 1 / n));
+}
+
+/* The t-test. */
 static double spread_of(const struct seep_diff *diff,
                         const struct seep_diff_row *row)
 {
@@ -442,20 +471,13 @@ static double spread_of(const struct seep_diff *diff,
     const struct seep_diff_sum *b = &row->now.sum;
     size_t m = diff->before.judged_count;
     size_t n = diff->now.judged_count;
-    size_t freedom = m + n < 2 ? 0 : m + n - 2;
-    double squares = diff->by_unit
-                         ? variance_of(a->unit_sum, a->unit_squares, m) +
-                               variance_of(b->unit_sum, b->unit_squares, n)
-                         : variance_of(a->rate_sum, a->rate_squares, m) +
-                               variance_of(b->rate_sum, b->rate_squares, n);
+    double squares =
+        diff->by_unit ? seep_diff_variance(a->unit_sum, a->unit_squares, m) +
+                            seep_diff_variance(b->unit_sum, b->unit_squares, n)
+                      : seep_diff_variance(a->rate_sum, a->rate_squares, m) +
+                            seep_diff_variance(b->rate_sum, b->rate_squares, n);
 
-    if (freedom == 0 || m == 0 || n == 0) {
-        return 0;
-    }
-    /* Beyond what is known, that of the last. */
-    return seep_rank_t975[freedom < SEEP_RANK_FREEDOM ? freedom
-                                                      : SEEP_RANK_FREEDOM] *
-           sqrt(squares / (double)freedom * (1 / (double)m + 1 / (double)n));
+    return seep_diff_spread(squares, m, n);
 }
 
 static const struct seep_interval *growth_of(const struct seep_diff *diff,
@@ -535,6 +557,9 @@ static void add_row(struct seep_diff *diff, struct seep_diff_row row)
 {
     row.weighs = is_weighty(&row.before, row.is_outside) ||
                  is_weighty(&row.now, row.is_outside);
+    if (!row.is_outside) {
+        seep_diff_compare_site(diff, &row);
+    }
     if (row.before.grows || row.now.grows) {
         diff->rows[diff->row_count++] = row;
     } else if (!row.is_outside) {
@@ -550,6 +575,7 @@ static void add_rows(struct seep_diff *diff, const size_t *match,
                                     .before = diff->before.outside,
                                     .now = diff->now.outside};
 
+    seep_diff_compare_process(diff);
     for (size_t i = 0; i < diff->now.site_count; i++) {
         struct seep_diff_row row = {.now = diff->now.sites[i]};
 
@@ -570,6 +596,7 @@ static void add_rows(struct seep_diff *diff, const size_t *match,
         }
     }
     add_row(diff, outside);
+    seep_diff_compare_patterns(diff);
 }
 
 /* All that are compared by how much they grow share the risk of one. */
@@ -606,7 +633,8 @@ enum seep_diff_answer seep_diff_row_answer(const struct seep_diff_row *row)
 enum seep_diff_answer seep_diff_answer_of(const struct seep_diff *diff)
 {
     enum seep_diff_answer worst =
-        diff->before.reason != NULL || diff->now.reason != NULL
+        seep_diff_held_outcome(diff) == SEEP_DIFF_WORSE ? SEEP_DIFF_LEAKS
+        : diff->before.reason != NULL || diff->now.reason != NULL
             ? SEEP_DIFF_INSUFFICIENT
             : SEEP_DIFF_FINE;
 
@@ -650,8 +678,10 @@ static int match(struct seep_diff *diff)
     int error = -ENOMEM;
 
     diff->rows = calloc(count, sizeof(*diff->rows));
+    /* A row or a pattern of each, and the process and the devices. */
+    diff->held = calloc(2 * count + 2, sizeof(*diff->held));
     if (sites != NULL && found != NULL && was_matched != NULL &&
-        diff->rows != NULL) {
+        diff->rows != NULL && diff->held != NULL) {
         for (size_t i = 0; i < before_count; i++) {
             sites[i] = diff->before.sites[i].site;
         }
@@ -675,10 +705,12 @@ int seep_diff_run(const struct seep_report *const *before, size_t before_count,
                   struct seep_diff *ret_diff)
 {
     struct seep_diff diff = {.rows = NULL};
-    int error = side_init(before, before_count, &diff.before);
+    double age_s = fmin(seep_diff_age_of(before, before_count),
+                        seep_diff_age_of(now, now_count));
+    int error = side_init(before, before_count, age_s, &diff.before);
 
     if (error == 0) {
-        error = side_init(now, now_count, &diff.now);
+        error = side_init(now, now_count, age_s, &diff.now);
     }
     if (error == 0) {
         diff.by_unit = diff.before.units > 0 && diff.now.units > 0;
@@ -699,4 +731,5 @@ void seep_diff_fini(struct seep_diff *diff)
     free(diff->before.sites);
     free(diff->now.sites);
     free(diff->rows);
+    free(diff->held);
 }

@@ -3,6 +3,11 @@
  * Two runs of a program, or two groups of them: which call sites are the same,
  * and which grow more than they did.
  *
+ * What is held is compared beside it, since memory that is held and does not
+ * grow is memory all the same. That two equal runs differ in it is known from
+ * sampling, from how it swings, from how processes differ, and from a share
+ * below which nothing counts (diff_held.c).
+ *
  * What decides is the interval of the difference of two independent estimates,
  * never the points: what it cannot tell from none is "same" only where a
  * growth of half as much again can be excluded.
@@ -70,6 +75,21 @@ struct seep_diff_sum {
     double unit_sum, unit_squares;
 };
 
+/** When what is held is looked at. */
+enum seep_diff_when {
+    SEEP_DIFF_END,  /* at the end of each process */
+    SEEP_DIFF_AGE,  /* at the age of the one that lived shortest */
+    SEEP_DIFF_PEAK, /* the most that was held up to that age */
+    SEEP_DIFF_WHENS
+};
+
+/** What is held of one thing, summed over the processes of a side. */
+struct seep_diff_level {
+    double bytes;
+    double squares;       /* of each one's bytes: how they differ */
+    double error_squares; /* of each one's own error */
+};
+
 /** One call site on one side. */
 struct seep_diff_site {
     const struct seep_report_site *site; /* where it grows most; NULL: it is
@@ -84,6 +104,7 @@ struct seep_diff_site {
     struct seep_interval per_s; /* a process; of what does not grow, what it
                                    may have grown by unseen */
     struct seep_interval per_unit;
+    struct seep_diff_level held[SEEP_DIFF_WHENS];
 };
 
 /** One of the two runs, or groups of runs. */
@@ -91,6 +112,7 @@ struct seep_diff_side {
     const struct seep_report *const *reports;
     size_t count;
     size_t judged_count;  /* that tell enough for a verdict */
+    size_t holding_count; /* that lived long enough to tell what they hold */
     const char *reason;   /* why none of them does, or one that grows does
                              not; NULL */
     double exposure_s;    /* of those, together */
@@ -105,6 +127,10 @@ struct seep_diff_side {
     struct seep_interval private_per_s;
     bool has_private;   /* that one is known */
     double units_per_s; /* a process */
+    struct seep_diff_level private_held[SEEP_DIFF_WHENS];
+    struct seep_diff_level devices_held[SEEP_DIFF_WHENS];
+    struct seep_diff_level excused_held[SEEP_DIFF_WHENS];
+    bool knows_private; /* of all that hold something */
 };
 
 struct seep_diff_row {
@@ -116,6 +142,38 @@ struct seep_diff_row {
     struct seep_interval change; /* by unit where .by_unit */
 };
 
+/** X(SYMBOL, "name in JSON"): what holds memory. */
+#define SEEP_DIFF_HOLDERS(X) \
+    X(PROCESS, "process")    \
+    X(DEVICES, "devices")    \
+    X(SITE, "site")          \
+    X(PATTERN, "pattern")
+
+enum seep_diff_holder {
+#define SEEP_DIFF_VALUE(symbol, name) SEEP_DIFF_HOLDER_##symbol,
+    SEEP_DIFF_HOLDERS(SEEP_DIFF_VALUE)
+#undef SEEP_DIFF_VALUE
+};
+
+const char *seep_diff_holder_name(enum seep_diff_holder holder);
+
+/** What is held by one thing: bytes of a process. */
+struct seep_diff_held {
+    enum seep_diff_holder holder;
+    enum seep_diff_outcome outcome;      /* WORSE, BETTER or SAME */
+    bool at_peak;                        /* it is the peak alone that differs */
+    const struct seep_report_site *site; /* as it is now, else as it was */
+    const struct seep_report *report;    /* that it is of */
+    const struct seep_pattern *pattern;  /* that the site fits; NULL */
+    size_t site_count;                   /* of a pattern */
+    double before_bytes; /* at the end, or at the age that both came to */
+    double now_bytes;
+    double before_peak_bytes;
+    double now_peak_bytes;
+    struct seep_interval change;
+    struct seep_interval peak_change;
+};
+
 struct seep_diff {
     struct seep_diff_side before;
     struct seep_diff_side now;
@@ -124,6 +182,13 @@ struct seep_diff {
     size_t row_count;
     size_t still_count; /* sites that grow on neither side */
     struct seep_diff_row process;
+    double age_s; /* that what is held is compared at; 0: at the ends, since
+                     the processes of both sides lived as long */
+    struct seep_diff_held *held; /* that of the process, and what differs, the
+                                    most first; none: it is not known */
+    size_t held_count;
+    const struct seep_diff_held *first_held; /* what speaks for all of them;
+                                          NULL: what is held is the same */
 };
 
 enum seep_diff_answer {
@@ -138,8 +203,36 @@ int seep_diff_run(const struct seep_report *const *before, size_t before_count,
                   struct seep_diff *ret_diff);
 void seep_diff_fini(struct seep_diff *diff);
 
+/** Does it hold more, or less? WORSE, BETTER or SAME. */
+enum seep_diff_outcome seep_diff_held_outcome(const struct seep_diff *diff);
+
 enum seep_diff_answer seep_diff_answer_of(const struct seep_diff *diff);
 /** The same of one row. */
 enum seep_diff_answer seep_diff_row_answer(const struct seep_diff_row *row);
+
+/* What follows is for the parts of diff.c (diff_held.c). */
+
+/** The shortest life of those that tell what they hold. */
+double seep_diff_age_of(const struct seep_report *const *reports, size_t count);
+/** Does it tell what it holds? */
+bool seep_diff_is_holding(const struct seep_report *report);
+/** Add what @report holds at @site to @levels. */
+void seep_diff_hold_site(const struct seep_report *report,
+                         const struct seep_report_site *site, double age_s,
+                         struct seep_diff_level levels[SEEP_DIFF_WHENS]);
+/** Add what @report holds in all to @side. */
+void seep_diff_hold_process(struct seep_diff_side *side,
+                            const struct seep_report *report, double age_s);
+/** The process and the devices, then each site, then all that is known. There
+ * is room for one more each time. */
+void seep_diff_compare_process(struct seep_diff *diff);
+void seep_diff_compare_site(struct seep_diff *diff,
+                            const struct seep_diff_row *row);
+void seep_diff_compare_patterns(struct seep_diff *diff);
+/** Half of the interval of the difference of the means of two groups by how
+ * each differs in itself, as sums of squares about the means; 0 of single
+ * ones. */
+double seep_diff_spread(double squares, size_t before_count, size_t now_count);
+double seep_diff_variance(double sum, double squares, size_t count);
 
 #endif

@@ -163,11 +163,10 @@ static int make_key(const struct seep_report *report, struct text *ret_key)
  *
  * The standard error is the larger of that of least squares and of HC3
  * (MacKinnon and White 1985), since children that run longer scatter more.
- * Quantiles of Student's t by the expansion of Cornish and Fisher (Abramowitz
- * and Stegun 26.7.5), from 4 degrees of freedom on within 4 % and above.
  */
 
 #define TWO_SIDED 0.05
+#define LINE_MIN 6 /* of fewer children no line is drawn */
 /* Of what would be kept if all grew from nothing: a tight interval is within
  * a quarter of it. */
 #define ONCE_SHARE 0.25
@@ -179,29 +178,6 @@ const char *seep_family_trend_name(enum seep_family_trend trend)
     static const char *const names[] = {SEEP_FAMILY_TRENDS(SEEP_NAME_ALONE)};
 
     return (unsigned)trend < SEEP_FAMILY_TREND_COUNT ? names[trend] : "";
-}
-
-/* The normal quantile of an upper tail, Abramowitz and Stegun 26.2.23. */
-static double normal_quantile(double tail)
-{
-    double t = sqrt(-2 * log(tail));
-
-    return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
-                   (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-}
-
-static double student_quantile(double tail, double freedom)
-{
-    double x = normal_quantile(tail);
-    double x2 = x * x;
-    double g1 = x * (x2 + 1) / 4;
-    double g2 = x * ((5 * x2 + 16) * x2 + 3) / 96;
-    double g3 = x * (((3 * x2 + 19) * x2 + 17) * x2 - 15) / 384;
-    double g4 =
-        x * ((((79 * x2 + 776) * x2 + 1482) * x2 - 1920) * x2 - 945) / 92160;
-
-    return x + g1 / freedom + g2 / pow(freedom, 2) + g3 / pow(freedom, 3) +
-           g4 / pow(freedom, 4);
 }
 
 struct line {
@@ -272,7 +248,7 @@ static bool fit(const double *x, const double *y, size_t count, double least,
     }
     line.slope = sum_xy / line.sum_xx;
     line.error = error_of(x, y, count, least, used, &line);
-    half = line.error * student_quantile(tail, (double)used - 2);
+    half = line.error * seep_family_student(tail, used - 2);
     *ret_slope = seep_interval_around(line.slope, half);
     *ret_line = line;
     return isfinite(half) && isfinite(line.slope);
@@ -318,7 +294,7 @@ void seep_family_kept_test(const double *length, const double *bytes,
         kept.count += bytes[i] > 0;
         kept.bytes += bytes[i];
     }
-    if (count >= SEEP_FAMILY_CHILDREN_MIN &&
+    if (count >= LINE_MIN &&
         fit(length, bytes, count, 0, tail, &line, &kept.slope)) {
         kept.has_slope = true;
         kept.trend = trend_of(&line, &kept.slope, count, floor_bytes);

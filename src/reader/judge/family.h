@@ -22,8 +22,10 @@
 #include "reader/statistics/growth.h"
 
 /*
- * Children that come one after the other, each too short to be judged: does
- * what a line keeps at a child's end grow with how long the child ran?
+ * Children that come one after the other or side by side, each too short to be
+ * judged: does what a line holds grow with the age of a child, in all of them,
+ * up to their ends? And does what it keeps at a child's end grow with how long
+ * the child ran?
  *
  * A working set is the same in a child of three seconds and in one of six; a
  * leak is twice as much. The slope over children, by least squares with
@@ -31,7 +33,7 @@
  * children differ too little in length, the interval is wide.
  */
 
-#define SEEP_FAMILY_CHILDREN_MIN 6 /* of fewer no line is drawn */
+#define SEEP_FAMILY_CHILDREN_MIN 3
 
 /** X(SYMBOL, "name in JSON"): what the children keep, worst first. */
 #define SEEP_FAMILY_TRENDS(X)    \
@@ -49,6 +51,15 @@ enum seep_family_trend {
 
 const char *seep_family_trend_name(enum seep_family_trend trend);
 
+/** What grows with the age of children. */
+struct seep_family_age {
+    size_t count;  /* that lived long enough; 0: not tested, the rest is 0 */
+    size_t rising; /* of them, that hold more late than early in their lives */
+    struct seep_interval rate;    /* bytes a second of a child */
+    enum seep_family_trend trend; /* never ONCE */
+    bool flattens; /* it grows, and less the older they are: as a cache */
+};
+
 /** What is kept at the ends of children. */
 struct seep_family_kept {
     size_t count; /* children that kept something; 0: none was tested */
@@ -56,6 +67,7 @@ struct seep_family_kept {
     enum seep_family_trend trend;
     bool has_slope;
     struct seep_interval slope; /* bytes a second of a child, or a unit */
+    struct seep_family_age age; /* of a line; .trend has heard it */
 };
 
 struct seep_family_children {
@@ -82,6 +94,24 @@ struct seep_family_children {
 void seep_family_kept_test(const double *length, const double *bytes,
                            size_t count, size_t line_count, double floor_bytes,
                            struct seep_family_kept *ret_kept);
+
+#define SEEP_FAMILY_AGE_LEVELS 5
+
+/** What one child held at a line, as means of parts of its life. */
+struct seep_family_ages {
+    double life_s;
+    double level[SEEP_FAMILY_AGE_LEVELS];
+    bool is_untold; /* how it came to what it holds is not known */
+};
+
+/** Add what the child, of @life_s, held at @site. */
+void seep_family_age_add(const struct seep_report_site *site, double life_s,
+                         struct seep_family_ages *ages);
+
+/** Of @count children; the others as for seep_family_kept_test(). */
+void seep_family_age_test(const struct seep_family_ages *ages, size_t count,
+                          size_t line_count, double floor_bytes,
+                          struct seep_family_age *ret_age);
 
 /** What lived less long is no worker, but may be a child. */
 #define SEEP_FAMILY_BRIEF_S 1.0
@@ -146,6 +176,10 @@ enum seep_verdict_class
 seep_families_class(const struct seep_families *families);
 
 /* What follows is for the parts of family.c. */
+
+/** The quantile of Student's t that @tail lies above; INFINITY of no freedom.
+ */
+double seep_family_student(double tail, size_t freedom);
 
 double seep_family_end_s(const struct seep_report *report);
 

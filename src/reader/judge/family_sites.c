@@ -37,6 +37,7 @@ struct entries {
     struct member *members;
     double *length; /* of each child */
     double *bytes;  /* that it keeps at a site; of one array with .length */
+    struct seep_family_ages *ages;
 };
 
 static const char *id_of(const struct seep_report *report,
@@ -243,11 +244,16 @@ static void read_kept(const struct entries *all, const struct entry *entries,
                       size_t count, size_t child_count)
 {
     memset(all->bytes, 0, child_count * sizeof(*all->bytes));
+    for (size_t i = 0; i < child_count; i++) {
+        all->ages[i] = (struct seep_family_ages){.life_s = all->ages[i].life_s};
+    }
     for (size_t i = 0; i < count; i++) {
         size_t child = all->members[entries[i].member].child;
 
         if (child < IDLE) {
             all->bytes[child] += (double)entries[i].site->live_bytes;
+            seep_family_age_add(entries[i].site, entries[i].report->duration_s,
+                                &all->ages[child]);
         }
     }
 }
@@ -262,6 +268,7 @@ static void read_whole(const struct seep_family *family,
         if (child >= IDLE) {
             continue;
         }
+        all->ages[child].life_s = report->duration_s;
         all->length[child] = family->children.by_units ? (double)report->units
                                                        : report->duration_s;
         all->bytes[child] = private && report->memory.anonymous.valid
@@ -321,6 +328,18 @@ static void test_kept(const struct seep_family_children *children,
     if (ret_kept->trend == SEEP_FAMILY_GROWS &&
         !(children->by_units && children->mean_units >= UNITS_MIN)) {
         ret_kept->trend = SEEP_FAMILY_MAY_GROW;
+    }
+}
+
+/* Who grows with age leaks, whatever larger jobs need. */
+static void test_age(const struct seep_family_children *children,
+                     const struct entries *all, double floor_bytes,
+                     struct seep_family_kept *kept)
+{
+    seep_family_age_test(all->ages, children->count, children->line_count + 2,
+                         floor_bytes, &kept->age);
+    if (kept->age.trend < kept->trend && kept->age.trend < SEEP_FAMILY_UNTOLD) {
+        kept->trend = kept->age.trend;
     }
 }
 
@@ -394,6 +413,7 @@ static void test_lines(struct seep_family *family, const struct entries *all,
         read_kept(all, &all->list[first], next - first, children->count);
         if (is_kept(children, all->bytes, floor_bytes)) {
             test_kept(children, all, floor_bytes, kept);
+            test_age(children, all, floor_bytes, kept);
             children->trend =
                 kept->trend < children->trend ? kept->trend : children->trend;
         }
@@ -463,8 +483,9 @@ static int take_room(const struct seep_family *family, struct entries *entries)
     entries->list = calloc(sites, sizeof(*entries->list));
     entries->members = calloc(family->count, sizeof(*entries->members));
     entries->length = calloc(2 * family->count, sizeof(*entries->length));
+    entries->ages = calloc(family->count, sizeof(*entries->ages));
     if (entries->list == NULL || entries->members == NULL ||
-        entries->length == NULL) {
+        entries->length == NULL || entries->ages == NULL) {
         return -ENOMEM;
     }
     entries->bytes = entries->length + family->count;
@@ -510,5 +531,6 @@ int seep_family_add_sites(struct seep_family *family)
     free(entries.list);
     free(entries.members);
     free(entries.length);
+    free(entries.ages);
     return error;
 }

@@ -3,6 +3,8 @@
  * where it does not. */
 #include "claims.h"
 
+#include <math.h>
+
 #include "fake_report.h"
 #include "text/page.h"
 #include "words/verdict.h"
@@ -222,6 +224,69 @@ static void what_children_keep(void **state)
           "working set");
 }
 
+#define POINTS 48
+
+static struct seep_report_point points[CHILDREN][POINTS];
+
+static double all_along(double age)
+{
+    return age;
+}
+
+static double early(double age)
+{
+    return fmin(1, 1.4 * age);
+}
+
+/* Nearly as much late as early; one of two keeps up, the other does not. */
+static double nearly(double age)
+{
+    return pow(age, 0.78);
+}
+
+/* Each with a tenth more than one and less than another, at its age. */
+static void age_children(double (*share)(double), double scatter)
+{
+    make_children(2, 0, false);
+    for (size_t i = 0; i < CHILDREN; i++) {
+        double more = i % 2 == 0 ? scatter : -scatter;
+
+        for (size_t k = 0; k < POINTS; k++) {
+            double age = (double)k / POINTS;
+            double part = share(age) + (age > 0.8 ? more : 0);
+
+            points[i][k] = (struct seep_report_point){
+                .start_s = 3 * age,
+                .width_s = 3.0 / POINTS,
+                .live_bytes = (uint64_t)(16 * MIB * part),
+            };
+        }
+        fakes[i].sites[0].series = points[i];
+        fakes[i].sites[0].point_count = POINTS;
+    }
+}
+
+static void what_grows_with_their_age(void **state)
+{
+    (void)state;
+    forget();
+    age_children(all_along, 0.01);
+    holds(", more the older it gets: ");
+    holds(" in 12 of 12: a leak");
+    age_children(early, 0.01);
+    fails(", more the older it gets: ");
+    fails(" in 12 of 12: a leak");
+    holds(", ever less of it the older it gets, as a cache that fills: to be "
+          "sure, let a process live longer");
+    age_children(all_along, 0.01);
+    fails(", ever less of it the older it gets, as a cache that fills: to be "
+          "sure, let a process live longer");
+    age_children(nearly, 0.05);
+    holds("; a leak, or a cache that fills: let a process live longer");
+    age_children(all_along, 0.01);
+    fails("; a leak, or a cache that fills: let a process live longer");
+}
+
 static void how_sure_what_children_keep_is(void **state)
 {
     (void)state;
@@ -290,6 +355,7 @@ int main(void)
         cmocka_unit_test(where_a_line_is),
         cmocka_unit_test(what_is_quiet),
         cmocka_unit_test(what_children_keep),
+        cmocka_unit_test(what_grows_with_their_age),
         cmocka_unit_test(how_sure_what_children_keep_is),
         cmocka_unit_test(how_many_children_keep_it),
         cmocka_unit_test(what_children_keep_at_no_one_line),

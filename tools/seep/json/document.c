@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "reader/compare/patterns.h"
 #include "words/compare.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -239,6 +240,35 @@ static json_t *row_of(const struct seep_diff *diff,
     return object;
 }
 
+static json_t *held_of(const struct seep_diff_held *held)
+{
+    json_t *object = json_object();
+
+    seep_json_put(object, "holder", seep_diff_holder_name(held->holder));
+    seep_json_put(object, "outcome", seep_diff_name(held->outcome));
+    SEEP_JSON_COPY(object, held, at_peak);
+    seep_json_put(object, "where",
+                  held->site == NULL ? NULL : held->site->where);
+    seep_json_put(object, "id", held->site == NULL ? NULL : held->site->id);
+    seep_json_put(object, "pattern",
+                  held->pattern == NULL ? NULL : held->pattern->id);
+    SEEP_JSON_COPY(object, held, before_bytes, now_bytes);
+    SEEP_JSON_COPY(object, held, before_peak_bytes, now_peak_bytes);
+    seep_json_put(object, "change", &held->change);
+    seep_json_put(object, "peak_change", &held->peak_change);
+    return object;
+}
+
+static json_t *helds_of(const struct seep_diff *diff)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < diff->held_count; i++) {
+        json_array_append_new(array, held_of(&diff->held[i]));
+    }
+    return array;
+}
+
 static json_t *pair_of(const struct seep_diff_pair *pair, size_t limit)
 {
     const struct seep_diff *diff = &pair->diff;
@@ -258,6 +288,10 @@ static json_t *pair_of(const struct seep_diff_pair *pair, size_t limit)
     seep_json_put(object, "sites", sites);
     seep_json_put(object, "site_total", diff->row_count);
     seep_json_put(object, "still", diff->still_count);
+    seep_json_put(object, "held_outcome",
+                  seep_diff_name(seep_diff_held_outcome(diff)));
+    seep_json_put(object, "held_at_s", diff->age_s > 0 ? diff->age_s : NAN);
+    seep_json_put(object, "held", helds_of(diff));
     return object;
 }
 

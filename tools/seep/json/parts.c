@@ -485,6 +485,17 @@ static json_t *members_of(const struct seep_family *family,
     return array;
 }
 
+static json_t *age_of(const struct seep_family_age *age)
+{
+    json_t *object = age->count > 0 ? json_object() : NULL;
+
+    seep_json_put(object, "children", age->count);
+    SEEP_JSON_COPY(object, age, rising, flattens);
+    seep_json_put(object, "trend", seep_family_trend_name(age->trend));
+    seep_json_put(object, "bytes_per_s", &age->rate);
+    return object;
+}
+
 static json_t *kept_of(const struct seep_family_kept *kept)
 {
     json_t *object = kept->count > 0 ? json_object() : NULL;
@@ -493,6 +504,7 @@ static json_t *kept_of(const struct seep_family_kept *kept)
     SEEP_JSON_COPY(object, kept, bytes);
     seep_json_put(object, "trend", seep_family_trend_name(kept->trend));
     seep_json_put(object, "slope", kept->has_slope ? &kept->slope : NULL);
+    seep_json_put(object, "age", age_of(&kept->age));
     return object;
 }
 

@@ -317,6 +317,61 @@ static void print_changes(struct seep_page *page, const struct seep_diff *diff,
     print_rest(page, diff, left[1], left[0]);
 }
 
+static void put_held(struct seep_table *table,
+                     const struct seep_diff_held *held)
+{
+    double before =
+        held->at_peak ? held->before_peak_bytes : held->before_bytes;
+    double now = held->at_peak ? held->now_peak_bytes : held->now_bytes;
+    const char *peak = held->at_peak ? " at the peak" : "";
+
+    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_cell(table, OUTCOME, "%s", seep_diff_words(held->outcome));
+    seep_table_ink(table, OUTCOME,
+                   held->outcome == SEEP_DIFF_WORSE ? SEEP_INK_WARNING
+                                                    : SEEP_INK_GOOD);
+    seep_table_cell(table, BEFORE, "%s", SEEP_UNITS_BYTES(before));
+    seep_table_cell(table, NOW, "%s", SEEP_UNITS_BYTES(now));
+    seep_table_cell(table, CHANGE, "%s", SEEP_UNITS_CHANGE(now - before));
+    seep_table_take(table, WHERE, seep_diff_held_where(held));
+    if (held->at_peak) {
+        seep_table_note(table, "%s", peak);
+    }
+}
+
+/* What call sites and patterns hold, where that differs. */
+static void print_held(struct seep_page *page, const struct seep_diff *diff,
+                       size_t limit)
+{
+    static const struct seep_table_column columns[COLUMN_COUNT] = {
+        [OUTCOME] = {"", false, 0},
+        [BEFORE] = {"held before", true, 0},
+        [NOW] = {"held now", true, 0},
+        [CHANGE] = {"change", true, CHANGE_LEAST},
+        [WHERE] = {"where", false, 0},
+    };
+    struct seep_table *table = seep_table_open(columns, COLUMN_COUNT);
+    size_t shown = 0;
+
+    for (size_t i = 0; i < diff->held_count; i++) {
+        if (diff->held[i].site_count > 0 && (limit == 0 || shown < limit)) {
+            put_held(table, &diff->held[i]);
+            shown++;
+        }
+    }
+    if (shown > 0) {
+        seep_page_end_line(page);
+        seep_table_print(table, page, 1);
+    } else {
+        seep_table_close(table);
+    }
+    if (diff->age_s > 0) {
+        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+                            SEEP_NOTE_DIFF_AGE,
+                            SEEP_UNITS_DURATION(diff->age_s));
+    }
+}
+
 /* One figure of the process; a side that does not know it has NULL. */
 static void put_figure(struct seep_table *table, const char *name,
                        const char *before, const char *now, const char *change)
@@ -372,6 +427,19 @@ static void put_work(struct seep_table *table, const struct seep_diff *diff)
     }
 }
 
+static void put_private(struct seep_table *table, const struct seep_diff *diff)
+{
+    const struct seep_diff_held *held = diff->held;
+
+    if (diff->held_count > 0 && held->holder == SEEP_DIFF_HOLDER_PROCESS) {
+        put_size(table,
+                 diff->age_s > 0 ? "private, at one age" : "private at the end",
+                 held->before_bytes, held->now_bytes);
+        put_size(table, "private at the peak", held->before_peak_bytes,
+                 held->now_peak_bytes);
+    }
+}
+
 static void print_figures(struct seep_page *page, const struct seep_diff *diff)
 {
     static const struct seep_table_column columns[] = {
@@ -392,6 +460,7 @@ static void print_figures(struct seep_page *page, const struct seep_diff *diff)
              diff->now.rss_bytes);
     put_size(table, "live at the end", diff->before.live_bytes,
              diff->now.live_bytes);
+    put_private(table, diff);
     put_work(table, diff);
     seep_page_end_line(page);
     seep_table_print(table, page, 1);
@@ -407,6 +476,7 @@ static void print_pair(struct seep_page *page, const struct seep_diff_set *set,
                         sides == NULL ? "?" : sides);
     free(sides);
     print_changes(page, diff, limit);
+    print_held(page, diff, limit);
     if (diff->before.reason == NULL && diff->now.reason == NULL) {
         print_figures(page, diff);
     }

@@ -116,6 +116,10 @@ char *seep_diff_sides(const struct seep_diff_set *set,
  * "(was server.py:44)". */
 char *seep_diff_where(const struct seep_diff_row *row);
 
+/** "server.py:54 Model.remember (glibc arenas)", "glibc arenas, 12 call sites",
+ * "in private memory, at no one call site". */
+char *seep_diff_held_where(const struct seep_diff_held *held);
+
 /** What is compared of @site: by unit of work, or by minute. */
 const char *seep_diff_growth(const struct seep_diff *diff,
                              const struct seep_diff_site *site,

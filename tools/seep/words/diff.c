@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/compare/patterns.h"
 #include "words/compare.h"
 #include "words/frames.h"
 #include "words/words.h"
@@ -89,12 +90,58 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+/* "+700 MiB held at serve.py:17 load (oneDNN primitive cache)" */
+static char *held_words(const struct seep_diff_held *held)
+{
+    double change =
+        held->at_peak ? held->peak_change.estimate : held->change.estimate;
+    const char *bytes = SEEP_UNITS_CHANGE(change);
+    const char *when = held->at_peak ? " at the peak" : "";
+    char *where = seep_diff_held_where(held);
+    const char *at = held->holder == SEEP_DIFF_HOLDER_SITE      ? " at"
+                     : held->holder == SEEP_DIFF_HOLDER_PATTERN ? " by"
+                                                                : "";
+    char *text = seep_words_make("%s held%s%s %s", bytes, when, at,
+                                 where == NULL ? "?" : where);
+
+    free(where);
+    return text;
+}
+
+/* What speaks for what is held by all programs, if that is @outcome. */
+static const struct seep_diff_held *
+first_held_of(const struct seep_diff_set *set, enum seep_diff_outcome outcome)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct seep_diff *diff = &set->pairs[i].diff;
+
+        if (seep_diff_held_outcome(diff) == outcome &&
+            diff->first_held != NULL) {
+            return diff->first_held;
+        }
+    }
+    return NULL;
+}
+
+static char *held_headline(const char *lead, const struct seep_diff_held *held)
+{
+    char *what = held == NULL ? NULL : held_words(held);
+    char *text = seep_words_make("%s%s", lead, what == NULL ? "?" : what);
+
+    free(what);
+    return text;
+}
+
 static char *worse_headline(const struct seep_diff_set *set)
 {
     const struct seep_diff_pair *pair = NULL;
     const struct seep_diff_row *row = NULL;
     size_t news = tally(set, SEEP_DIFF_NEW, SEEP_DIFF_LEAKS, &pair, &row);
     size_t worse = tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, &pair, &row);
+
+    if (news + worse == 0) {
+        return held_headline("WORSE: ", first_held_of(set, SEEP_DIFF_WORSE));
+    }
     char *first = row == NULL ? NULL : changed(pair, row);
     const char *begin = news + worse > 1 ? "; first " : ", ";
     const char *at = first == NULL ? "?" : first;
@@ -161,10 +208,13 @@ static char *fine_headline(const struct seep_diff_set *set)
     char *first;
     char *text;
 
+    if (gone + better == 0 && first_held_of(set, SEEP_DIFF_BETTER) != NULL) {
+        return held_headline("BETTER: ", first_held_of(set, SEEP_DIFF_BETTER));
+    }
     if (gone + better == 0) {
         return same == 0
                    ? seep_words_make(
-                         "SAME: nothing grows that did not grow before")
+                         "SAME: nothing grows that did not grow before, and no more is held")
                    : seep_words_make(
                          "SAME: %zu call site%s as before, and none is new or worse",
                          same, same == 1 ? " grows" : "s grow");
@@ -185,13 +235,30 @@ static char *fine_headline(const struct seep_diff_set *set)
     return text;
 }
 
+/* Whatever growth comes to: less is held. */
+static char *and_held(char *headline, const struct seep_diff_held *held)
+{
+    char *what = held == NULL ? NULL : held_words(held);
+    char *text = what == NULL || headline == NULL
+                     ? NULL
+                     : seep_words_make("%s; %s", headline, what);
+
+    free(what);
+    if (text != NULL) {
+        free(headline);
+        return text;
+    }
+    return headline;
+}
+
 char *seep_diff_headline(const struct seep_diff_set *set)
 {
     switch (seep_diff_set_answer(set)) {
     case SEEP_DIFF_LEAKS:
         return worse_headline(set);
     case SEEP_DIFF_INSUFFICIENT:
-        return open_headline(set);
+        return and_held(open_headline(set),
+                        first_held_of(set, SEEP_DIFF_BETTER));
     default:
         return fine_headline(set);
     }
@@ -209,9 +276,10 @@ const char *seep_diff_set_name(const struct seep_diff_set *set)
         return "not-enough-data";
     default:
         return tally(set, SEEP_DIFF_GONE, SEEP_DIFF_FINE, &pair, &row) +
-                           tally(set, SEEP_DIFF_BETTER, SEEP_DIFF_FINE, &pair,
-                                 &row) >
-                       0
+                               tally(set, SEEP_DIFF_BETTER, SEEP_DIFF_FINE,
+                                     &pair, &row) >
+                           0 ||
+                       first_held_of(set, SEEP_DIFF_BETTER) != NULL
                    ? "better"
                    : "same";
     }
@@ -306,6 +374,29 @@ char *seep_diff_where(const struct seep_diff_row *row)
     return now;
 }
 
+char *seep_diff_held_where(const struct seep_diff_held *held)
+{
+    const char *pattern = held->pattern != NULL ? held->pattern->name : "";
+    char *where;
+    char *text;
+
+    if (held->holder == SEEP_DIFF_HOLDER_PROCESS) {
+        return seep_words_make("in private memory, at no one call site");
+    }
+    if (held->holder == SEEP_DIFF_HOLDER_DEVICES) {
+        return seep_words_make("on GPUs, at no one call site");
+    }
+    if (held->holder == SEEP_DIFF_HOLDER_PATTERN) {
+        return seep_words_make("%s, %zu call sites", pattern, held->site_count);
+    }
+    where = seep_words_user_frame(held->site);
+    text = seep_words_make("%s%s%s%s", where == NULL ? "?" : where,
+                           *pattern != '\0' ? " (" : "", pattern,
+                           *pattern != '\0' ? ")" : "");
+    free(where);
+    return text;
+}
+
 const char *seep_diff_growth(const struct seep_diff *diff,
                              const struct seep_diff_site *site,
                              char text[SEEP_UNITS_TEXT_BYTES])
@@ -348,6 +439,11 @@ char *seep_diff_next(const struct seep_diff_set *set)
                 seep_diff_row_answer(row) != SEEP_DIFF_FINE) {
                 return seep_words_stack_command(row->now.report, row->now.site);
             }
+        }
+        if (seep_diff_held_outcome(diff) == SEEP_DIFF_WORSE &&
+            diff->first_held != NULL && diff->first_held->site != NULL) {
+            return seep_words_stack_command(diff->first_held->report,
+                                            diff->first_held->site);
         }
         if (diff->before.reason != NULL || diff->now.reason != NULL) {
             return seep_words_make(

@@ -139,6 +139,46 @@ static void put_rest(FILE *file, const struct seep_family *family,
     }
 }
 
+/* ", more the older it gets: 53 MiB/min (51 to 55) in 5 of 5: a leak" */
+static void put_age(FILE *file, const struct seep_family_age *age)
+{
+    fputs(", more the older it gets: ", file);
+    seep_words_put_growth(file, &age->rate);
+    fprintf(file, " in %zu of %zu%s", age->rising, age->count,
+            age->trend == SEEP_FAMILY_GROWS
+                ? ": a leak"
+                : "; a leak, or a cache that fills: let a process live longer");
+}
+
+static void put_trend(FILE *file, const struct seep_family *family,
+                      const struct seep_family_kept *kept)
+{
+    enum seep_family_trend trend = family->children.trend;
+
+    if (trend < SEEP_FAMILY_UNTOLD && kept->age.trend == trend &&
+        kept->age.count > 0) {
+        put_age(file, &kept->age);
+    } else if (trend < SEEP_FAMILY_UNTOLD) {
+        fputs(", more the longer it runs: ", file);
+        put_slope(file, family, kept);
+        fputs(trend == SEEP_FAMILY_GROWS
+                  ? ", over many units in each: a leak"
+                  : "; a leak, or what a larger job needs",
+              file);
+    } else if (trend == SEEP_FAMILY_ONCE) {
+        fputs(", and no more in longer runs: kept once per process", file);
+        put_rest(file, family, kept);
+    } else if (kept->age.flattens) {
+        fputs(
+            ", ever less of it the older it gets, as a cache that fills: to be sure, let a process live longer",
+            file);
+    } else {
+        fputs(
+            "; too short, or too similar in length, to tell a leak from a working set",
+            file);
+    }
+}
+
 static void put_kept(FILE *file, const struct seep_family *family)
 {
     const struct seep_family_children *children = &family->children;
@@ -164,25 +204,7 @@ static void put_kept(FILE *file, const struct seep_family *family)
     if (*which == 'm') {
         fprintf(file, " (%zu of %zu)", kept->count, children->count);
     }
-    switch (children->trend) {
-    case SEEP_FAMILY_GROWS:
-    case SEEP_FAMILY_MAY_GROW:
-        fputs(", more the longer it runs: ", file);
-        put_slope(file, family, kept);
-        fputs(children->trend == SEEP_FAMILY_GROWS
-                  ? ", over many units in each: a leak"
-                  : "; a leak, or what a larger job needs",
-              file);
-        break;
-    case SEEP_FAMILY_ONCE:
-        fputs(", and no more in longer runs: kept once per process", file);
-        put_rest(file, family, kept);
-        break;
-    default:
-        fputs(
-            "; too short, or too similar in length, to tell a leak from a working set",
-            file);
-    }
+    put_trend(file, family, kept);
     free(where);
 }
 

@@ -66,6 +66,8 @@
 #define SEEP_NOTE_DIFF_MORE " and %zu more that grow%s: --sites 0"
 #define SEEP_NOTE_DIFF_STILL " %zu call site%s neither before nor now"
 #define SEEP_NOTE_DIFF_EXCUSED " %zu suppressed, or below a known bound"
+#define SEEP_NOTE_DIFF_AGE \
+    " the processes lived for different times: what they hold is compared at the age of %s"
 #define SEEP_NOTE_DIFF_ALONE "%s ran %s only, and is not compared"
 
 #endif

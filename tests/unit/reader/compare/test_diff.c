@@ -13,6 +13,7 @@
 
 #include "check_world.h"
 #include "reader/compare/diff.h"
+#include "reader/compare/patterns.h"
 
 static struct check_world check_third;
 
@@ -271,6 +272,171 @@ static void of_many_that_leak_one_by_chance_is_no_news(void **state)
     seep_diff_fini(&diff);
 }
 
+/* A site that holds @mib from the start to the end, in private memory. */
+static struct seep_report_site *hold(struct check_world *world, const char *id,
+                                     double mib)
+{
+    struct seep_report_site *site =
+        check_world_add(world, id, SEEP_CLASS_STEADY, 0);
+
+    site->has_growth = false;
+    site->where = id;
+    site->live_bytes = (uint64_t)(mib * CHECK_MIB);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        site->series = world->points[world->report.site_count - 1];
+        world->points[world->report.site_count - 1][i].live_bytes =
+            site->live_bytes;
+        world->moments[i].private_bytes += mib * CHECK_MIB;
+    }
+    return site;
+}
+
+static void check_held(enum seep_diff_outcome outcome,
+                       enum seep_diff_answer answer, const char *first)
+{
+    struct seep_diff diff = run();
+
+    assert_int_equal(seep_diff_held_outcome(&diff), outcome);
+    assert_int_equal(seep_diff_answer_of(&diff), answer);
+    assert_int_equal(diff.first_held == NULL, first == NULL);
+    if (first != NULL) {
+        assert_string_equal(
+            diff.first_held->site == NULL ? "" : diff.first_held->site->id,
+            first);
+    }
+    seep_diff_fini(&diff);
+}
+
+static void more_that_is_held_is_worse_and_less_is_better(void **state)
+{
+    (void)state;
+    hold(&check_before, "cache", 100);
+    hold(&check_now, "cache", 800);
+    check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "cache");
+    check_world_set_up(NULL);
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 100);
+    check_held(SEEP_DIFF_BETTER, SEEP_DIFF_FINE, "cache");
+    check_world_set_up(NULL);
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 840);
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
+/* What was never written to, and what has another name now. */
+static void more_at_a_site_alone_is_not_worse(void **state)
+{
+    (void)state;
+    hold(&check_before, "pool", 100);
+    hold(&check_now, "pool", 800);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i] = check_before.moments[i];
+    }
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+    check_world_set_up(NULL);
+    hold(&check_before, "old name", 800);
+    hold(&check_now, "new name", 800);
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
+static void what_is_at_no_site_is_worse_too(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        check_now.moments[i].private_bytes += 100 * CHECK_MIB;
+    }
+    check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "");
+}
+
+static void memory_of_devices_is_held_too(void **state)
+{
+    (void)state;
+    check_before.report.device_count = check_now.report.device_count = 1;
+    check_before.devices[0].tracked.last_bytes = 100 * CHECK_MIB;
+    check_now.devices[0].tracked.last_bytes = 800 * CHECK_MIB;
+    check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "");
+    check_now.devices[0].tracked.last_bytes = 105 * CHECK_MIB;
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
+static void a_peak_counts_by_itself(void **state)
+{
+    struct seep_report_site *site;
+
+    (void)state;
+    hold(&check_before, "burst", 10);
+    site = hold(&check_now, "burst", 10);
+    ((struct seep_report_point *)site->series)[40].live_bytes +=
+        (uint64_t)(500 * CHECK_MIB);
+    check_now.moments[40].private_bytes += 500 * CHECK_MIB;
+    check_held(SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, "burst");
+}
+
+static void what_swings_by_more_is_the_same(void **state)
+{
+    (void)state;
+    hold(&check_before, "cache", 100);
+    hold(&check_now, "cache", 120);
+    for (int i = 0; i < CHECK_MOMENTS; i += 2) {
+        check_now.moments[i].private_bytes -= 100 * CHECK_MIB;
+    }
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
+/* It fills for 900 s: what it holds at 400 s is what it held then. */
+static void lives_of_other_lengths_are_compared_at_one_age(void **state)
+{
+    struct seep_diff diff;
+
+    (void)state;
+    hold(&check_before, "cache", 0);
+    hold(&check_now, "cache", 0);
+    for (int i = 0; i < CHECK_MOMENTS; i++) {
+        double bytes = CHECK_MIB * (i < 90 ? i : 90);
+
+        check_before.points[0][i].live_bytes = (uint64_t)bytes;
+        check_now.points[0][i].live_bytes = (uint64_t)bytes;
+        check_before.moments[i].private_bytes += bytes;
+        check_now.moments[i].private_bytes += bytes;
+    }
+    check_now.report.duration_s = 400;
+    check_now.report.memory.moment_count = 40;
+    check_now.sites[0].point_count = 40;
+    diff = run();
+    assert_true(diff.age_s > 399 && diff.age_s < 401);
+    assert_int_equal(seep_diff_held_outcome(&diff), SEEP_DIFF_SAME);
+    seep_diff_fini(&diff);
+}
+
+static void what_is_suppressed_is_not_held_against_it(void **state)
+{
+    (void)state;
+    hold(&check_before, "cache", 100)->suppressed_by = "leak:cache";
+    hold(&check_now, "cache", 800)->suppressed_by = "leak:cache";
+    check_held(SEEP_DIFF_SAME, SEEP_DIFF_FINE, NULL);
+}
+
+static void a_pattern_speaks_for_many_sites(void **state)
+{
+    static const struct seep_pattern pattern = {.id = "onednn",
+                                                .name = "oneDNN"};
+    static const char *const ids[] = {"a", "b", "c"};
+    struct seep_diff diff;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        hold(&check_before, ids[i], 10)->pattern = &pattern;
+        hold(&check_now, ids[i], 110)->pattern = &pattern;
+    }
+    diff = run();
+    assert_int_equal(seep_diff_held_outcome(&diff), SEEP_DIFF_WORSE);
+    assert_int_equal(diff.first_held->holder, SEEP_DIFF_HOLDER_PATTERN);
+    assert_int_equal(diff.first_held->site_count, 3);
+    assert_true(fabs(diff.first_held->change.estimate - 300 * CHECK_MIB) <
+                CHECK_MIB);
+    seep_diff_fini(&diff);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup(name, check_world_set_up)
@@ -290,6 +456,15 @@ int main(void)
         CASE(several_processes_are_a_mean_by_their_time),
         CASE(a_process_that_was_too_short_adds_no_time),
         CASE(of_many_that_leak_one_by_chance_is_no_news),
+        CASE(more_that_is_held_is_worse_and_less_is_better),
+        CASE(more_at_a_site_alone_is_not_worse),
+        CASE(what_is_at_no_site_is_worse_too),
+        CASE(memory_of_devices_is_held_too),
+        CASE(a_peak_counts_by_itself),
+        CASE(what_swings_by_more_is_the_same),
+        CASE(lives_of_other_lengths_are_compared_at_one_age),
+        CASE(what_is_suppressed_is_not_held_against_it),
+        CASE(a_pattern_speaks_for_many_sites),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);
