@@ -60,7 +60,7 @@ bool seep_check_counts(const struct seep_report_site *site, int space)
 bool seep_check_grows_outside(const struct seep_report_verdict *verdict)
 {
     return verdict->has_growth &&
-           (verdict->class == SEEP_VERDICT_UNEXPLAINED ||
+           (verdict->in_pool || verdict->class == SEEP_VERDICT_UNEXPLAINED ||
             verdict->class == SEEP_VERDICT_FRAGMENTATION ||
             verdict->class == SEEP_VERDICT_RETENTION);
 }

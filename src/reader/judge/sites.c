@@ -712,6 +712,7 @@ static void list_rows(struct keyed *keyed, size_t count,
 
             work->id = keys != NULL ? keys[i].id : i;
             work->line_id = keys != NULL ? keys[i].line_id : 0;
+            work->site.pool = keys != NULL ? keys[i].pool : NULL;
             ret_work_of[i] = (uint32_t)sites->count;
         } else if (ret_work_of[i] != 0) {
             ret_work_of[i] = ret_work_of[ret_work_of[i] - 1];

@@ -78,6 +78,7 @@ struct seep_site_key {
     uint64_t row;     /* sites with one are one row */
     uint64_t id;      /* that the row is shown with */
     uint64_t line_id; /* 0: the same, or none */
+    const char *pool; /* see seep_report_site */
 };
 
 /** A site of the recording in its row. */

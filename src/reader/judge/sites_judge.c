@@ -646,6 +646,15 @@ static int compare_works(const void *a, const void *b)
     return (left->index > right->index) - (left->index < right->index);
 }
 
+/* What an allocator reserves is not what is kept in it: private memory tells
+ * whether that grows (verdict.c). */
+static void back_pool(struct seep_report_site *site)
+{
+    site->class = SEEP_CLASS_BACKING;
+    site->class_reason =
+        "an allocator inside a library maps it, and no hook sees what is kept there";
+}
+
 void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
 {
     const char *too_short = seep_sites_too_short(clock);
@@ -666,6 +675,9 @@ void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
         restrain(&sites->works[i].growth, clock, rising,
                  seep_sites_floor_bytes(sites->live_bytes[place]));
         publish(&sites->works[i], clock);
+        if (sites->works[i].site.pool != NULL) {
+            back_pool(&sites->works[i].site);
+        }
     }
     qsort(sites->works, sites->count, sizeof(*sites->works), compare_works);
 }

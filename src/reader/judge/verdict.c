@@ -116,30 +116,6 @@ static bool is_vetoed(const struct seep_verdict_input *input,
                floor_bytes;
 }
 
-/* What of @site was born from @from_s on, and lives. In the last tenth it may
- * be what is on its way only. */
-static double late_rise_of(const struct seep_report_site *site, double from_s,
-                           double duration_s)
-{
-    double sum = 0;
-
-    for (int i = 1; i + 1 < SEEP_GROWTH_WINDOWS; i++) {
-        if ((i + 1) * duration_s / SEEP_GROWTH_WINDOWS > from_s) {
-            sum += site->window_bytes[i];
-        }
-    }
-    return fmin(sum, (double)site->live_bytes);
-}
-
-/* Blocks that are reallocated are always young: by its live bytes, if known. */
-static double rise_of(const struct seep_site_work *work, double from_s,
-                      double duration_s)
-{
-    return from_s > 0 && work->has_late_rise
-               ? work->late_rise_bytes
-               : late_rise_of(&work->site, from_s, duration_s);
-}
-
 /* The row of the host that grew most of all, whatever it is called. */
 static const struct seep_report_site *
 find_most(const struct seep_verdict_input *input, double from_s,
@@ -150,12 +126,13 @@ find_most(const struct seep_verdict_input *input, double from_s,
     *ret_rise = 0;
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_report_site *site = &input->works[i].site;
-        double rise = rise_of(&input->works[i], from_s, input->duration_s);
+        double rise =
+            seep_verdict_rise_of(&input->works[i], from_s, input->duration_s);
 
         if (seep_sites_space_is_judged(site->space) &&
             seep_sites_place_of(site) == SEEP_PLACE_HOST &&
-            site->suppressed_by == NULL && site->known_bound_bytes == 0 &&
-            rise > *ret_rise) {
+            site->pool == NULL && site->suppressed_by == NULL &&
+            site->known_bound_bytes == 0 && rise > *ret_rise) {
             found = site;
             *ret_rise = rise;
         }
@@ -180,17 +157,45 @@ static struct seep_verdict_now call_open(struct seep_report_verdict *verdict,
     return call_insufficient(verdict, reason);
 }
 
+/* @share of the growth lies in a pool, where no hook sees who keeps what. */
+static struct seep_verdict_now call_pool(struct seep_report_verdict *verdict,
+                                         const struct seep_site_work *pool,
+                                         const struct seep_interval *rate,
+                                         double share)
+{
+    verdict->class = SEEP_VERDICT_SUSPECT;
+    verdict->reason =
+        "private memory grows where an allocator inside a library keeps its blocks; no hook sees what is freed there and what is not";
+    verdict->in_pool = true;
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = *rate;
+    verdict->growing_count = 1;
+    verdict->first_share = share;
+    name_first(verdict, pool->site.id);
+    return (struct seep_verdict_now){
+        .basis = SEEP_FORECAST_SUSPECTED,
+        .bytes_per_s = *rate,
+    };
+}
+
 /* The rate is that of the process, and so is the forecast. */
 static struct seep_verdict_now
 call_vetoed(const struct seep_verdict_input *input,
             struct seep_report_verdict *verdict)
 {
     const struct seep_drift *drift = &input->private_drift;
+    const struct seep_site_work *pool = seep_verdict_pool(input);
+    double pool_rise = seep_verdict_pool_rise(input, pool);
     double rise;
     const struct seep_report_site *site =
         find_most(input, drift->from_s, &rise);
     double share =
         drift->growth_bytes > 0 ? fmin(1, rise / drift->growth_bytes) : 0;
+
+    if (pool_rise > rise && pool_rise >= MATERIAL_SHARE * drift->growth_bytes) {
+        return call_pool(verdict, pool, &drift->bytes_per_s,
+                         fmin(1, pool_rise / drift->growth_bytes));
+    }
 
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = drift->bytes_per_s;
@@ -311,6 +316,11 @@ static bool call_doubtful(const struct seep_verdict_input *input,
     } else if (is_vetoed(input, counts, 0) &&
                !is_of_what_fills(input, counts)) {
         *ret_now = call_vetoed(input, verdict);
+    } else if (!input->private_drift.known &&
+               seep_verdict_pool(input) != NULL) {
+        *ret_now = call_insufficient(
+            verdict,
+            "an allocator inside a library has memory that no hook sees into, and what the process took is not known");
     } else if (input->unreachable) {
         *ret_now = call_insufficient(
             verdict, "memory that was live before it ended was freed unseen");
@@ -356,6 +366,9 @@ static bool call_doubtful(const struct seep_verdict_input *input,
  *   by samples  max(SURVIVORS * sample_bytes, floor) / duration
  *   by balance  (floor + free) / span + (1 + 1.28 / 1.96) * error
  *
+ * In the pool of an allocator inside a library there are no samples, and all of
+ * it may be free.
+ *
  * Of a Poisson number with a mean of 20 at least 12, which a leak rests on, are
  * seen in 98 of 100 runs. The balance sees growth whose lower bound, an error
  * below the estimate, is above the floor; in 90 of 100 runs the estimate is
@@ -382,13 +395,17 @@ static double hidden_from_balance(const struct seep_verdict_input *input)
     const struct seep_drift *drift = &input->private_drift;
     double span_s = (1 - SEEP_WINDOW_SETTLE) * input->duration_s;
     double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
+    const struct seep_site_work *pool = seep_verdict_pool(input);
+    double free_bytes = fmax(0, input->free_bytes);
 
     if (!drift->known) {
         return INFINITY;
     }
-    return fmax(drift->most_bytes_per_s,
-                (floor_bytes + fmax(0, input->free_bytes)) / span_s +
-                    POWER * drift->error_bytes_per_s);
+    if (pool != NULL) { /* how much of it is free is not known */
+        free_bytes += fmin((double)pool->site.live_bytes, drift->last_bytes);
+    }
+    return fmax(drift->most_bytes_per_s, (floor_bytes + free_bytes) / span_s +
+                                             POWER * drift->error_bytes_per_s);
 }
 
 static bool is_quiet(const struct seep_report_verdict *verdict)
@@ -444,7 +461,7 @@ static double hidden_of(const struct seep_verdict_input *input,
     if (!isfinite(balance) || input->unreachable) {
         return 0;
     }
-    if (is_quiet(verdict)) {
+    if (is_quiet(verdict) && seep_verdict_pool(input) == NULL) {
         return fmin(hidden_from_samples(input, verdict->floor_bytes), balance);
     }
     return verdict->has_growth && verdict->device < 0
@@ -602,10 +619,43 @@ static bool grows_outside(const struct seep_verdict_input *input,
            private_may_grow(&input->private_drift, input->duration_s);
 }
 
+/* Is most of what private memory grows by in a pool? */
+static bool grows_in_pool(const struct seep_verdict_input *input,
+                          const struct seep_verdict_counts *counts)
+{
+    return is_vetoed(input, counts, 0) &&
+           seep_verdict_pool_rise(input, seep_verdict_pool(input)) >=
+               MOSTLY * input->private_drift.growth_bytes;
+}
+
+#define POOL_RUN_S 30.0
+
+/* What is done in a pool is no work that hooks see: whoever does nothing else
+ * seems to wait. */
+static bool is_busy_in_pool(const struct seep_verdict_input *input,
+                            const struct seep_verdict_counts *counts)
+{
+    return input->duration_s >= POOL_RUN_S && grows_in_pool(input, counts);
+}
+
+/* Hooks saw where it lies, and not what: it is a pool's, unless mappings that
+ * no hook saw grow by most of it. */
+static bool is_in_pool(const struct seep_verdict_input *input,
+                       const struct seep_site_work *pool)
+{
+    const struct seep_balance_outside *outside = &input->outside;
+
+    return pool != NULL &&
+           (double)pool->site.live_bytes >= outside->growth_bytes &&
+           input->stray_bytes_per_s < MOSTLY * outside->bytes_per_s.estimate;
+}
+
 static struct seep_verdict_now
 call_outside(struct seep_report_verdict *verdict,
-             const struct seep_balance_outside *outside)
+             const struct seep_verdict_input *input)
 {
+    const struct seep_balance_outside *outside = &input->outside;
+    const struct seep_site_work *pool = seep_verdict_pool(input);
     struct seep_verdict_now now = {
         .basis = SEEP_FORECAST_GROWS,
         .bytes_per_s = outside->bytes_per_s,
@@ -617,6 +667,9 @@ call_outside(struct seep_report_verdict *verdict,
         outside->overhead_growth_bytes >= MOSTLY * outside->growth_bytes) {
         call_kept(verdict, outside->free, true);
         return now;
+    }
+    if (is_in_pool(input, pool)) {
+        return call_pool(verdict, pool, &outside->bytes_per_s, 1);
     }
     verdict->class = SEEP_VERDICT_UNEXPLAINED;
     verdict->reason =
@@ -737,7 +790,11 @@ call_class(const struct seep_verdict_input *input,
     /* Unless live blocks grow as well, by more than what is outside of them. */
     if (grows_outside(input, &counts->suspect) &&
         !is_vetoed(input, counts, input->outside.bytes_per_s.high)) {
-        return call_outside(verdict, &input->outside);
+        return call_outside(verdict, input);
+    }
+    /* What little grows at call sites is not what the process grows by. */
+    if (grows_in_pool(input, counts)) {
+        return call_vetoed(input, verdict);
     }
     if (cache >= 0 &&
         input->caches[cache].estimate > low_of(&counts->suspect)) {
@@ -777,6 +834,9 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
         verdict.reason = "nothing was recorded";
     } else if (input->too_short != NULL) {
         verdict.reason = input->too_short;
+        if (is_busy_in_pool(input, &counts)) {
+            now = call_vetoed(input, &verdict);
+        }
     } else {
         now = call_class(input, &counts, &verdict);
     }

@@ -42,6 +42,8 @@ struct seep_verdict_input {
     bool unreachable;    /* how it ended may have hidden what was live */
     /* What calls of the process hold of each device grew by at least. */
     double least_device_bytes[SEEP_DEVICES_MAX];
+    /* That mappings which no hook saw grow by, as seen from outside. */
+    double stray_bytes_per_s;
     /* What is charged to no call site grew by at most so much: many things at
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;
@@ -128,6 +130,20 @@ struct seep_verdict_counts {
 
 void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts);
+
+/** What of a row was born from @from_s on, and lives. */
+double seep_verdict_rise_of(const struct seep_site_work *work, double from_s,
+                            double duration_s);
+
+/** The pool of an allocator inside a library that took most while private
+ * memory grew, else the largest; NULL: there is none. */
+const struct seep_site_work *
+seep_verdict_pool(const struct seep_verdict_input *input);
+
+/** What @pool, which may be NULL, has of the growth of private memory: all that
+ * lies nowhere else, and has room in it. */
+double seep_verdict_pool_rise(const struct seep_verdict_input *input,
+                              const struct seep_site_work *pool);
 
 /** Something that can be full; used may be over the limit already. */
 struct seep_forecast_limit {

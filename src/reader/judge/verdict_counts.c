@@ -250,3 +250,79 @@ void seep_verdict_count(const struct seep_verdict_input *input,
         }
     }
 }
+
+/* What of @site was born from @from_s on, and lives. In the last tenth it may
+ * be what is on its way only. */
+static double late_rise_of(const struct seep_report_site *site, double from_s,
+                           double duration_s)
+{
+    double sum = 0;
+
+    for (int i = 1; i + 1 < SEEP_GROWTH_WINDOWS; i++) {
+        if ((i + 1) * duration_s / SEEP_GROWTH_WINDOWS > from_s) {
+            sum += site->window_bytes[i];
+        }
+    }
+    return fmin(sum, (double)site->live_bytes);
+}
+
+/* Blocks that are reallocated are always young: by its live bytes, if known. */
+double seep_verdict_rise_of(const struct seep_site_work *work, double from_s,
+                            double duration_s)
+{
+    return from_s > 0 && work->has_late_rise
+               ? work->late_rise_bytes
+               : late_rise_of(&work->site, from_s, duration_s);
+}
+
+const struct seep_site_work *
+seep_verdict_pool(const struct seep_verdict_input *input)
+{
+    const struct seep_site_work *found = NULL;
+    double most = 0;
+
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_site_work *work = &input->works[i];
+        const struct seep_report_site *site = &work->site;
+        double rise;
+
+        if (site->pool == NULL || site->suppressed_by != NULL ||
+            site->known_bound_bytes > 0) {
+            continue;
+        }
+        rise = fmax(0, seep_verdict_rise_of(work, input->private_drift.from_s,
+                                            input->duration_s));
+        if (found == NULL || rise > most ||
+            (rise == most && site->live_bytes > found->site.live_bytes)) {
+            found = work;
+            most = rise;
+        }
+    }
+    return found;
+}
+
+/* By what lies elsewhere: a pool may be mapped long before it is touched. */
+double seep_verdict_pool_rise(const struct seep_verdict_input *input,
+                              const struct seep_site_work *pool)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double rest = drift->growth_bytes;
+
+    if (pool == NULL) {
+        return 0;
+    }
+    if (input->outside.has_overhead) {
+        rest -= fmax(0, input->outside.overhead_growth_bytes);
+    }
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+
+        if (site->pool == NULL && seep_sites_space_is_judged(site->space) &&
+            seep_sites_place_of(site) == SEEP_PLACE_HOST) {
+            rest -=
+                fmax(0, seep_verdict_rise_of(&input->works[i], drift->from_s,
+                                             input->duration_s));
+        }
+    }
+    return fmax(0, fmin(rest, (double)pool->site.live_bytes));
+}

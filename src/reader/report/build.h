@@ -85,6 +85,17 @@ const char *seep_names_module(const struct seep_names *names, uint64_t word);
 size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
                          struct seep_report_frame *frames, size_t capacity);
 
+/* pools.c: whose memory is handed out where no hook sees it */
+
+/**
+ * The allocator inside of a library whose pool each site of the recording is a
+ * part of, by its index in SITES: "polars' own jemalloc"; NULL: of none.
+ *
+ * @param ret_names  to be freed; the texts are the report's
+ */
+int seep_report_find_pools(struct seep_report_build *build,
+                           const char ***ret_names);
+
 /* sites.c: which sites of a recording are one row of its report */
 
 /**

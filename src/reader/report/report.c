@@ -374,6 +374,19 @@ static void add_rises(struct seep_report_build *build, double from_s)
     }
 }
 
+/* Of mappings that grew, as seen from outside, those that no hook saw. */
+static double stray_bytes_per_s(const struct seep_report_memory *memory)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        if (!memory->mappings[i].tracked) {
+            sum += fmax(0, memory->mappings[i].slope_bytes_per_s);
+        }
+    }
+    return sum;
+}
+
 static void add_device_bounds(const struct seep_report_build *build,
                               struct seep_verdict_input *input)
 {
@@ -471,6 +484,7 @@ static void add_verdict(struct seep_report_build *build)
                             ? (double)build->report.sample_bytes
                             : 0,
         .lost_share = lost_share(&build->snapshot.view),
+        .stray_bytes_per_s = stray_bytes_per_s(&build->report.memory),
         .unreachable = build->report.end.unreachable,
     };
     struct seep_verdict_now now;

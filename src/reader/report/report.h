@@ -135,6 +135,9 @@ struct seep_report_site {
                            counted in space tensor, by who asked for it */
     enum seep_class class;
     const char *class_reason;
+    /* Whose allocator mapped it, "polars' own jemalloc": what lies in it is
+     * not known. NULL: whoever asked for it has it. */
+    const char *pool;
     bool torn; /* its last event may be half applied */
     uint64_t live_bytes;
     double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
@@ -381,6 +384,8 @@ struct seep_report_verdict {
     double minor_bytes_per_s;
     double floor_bytes; /* less than this over the run is minor */
     bool filling;       /* BOUNDED: it has not reached its bound yet */
+    bool in_pool;       /* SUSPECT: it grows in a pool, and that is sure; what
+                           of it is kept is not */
     bool files;         /* all that grows is mapped of files: nothing need be
                            full by it */
     struct seep_report_forecast forecast;

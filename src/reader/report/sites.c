@@ -201,6 +201,7 @@ static int name_row(enum seep_grouping by, const struct seep_report_site *site,
 struct naming {
     struct seep_report_build *build;
     struct seep_names_stack stack;
+    const char *pool;                 /* that it is a part of; NULL */
     struct seep_report_frame *frames; /* FRAMES_MAX */
     size_t frame_count;               /* 0: not all have been named yet */
 };
@@ -242,6 +243,10 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
         return 0;
     }
     site->where_frame = seep_where_pick(frames, naming->frame_count);
+    if (site->pool != NULL && naming->build->report.by != SEEP_BY_THREAD) {
+        site->where = site->pool;
+        return 0;
+    }
     name_row(naming->build->report.by, site, where, sizeof(where));
     site->where = seep_store_text(store, where);
     return site->where != NULL ? 0 : -ENOMEM;
@@ -278,7 +283,7 @@ static int add_frames(struct seep_report_build *build,
  */
 
 /* What a row is made by, in its id. A stack's has none. */
-enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD };
+enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD, BY_POOL };
 
 static uint64_t add_text(uint64_t hash, const char *text)
 {
@@ -433,6 +438,10 @@ static uint64_t id_of(struct naming *naming, enum seep_grouping by,
 {
     struct seep_report_frame frame;
 
+    if (naming->pool != NULL && by != SEEP_BY_STACK) {
+        hash = add_text(seep_hash_add(hash, BY_POOL), naming->pool);
+        return by == SEEP_BY_THREAD ? add_thread(hash, naming) : hash;
+    }
     if (naming->stack.count == 0) {
         return hash;
     }
@@ -498,9 +507,11 @@ int seep_group_keys(struct seep_report_build *build,
     struct naming naming = {.build = build};
     struct seep_site_key *keys =
         calloc((size_t)view->site_capacity + 1, sizeof(*keys));
+    const char **pools = NULL;
 
     naming.frames = calloc(FRAMES_MAX, sizeof(*naming.frames));
-    if (keys == NULL || naming.frames == NULL) {
+    if (keys == NULL || naming.frames == NULL ||
+        seep_report_find_pools(build, &pools) != 0) {
         free(keys);
         free(naming.frames);
         return -ENOMEM;
@@ -513,15 +524,18 @@ int seep_group_keys(struct seep_report_build *build,
         }
         hash = start_of(&view->sites[i]);
         naming.frame_count = 0;
+        naming.pool = pools[i];
         seep_names_stack(build, i, &naming.stack);
         keys[i].id = id_of(&naming, by, hash);
         if (by == SEEP_BY_STACK) {
             keys[i].line_id = id_of(&naming, SEEP_BY_LINE, hash);
         }
+        keys[i].pool = pools[i];
         /* No call site at all is not one whose frames are missing. */
         keys[i].row = add_rules(keys[i].id + (i == 0), &naming);
     }
     free(naming.frames);
+    free(pools);
     *ret_keys = keys;
     return 0;
 }
@@ -661,6 +675,24 @@ static bool may_keep(const struct seep_report_build *build,
            work->site.has_growth && work->site.growth_bytes_per_s.estimate > 0;
 }
 
+/* A pool may hold what the verdict is about, whatever the order is.
+ * @return how many are shown with it */
+static size_t show_pools(struct seep_report_build *build, size_t count)
+{
+    struct seep_site_work *works = build->sites.works;
+
+    for (size_t i = count; i < build->sites.count; i++) {
+        if (works[i].site.pool != NULL) {
+            struct seep_site_work work = works[i];
+
+            memmove(&works[count + 1], &works[count],
+                    (i - count) * sizeof(work));
+            works[count++] = work;
+        }
+    }
+    return count;
+}
+
 /* Those that may leak stand first already. */
 static size_t count_shown(const struct seep_report_build *build)
 {
@@ -789,7 +821,7 @@ static int group_sites(struct seep_report_build *build,
 
 int seep_report_add_sites(struct seep_report_build *build)
 {
-    size_t count = count_shown(build);
+    size_t count = show_pools(build, count_shown(build));
     struct seep_report_site *sites =
         seep_store_take(&build->store, 2 * count, sizeof(*sites));
     int error;

@@ -347,6 +347,94 @@ static enum seep_python_origin origin_of(const struct seep_report_frame *frame)
                : seep_where_python_origin(frame->file);
 }
 
+/*
+ * Allocators inside of libraries. Invariant: of a library that has symbols, a
+ * mapping is its allocator's only if a function of that asked for it: the stack
+ * of a coroutine is none.
+ */
+
+static const struct {
+    const char *library;  /* the beginning of its file name; "" of any */
+    const char *function; /* the beginning of a name of its allocator's */
+    struct seep_where_pool pool;
+} pools[] = {
+    {"_polars_runtime", "_rjem_", {"polars", "jemalloc"}},
+    {"polars.", "_rjem_", {"polars", "jemalloc"}},
+    {"libarrow.so", "arrow_mi_", {"pyarrow", "mimalloc"}},
+    {"libarrow.so", "mi_", {"pyarrow", "mimalloc"}},
+    {"libarrow.so", "_mi_", {"pyarrow", "mimalloc"}},
+    {"libarrow.so", "je_arrow_", {"pyarrow", "jemalloc"}},
+    {"_duckdb", "duckdb_je_", {"duckdb", "jemalloc"}},
+    {"duckdb.", "duckdb_je_", {"duckdb", "jemalloc"}},
+    {"libduckdb", "duckdb_je_", {"duckdb", "jemalloc"}},
+    {"", "_rjem_", {"", "jemalloc"}},
+    {"", "je_", {"", "jemalloc"}},
+    {"", "mi_", {"", "mimalloc"}},
+    {"", "_mi_", {"", "mimalloc"}},
+    {"", "tcmalloc::", {"", "tcmalloc"}},
+    {"", "rpmalloc", {"", "rpmalloc"}},
+    {"", "snmalloc::", {"", "snmalloc"}},
+};
+
+/* "name+0x40" is the nearest name in a stripped file. */
+static bool has_own_name(const struct seep_report_frame *frame)
+{
+    return frame->function[0] != '\0' && strstr(frame->function, "+0x") == NULL;
+}
+
+static bool names_pool(const struct seep_report_frame *run, size_t count,
+                       const char *function)
+{
+    bool named = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (has_own_name(&run[i])) {
+            named = true;
+            if (strncmp(run[i].function, function, strlen(function)) == 0) {
+                return true;
+            }
+        }
+    }
+    return !named;
+}
+
+bool seep_where_is_pool(const struct seep_report_frame *frames, size_t count,
+                        struct seep_where_pool *ret_pool)
+{
+    const char *object;
+    size_t first = 0;
+    size_t end;
+
+    while (first < count && !frames[first].python &&
+           seep_where_is_plumbing(frames[first].module)) {
+        first++;
+    }
+    if (first == count || frames[first].python ||
+        frames[first].module[0] == '\0') {
+        return false;
+    }
+    end = first + 1;
+    while (end < count &&
+           strcmp(frames[end].module, frames[first].module) == 0) {
+        end++;
+    }
+    object = seep_text_base_name(frames[first].module);
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+        const char *library = pools[i].library;
+
+        if (strncmp(object, library, strlen(library)) == 0 &&
+            (library[0] != '\0' || has_own_name(&frames[first])) &&
+            names_pool(&frames[first], end - first, pools[i].function)) {
+            *ret_pool = pools[i].pool;
+            if (ret_pool->library[0] == '\0') {
+                ret_pool->library = object;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
 bool seep_where_is_user(const struct seep_report_frame *frame)
 {
     const char *module = seep_text_base_name(frame->module);

@@ -28,6 +28,22 @@ int seep_where_format(const struct seep_report_frame *frame, char *text,
                       size_t capacity);
 
 /*
+ * An allocator that a library brings along maps memory for itself and hands it
+ * out in blocks that no hook sees: whoever needs the next part of its pool need
+ * not keep anything in it.
+ */
+struct seep_where_pool {
+    const char *library;   /* "polars"; the object's name where it is of none
+                              that is known */
+    const char *allocator; /* "jemalloc" */
+};
+
+/** Did it make the anonymous mapping of this stack, by the names of objects and
+ * functions? ret_pool.library points to the table, or into @frames. */
+bool seep_where_is_pool(const struct seep_report_frame *frames, size_t count,
+                        struct seep_where_pool *ret_pool);
+
+/*
  * Whose a file of Python is, by its name alone: the user's own, a package that
  * was installed, or Python's own library.
  */

@@ -298,6 +298,21 @@ static void of_segments_without_tensors(void **state)
         "seep run --cuda tensors -- COMMAND, or SEEP_CUDA=tensors: shows PyTorch's tensors by the lines that keep them");
 }
 
+/* Whoever came upon the next chunk of a pool need not hold anything in it. */
+static void of_a_pool(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    holds("find what holds the memory allocated at serve.py:31: seep report");
+    site->pool = "polars' own jemalloc";
+    fails("find what holds the memory allocated at serve.py:31: seep report");
+    holds(
+        "which lines keep it is not known: look for a setting by which the library uses malloc, or ask it what it has");
+    site->pool = NULL;
+    fails(
+        "which lines keep it is not known: look for a setting by which the library uses malloc, or ask it what it has");
+}
+
 static void of_a_driver_that_is_reached_past_us(void **state)
 {
     static const char *const modules[] = {"/usr/lib/libcuda.so.1"};
@@ -331,6 +346,7 @@ int main(void)
         cmocka_unit_test(of_memory_of_gpus),
         cmocka_unit_test(of_the_cache_of_tensors),
         cmocka_unit_test(of_segments_without_tensors),
+        cmocka_unit_test(of_a_pool),
         cmocka_unit_test(of_a_driver_that_is_reached_past_us),
     };
 

@@ -186,7 +186,8 @@ static void put_where(FILE *file, const struct seep_report *report,
 
     fputs(where == NULL ? "?" : where, file);
     free(where);
-    if (report->by == SEEP_BY_MODULE || report->by == SEEP_BY_THREAD) {
+    if (report->by == SEEP_BY_THREAD ||
+        report->by == (site->pool != NULL ? SEEP_BY_STACK : SEEP_BY_MODULE)) {
         char *user = seep_words_user_frame(site);
         fprintf(file, ": %s", user == NULL ? "?" : user);
         free(user);
@@ -203,7 +204,8 @@ char *seep_view_sites_chain(const struct seep_report *report,
         return NULL;
     }
     put_where(file, report, site);
-    if (site->where_frame < site->frame_count) {
+    if (site->where_frame < site->frame_count &&
+        (site->pool == NULL || report->by == SEEP_BY_STACK)) {
         if (seep_fold_has_python(site)) {
             put_inner(file, site);
             put_outer(file, site);
@@ -270,9 +272,10 @@ static bool is_shown(const struct seep_report_site *site,
                                        : site->class != SEEP_CLASS_MINOR;
 }
 
+/* A pool is nothing to look into: where it grows the verdict says so. */
 static bool is_quiet(const struct seep_report_site *site)
 {
-    return site->class >= SEEP_CLASS_INSUFFICIENT;
+    return site->class >= SEEP_CLASS_INSUFFICIENT || site->pool != NULL;
 }
 
 static struct choice start(const struct seep_report *report,

@@ -293,10 +293,16 @@ static void advise_site(const struct seep_report *report,
     char *command = seep_words_stack_command(report, site);
     char *holder = holder_of(report, site);
 
-    add_python_advice(report, site, words);
-    seep_words_advise(words, "find what holds %s: %s",
-                      holder == NULL ? "it" : holder,
-                      command == NULL ? "seep report" : command);
+    if (site->pool == NULL) {
+        add_python_advice(report, site, words);
+        seep_words_advise(words, "find what holds %s: %s",
+                          holder == NULL ? "it" : holder,
+                          command == NULL ? "seep report" : command);
+    } else if (site->pattern == NULL) {
+        seep_words_advise(
+            words,
+            "which lines keep it is not known: look for a setting by which the library uses malloc, or ask it what it has");
+    }
     free(holder);
     free(command);
     if (site->pattern != NULL) {

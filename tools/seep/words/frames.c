@@ -96,7 +96,8 @@ char *seep_words_where(const struct seep_report *report,
 {
     const struct seep_report_frame *frame;
 
-    if (site->where_frame >= site->frame_count || is_broad(report)) {
+    if (site->where_frame >= site->frame_count || is_broad(report) ||
+        site->where == site->pool) {
         return strdup(*site->where == '\0' ? "(no stack)" : site->where);
     }
     frame = &site->frames[site->where_frame];

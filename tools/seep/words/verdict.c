@@ -210,14 +210,15 @@ static void put_place(FILE *file, const struct seep_report *report,
 {
     double share = report->verdict.first_share;
     char *where = site == NULL ? NULL : seep_words_where(report, site);
+    const char *at = site != NULL && site->pool != NULL ? "in" : "at";
     size_t beside = beside_first(report, site);
 
     if (where != NULL && share >= ALL_OF_IT) {
-        fprintf(file, ", all of it at %s", where);
+        fprintf(file, ", all of it %s %s", at, where);
     } else if (where != NULL && share > 0) {
-        fprintf(file, ", %s of it at %s", SEEP_UNITS_SHARE(share), where);
+        fprintf(file, ", %s of it %s %s", SEEP_UNITS_SHARE(share), at, where);
     } else if (where != NULL) {
-        fprintf(file, ", first at %s", where);
+        fprintf(file, ", first %s %s", at, where);
     }
     if (where != NULL && beside > 0) {
         fprintf(file, " and %s %s that %s in step with it",

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -47,6 +49,81 @@ static void what_stands_before_memory_is_not_the_user(void **state)
     assert_false(is_user("worker", "PyMem_RawMalloc"));
     assert_false(is_user("worker", "malloc"));
     assert_false(is_user("", ""));
+}
+
+/* The mapping of a stack, innermost first: OBJECT:FUNCTION, or a line of Python
+ * where there is no object. @return "library allocator"; "" of none */
+static const char *pool_of(const char *const *stack)
+{
+    static char text[128];
+    struct seep_report_frame frames[8];
+    struct seep_where_pool pool;
+    char objects[8][64];
+    size_t count = 0;
+
+    for (; stack[count] != NULL; count++) {
+        const char *colon = strchr(stack[count], ':');
+
+        snprintf(objects[count], sizeof(objects[count]), "/venv/%.*s",
+                 (int)(colon - stack[count]), stack[count]);
+        frames[count] = frame(objects[count], colon + 1);
+        if (colon == stack[count]) {
+            frames[count].python = true;
+            frames[count].module = "";
+        }
+    }
+    if (!seep_where_is_pool(frames, count, &pool)) {
+        return "";
+    }
+    snprintf(text, sizeof(text), "%s %s", pool.library, pool.allocator);
+    return text;
+}
+
+#define POOL_OF(...) pool_of((const char *const[]){__VA_ARGS__, NULL})
+#define POLARS "_polars_runtime.abi3.so:"
+#define ARROW "libarrow.so.2600:"
+
+static void an_allocator_inside_a_library_is_known_by_its_names(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        POOL_OF(POLARS "_rjem_je_pages_map", POLARS "polars::f", ":step"),
+        "polars jemalloc");
+    assert_string_equal(
+        POOL_OF(ARROW "unix_mmap.constprop.0", ARROW "_mi_prim_alloc", ":step"),
+        "pyarrow mimalloc");
+    assert_string_equal(
+        POOL_OF("libarrow.so.1500:je_arrow_private_je_pages_map", ":step"),
+        "pyarrow jemalloc");
+    assert_string_equal(
+        POOL_OF("_duckdb.cpython-311.so:duckdb_je_pages_map", ":step"),
+        "duckdb jemalloc");
+    /* of a library that nobody has heard of */
+    assert_string_equal(POOL_OF("libx.so:mi_arena_reserve", "libx.so:f"),
+                        "libx.so mimalloc");
+    assert_string_equal(POOL_OF("libc.so.6:mmap", "libx.so:os_map",
+                                "libx.so:_rjem_malloc", ":step"),
+                        "libx.so jemalloc");
+    /* stripped: a library that is known to have one has no other use of it */
+    assert_string_equal(POOL_OF(ARROW "arrow::Table+0x40", ":step"),
+                        "pyarrow mimalloc");
+    assert_string_equal(POOL_OF(POLARS, ":step"), "polars jemalloc");
+}
+
+static void other_mappings_are_of_who_asked_for_them(void **state)
+{
+    (void)state;
+    /* polars maps stacks for deep recursion */
+    assert_string_equal(
+        POOL_OF(POLARS "stacker::grow", POLARS "polars::f", ":step"), "");
+    /* it called another library, whose mapping it is */
+    assert_string_equal(POOL_OF("libx.so:f", POLARS "_rjem_malloc", ":step"),
+                        "");
+    assert_string_equal(POOL_OF("libx.so:mi_near+0x40", ":step"), "");
+    assert_string_equal(POOL_OF("libx.so:f", "libx.so:g", ":step"), "");
+    assert_string_equal(POOL_OF("libpython3.11.so.1.0:_PyObject_Arena"), "");
+    assert_string_equal(POOL_OF(":step"), "");
+    assert_string_equal(POOL_OF("libc.so.6:mmap"), "");
 }
 
 static void what_uses_memory_is_the_user(void **state)
@@ -345,6 +422,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_stands_before_memory_is_not_the_user),
+        cmocka_unit_test(an_allocator_inside_a_library_is_known_by_its_names),
+        cmocka_unit_test(other_mappings_are_of_who_asked_for_them),
         cmocka_unit_test(what_uses_memory_is_the_user),
         cmocka_unit_test(the_first_of_the_user_is_picked),
         cmocka_unit_test(without_a_user_what_asked_for_the_memory_is_picked),
