@@ -83,9 +83,11 @@ static void leave_parent(void)
     if (seep_thread.hook_frame != 0 && view != NULL &&
         !seep_identity_is_ours() && !seep_life_is_restricted()) {
         uint64_t size_bytes = view->header->file_bytes;
+        uint32_t shard_count = view->header->shard_count;
 
         seep_region_replace(view->header, size_bytes);
-        view->header->file_bytes = size_bytes; /* for who drops it */
+        view->header->file_bytes = size_bytes;   /* for who drops it */
+        view->header->shard_count = shard_count; /* for that hook */
     }
 }
 

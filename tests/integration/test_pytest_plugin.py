@@ -184,7 +184,7 @@ def test_a_leak_fails_by_its_line(suites, name, tmp_path):
     outcome, text = suite.outcome(name)
     line = line_that_says("leaks", f"{name} leaks")
 
-    assert outcome == "failure", suite.out
+    assert outcome == "failure", text + suite.out
     assert "the limit is 64 B" in text
     assert f"test_leaks.py:{line}: " in text.splitlines()[1]
     assert "pytest_pyfunc_call" not in text  # none of pytest's own frames
@@ -292,7 +292,7 @@ def test_a_leak_fails_without_workers_too(suites, tmp_path):
     suite = surely(suites["serial"], "leaks", "test_a_list", tmp_path)
     outcome, text = suite.outcome("test_a_list")
 
-    assert outcome == "failure", suite.out
+    assert outcome == "failure", text + suite.out
     assert f":{line_that_says('leaks', 'test_a_list leaks')}: test_a_list" \
         in text
     low, high = re.search(r"grows by (\S+) to (\S+) KiB per call",

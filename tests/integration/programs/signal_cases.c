@@ -33,6 +33,7 @@ static sigjmp_buf place;
 static volatile sig_atomic_t jump_count;
 static volatile sig_atomic_t handled_count;
 static volatile sig_atomic_t forked_count;
+static volatile sig_atomic_t killed_count; /* of the children */
 static volatile sig_atomic_t is_child;
 static volatile sig_atomic_t is_waiting;
 
@@ -180,7 +181,10 @@ static void on_fork(int signal, siginfo_t *info, void *context)
 
         is_child = child == 0;
         if (child > 0) {
-            waitpid(child, NULL, 0);
+            int status = 0;
+
+            waitpid(child, &status, 0);
+            killed_count = killed_count + (WIFSIGNALED(status) != 0);
             forked_count = forked_count + 1;
         }
     }
@@ -217,7 +221,7 @@ static int handler_forks(void)
     }
     pthread_create(&last, NULL, fill_all_rings, NULL);
     pthread_join(last, NULL);
-    puts("forked");
+    printf("forked, %d of the children killed\n", killed_count);
     return 0;
 }
 
