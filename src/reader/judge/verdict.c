@@ -96,6 +96,12 @@ static struct seep_verdict_now call_by(struct seep_report_verdict *verdict,
 #define RISE_SHARE 0.05
 #define DEVICE_SHARE 0.02 /* of what is live there */
 
+/* Rates are of the time since the work began. */
+static double worked_s(const struct seep_verdict_input *input)
+{
+    return input->duration_s - input->began_s;
+}
+
 static double rate_in(const struct seep_verdict_tally *tally, unsigned place)
 {
     return fmax(0, tally->parts[place].estimate);
@@ -118,13 +124,14 @@ static bool is_vetoed(const struct seep_verdict_input *input,
 
 /* What of @site was born from @from_s on, and lives. In the last tenth it may
  * be what is on its way only. */
-static double late_rise_of(const struct seep_report_site *site, double from_s,
-                           double duration_s)
+static double late_rise_of(const struct seep_verdict_input *input,
+                           const struct seep_report_site *site, double from_s)
 {
     double sum = 0;
 
     for (int i = 1; i + 1 < SEEP_GROWTH_WINDOWS; i++) {
-        if ((i + 1) * duration_s / SEEP_GROWTH_WINDOWS > from_s) {
+        if (seep_window_time_at(input->began_s, input->duration_s,
+                                (i + 1.0) / SEEP_GROWTH_WINDOWS) > from_s) {
             sum += site->window_bytes[i];
         }
     }
@@ -132,12 +139,12 @@ static double late_rise_of(const struct seep_report_site *site, double from_s,
 }
 
 /* Blocks that are reallocated are always young: by its live bytes, if known. */
-static double rise_of(const struct seep_site_work *work, double from_s,
-                      double duration_s)
+static double rise_of(const struct seep_verdict_input *input,
+                      const struct seep_site_work *work, double from_s)
 {
     return from_s > 0 && work->has_late_rise
                ? work->late_rise_bytes
-               : late_rise_of(&work->site, from_s, duration_s);
+               : late_rise_of(input, &work->site, from_s);
 }
 
 /* The row of the host that grew most of all, whatever it is called. */
@@ -150,7 +157,7 @@ find_most(const struct seep_verdict_input *input, double from_s,
     *ret_rise = 0;
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_report_site *site = &input->works[i].site;
-        double rise = rise_of(&input->works[i], from_s, input->duration_s);
+        double rise = rise_of(input, &input->works[i], from_s);
 
         if (seep_sites_space_is_judged(site->space) &&
             seep_sites_place_of(site) == SEEP_PLACE_HOST &&
@@ -240,7 +247,7 @@ static int find_device(const struct seep_verdict_input *input,
                             DEVICE_SHARE * live_bytes);
         double told = (rate_in(&counts->minor, place) +
                        rate_in(&counts->suppressed, place)) *
-                      input->duration_s;
+                      worked_s(input);
 
         if (input->least_device_bytes[i] - told >= least) {
             return (int)i;
@@ -270,7 +277,7 @@ static bool may_go_on(const struct seep_verdict_input *input,
     const struct seep_drift *drift = &input->private_drift;
     double least = fmax(RISE_BYTES, RISE_SHARE * drift->last_bytes);
     double told =
-        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * input->duration_s;
+        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * worked_s(input);
 
     return drift->may_go_on && counts->filling.count == 0 &&
            !counts->filled_tested &&
@@ -335,7 +342,7 @@ static bool call_doubtful(const struct seep_verdict_input *input,
                 ? "it grows in steps, and the next one is not due yet"
                 : "it has paused for no longer than it may between two bursts");
     } else if (counts->rising.count > 0 &&
-               counts->rising.estimate * input->duration_s >=
+               counts->rising.estimate * worked_s(input) >=
                    verdict->floor_bytes) {
         *ret_now = call_open(
             verdict, &counts->rising,
@@ -373,14 +380,13 @@ static bool call_doubtful(const struct seep_verdict_input *input,
 static double hidden_from_samples(const struct seep_verdict_input *input,
                                   double floor_bytes)
 {
-    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) /
-           input->duration_s;
+    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) / worked_s(input);
 }
 
 static double hidden_from_balance(const struct seep_verdict_input *input)
 {
     const struct seep_drift *drift = &input->private_drift;
-    double span_s = (1 - SEEP_WINDOW_SETTLE) * input->duration_s;
+    double span_s = (1 - SEEP_WINDOW_SETTLE) * worked_s(input);
     double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
 
     if (!drift->known) {
@@ -457,7 +463,7 @@ static void add_power(const struct seep_verdict_input *input,
                       const struct seep_verdict_counts *counts,
                       struct seep_report_verdict *verdict)
 {
-    if (input->duration_s > 0) {
+    if (worked_s(input) > 0) {
         verdict->hidden_bytes_per_s = hidden_of(input, verdict);
         verdict->need_s = need_of(input, counts, verdict);
     }
@@ -532,7 +538,7 @@ call_quiet(const struct seep_verdict_input *input,
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
     double most_bytes =
         input->private_drift.known
-            ? input->private_drift.most_bytes_per_s * input->duration_s
+            ? input->private_drift.most_bytes_per_s * worked_s(input)
             : INFINITY;
 
     if (call_doubtful(input, counts, verdict, &now)) {

@@ -30,6 +30,7 @@ struct seep_verdict_input {
     size_t count;
     /* By place, of all sites in spaces that hold memory. */
     uint64_t live_bytes[SEEP_PLACE_COUNT];
+    double began_s; /* when the work began: what went before is start-up */
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
     /* Private memory and swap, beyond what is worth a word; and what is

@@ -167,8 +167,9 @@ static void count_class(struct seep_verdict_counts *counts,
     unsigned place = seep_sites_place_of(site);
     uint64_t live_bytes = input->live_bytes[place];
     double floor_bytes = seep_sites_floor_bytes(live_bytes);
-    bool material = is_material(site, input->duration_s, floor_bytes);
-    bool large = is_large(site, input->duration_s,
+    double worked_s = input->duration_s - input->began_s;
+    bool material = is_material(site, worked_s, floor_bytes);
+    bool large = is_large(site, worked_s,
                           fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
     struct seep_verdict_tally *suspect =
         place == SEEP_PLACE_FILE ? &counts->file_suspect : &counts->suspect;
