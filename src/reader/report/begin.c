@@ -213,16 +213,18 @@ static bool is_of_imports(const struct seep_report_build *build,
 {
     const struct seep_view *view = &build->snapshot.view;
     double imports = 0;
+    bool any = false;
 
     for (size_t i = 0; i < work->member_count; i++) {
         uint32_t index = build->sites.members[work->member_first + i].index;
 
         if (build->is_import[index]) {
+            any = true;
             imports +=
                 (double)seep_word_load(&view->sites[index].allocated_bytes);
         }
     }
-    return imports > (double)work->site.allocated_bytes / 2;
+    return any && imports >= (double)work->site.allocated_bytes / 2;
 }
 
 void seep_report_mark_start(struct seep_report_build *build)

@@ -259,6 +259,28 @@ static enum seep_ink class_ink(enum seep_class class)
     }
 }
 
+static bool is_quiet(const struct seep_report_site *site)
+{
+    return site->class >= SEEP_CLASS_INSUFFICIENT;
+}
+
+/* What imports and the start hold is one row where few are wanted. */
+static bool is_folded(const struct seep_report_site *site,
+                      const struct seep_text_options *options)
+{
+    return (options->brief || options->holding) && options->site_id == NULL &&
+           site->is_start && is_quiet(site) && !site->backs_tensors;
+}
+
+/* Shown however few rows there are. */
+static bool is_prominent(const struct seep_report_site *site,
+                         const struct seep_text_options *options)
+{
+    return options->brief && options->site_id == NULL && site->stands_out &&
+           !site->backs_tensors && site->suppressed_by == NULL &&
+           !is_folded(site, options);
+}
+
 /* A site that is asked for by its id is shown whatever it is. */
 static bool is_shown(const struct seep_report_site *site,
                      const struct seep_text_options *options)
@@ -266,13 +288,11 @@ static bool is_shown(const struct seep_report_site *site,
     if (options->site_id != NULL) {
         return seep_words_is_wanted(site, options->site_id);
     }
-    return site->suppressed_by != NULL ? options->show_suppressed
-                                       : site->class != SEEP_CLASS_MINOR;
-}
-
-static bool is_quiet(const struct seep_report_site *site)
-{
-    return site->class >= SEEP_CLASS_INSUFFICIENT;
+    if (site->suppressed_by != NULL) {
+        return options->show_suppressed;
+    }
+    return !is_folded(site, options) &&
+           (site->class != SEEP_CLASS_MINOR || is_prominent(site, options));
 }
 
 static struct choice start(const struct seep_report *report,
@@ -292,6 +312,13 @@ static struct choice start(const struct seep_report *report,
             choice.quiet_left = QUIET_ROWS;
         }
     }
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (is_prominent(&report->sites[i], options)) {
+            choice.left -= choice.left > 0;
+            choice.quiet_left -=
+                is_quiet(&report->sites[i]) && choice.quiet_left > 0;
+        }
+    }
     return choice;
 }
 
@@ -302,6 +329,9 @@ static bool choose(struct choice *choice, const struct seep_report_site *site,
                    : is_quiet(site)    ? &choice->quiet_left
                                        : &choice->left;
 
+    if (is_prominent(site, options)) {
+        return true;
+    }
     if (!is_shown(site, options) || *left == 0 ||
         (choice->left == 0 && !site->backs_tensors)) {
         return false;
@@ -354,7 +384,7 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
     } else if (site->known_bound_bytes > 0) {
         seep_table_note(table, SEEP_NOTE_KNOWN_BOUND,
                         SEEP_UNITS_BYTES((double)site->known_bound_bytes));
-    } else if (site->pattern != NULL && !is_quiet(site) &&
+    } else if (site->pattern != NULL && (!is_quiet(site) || site->stands_out) &&
                !site->backs_tensors) {
         bool told = site == seep_words_site(report);
 
@@ -486,19 +516,6 @@ static void fill_row(struct seep_table *table, const struct seep_report *report,
     note_row(table, report, site);
 }
 
-/* A tidy exit frees all: what was held, the peak tells. */
-static bool has_freed(const struct seep_report *report)
-{
-    uint64_t live = 0;
-    uint64_t peak = 0;
-
-    for (size_t i = 0; i < report->site_count; i++) {
-        live += report->sites[i].live_bytes;
-        peak += report->sites[i].peak_bytes;
-    }
-    return report->state == SEEP_STATE_EXITED && peak / 2 > live;
-}
-
 static bool has_gpu(const struct seep_report *report)
 {
     bool gpu = false;
@@ -534,7 +551,7 @@ struct seep_table *seep_view_sites_open(const struct seep_report *report,
                                 : 70},
         [LIVE] = {"live", true, live ? 50 : 60},
         [PEAK] = {"peak", true,
-                  !live && has_freed(report) ? 60 : SEEP_TABLE_NEVER},
+                  !live && report->freed_all ? 60 : SEEP_TABLE_NEVER},
         [BLOCKS] = {"blocks", true, 110},
         [SPACE] = {"space", false,
                    report->space_count > 1 ? space_least : SEEP_TABLE_NEVER},
@@ -631,13 +648,29 @@ static void print_suppressed(struct seep_page *page,
 }
 
 static void print_minor(struct seep_page *page,
-                        const struct seep_report *report)
+                        const struct seep_report *report, size_t count)
 {
     const struct seep_report_verdict *verdict = &report->verdict;
     const char *rate = SEEP_UNITS_RATE(verdict->minor_bytes_per_s);
-    seep_page_paragraph(
-        page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, verdict->minor_count,
-        SEEP_UNITS_BYTES(verdict->floor_bytes), *rate == '+' ? rate + 1 : rate);
+    seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, count,
+                        SEEP_UNITS_BYTES(verdict->floor_bytes),
+                        *rate == '+' ? rate + 1 : rate);
+}
+
+/* Of those that grew by too little to be rows, some hold so much that they
+ * are. */
+static size_t minor_left(const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    size_t count = report->verdict.minor_count;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (report->sites[i].class == SEEP_CLASS_MINOR &&
+            (options->holding || is_prominent(&report->sites[i], options))) {
+            count -= count > 0;
+        }
+    }
+    return count;
 }
 
 static void print_left_out(struct seep_page *page,
@@ -646,7 +679,8 @@ static void print_left_out(struct seep_page *page,
                            size_t shown)
 {
     size_t total = seep_words_site_total(report);
-    size_t told = shown + report->verdict.minor_count;
+    size_t minor = minor_left(report, options);
+    size_t told = shown + minor;
     size_t suppressed = suppressed_count(report);
 
     if (options->site_id != NULL) {
@@ -656,8 +690,8 @@ static void print_left_out(struct seep_page *page,
         print_suppressed(page, report, suppressed);
         told += suppressed;
     }
-    if (report->verdict.minor_count > 0) {
-        print_minor(page, report);
+    if (minor > 0) {
+        print_minor(page, report, minor);
     }
     if (total > told) {
         seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
@@ -666,19 +700,106 @@ static void print_left_out(struct seep_page *page,
     }
 }
 
+/* Imports and the start, in one row. @return how many it is of */
+static size_t fill_start(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    const struct seep_report_begin *begin = &report->begin;
+    enum column bytes = report->freed_all ? PEAK : LIVE;
+
+    if ((!options->brief && !options->holding) || options->site_id != NULL ||
+        begin->site_count == 0) {
+        return 0;
+    }
+    seep_table_row(table, SEEP_INK_FAINT);
+    seep_table_cell(table, CLASS, "start-up");
+    seep_table_cell(table, GROWTH, "-");
+    seep_table_cell(table, PER_UNIT, "-");
+    seep_table_cell(table, bytes, "%s",
+                    SEEP_UNITS_BYTES((double)begin->live_bytes));
+    seep_table_cell(table, BLOCKS, "%s", SEEP_UNITS_COUNT(begin->live_count));
+    seep_table_cell(table, WHERE, SEEP_NOTE_START_UP, begin->site_count,
+                    seep_words_rows(report, begin->site_count));
+    return begin->site_count;
+}
+
+static int compare_held(const void *a, const void *b, void *report)
+{
+    const struct seep_report_site *left =
+        *(const struct seep_report_site *const *)a;
+    const struct seep_report_site *right =
+        *(const struct seep_report_site *const *)b;
+    uint64_t left_bytes = seep_report_held_bytes(report, left);
+    uint64_t right_bytes = seep_report_held_bytes(report, right);
+
+    return left_bytes != right_bytes
+               ? (left_bytes < right_bytes) - (left_bytes > right_bytes)
+               : (left > right) - (left < right);
+}
+
+/* Rows by what they hold, whatever they are called. @return how many rows of
+ * the report that are */
+static size_t fill_holders(struct seep_table *table,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options)
+{
+    const struct seep_report_site **sites =
+        calloc(report->site_count + 1, sizeof(*sites));
+    size_t most = options->site_limit > 0 ? options->site_limit : SIZE_MAX;
+    size_t count = 0;
+    size_t start = 0;
+    size_t shown = 0;
+
+    for (size_t i = 0; sites != NULL && i < report->site_count; i++) {
+        bool counts =
+            report->sites[i].suppressed_by == NULL || options->show_suppressed;
+
+        if (counts && !is_folded(&report->sites[i], options)) {
+            sites[count++] = &report->sites[i];
+        }
+    }
+    if (count > 0) {
+        qsort_r(sites, count, sizeof(sites[0]), compare_held, (void *)report);
+    }
+    for (; shown < count && shown < most; shown++) {
+        if (start == 0 && report->begin.live_bytes >=
+                              seep_report_held_bytes(report, sites[shown])) {
+            start = fill_start(table, report, options);
+        }
+        fill_row(table, report, sites[shown]);
+    }
+    free(sites);
+    return shown + (start > 0 ? start : fill_start(table, report, options));
+}
+
+static size_t fill_table(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    struct choice choice = start(report, options);
+    size_t shown;
+    size_t segments;
+
+    if (options->holding && options->site_id == NULL) {
+        return fill_holders(table, report, options);
+    }
+    shown = fill_rows(table, report, options, false, &choice);
+    shown += fill_start(table, report, options);
+    segments = fill_rows(table, report, options, true, &choice);
+    if (segments > 0) {
+        seep_table_note(table, SEEP_NOTE_SEGMENTS);
+    }
+    return shown + segments;
+}
+
 void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
-    struct choice choice = start(report, options);
     struct seep_table *table = seep_view_sites_open(report, false);
-    size_t shown = fill_rows(table, report, options, false, &choice);
-    size_t segments = fill_rows(table, report, options, true, &choice);
+    size_t shown = fill_table(table, report, options);
 
-    shown += segments;
-    if (segments > 0) {
-        seep_table_note(table, SEEP_NOTE_SEGMENTS);
-    }
     if (shown > 0) {
         seep_table_print(table, page, 1);
     } else {
