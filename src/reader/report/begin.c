@@ -202,6 +202,7 @@ int seep_report_add_begin(struct seep_report_build *build)
         seep_clock_begin(clock, (uint64_t)(latest / seep_sites_seconds(1)));
     }
     begin.from_s = seep_sites_seconds((double)clock->begin_tick);
+    begin.units = clock->units;
     report->begin = begin;
     report->units_per_s = seep_clock_units_per_s(clock);
     return 0;

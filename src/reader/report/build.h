@@ -122,6 +122,12 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
 
 int seep_report_add_sites(struct seep_report_build *build);
 
+/* largest.c: what holds and rose most */
+
+/** Mark those rows, and have them among the first.
+ * @return how many are first, which were @count */
+size_t seep_report_show_largest(struct seep_report_build *build, size_t count);
+
 /** How live bytes of a row with a series changed from @from_s to the end. */
 double seep_report_rise_of(const struct seep_report_build *build,
                            const struct seep_site_work *work, double from_s);

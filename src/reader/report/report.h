@@ -129,6 +129,7 @@ struct seep_report_begin {
     double at_s;
     double from_s;     /* growth counts from here: that, but not later than
                           half of the run; 0 where it was soon */
+    uint64_t units;    /* told since then */
     size_t site_count; /* quiet rows of imports and of the start */
     uint64_t live_bytes;
     double live_count;
