@@ -5,6 +5,7 @@ Invariant: a rule here knows nothing of how a verdict is made; it compares what
 was printed: headline, rows, memory table, forecast, and what a check says.
 """
 import json
+import re
 import subprocess
 
 from conftest import SEEP
@@ -18,7 +19,6 @@ QUIET = ("steady", "bounded", "allocator-retention", "fragmentation")
 OPEN = ("suspect", "insufficient-data")
 STOPPED = ("plateau", "step")
 UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
-WHERE_COLUMNS = 16  # of a row, on the narrowest page
 
 
 def low(interval):
@@ -115,7 +115,8 @@ def of_holders(verdict, sites, text):
                   for key in ("live_bytes", "peak_bytes"))
     # of what was freed at the end the peaks tell, and those of rows not well
     if (most and most["live_bytes"] > FLOOR_BYTES and live * 2 >= peak
-            and most["where"][:WHERE_COLUMNS] not in table_of(text)):
+            and not any(word in table_of(text)
+                        for word in re.split(r"[ +]", most["where"])[-2:])):
         found.append(f"{most['where']} holds the most and is not in the table")
     risen = [site for site in counted if site["class"] in STOPPED
              and not site["known_bound_bytes"]]
