@@ -115,8 +115,8 @@ def of_holders(verdict, sites, text):
                   for key in ("live_bytes", "peak_bytes"))
     # of what was freed at the end the peaks tell, and those of rows not well
     if (most and most["live_bytes"] > FLOOR_BYTES and live * 2 >= peak
-            and not any(word in table_of(text)
-                        for word in re.split(r"[ +]", most["where"])[-2:])):
+            and re.match(r".*:\d+ ", most["where"])  # a line has one name
+            and most["where"].split()[-1] not in table_of(text)):
         found.append(f"{most['where']} holds the most and is not in the table")
     risen = [site for site in counted if site["class"] in STOPPED
              and not site["known_bound_bytes"]]
