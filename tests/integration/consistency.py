@@ -5,6 +5,7 @@ Invariant: a rule here knows nothing of how a verdict is made; it compares what
 was printed: headline, rows, memory table, forecast, and what a check says.
 """
 import json
+import re
 import subprocess
 
 from conftest import SEEP
@@ -16,6 +17,8 @@ CHECK = ("--max-growth", "1MiB/min")
 PASS, FAIL = 0, 3
 QUIET = ("steady", "bounded", "allocator-retention", "fragmentation")
 OPEN = ("suspect", "insufficient-data")
+STOPPED = ("plateau", "step")
+UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
 
 
 def low(interval):
@@ -99,6 +102,41 @@ def of_rows(verdict, sites):
     return found
 
 
+def table_of(text):
+    """The rows of the call sites, between the first two empty lines."""
+    return text.partition("\n\n")[2].partition("\n\n")[0]
+
+
+def of_holders(verdict, sites, text):
+    """What holds the most, and what is called bounded, against the table."""
+    found = []
+    counted = [site for site in sites if site["suppressed_by"] is None
+               and not site["start_up"] and not site["backs_tensors"]
+               and site["space"] not in UNTOLD]
+    most = max(counted, key=lambda site: site["live_bytes"], default=None)
+    live, peak = (sum(site[key] for site in sites)
+                  for key in ("live_bytes", "peak_bytes"))
+    # of what was freed at the end the peaks tell, and those of rows not well
+    if (most and most["live_bytes"] > FLOOR_BYTES and live * 2 >= peak
+            and re.match(r".*:\d+ ", most["where"])  # a line has one name
+            and most["where"].split()[-1] not in table_of(text)):
+        found.append(f"{most['where']} holds the most and is not in the table")
+    risen = [site for site in counted if site["class"] in STOPPED
+             and not site["known_bound_bytes"]]
+    riser = max(risen, key=rise_of, default=None)
+    if (verdict["class"] == "bounded" and not verdict["filling"]
+            and "growth stopped" in verdict["sentence"]
+            and riser and rise_of(riser) > FLOOR_BYTES
+            and riser["where"] not in verdict["sentence"]):
+        found.append(f"{riser['where']} rose most, and is not named")
+    return found
+
+
+def rise_of(site):
+    """What of it was born since its work began, and lives."""
+    return sum(site["born_alive_by_tenth_bytes"][1:])
+
+
 def of_forecast(verdict, text):
     """The rate against when memory will be full."""
     found = []
@@ -143,6 +181,7 @@ def contradictions(process, text, code):
              + of_memory(verdict, process["memory"],
                          process["process"]["duration_s"])
              + of_rows(verdict, process["sites"])
+             + of_holders(verdict, process["sites"], text)
              + of_forecast(verdict, text)
              + of_check(verdict, code))
     label = verdict["class"].replace("-", " ").upper()

@@ -55,6 +55,8 @@ static const struct seep_option table[] = {
     SEEP_OPTION("by", "WHAT", take_by, AT(report.by),
                 "line (default), function, module, stack, thread or\n"
                 "label: what a row of the table stands for"),
+    SEEP_OPTION("holding", NULL, seep_option_set, AT(text.holding),
+                "call sites by what they hold, whatever their class"),
     SEEP_OPTION("site", "ID", seep_option_text, AT(text.site_id),
                 "only this call site, by the beginning of its id"),
     SEEP_OPTION("stack", NULL, seep_option_set, AT(text.stacks),
@@ -100,7 +102,8 @@ static void set_limits(struct arguments *arguments)
     }
     arguments->site_limit = limit;
     arguments->text.site_limit = limit;
-    arguments->report.site_limit = arguments->text.site_id != NULL ? 0 : limit;
+    arguments->report.site_limit =
+        arguments->text.site_id != NULL || arguments->text.holding ? 0 : limit;
 }
 
 static void print_text(const struct seep_gathering *gathering,
@@ -166,6 +169,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     if (arguments->json && arguments->verdict) {
         return seep_say_usage("report",
                               "--verdict cannot be combined with --json");
+    }
+    if (arguments->json && arguments->text.holding) {
+        return seep_say_usage("report",
+                              "--holding cannot be combined with --json");
     }
     return optind < argc ? 0 : seep_say_usage("report", "no recording given");
 }

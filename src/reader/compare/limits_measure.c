@@ -183,10 +183,14 @@ static void add(struct sum *sum, const struct seep_interval *interval)
     seep_family_add_rate(&sum->value, interval);
 }
 
-/* The mean of the run. */
+/* The mean of the run since the work began, as rates are. */
 static double seconds_a_unit(const struct seep_report *report)
 {
-    return report->duration_s / (double)report->units;
+    const struct seep_report_begin *begin = &report->begin;
+
+    return begin->from_s > 0 && begin->units > 0
+               ? (report->duration_s - begin->from_s) / (double)begin->units
+               : report->duration_s / (double)report->units;
 }
 
 static struct seep_interval scaled(const struct seep_interval *interval,

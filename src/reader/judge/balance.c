@@ -366,7 +366,8 @@ static void fill_outside(const struct series *series,
                          struct seep_balance_outside *outside)
 {
     double end_s = input->end_s;
-    double from_s = SEEP_WINDOW_SETTLE * end_s;
+    double from_s =
+        seep_window_time_at(input->begin_s, end_s, SEEP_WINDOW_SETTLE);
     struct seep_window_series turned = {.count = 0};
     struct seep_window_series sum = {.count = 0};
     struct seep_window_slope slope;
@@ -396,9 +397,10 @@ static void fill_outside(const struct series *series,
 }
 
 struct seep_report_extent
-seep_balance_extent_of(const struct seep_window_series *series, double end_s)
+seep_balance_extent_of(const struct seep_window_series *series, double begin_s,
+                       double end_s)
 {
-    double from_s = SEEP_WINDOW_SETTLE * end_s;
+    double from_s = seep_window_time_at(begin_s, end_s, SEEP_WINDOW_SETTLE);
     struct seep_report_extent extent = {.valid = series->count > 0};
     struct seep_window_slope slope =
         seep_window_slope_of(series, from_s, end_s);
@@ -422,32 +424,38 @@ seep_balance_extent_of(const struct seep_window_series *series, double end_s)
 
 struct seep_report_extent
 seep_balance_extent_if_any(const struct seep_window_series *series,
-                           double end_s)
+                           double begin_s, double end_s)
 {
     struct seep_report_extent none = {.valid = false};
 
     for (size_t i = 0; i < series->count; i++) {
         if (series->value[i] > 0) {
-            return seep_balance_extent_of(series, end_s);
+            return seep_balance_extent_of(series, begin_s, end_s);
         }
     }
     return none;
 }
 
-static void fill_memory(const struct series *series, double end_s,
+static void fill_memory(const struct series *series,
+                        const struct seep_balance_input *input,
                         struct seep_report_memory *memory)
 {
-    memory->rss = seep_balance_extent_of(&series->rss, end_s);
-    memory->anonymous = seep_balance_extent_of(&series->anonymous, end_s);
-    memory->shared = seep_balance_extent_of(&series->shared, end_s);
-    memory->own = seep_balance_extent_if_any(&series->own, end_s);
-    memory->files = seep_balance_extent_if_any(&series->files, end_s);
-    memory->swap = seep_balance_extent_of(&series->swap, end_s);
-    memory->cgroup = seep_balance_extent_of(&series->cgroup, end_s);
-    memory->tracked = seep_balance_extent_of(&series->tracked, end_s);
+    double begin_s = input->begin_s;
+    double end_s = input->end_s;
+
+    memory->rss = seep_balance_extent_of(&series->rss, begin_s, end_s);
+    memory->anonymous =
+        seep_balance_extent_of(&series->anonymous, begin_s, end_s);
+    memory->shared = seep_balance_extent_of(&series->shared, begin_s, end_s);
+    memory->own = seep_balance_extent_if_any(&series->own, begin_s, end_s);
+    memory->files = seep_balance_extent_if_any(&series->files, begin_s, end_s);
+    memory->swap = seep_balance_extent_of(&series->swap, begin_s, end_s);
+    memory->cgroup = seep_balance_extent_of(&series->cgroup, begin_s, end_s);
+    memory->tracked = seep_balance_extent_of(&series->tracked, begin_s, end_s);
     memory->allocator_overhead =
-        seep_balance_extent_of(&series->overhead, end_s);
-    memory->unexplained = seep_balance_extent_of(&series->unexplained, end_s);
+        seep_balance_extent_of(&series->overhead, begin_s, end_s);
+    memory->unexplained =
+        seep_balance_extent_of(&series->unexplained, begin_s, end_s);
     memory->valid = memory->rss.valid;
 }
 
@@ -455,7 +463,8 @@ void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
                        struct seep_balance_outside *ret_outside)
 {
-    double from_s = SEEP_WINDOW_SETTLE * input->end_s;
+    double from_s =
+        seep_window_time_at(input->begin_s, input->end_s, SEEP_WINDOW_SETTLE);
     struct series series;
     bool told;
 
@@ -468,6 +477,6 @@ void seep_balance_fill(const struct seep_balance_input *input,
         seep_balance_covers(&series.allocated, TOLD_MIN, from_s, input->end_s);
     add_held(&series, input);
     add_rest(&series, input, told);
-    fill_memory(&series, input->end_s, ret_memory);
+    fill_memory(&series, input, ret_memory);
     fill_outside(&series, input, told, ret_outside);
 }

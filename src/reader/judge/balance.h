@@ -40,6 +40,7 @@ struct seep_balance_point {
 struct seep_balance_input {
     const struct seep_balance_point *points; /* by time */
     size_t count;
+    double begin_s; /* the work began */
     double end_s;
     double sampled_error;    /* of what heap and beside grow by, by sampling:
                                 95 % */
@@ -83,14 +84,16 @@ void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
                        struct seep_balance_outside *ret_outside);
 
-/** Of the whole run, its slope of the settled part. Also of devices. */
+/** Of the whole run, its slope of the settled part since the work began. Also
+ * of devices. */
 struct seep_report_extent
-seep_balance_extent_of(const struct seep_window_series *series, double end_s);
+seep_balance_extent_of(const struct seep_window_series *series, double begin_s,
+                       double end_s);
 
 /** The same of what is 0 where it was not told: not valid if it always is. */
 struct seep_report_extent
 seep_balance_extent_if_any(const struct seep_window_series *series,
-                           double end_s);
+                           double begin_s, double end_s);
 
 static inline double seep_balance_positive(double value)
 {

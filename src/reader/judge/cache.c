@@ -97,7 +97,9 @@ static bool follows(const struct cache *cache)
 {
     const struct seep_clock *clock = cache->clock;
     const struct seep_device_live *live = cache->live;
-    uint32_t first = (uint32_t)(SEEP_WINDOW_SETTLE * clock->count);
+    uint32_t begin = (uint32_t)(clock->begin_tick >> clock->width_log2);
+    uint32_t first =
+        begin + (uint32_t)(SEEP_WINDOW_SETTLE * (clock->count - begin));
     double device;
 
     if (live->cache_first >= clock->count) {
@@ -167,11 +169,13 @@ static void add_up(struct cache *cache)
 static struct seep_window_slope slope_of(const struct cache *cache,
                                          const double *values, uint32_t first)
 {
-    double end_s = seep_sites_seconds((double)cache->clock->end_tick);
+    const struct seep_clock *clock = cache->clock;
+    double from_s = seep_clock_time_at(clock, SEEP_WINDOW_SETTLE);
+    double end_s = seep_clock_time_at(clock, 1);
     struct seep_window_series series;
 
-    seep_clock_series(cache->clock, values, first, &series);
-    return seep_window_slope_of(&series, SEEP_WINDOW_SETTLE * end_s, end_s);
+    seep_clock_series(clock, values, first, &series);
+    return seep_window_slope_of(&series, from_s, end_s);
 }
 
 static bool is_cause(const struct seep_window_slope *slope, double growth)

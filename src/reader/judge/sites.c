@@ -189,6 +189,50 @@ void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
     *ret_clock = clock;
 }
 
+/* Nothing can be cut where no work was done after it. */
+static void begin_at(double *at, uint32_t first, uint32_t count)
+{
+    double before = at[first];
+
+    for (uint32_t i = 0; before < 1 && i <= count; i++) {
+        at[i] = i > first ? (at[i] - before) / (1 - before) : 0;
+    }
+}
+
+void seep_clock_begin(struct seep_clock *clock, uint64_t tick)
+{
+    uint32_t first = (uint32_t)(tick >> clock->width_log2);
+
+    if (first == 0 || first >= clock->count || !(clock->at[first] < 1)) {
+        return;
+    }
+    if (clock->units_at[clock->count] > 0) {
+        clock->units -=
+            (uint64_t)((double)clock->units * clock->units_at[first]);
+        begin_at(clock->units_at, first, clock->count);
+    }
+    begin_at(clock->at, first, clock->count);
+    clock->begin_tick = (uint64_t)first << clock->width_log2;
+}
+
+double seep_clock_time_at(const struct seep_clock *clock, double share)
+{
+    return seep_sites_seconds((double)clock->begin_tick) +
+           share * seep_clock_worked_s(clock);
+}
+
+double seep_clock_worked_s(const struct seep_clock *clock)
+{
+    return seep_sites_seconds((double)(clock->end_tick - clock->begin_tick));
+}
+
+/* The tick by which @share of the time since the work began is over. */
+static double tick_of(const struct seep_clock *clock, double share)
+{
+    return (double)clock->begin_tick +
+           share * (double)(clock->end_tick - clock->begin_tick);
+}
+
 static double share_at(const struct seep_clock *clock, const double *at,
                        double tick)
 {
@@ -228,7 +272,8 @@ double seep_clock_units_in(const struct seep_clock *clock, double from_tick,
 
 double seep_clock_tick_at(const struct seep_clock *clock, double share)
 {
-    for (uint32_t i = 0; i < clock->count; i++) {
+    for (uint32_t i = (uint32_t)(clock->begin_tick >> clock->width_log2);
+         i < clock->count; i++) {
         double before = clock->at[i];
         double after = clock->at[i + 1];
 
@@ -246,9 +291,9 @@ double seep_clock_tick_at(const struct seep_clock *clock, double share)
 
 double seep_clock_late_pace(const struct seep_clock *clock)
 {
-    double late = LATE_FROM * (double)clock->end_tick;
+    double late = seep_clock_at(clock, tick_of(clock, LATE_FROM));
 
-    return (1 - seep_clock_at(clock, late)) / (1 - LATE_FROM);
+    return (1 - late) / (1 - LATE_FROM);
 }
 
 bool seep_clock_rises(const struct seep_clock *clock)
@@ -258,8 +303,7 @@ bool seep_clock_rises(const struct seep_clock *clock)
     int records = 0;
 
     for (int k = 0; k < TENTHS; k++) {
-        double share =
-            seep_clock_at(clock, (double)clock->end_tick * (k + 1) / TENTHS);
+        double share = seep_clock_at(clock, tick_of(clock, (k + 1.0) / TENTHS));
         double rate = share - before;
 
         if (k >= TENTHS / 2 && rate > RISING_FACTOR * most) {
@@ -273,7 +317,7 @@ bool seep_clock_rises(const struct seep_clock *clock)
 
 double seep_clock_units_per_s(const struct seep_clock *clock)
 {
-    double seconds = seep_sites_seconds((double)clock->end_tick);
+    double seconds = seep_clock_worked_s(clock);
     double pace =
         clock->kind == SEEP_CLOCK_UNITS ? seep_clock_late_pace(clock) : 1;
 
@@ -481,12 +525,13 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
     uint64_t size = entry->size_level & SEEP_SIZE_MASK;
     double tick = entry->tick;
     double bytes = (double)weight_of(entry).bytes;
-    double end = clock->end_tick > 0 ? (double)clock->end_tick : 1;
+    double born = fmax(0, tick - (double)clock->begin_tick);
+    double worked = fmax(1, (double)(clock->end_tick - clock->begin_tick));
     int window =
-        (int)fmin(tick * SEEP_GROWTH_WINDOWS / end, SEEP_GROWTH_WINDOWS - 1);
+        (int)fmin(born * SEEP_GROWTH_WINDOWS / worked, SEEP_GROWTH_WINDOWS - 1);
 
     ret_survivor->birth = seep_clock_at(clock, tick);
-    ret_survivor->birth_tick = entry->tick;
+    ret_survivor->birth_tick = (uint32_t)born;
     ret_survivor->weight = bytes;
     ret_survivor->variance =
         level_of(entry) == 0
@@ -495,6 +540,7 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
                   (1 - seep_weight_probability(size, level_of(entry)));
     work->variance += ret_survivor->variance;
     work->site.window_bytes[window] += bytes;
+    work->early_bytes += tick < (double)clock->begin_tick ? bytes : 0;
     work->old_count += entry->tick + old_ticks <= clock->end_tick;
 }
 

@@ -36,7 +36,8 @@ enum seep_clock_kind {
 
 struct seep_clock {
     enum seep_clock_kind kind;
-    uint64_t units;
+    uint64_t units;      /* told since the work began */
+    uint64_t begin_tick; /* when it began: an edge of the grid */
     uint64_t end_tick;
     uint32_t width_log2;              /* ticks */
     uint32_t count;                   /* buckets up to the end of the run */
@@ -49,6 +50,18 @@ struct seep_clock {
 /** @param end_tick  at most SEEP_SITES_TICK_MAX */
 void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
                      uint64_t end_tick);
+
+/**
+ * The work began at @tick: what was done before is none of it. Of a cut in the
+ * grid, the edge before it.
+ */
+void seep_clock_begin(struct seep_clock *clock, uint64_t tick);
+
+/** The time since the start by which @share of that of the work is over. */
+double seep_clock_time_at(const struct seep_clock *clock, double share);
+
+/** How long the work took. */
+double seep_clock_worked_s(const struct seep_clock *clock);
 
 /** Share of the work done by @tick; 1 behind the end. */
 double seep_clock_at(const struct seep_clock *clock, double tick);
@@ -113,6 +126,7 @@ struct seep_site_work {
     size_t survivor_count;
     size_t old_count;     /* of them, that are old */
     uint64_t event_count; /* that were seen */
+    double early_bytes;   /* that live, and were born before the work began */
     double variance;      /* of live_bytes, by sampling */
     uint32_t first_tick;
     struct seep_growth growth;
@@ -143,6 +157,12 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_site_key *keys,
                     struct seep_sites *ret_sites);
 void seep_sites_fini(struct seep_sites *sites);
+
+/** Does it grow, or may it, by its class? */
+static inline bool seep_sites_is_loud(const struct seep_report_site *site)
+{
+    return site->class < SEEP_CLASS_INSUFFICIENT;
+}
 
 /** Was anything kept of when things happened? */
 bool seep_sites_has_series(const struct seep_site_work *work);
@@ -192,7 +212,7 @@ struct seep_evidence {
 };
 
 /** The age, in ticks, at which a block is old: the first edge of the grid of
- * ages that is at least a fifth of the run. */
+ * ages that is at least a fifth of the run since the work began. */
 uint64_t seep_evidence_old_ticks(const struct seep_clock *clock);
 
 /** @param work  one that has a series */

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reader/judge/sites.h"
 
@@ -27,7 +28,8 @@
 uint64_t seep_evidence_old_ticks(const struct seep_clock *clock)
 {
     uint64_t width = UINT64_C(1) << clock->width_log2;
-    uint64_t fifth = (clock->end_tick + OLD_FIFTHS - 1) / OLD_FIFTHS;
+    uint64_t worked = clock->end_tick - clock->begin_tick;
+    uint64_t fifth = (worked + OLD_FIFTHS - 1) / OLD_FIFTHS;
 
     return (fifth + width - 1) / width * width;
 }
@@ -147,12 +149,13 @@ static void fill_edges(struct seep_evidence *evidence,
                        const struct seep_clock *clock)
 {
     const struct seep_series_table *table = &evidence->table;
-    double end = fmax(1, (double)clock->end_tick);
+    double begin = (double)clock->begin_tick;
+    double end = fmax(begin + 1, (double)clock->end_tick);
 
     for (uint32_t i = 0; i <= table->count; i++) {
         double tick = fmin((double)((uint64_t)i << table->width_log2), end);
 
-        evidence->time_edge[i] = tick / end;
+        evidence->time_edge[i] = fmax(0, tick - begin) / (end - begin);
         evidence->work_edge[i] = seep_clock_at(clock, tick);
     }
 }
@@ -171,12 +174,48 @@ static void fill_life(const struct seep_site_work *work,
         .born_seen = seen_allocations(work),
         .freed_seen =
             fmax(0, seen_allocations(work) - (double)work->survivor_count),
-        .end_tick = fmax(1, (double)clock->end_tick),
+        .end_tick = fmax(1, (double)(clock->end_tick - clock->begin_tick)),
         .width_ticks = (double)(UINT64_C(1) << evidence->table.width_log2),
         .has_work = clock->kind != SEEP_CLOCK_WALL,
         .bytes_are_work = clock->kind == SEEP_CLOCK_BYTES,
         .load_rises = seep_clock_rises(clock),
     };
+}
+
+static void move_down(double *values, uint32_t by, uint32_t count)
+{
+    memmove(values, values + by, (count - by) * sizeof(*values));
+}
+
+/*
+ * What came before the work began is one birth when it began: what is left of
+ * it is told by the live bytes. And no block gets older than the work.
+ */
+static void cut_start(struct seep_evidence *evidence,
+                      const struct seep_clock *clock)
+{
+    uint32_t count = evidence->table.count;
+    uint32_t first =
+        (uint32_t)(clock->begin_tick >> evidence->table.width_log2);
+
+    if (first == 0 || first >= count) {
+        return;
+    }
+    for (uint32_t i = 0; i < first; i++) {
+        evidence->allocated_bytes[first] += evidence->allocated_bytes[i];
+        evidence->allocated_count[first] += evidence->allocated_count[i];
+        evidence->died_count[count - first - 1] +=
+            evidence->died_count[count - first + i];
+    }
+    move_down(evidence->bucket_end, first, count);
+    move_down(evidence->live_bytes, first, count);
+    move_down(evidence->low_bytes, first, count);
+    move_down(evidence->allocations, first, count);
+    move_down(evidence->allocated_bytes, first, count);
+    move_down(evidence->allocated_count, first, count);
+    move_down(evidence->work_edge, first, count + 1);
+    move_down(evidence->time_edge, first, count + 1);
+    evidence->input.bucket_count = count - first;
 }
 
 void seep_evidence_gather(const struct seep_sites *sites,
@@ -204,6 +243,7 @@ void seep_evidence_gather(const struct seep_sites *sites,
         .live_count = (double)work->survivor_count,
         .life = &ret_evidence->life,
     };
+    cut_start(ret_evidence, clock);
 }
 
 static void decide(struct seep_growth *growth, enum seep_class class,
@@ -571,16 +611,18 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
 {
     const struct seep_growth *growth = &work->growth;
     struct seep_report_site *site = &work->site;
-    double seconds = seep_sites_seconds((double)clock->end_tick);
+    double seconds = seep_clock_worked_s(clock);
 
     site->class = growth->class;
     site->class_reason = growth->reason != NULL ? growth->reason : "";
     site->stopped_ln_p = growth->stopped_ln_p;
     site->stopped_since_s =
         growth->stopped_ln_p < 0 && growth->stopped_since >= 0
-            ? growth->stopped_since * seconds
+            ? seep_clock_time_at(clock, growth->stopped_since)
             : -1;
-    site->step_next_s = growth->step_next_time * seconds;
+    site->step_next_s = growth->step_next_time > 0
+                            ? seep_clock_time_at(clock, growth->step_next_time)
+                            : 0;
     site->step_next_bytes = growth->step_next_bytes;
     site->in_steps = growth->in_steps;
     site->in_bursts = growth->in_bursts;
@@ -611,7 +653,8 @@ static int rank_of(const struct seep_report_site *site)
         [SEEP_CLASS_SAWTOOTH] = 6,     [SEEP_CLASS_STEADY] = 6,
     };
 
-    return ranks[site->class];
+    /* Nobody looks for what imports hold. */
+    return site->is_start && !seep_sites_is_loud(site) ? 7 : ranks[site->class];
 }
 
 static double low_of(const struct seep_report_site *site)

@@ -96,6 +96,12 @@ static struct seep_verdict_now call_by(struct seep_report_verdict *verdict,
 #define RISE_SHARE 0.05
 #define DEVICE_SHARE 0.02 /* of what is live there */
 
+/* Rates are of the time since the work began. */
+static double worked_s(const struct seep_verdict_input *input)
+{
+    return input->duration_s - input->began_s;
+}
+
 static double rate_in(const struct seep_verdict_tally *tally, unsigned place)
 {
     return fmax(0, tally->parts[place].estimate);
@@ -126,8 +132,7 @@ find_most(const struct seep_verdict_input *input, double from_s,
     *ret_rise = 0;
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_report_site *site = &input->works[i].site;
-        double rise =
-            seep_verdict_rise_of(&input->works[i], from_s, input->duration_s);
+        double rise = seep_verdict_rise_of(input, &input->works[i], from_s);
 
         if (seep_sites_space_is_judged(site->space) &&
             seep_sites_place_of(site) == SEEP_PLACE_HOST &&
@@ -245,7 +250,7 @@ static int find_device(const struct seep_verdict_input *input,
                             DEVICE_SHARE * live_bytes);
         double told = (rate_in(&counts->minor, place) +
                        rate_in(&counts->suppressed, place)) *
-                      input->duration_s;
+                      worked_s(input);
 
         if (input->least_device_bytes[i] - told >= least) {
             return (int)i;
@@ -275,7 +280,7 @@ static bool may_go_on(const struct seep_verdict_input *input,
     const struct seep_drift *drift = &input->private_drift;
     double least = fmax(RISE_BYTES, RISE_SHARE * drift->last_bytes);
     double told =
-        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * input->duration_s;
+        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * worked_s(input);
 
     return drift->may_go_on && counts->filling.count == 0 &&
            !counts->filled_tested &&
@@ -345,7 +350,7 @@ static bool call_doubtful(const struct seep_verdict_input *input,
                 ? "it grows in steps, and the next one is not due yet"
                 : "it has paused for no longer than it may between two bursts");
     } else if (counts->rising.count > 0 &&
-               counts->rising.estimate * input->duration_s >=
+               counts->rising.estimate * worked_s(input) >=
                    verdict->floor_bytes) {
         *ret_now = call_open(
             verdict, &counts->rising,
@@ -386,14 +391,13 @@ static bool call_doubtful(const struct seep_verdict_input *input,
 static double hidden_from_samples(const struct seep_verdict_input *input,
                                   double floor_bytes)
 {
-    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) /
-           input->duration_s;
+    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) / worked_s(input);
 }
 
 static double hidden_from_balance(const struct seep_verdict_input *input)
 {
     const struct seep_drift *drift = &input->private_drift;
-    double span_s = (1 - SEEP_WINDOW_SETTLE) * input->duration_s;
+    double span_s = (1 - SEEP_WINDOW_SETTLE) * worked_s(input);
     double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
     const struct seep_site_work *pool = seep_verdict_pool(input);
     double free_bytes = fmax(0, input->free_bytes);
@@ -474,7 +478,7 @@ static void add_power(const struct seep_verdict_input *input,
                       const struct seep_verdict_counts *counts,
                       struct seep_report_verdict *verdict)
 {
-    if (input->duration_s > 0) {
+    if (worked_s(input) > 0) {
         verdict->hidden_bytes_per_s = hidden_of(input, verdict);
         verdict->need_s = need_of(input, counts, verdict);
     }
@@ -553,7 +557,7 @@ call_quiet(const struct seep_verdict_input *input,
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
     double most_bytes =
         input->private_drift.known
-            ? input->private_drift.most_bytes_per_s * input->duration_s
+            ? input->private_drift.most_bytes_per_s * worked_s(input)
             : INFINITY;
 
     if (call_doubtful(input, counts, verdict, &now)) {

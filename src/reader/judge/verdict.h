@@ -30,6 +30,7 @@ struct seep_verdict_input {
     size_t count;
     /* By place, of all sites in spaces that hold memory. */
     uint64_t live_bytes[SEEP_PLACE_COUNT];
+    double began_s; /* when the work began: what went before is start-up */
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
     /* Private memory and swap, beyond what is worth a word; and what is
@@ -132,8 +133,8 @@ void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts);
 
 /** What of a row was born from @from_s on, and lives. */
-double seep_verdict_rise_of(const struct seep_site_work *work, double from_s,
-                            double duration_s);
+double seep_verdict_rise_of(const struct seep_verdict_input *input,
+                            const struct seep_site_work *work, double from_s);
 
 /** The pool of an allocator inside a library that took most while private
  * memory grew, else the largest; NULL: there is none. */

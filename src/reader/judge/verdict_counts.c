@@ -173,8 +173,9 @@ static void count_class(struct seep_verdict_counts *counts,
     unsigned place = seep_sites_place_of(site);
     uint64_t live_bytes = input->live_bytes[place];
     double floor_bytes = seep_sites_floor_bytes(live_bytes);
-    bool material = is_material(site, input->duration_s, floor_bytes);
-    bool large = is_large(site, input->duration_s,
+    double worked_s = input->duration_s - input->began_s;
+    bool material = is_material(site, worked_s, floor_bytes);
+    bool large = is_large(site, worked_s,
                           fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
     struct seep_verdict_tally *suspect =
         place == SEEP_PLACE_FILE ? &counts->file_suspect : &counts->suspect;
@@ -253,13 +254,14 @@ void seep_verdict_count(const struct seep_verdict_input *input,
 
 /* What of @site was born from @from_s on, and lives. In the last tenth it may
  * be what is on its way only. */
-static double late_rise_of(const struct seep_report_site *site, double from_s,
-                           double duration_s)
+static double late_rise_of(const struct seep_verdict_input *input,
+                           const struct seep_report_site *site, double from_s)
 {
     double sum = 0;
 
     for (int i = 1; i + 1 < SEEP_GROWTH_WINDOWS; i++) {
-        if ((i + 1) * duration_s / SEEP_GROWTH_WINDOWS > from_s) {
+        if (seep_window_time_at(input->began_s, input->duration_s,
+                                (i + 1.0) / SEEP_GROWTH_WINDOWS) > from_s) {
             sum += site->window_bytes[i];
         }
     }
@@ -267,12 +269,12 @@ static double late_rise_of(const struct seep_report_site *site, double from_s,
 }
 
 /* Blocks that are reallocated are always young: by its live bytes, if known. */
-double seep_verdict_rise_of(const struct seep_site_work *work, double from_s,
-                            double duration_s)
+double seep_verdict_rise_of(const struct seep_verdict_input *input,
+                            const struct seep_site_work *work, double from_s)
 {
     return from_s > 0 && work->has_late_rise
                ? work->late_rise_bytes
-               : late_rise_of(&work->site, from_s, duration_s);
+               : late_rise_of(input, &work->site, from_s);
 }
 
 const struct seep_site_work *
@@ -290,8 +292,8 @@ seep_verdict_pool(const struct seep_verdict_input *input)
             site->known_bound_bytes > 0) {
             continue;
         }
-        rise = fmax(0, seep_verdict_rise_of(work, input->private_drift.from_s,
-                                            input->duration_s));
+        rise = fmax(0, seep_verdict_rise_of(input, work,
+                                            input->private_drift.from_s));
         if (found == NULL || rise > most ||
             (rise == most && site->live_bytes > found->site.live_bytes)) {
             found = work;
@@ -320,8 +322,8 @@ double seep_verdict_pool_rise(const struct seep_verdict_input *input,
         if (site->pool == NULL && seep_sites_space_is_judged(site->space) &&
             seep_sites_place_of(site) == SEEP_PLACE_HOST) {
             rest -=
-                fmax(0, seep_verdict_rise_of(&input->works[i], drift->from_s,
-                                             input->duration_s));
+                fmax(0, seep_verdict_rise_of(input, &input->works[i],
+                                             drift->from_s));
         }
     }
     return fmax(0, fmin(rest, (double)pool->site.live_bytes));

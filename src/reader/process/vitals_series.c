@@ -183,7 +183,7 @@ seep_vitals_private_growth(const struct seep_vitals_copy *copy,
             seep_window_add(&private, seep_sites_seconds((double)tick), last);
         }
     }
-    seep_drift_of(&private, end_s, seep_drift_floor_bytes(last), &drift);
+    seep_drift_of(&private, 0, end_s, seep_drift_floor_bytes(last), &drift);
     if (drift.grows && end_s >= SEEP_VITALS_GROWTH_S) {
         growth.known = true;
         growth.bytes_per_s = drift.bytes_per_s;

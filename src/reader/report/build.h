@@ -34,6 +34,7 @@ struct seep_report_build {
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
     struct seep_names *names;           /* while the report is made */
+    bool *is_import; /* by site of the recording, while the report is made */
     const struct seep_report_options *options;
     /* What is live of the allocator's blocks, and of the other spaces that lie
      * in RSS, at the end of each bucket of the clock. */
@@ -55,6 +56,17 @@ int seep_report_add_marks(struct seep_report_build *build);
 /** SEEP_LABELS, @given, with what the program said later. NULL: no memory. */
 const char *seep_report_labels(struct seep_report_build *build,
                                const char *given);
+
+/* begin.c: when the work began */
+
+/** Which sites are of imports, and the beginning, of the clock, too. */
+int seep_report_add_begin(struct seep_report_build *build);
+
+/** Which rows are start-up; before they are put in order. */
+void seep_report_mark_start(struct seep_report_build *build);
+
+/** Add up the rows that are start-up and do not grow. */
+void seep_report_add_start(struct seep_report_build *build);
 
 /* names.c: from the words of a stack to frames with names */
 
@@ -120,6 +132,12 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
                      size_t count, char *text, size_t capacity);
 
 int seep_report_add_sites(struct seep_report_build *build);
+
+/* largest.c: what holds and rose most */
+
+/** Mark those rows, and have them among the first.
+ * @return how many are first, which were @count */
+size_t seep_report_show_largest(struct seep_report_build *build, size_t count);
 
 /** How live bytes of a row with a series changed from @from_s to the end. */
 double seep_report_rise_of(const struct seep_report_build *build,

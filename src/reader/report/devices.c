@@ -226,14 +226,15 @@ static void close_series(const struct seep_report_build *build,
     }
 }
 
-static void fill_device(const struct series *series, double end_s,
-                        struct seep_report_device *device)
+static void fill_device(const struct series *series, double begin_s,
+                        double end_s, struct seep_report_device *device)
 {
-    device->used = seep_balance_extent_of(&series->used, end_s);
-    device->tracked = seep_balance_extent_of(&series->tracked, end_s);
-    device->unexplained = seep_balance_extent_of(&series->unexplained, end_s);
+    device->used = seep_balance_extent_of(&series->used, begin_s, end_s);
+    device->tracked = seep_balance_extent_of(&series->tracked, begin_s, end_s);
+    device->unexplained =
+        seep_balance_extent_of(&series->unexplained, begin_s, end_s);
 #define FILL_TOLD(name) \
-    device->name = seep_balance_extent_if_any(&series->name, end_s);
+    device->name = seep_balance_extent_if_any(&series->name, begin_s, end_s);
     TOLD(FILL_TOLD)
 #undef FILL_TOLD
 }
@@ -241,14 +242,16 @@ static void fill_device(const struct series *series, double end_s,
 static void fill(struct seep_report_build *build, struct work *work,
                  struct seep_report_device *device)
 {
+    double begin_s = build->report.begin.from_s;
     double end_s = build->report.duration_s;
+    double from_s = seep_window_time_at(begin_s, end_s, SEEP_WINDOW_SETTLE);
 
     memset(&work->series, 0, sizeof(work->series));
     read_samples(build, device->ordinal, work);
-    build->devices[device->ordinal].is_followed = seep_balance_covers(
-        &work->series.used, FOLLOWED_MIN, SEEP_WINDOW_SETTLE * end_s, end_s);
+    build->devices[device->ordinal].is_followed =
+        seep_balance_covers(&work->series.used, FOLLOWED_MIN, from_s, end_s);
     close_series(build, &work->series, device);
-    fill_device(&work->series, end_s, device);
+    fill_device(&work->series, begin_s, end_s, device);
 }
 
 /* @return how many devices the driver told of */

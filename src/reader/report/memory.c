@@ -85,7 +85,9 @@ static void finish(struct space_sum *sum, const struct seep_clock *clock)
     sum->space.live_bytes_error = 1.96 * sqrt(sum->variance);
     sum->space.first_bytes = (uint64_t)fmin(sum->live[0], 1e18);
     sum->space.slope_bytes_per_s =
-        seep_balance_extent_of(&series, end_s).slope_bytes_per_s;
+        seep_balance_extent_of(
+            &series, seep_sites_seconds((double)clock->begin_tick), end_s)
+            .slope_bytes_per_s;
 }
 
 /* What of the spaces lies in RSS. Memory of devices does not, nor do tensors
@@ -655,7 +657,9 @@ static int add_mappings(struct seep_report_build *build,
         return -ENOMEM;
     }
     error = seep_external_growth(samples,
-                                 SEEP_WINDOW_SETTLE * build->report.duration_s,
+                                 seep_window_time_at(build->report.begin.from_s,
+                                                     build->report.duration_s,
+                                                     SEEP_WINDOW_SETTLE),
                                  meets, all, mappings, MAPPING_LIMIT, &count);
     for (size_t i = 0; error == 0 && i < count; i++) {
         mappings[i].name = seep_store_text(&build->store, mappings[i].name);
@@ -777,6 +781,7 @@ int seep_report_add_memory(struct seep_report_build *build)
     struct seep_report_memory *memory = &build->report.memory;
     struct seep_balance_input input = {
         .points = points,
+        .begin_s = build->report.begin.from_s,
         .end_s = build->report.duration_s,
         .sampled_error = sampling_error(build, variance_of(&build->sites)),
         .beside_error = build->beside_variance > 0

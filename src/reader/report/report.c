@@ -353,9 +353,9 @@ static void add_drifts(const struct seep_report *report,
                                 moment->own_bytes);
         }
     }
-    seep_drift_of(&private, report->duration_s, seep_drift_floor_bytes(last),
-                  &input->private_drift);
-    seep_drift_of(&shared, report->duration_s,
+    seep_drift_of(&private, report->begin.from_s, report->duration_s,
+                  seep_drift_floor_bytes(last), &input->private_drift);
+    seep_drift_of(&shared, report->begin.from_s, report->duration_s,
                   seep_drift_floor_bytes(memory->rss.last_bytes) +
                       (memory->own.valid ? memory->own.last_bytes
                                          : (double)report->file_bytes),
@@ -396,10 +396,13 @@ static void add_device_bounds(const struct seep_report_build *build,
 
     for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
         seep_clock_series(&build->clock, build->devices[i].device, 0, &series);
-        slope =
-            seep_window_slope_of(&series, SEEP_WINDOW_SETTLE * end_s, end_s);
+        slope = seep_window_slope_of(
+            &series, seep_clock_time_at(&build->clock, SEEP_WINDOW_SETTLE),
+            end_s);
         input->least_device_bytes[i] =
-            slope.valid ? fmax(0, slope.per_s - slope.error) * end_s : 0;
+            slope.valid ? fmax(0, slope.per_s - slope.error) *
+                              seep_clock_worked_s(&build->clock)
+                        : 0;
     }
 }
 
@@ -428,7 +431,7 @@ static double uncharged_growth(const struct seep_report_build *build)
             bytes_per_s = fmax(bytes_per_s, site->growth_bytes_per_s.high);
         }
     }
-    return bytes_per_s * build->report.duration_s;
+    return bytes_per_s * seep_clock_worked_s(&build->clock);
 }
 
 /* A device that is full first is what ends first. */
@@ -475,6 +478,7 @@ static void add_verdict(struct seep_report_build *build)
     struct seep_verdict_input input = {
         .works = build->sites.works,
         .count = build->sites.count,
+        .began_s = build->report.begin.from_s,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
         .uncharged_growth_bytes = uncharged_growth(build),
@@ -538,6 +542,7 @@ static int add_rows(struct seep_report_build *build)
         free(keys);
     }
     if (error == 0) {
+        seep_report_mark_start(build);
         seep_sites_judge(&build->sites, &build->clock);
     }
     return error;
@@ -565,7 +570,6 @@ static int add_time(struct seep_report_build *build)
     }
     seep_clock_init(&build->clock, &build->snapshot.view, end_tick);
     report->duration_s = seep_sites_seconds((double)end_tick);
-    report->units_per_s = seep_clock_units_per_s(&build->clock);
     return error;
 }
 
@@ -576,6 +580,7 @@ static int fill(struct seep_report_build *build, const char *path)
         add_process,
         add_time,
         seep_names_open,
+        seep_report_add_begin,
         add_rows,
         add_counters,
         seep_report_add_spaces,
@@ -618,6 +623,8 @@ int seep_report_open(const char *path,
         }
     }
     seep_names_close(build);
+    free(build->is_import);
+    build->is_import = NULL;
     seep_sites_fini(&build->sites);
     seep_symboliser_settle(build->symboliser);
     seep_snapshot_fini(&build->snapshot);

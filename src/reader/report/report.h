@@ -106,6 +106,35 @@ struct seep_report_point {
     double born_freed_count;
 };
 
+/** How it is known when the work began: X(SYMBOL, "name in JSON", "words"). */
+#define SEEP_BEGINNINGS(X)                             \
+    X(START, "start", "start of the process")          \
+    X(IMPORTS, "imports", "end of the imports")        \
+    X(PROGRESS, "progress", "first unit of work told") \
+    X(MARK, "mark", "mark \"warm-up done\"")
+
+enum seep_beginning {
+#define SEEP_BEGINNING_VALUE(symbol, name, words) SEEP_BEGINS_AT_##symbol,
+    SEEP_BEGINNINGS(SEEP_BEGINNING_VALUE)
+#undef SEEP_BEGINNING_VALUE
+        SEEP_BEGINNING_COUNT
+};
+
+/** The mark of a program that says that its work begins. */
+#define SEEP_MARK_WARM "warm-up done"
+
+/** When the work began, and what was taken before that stays: start-up. */
+struct seep_report_begin {
+    enum seep_beginning source;
+    double at_s;
+    double from_s;     /* growth counts from here: that, but not later than
+                          half of the run; 0 where it was soon */
+    uint64_t units;    /* told since then */
+    size_t site_count; /* quiet rows of imports and of the start */
+    uint64_t live_bytes;
+    double live_count;
+};
+
 /** What was seen of a site's blocks that stay: for the words. */
 struct seep_report_kept {
     double since_s;        /* from here on every part of the run kept some */
@@ -147,10 +176,14 @@ struct seep_report_site {
     uint64_t freed_bytes;
     double freed_count;
     uint64_t peak_bytes;
+    bool is_start;   /* of imports, or all of it is from before the work */
+    bool stands_out; /* holds or rose more than nearly all other rows */
     uint64_t largest_bytes;
     double first_s;
     double last_s;
-    double window_bytes[SEEP_GROWTH_WINDOWS]; /* born in each tenth, alive */
+    /* Born in each tenth of the time since the work began, alive; what is
+     * older is in the first. */
+    double window_bytes[SEEP_GROWTH_WINDOWS];
     bool has_growth; /* false: the next ones were not computed */
     struct seep_interval growth_bytes_per_s; /* the mean of the run */
     double growth_now_bytes_per_s; /* at the work rate of the last fifth */
@@ -431,6 +464,8 @@ struct seep_report {
     double life_s;     /* until exit, death as far as known, or now */
     double duration_s; /* what is judged: that, or up to .end.judged_to_s */
     struct seep_report_end end;
+    struct seep_report_begin begin;
+    bool freed_all;      /* at its end: what it held its peaks tell */
     double last_event_s; /* since the start: the last that was recorded */
     bool exact;          /* began exact, nothing lost, never thinned */
     bool began_exact;
@@ -491,6 +526,18 @@ const char *seep_verdict_name(enum seep_verdict_class class);
 const char *seep_grouping_name(enum seep_grouping by);
 /** @return -EINVAL for what is no name of one */
 int seep_grouping_parse(const char *name, enum seep_grouping *ret_by);
+
+/** What a site held: at its peak where all was freed at the end. */
+static inline uint64_t
+seep_report_held_bytes(const struct seep_report *report,
+                       const struct seep_report_site *site)
+{
+    return report->freed_all ? site->peak_bytes : site->live_bytes;
+}
+
+/** The name and the words of SEEP_BEGINNINGS. */
+const char *seep_beginning_name(enum seep_beginning source);
+const char *seep_beginning_words(enum seep_beginning source);
 
 /** The words of SEEP_PYTHON_STATES and SEEP_PYTHON_OBJECTS. */
 const char *seep_python_state_words(enum seep_python_state state);

@@ -714,49 +714,6 @@ static size_t count_shown(const struct seep_report_build *build)
     return count > limit ? count : limit;
 }
 
-double seep_report_rise_of(const struct seep_report_build *build,
-                           const struct seep_site_work *work, double from_s)
-{
-    struct seep_series_table table;
-    uint32_t from = 0;
-    double before;
-
-    seep_sites_read_series(&build->sites, work, build->clock.end_tick, &table);
-    while (from + 1 < table.count &&
-           seep_sites_seconds(ldexp(from + 1, (int)table.width_log2)) <=
-               from_s) {
-        from++;
-    }
-    before = from >= table.first ? (double)table.buckets[from].live_bytes : 0;
-    return (double)table.buckets[table.count - 1].live_bytes - before;
-}
-
-/* What grew most is shown, whatever it is called: the verdict may name it. */
-static void show_riser(struct seep_report_build *build, size_t count)
-{
-    struct seep_site_work *works = build->sites.works;
-    double from_s = SEEP_WINDOW_SETTLE * build->report.duration_s;
-    double most = seep_sites_floor_bytes(0);
-    size_t found = 0;
-
-    for (size_t i = 0; i < build->sites.count; i++) {
-        if ((double)works[i].site.live_bytes >= most &&
-            seep_sites_has_series(&works[i])) {
-            double rise = seep_report_rise_of(build, &works[i], from_s);
-
-            found = rise >= most ? i : found;
-            most = fmax(most, rise);
-        }
-    }
-    if (count > 0 && found >= count) {
-        struct seep_site_work work = works[found];
-
-        memmove(&works[count], &works[count - 1],
-                (found - count + 1) * sizeof(work));
-        works[count - 1] = work;
-    }
-}
-
 static int group_of(const struct seep_report_site *site)
 {
     if (site->suppressed_by != NULL) {
@@ -821,15 +778,16 @@ static int group_sites(struct seep_report_build *build,
 
 int seep_report_add_sites(struct seep_report_build *build)
 {
-    size_t count = show_pools(build, count_shown(build));
-    struct seep_report_site *sites =
-        seep_store_take(&build->store, 2 * count, sizeof(*sites));
+    struct seep_report_site *sites;
+    size_t count;
     int error;
 
+    count = seep_report_show_largest(build, count_shown(build));
+    count = show_pools(build, count);
+    sites = seep_store_take(&build->store, 2 * count, sizeof(*sites));
     if (sites == NULL) {
         return -ENOMEM;
     }
-    show_riser(build, count);
     for (size_t i = 0; i < count; i++) {
         sites[i] = build->sites.works[i].site;
         error = add_points(build, &build->sites.works[i], &sites[i]);
@@ -855,6 +813,7 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     move_marked(sites, count, sites + count);
     seep_together_order(sites, count);
+    seep_report_add_start(build);
     build->report.sites = sites;
     build->report.site_count = count;
     build->report.site_total = build->sites.count;

@@ -165,12 +165,23 @@ seep_window_slope_of(const struct seep_window_series *series, double from_s,
 /* Each begins later than the one before; the first is what is settled. */
 static const double parts[PARTS] = {0.2, 0.5, 2.0 / 3, 0.8};
 
+/* From when the work began to the end. */
+struct run {
+    double begin_s;
+    double end_s;
+};
+
+static double time_at(struct run run, double share)
+{
+    return seep_window_time_at(run.begin_s, run.end_s, share);
+}
+
 double seep_drift_floor_bytes(double held_bytes)
 {
     return fmax(FLOOR_BYTES, FLOOR_SHARE * held_bytes);
 }
 
-/* The most that it ever was between the start of the run and @to_s. */
+/* The most that it ever was between @from_s and @to_s. */
 static double peak_before(const struct seep_window_series *series,
                           double from_s, double to_s)
 {
@@ -186,11 +197,12 @@ static double peak_before(const struct seep_window_series *series,
 
 /* Its last window, by the lower quartile: what it does not fall below. */
 static double level_at_end(const struct seep_window_series *series,
-                           double end_s)
+                           struct run run)
 {
     struct seep_math_level level[SEEP_WINDOW_LEVELS];
 
-    return seep_window_levels_of(series, 0.9 * end_s, end_s, 1, level) == 1
+    return seep_window_levels_of(series, time_at(run, 0.9), run.end_s, 1,
+                                 level) == 1
                ? level[0].value
                : series->value[series->count - 1];
 }
@@ -209,35 +221,36 @@ static bool stops_after(const struct seep_window_slope slopes[PARTS], size_t i)
 
 static bool grows_in(const struct seep_window_series *series,
                      const struct seep_window_slope slopes[PARTS], size_t i,
-                     double end_s, double floor_bytes)
+                     struct run run, double floor_bytes)
 {
     const struct seep_window_slope *slope = &slopes[i];
-    double from_s = parts[i] * end_s;
+    double from_s = time_at(run, parts[i]);
 
     return slope->valid &&
-           (slope->per_s - slope->error) * (end_s - from_s) > floor_bytes &&
+           (slope->per_s - slope->error) * (run.end_s - from_s) > floor_bytes &&
            !stops_after(slopes, i) &&
-           level_at_end(series, end_s) >
-               peak_before(series, START_S * end_s, from_s);
+           level_at_end(series, run) >
+               peak_before(series, time_at(run, START_S), from_s);
 }
 
-static bool slows_down(const struct seep_window_series *series, double end_s)
+static bool slows_down(const struct seep_window_series *series, struct run run)
 {
-    double middle_s = HALVES_S * end_s;
+    double middle_s = time_at(run, HALVES_S);
     struct seep_window_slope first =
-        seep_window_slope_of(series, START_S * end_s, middle_s);
+        seep_window_slope_of(series, time_at(run, START_S), middle_s);
     struct seep_window_slope last =
-        seep_window_slope_of(series, middle_s, end_s);
+        seep_window_slope_of(series, middle_s, run.end_s);
 
     return first.valid && last.valid &&
            first.per_s - last.per_s > hypot(first.error, last.error);
 }
 
-static void find_pause(const struct seep_window_series *series, double end_s,
+static void find_pause(const struct seep_window_series *series, struct run run,
                        double floor_bytes, struct seep_drift *drift)
 {
     struct seep_math_level levels[SEEP_WINDOW_LEVELS];
-    size_t count = seep_window_levels_of(series, START_S * end_s, end_s,
+    double start_s = time_at(run, START_S);
+    size_t count = seep_window_levels_of(series, start_s, run.end_s,
                                          SEEP_WINDOW_LEVELS, levels);
     double rise = count < 2 ? 0 : levels[count - 1].value - levels[0].value;
     double least = fmax(RISE_SHARE * rise, RISE_FLOORS * floor_bytes);
@@ -257,26 +270,27 @@ static void find_pause(const struct seep_window_series *series, double end_s,
         most = fmax(most, levels[i].value);
     }
     /* What only came back to where it was is a tide. */
-    if (rises == 0 || level_at_end(series, end_s) <=
-                          peak_before(series, START_S * end_s, end_s / 2)) {
+    if (rises == 0 || level_at_end(series, run) <=
+                          peak_before(series, start_s, time_at(run, 0.5))) {
         return;
     }
     odds = rises == 1 ? ONE_RISE_P : pow(PAUSE_P, 1.0 / rises);
     drift->rise_bytes = rise;
-    drift->need_s =
-        fmax(0, (last_s - START_S * end_s) / odds + START_S * end_s - end_s);
+    drift->need_s = fmax(0, (last_s - start_s) / odds + start_s - run.end_s);
     drift->may_go_on = drift->need_s > 0;
 }
 
-void seep_drift_of(const struct seep_window_series *series, double end_s,
-                   double floor_bytes, struct seep_drift *ret_drift)
+void seep_drift_of(const struct seep_window_series *series, double begin_s,
+                   double end_s, double floor_bytes,
+                   struct seep_drift *ret_drift)
 {
+    struct run run = {begin_s, end_s};
     struct seep_window_slope slopes[PARTS];
     struct seep_drift drift = {.known = false};
     size_t told = 0;
 
     for (size_t i = 0; i < PARTS; i++) {
-        slopes[i] = seep_window_slope_of(series, parts[i] * end_s, end_s);
+        slopes[i] = seep_window_slope_of(series, time_at(run, parts[i]), end_s);
     }
     *ret_drift = drift;
     if (!slopes[0].valid) {
@@ -284,17 +298,17 @@ void seep_drift_of(const struct seep_window_series *series, double end_s,
     }
     drift.known = true;
     for (size_t i = 0; i < PARTS && !drift.grows; i++) {
-        drift.grows = grows_in(series, slopes, i, end_s, floor_bytes);
+        drift.grows = grows_in(series, slopes, i, run, floor_bytes);
         told = drift.grows ? i : 0;
     }
-    drift.from_s = parts[told] * end_s;
+    drift.from_s = time_at(run, parts[told]);
     drift.bytes_per_s =
         seep_interval_around(slopes[told].per_s, slopes[told].error);
     drift.growth_bytes = slopes[told].per_s * (end_s - drift.from_s);
     drift.last_bytes = series->value[series->count - 1];
     drift.error_bytes_per_s = slopes[0].error;
     drift.most_bytes_per_s = fmax(0, slopes[0].per_s + slopes[0].error);
-    drift.slows = slows_down(series, end_s);
-    find_pause(series, end_s, floor_bytes, &drift);
+    drift.slows = slows_down(series, run);
+    find_pause(series, run, floor_bytes, &drift);
     *ret_drift = drift;
 }

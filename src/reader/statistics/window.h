@@ -46,6 +46,13 @@ struct seep_window_series {
     double value[SEEP_WINDOW_POINTS];
 };
 
+/** When @share of the run from @begin_s on is over. */
+static inline double seep_window_time_at(double begin_s, double end_s,
+                                         double share)
+{
+    return begin_s + share * (end_s - begin_s);
+}
+
 struct seep_window_slope {
     bool valid; /* at least three windows held a figure */
     double per_s;
@@ -91,7 +98,7 @@ seep_window_slope_of(const struct seep_window_series *series, double from_s,
 struct seep_drift {
     bool known;    /* the rest is 0 where too few figures were seen */
     bool grows;    /* by more than the floor, at least, and has not stopped */
-    double from_s; /* the part of the run that .bytes_per_s is of */
+    double from_s; /* of the recording: .bytes_per_s is of what follows */
     struct seep_interval bytes_per_s;
     double growth_bytes; /* over that part */
     double last_bytes;
@@ -110,8 +117,10 @@ struct seep_drift {
 /** What is less than this is not worth a word, of so much memory. */
 double seep_drift_floor_bytes(double held_bytes);
 
-/** @param floor_bytes  what must be exceeded, beyond the error */
-void seep_drift_of(const struct seep_window_series *series, double end_s,
-                   double floor_bytes, struct seep_drift *ret_drift);
+/** @param begin_s      when the work began: the run is what follows
+ *  @param floor_bytes  what must be exceeded, beyond the error */
+void seep_drift_of(const struct seep_window_series *series, double begin_s,
+                   double end_s, double floor_bytes,
+                   struct seep_drift *ret_drift);
 
 #endif

@@ -109,6 +109,13 @@ static bool is_python_file(const char *base_name)
     return dot != NULL && strncmp(dot, ".py", 3) == 0;
 }
 
+bool seep_where_python_imports(const char *file)
+{
+    static const char importer[] = "<frozen importlib";
+
+    return strncmp(file, importer, sizeof(importer) - 1) == 0;
+}
+
 enum seep_python_origin seep_where_python_origin(const char *file)
 {
     const char *base_name = seep_text_base_name(file);

@@ -70,6 +70,9 @@ const char *seep_where_python_tail(const char *file);
 /** The first part of the tail: "torch", "json", "serve.py". @return snprintf */
 int seep_where_python_module(const char *file, char *text, size_t capacity);
 
+/** Is it of Python's import machinery? */
+bool seep_where_python_imports(const char *file);
+
 /** Is it where asyncio runs a step of a task, or a callback? */
 bool seep_where_python_runs_task(const char *file, const char *function);
 

@@ -349,6 +349,16 @@ static void what_a_site_kept(void **state)
         "it kept 12 KiB per unit of work from 12.0 s into the run to its end, "
         "97 % of its work");
     holds("it kept 12 KiB per unit of work throughout the run");
+    report->begin.from_s = 8;
+    fails("it kept 12 KiB per unit of work throughout the run");
+    holds("it kept 12 KiB per unit of work since the work began");
+    site->kept.share = 0.97;
+    report->units = 0;
+    holds("97 % of its length since the work began");
+    report->begin.from_s = 0;
+    fails("97 % of its length since the work began");
+    site->kept.share = 1;
+    fails("it kept 12 KiB per unit of work since the work began");
     site->kept.gave_back_old = true;
     fails("it kept 12 KiB per unit of work throughout the run");
     fails("a cache that has not reached its bound yet looks the same");

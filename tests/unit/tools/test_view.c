@@ -201,6 +201,82 @@ static void a_brief_table_has_few_rows_of_what_does_not_grow(void **state)
     free(text);
 }
 
+/* Eight rows that do not grow, of imports and of the work; the last holds the
+ * most, and its growth is too little to be a row. */
+static void fill_holders(struct seep_report_site sites[8])
+{
+    for (size_t i = 0; i < 8; i++) {
+        sites[i] = fake.sites[2];
+        sites[i].is_start = i < 3;
+        sites[i].class = SEEP_CLASS_PLATEAU;
+    }
+    sites[6].where = "serve.py:77 warm";
+    sites[7].where = "serve.py:88 cache";
+    sites[7].class = SEEP_CLASS_MINOR;
+    sites[7].live_bytes = 900ULL << 20;
+    sites[7].peak_bytes = 901ULL << 20;
+    sites[7].stands_out = true;
+    sites[7].pattern = &fake_report_pattern;
+    fake.report.sites = sites;
+    fake.report.site_count = 8;
+    fake.report.site_total = 8;
+    fake.report.verdict.minor_count = 1;
+    fake.report.begin = (struct seep_report_begin){
+        .source = SEEP_BEGINS_AT_IMPORTS,
+        .at_s = 400,
+        .from_s = 400,
+        .site_count = 3,
+        .live_bytes = 12ULL << 20,
+        .live_count = 30,
+    };
+}
+
+static void what_holds_the_most_is_a_row_and_the_start_is_one(void **state)
+{
+    static struct seep_report_site sites[8];
+    struct seep_text_options options = {.site_limit = 3, .brief = true};
+
+    (void)state;
+    fill_holders(sites);
+    char *text = print(200, false, &options);
+    assert_has(text, "serve.py:88 cache");
+    assert_has(text, "\n       known: json's cache of keys. Keep keys few.\n");
+    assert_has(text, "imports and start-up, 3 call sites\n");
+    assert_has(text, " and 2 more call sites (--sites 0 shows all)\n");
+    assert_null(strstr(text, "that grew by less"));
+    assert_has(text, "the work began 6 min 40 s after the start: end of the "
+                     "imports\n");
+    free(text);
+    options.brief = false;
+    options.site_limit = 0;
+    text = print(200, false, &options);
+    assert_null(strstr(text, "imports and start-up"));
+    free(text);
+}
+
+static void rows_by_what_they_hold_have_the_most_first(void **state)
+{
+    static struct seep_report_site sites[8];
+    struct seep_text_options options = {.site_limit = 3, .holding = true};
+    static const char *const rows[] = {"serve.py:88 cache", "serve.py:77 warm",
+                                       "imports and start-up, 3 call sites"};
+    const char *at;
+
+    (void)state;
+    fill_holders(sites);
+    sites[6].live_bytes = 13ULL << 20;
+    fake.report.begin.from_s = 300;
+    char *text = print(200, false, &options);
+    at = text;
+    for (size_t i = 0; i < 3; i++) {
+        at = strstr(at, rows[i]);
+        assert_non_null(at);
+    }
+    assert_has(text, " and 2 more call sites (--sites 0 shows all)\n");
+    assert_has(text, "; growth counts from half of the run, 5 min 00 s\n");
+    free(text);
+}
+
 static void the_balance_adds_up_and_names_what_grew_unseen(void **state)
 {
     struct seep_text_options options = {.site_limit = 10};
@@ -557,6 +633,10 @@ int main(void)
         cmocka_unit_test_setup(what_the_floor_hid_is_counted, fill),
         cmocka_unit_test_setup(a_known_pattern_stands_under_its_row, fill),
         cmocka_unit_test_setup(a_brief_table_has_few_rows_of_what_does_not_grow,
+                               fill),
+        cmocka_unit_test_setup(
+            what_holds_the_most_is_a_row_and_the_start_is_one, fill),
+        cmocka_unit_test_setup(rows_by_what_they_hold_have_the_most_first,
                                fill),
         cmocka_unit_test_setup(the_balance_adds_up_and_names_what_grew_unseen,
                                fill),

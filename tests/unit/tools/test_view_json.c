@@ -219,6 +219,7 @@ static const char *const site_members[][2] = {
     {"largest_bytes", "n"},
     {"first_s", "n"},
     {"last_s", "n"},
+    {"start_up", "b"},
     {"born_alive_by_tenth_bytes", "a"},
     {"growth_bytes_per_s", "o?"},
     {"growth_now_bytes_per_s", "n?"},

@@ -275,6 +275,16 @@ static json_t *end_of(const struct seep_report *report)
     return object;
 }
 
+static json_t *began_of(const struct seep_report *report)
+{
+    const struct seep_report_begin *begin = &report->begin;
+    json_t *object = json_object();
+
+    seep_json_put(object, "by", seep_beginning_name(begin->source));
+    SEEP_JSON_COPY(object, begin, at_s, from_s);
+    return object;
+}
+
 static json_t *rejected_of(const struct seep_report *report)
 {
     json_t *array = json_array();
@@ -307,6 +317,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put(object, "started", seep_json_started(report));
     seep_json_put(object, "duration_s", seep_words_life_s(report));
     seep_json_put(object, "end", end_of(report));
+    seep_json_put(object, "work_began", began_of(report));
     seep_json_put_known(object, "units", report->units);
     seep_json_put(object, "mode", seep_words_mode_name(report));
     SEEP_JSON_COPY(object, report, exact, sample_bytes, first_sample_bytes);

@@ -219,6 +219,7 @@ static void put_totals(json_t *object, const struct seep_report_site *site)
     SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
     SEEP_JSON_COPY(object, site, freed_count, peak_bytes, largest_bytes);
     SEEP_JSON_COPY(object, site, first_s, last_s);
+    seep_json_put(object, "start_up", site->is_start);
     for (size_t i = 0; i < SEEP_GROWTH_WINDOWS; i++) {
         json_array_append_new(windows, seep_json_real(site->window_bytes[i]));
     }

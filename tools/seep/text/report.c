@@ -223,6 +223,25 @@ void seep_view_answer(struct seep_page *page, enum seep_ink ink,
     }
 }
 
+/* Growth counts from there, or from half of the run if that was earlier. */
+static void print_begin(struct seep_page *page,
+                        const struct seep_report *report)
+{
+    const struct seep_report_begin *begin = &report->begin;
+
+    if (begin->from_s > 0) {
+        bool late = begin->from_s < begin->at_s * 0.95;
+        const char *from = SEEP_UNITS_DURATION(begin->from_s);
+
+        seep_page_paragraph(page, SEEP_INK_STRONG, "began", INDENT,
+                            SEEP_NOTE_BEGAN, SEEP_UNITS_DURATION(begin->at_s),
+                            seep_beginning_words(begin->source),
+                            late ? "; growth counts from half of the run, "
+                                 : "",
+                            late ? from : "");
+    }
+}
+
 /* The answer without its evidence. */
 void seep_view_text_answer(struct seep_page *page,
                            const struct seep_report *report)
@@ -312,6 +331,7 @@ void seep_view_text_report(struct seep_page *page,
         print_reason(page, words.reasons[i]);
     }
     seep_view_text_head(page, report, "seep:");
+    print_begin(page, report);
     seep_page_end_line(page);
     if (report->site_count > 0) {
         seep_view_sites_table(page, report, options);

@@ -29,6 +29,7 @@ struct seep_text_options {
     size_t process_limit; /* in full; the others have a line; 0: all */
     bool brief;           /* few rows of what does not grow, if others do */
     bool show_suppressed;
+    bool holding;                           /* rows by what they hold */
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 

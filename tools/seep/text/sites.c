@@ -20,203 +20,6 @@
 #include "words/words.h"
 
 /*
- * A call site in one line: the user's frame, then "> what it called" down to
- * the allocation, then "< who called it". Of a stack with Python frames the
- * native ones between them are the machinery: a run of them is named by the
- * frame that speaks for it, and outside of the user's by its object alone.
- */
-
-#define INNER 3 /* links, of a stack without Python */
-#define OUTER 6
-#define LINKS_MAX 256U /* more than a stack has frames that are not inlined */
-
-/* Names in a row, each different from the one before it. */
-struct links {
-    char *names[LINKS_MAX];
-    size_t count;
-};
-
-/* Takes @name. @return was it kept? */
-static bool add_link(struct links *links, char *name)
-{
-    bool news = name != NULL && links->count < LINKS_MAX &&
-                (links->count == 0 ||
-                 strcmp(links->names[links->count - 1], name) != 0);
-
-    if (news) {
-        links->names[links->count++] = name;
-    } else {
-        free(name);
-    }
-    return news;
-}
-
-static void free_links(struct links *links)
-{
-    for (size_t i = 0; i < links->count; i++) {
-        free(links->names[i]);
-    }
-}
-
-/* "json.loads", where the user's own file has no need of it. An import is no
- * news: what it runs is. */
-static void add_python(struct links *links, const struct seep_report_site *site,
-                       size_t i)
-{
-    const struct seep_report_frame *frame = &site->frames[i];
-    const struct seep_report_frame *user = &site->frames[site->where_frame];
-    bool same = user->python && strcmp(frame->file, user->file) == 0;
-
-    if (!seep_fold_is_machinery(frame)) {
-        add_link(links, same ? seep_words_frame(frame)
-                             : seep_words_frame_with_file(frame));
-    }
-}
-
-/* The native frames [@first, @end): who was called, and whose memory it is.
- * Between Python's frames the interpreter's own are no news. */
-static void add_run(struct links *links, const struct seep_report_site *site,
-                    size_t first, size_t end)
-{
-    const struct seep_report_frame *run = &site->frames[first];
-    size_t speaker = seep_fold_speaker(run, end - first);
-
-    if (first > 0 && !seep_where_is_user(&run[speaker])) {
-        return;
-    }
-    add_link(links, seep_words_frame(&run[speaker]));
-    for (size_t i = 0; first == 0 && i < speaker; i++) {
-        if (seep_where_is_user(&run[i])) {
-            add_link(links, seep_words_object(&run[i]));
-            return;
-        }
-    }
-    if (first == 0) {
-        add_link(links, seep_words_object(&run[speaker]));
-    }
-}
-
-static size_t run_begin(const struct seep_report_site *site, size_t end)
-{
-    while (end > 0 && !site->frames[end - 1].python) {
-        end--;
-    }
-    return end;
-}
-
-/* The first thing that it called, and the last. */
-static void put_inner(FILE *file, const struct seep_report_site *site)
-{
-    struct links links = {.count = 0};
-    size_t begin;
-
-    for (size_t i = site->where_frame; i > 0; i = begin) {
-        begin = run_begin(site, i);
-        if (begin < i) {
-            add_run(&links, site, begin, i);
-        } else {
-            begin = i - 1;
-            add_python(&links, site, begin);
-        }
-    }
-    for (size_t i = 0; i < links.count; i++) {
-        if (i == 0 || i + 1 == links.count) {
-            fprintf(file, " > %s", links.names[i]);
-        } else if (i == 1) {
-            fputs(" > …", file);
-        }
-    }
-    free_links(&links);
-}
-
-/* Native frames outside of all of Python's are the interpreter's start. */
-static void put_outer(FILE *file, const struct seep_report_site *site)
-{
-    const struct seep_report_frame *user = &site->frames[site->where_frame];
-    struct links links = {.count = 0};
-    size_t first = site->where_frame + 1;
-
-    add_link(&links, seep_words_frame(user));
-    for (size_t i = first; i < site->frame_count && links.count <= OUTER; i++) {
-        if (site->frames[i].python) {
-            size_t speaker =
-                seep_fold_speaker(&site->frames[first], i - first) + first;
-            if (speaker < i && seep_where_is_user(&site->frames[speaker])) {
-                add_link(&links, seep_words_object(&site->frames[speaker]));
-            }
-            add_python(&links, site, i);
-            first = i + 1;
-        }
-    }
-    for (size_t i = 1; i < links.count && i <= OUTER; i++) {
-        fprintf(file, " < %s", links.names[i]);
-    }
-    free_links(&links);
-}
-
-/* Every frame by its name, where no Python frames tell more. */
-static void put_native(FILE *file, const struct seep_report_site *site)
-{
-    struct links inner = {.count = 0};
-    struct links outer = {.count = 0};
-    size_t middle = site->where_frame;
-
-    for (size_t i = 0; i < INNER && i < middle; i++) {
-        add_link(&inner, seep_words_frame(&site->frames[middle - 1 - i]));
-    }
-    for (size_t i = middle; i < site->frame_count && outer.count <= OUTER;
-         i++) {
-        add_link(&outer, seep_words_frame(&site->frames[i]));
-    }
-    for (size_t i = 0; i < inner.count; i++) {
-        fprintf(file, " > %s", inner.names[i]);
-    }
-    for (size_t i = 1; i < outer.count; i++) {
-        fprintf(file, " < %s", outer.names[i]);
-    }
-    free_links(&inner);
-    free_links(&outer);
-}
-
-/* Of what is more than one place, the one that holds the most. */
-static void put_where(FILE *file, const struct seep_report *report,
-                      const struct seep_report_site *site)
-{
-    char *where = seep_words_where(report, site);
-
-    fputs(where == NULL ? "?" : where, file);
-    free(where);
-    if (report->by == SEEP_BY_THREAD ||
-        report->by == (site->pool != NULL ? SEEP_BY_STACK : SEEP_BY_MODULE)) {
-        char *user = seep_words_user_frame(site);
-        fprintf(file, ": %s", user == NULL ? "?" : user);
-        free(user);
-    }
-}
-
-char *seep_view_sites_chain(const struct seep_report *report,
-                            const struct seep_report_site *site)
-{
-    struct seep_words_text text;
-    FILE *file = seep_words_open(&text);
-
-    if (file == NULL) {
-        return NULL;
-    }
-    put_where(file, report, site);
-    if (site->where_frame < site->frame_count &&
-        (site->pool == NULL || report->by == SEEP_BY_STACK)) {
-        if (seep_fold_has_python(site)) {
-            put_inner(file, site);
-            put_outer(file, site);
-        } else {
-            put_native(file, site);
-        }
-    }
-    return seep_words_close(&text);
-}
-
-/*
  * The table.
  */
 
@@ -261,6 +64,29 @@ static enum seep_ink class_ink(enum seep_class class)
     }
 }
 
+/* A pool is nothing to look into: where it grows the verdict says so. */
+static bool is_quiet(const struct seep_report_site *site)
+{
+    return site->class >= SEEP_CLASS_INSUFFICIENT || site->pool != NULL;
+}
+
+/* What imports and the start hold is one row where few are wanted. */
+static bool is_folded(const struct seep_report_site *site,
+                      const struct seep_text_options *options)
+{
+    return (options->brief || options->holding) && options->site_id == NULL &&
+           site->is_start && is_quiet(site) && !site->backs_tensors;
+}
+
+/* Shown however few rows there are. */
+static bool is_prominent(const struct seep_report_site *site,
+                         const struct seep_text_options *options)
+{
+    return options->brief && options->site_id == NULL && site->stands_out &&
+           !site->backs_tensors && site->suppressed_by == NULL &&
+           !is_folded(site, options);
+}
+
 /* A site that is asked for by its id is shown whatever it is. */
 static bool is_shown(const struct seep_report_site *site,
                      const struct seep_text_options *options)
@@ -268,14 +94,11 @@ static bool is_shown(const struct seep_report_site *site,
     if (options->site_id != NULL) {
         return seep_words_is_wanted(site, options->site_id);
     }
-    return site->suppressed_by != NULL ? options->show_suppressed
-                                       : site->class != SEEP_CLASS_MINOR;
-}
-
-/* A pool is nothing to look into: where it grows the verdict says so. */
-static bool is_quiet(const struct seep_report_site *site)
-{
-    return site->class >= SEEP_CLASS_INSUFFICIENT || site->pool != NULL;
+    if (site->suppressed_by != NULL) {
+        return options->show_suppressed;
+    }
+    return !is_folded(site, options) &&
+           (site->class != SEEP_CLASS_MINOR || is_prominent(site, options));
 }
 
 static struct choice start(const struct seep_report *report,
@@ -295,6 +118,13 @@ static struct choice start(const struct seep_report *report,
             choice.quiet_left = QUIET_ROWS;
         }
     }
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (is_prominent(&report->sites[i], options)) {
+            choice.left -= choice.left > 0;
+            choice.quiet_left -=
+                is_quiet(&report->sites[i]) && choice.quiet_left > 0;
+        }
+    }
     return choice;
 }
 
@@ -305,6 +135,9 @@ static bool choose(struct choice *choice, const struct seep_report_site *site,
                    : is_quiet(site)    ? &choice->quiet_left
                                        : &choice->left;
 
+    if (is_prominent(site, options)) {
+        return true;
+    }
     if (!is_shown(site, options) || *left == 0 ||
         (choice->left == 0 && !site->backs_tensors)) {
         return false;
@@ -357,7 +190,7 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
     } else if (site->known_bound_bytes > 0) {
         seep_table_note(table, SEEP_NOTE_KNOWN_BOUND,
                         SEEP_UNITS_BYTES((double)site->known_bound_bytes));
-    } else if (site->pattern != NULL && !is_quiet(site) &&
+    } else if (site->pattern != NULL && (!is_quiet(site) || site->stands_out) &&
                !site->backs_tensors) {
         bool told = site == seep_words_site(report);
 
@@ -489,19 +322,6 @@ static void fill_row(struct seep_table *table, const struct seep_report *report,
     note_row(table, report, site);
 }
 
-/* A tidy exit frees all: what was held, the peak tells. */
-static bool has_freed(const struct seep_report *report)
-{
-    uint64_t live = 0;
-    uint64_t peak = 0;
-
-    for (size_t i = 0; i < report->site_count; i++) {
-        live += report->sites[i].live_bytes;
-        peak += report->sites[i].peak_bytes;
-    }
-    return report->state == SEEP_STATE_EXITED && peak / 2 > live;
-}
-
 static bool has_gpu(const struct seep_report *report)
 {
     bool gpu = false;
@@ -537,7 +357,7 @@ struct seep_table *seep_view_sites_open(const struct seep_report *report,
                                 : 70},
         [LIVE] = {"live", true, live ? 50 : 60},
         [PEAK] = {"peak", true,
-                  !live && has_freed(report) ? 60 : SEEP_TABLE_NEVER},
+                  !live && report->freed_all ? 60 : SEEP_TABLE_NEVER},
         [BLOCKS] = {"blocks", true, 110},
         [SPACE] = {"space", false,
                    report->space_count > 1 ? space_least : SEEP_TABLE_NEVER},
@@ -634,13 +454,29 @@ static void print_suppressed(struct seep_page *page,
 }
 
 static void print_minor(struct seep_page *page,
-                        const struct seep_report *report)
+                        const struct seep_report *report, size_t count)
 {
     const struct seep_report_verdict *verdict = &report->verdict;
     const char *rate = SEEP_UNITS_RATE(verdict->minor_bytes_per_s);
-    seep_page_paragraph(
-        page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, verdict->minor_count,
-        SEEP_UNITS_BYTES(verdict->floor_bytes), *rate == '+' ? rate + 1 : rate);
+    seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, count,
+                        SEEP_UNITS_BYTES(verdict->floor_bytes),
+                        *rate == '+' ? rate + 1 : rate);
+}
+
+/* Of those that grew by too little to be rows, some hold so much that they
+ * are. */
+static size_t minor_left(const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    size_t count = report->verdict.minor_count;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (report->sites[i].class == SEEP_CLASS_MINOR &&
+            (options->holding || is_prominent(&report->sites[i], options))) {
+            count -= count > 0;
+        }
+    }
+    return count;
 }
 
 static void print_left_out(struct seep_page *page,
@@ -649,7 +485,8 @@ static void print_left_out(struct seep_page *page,
                            size_t shown)
 {
     size_t total = seep_words_site_total(report);
-    size_t told = shown + report->verdict.minor_count;
+    size_t minor = minor_left(report, options);
+    size_t told = shown + minor;
     size_t suppressed = suppressed_count(report);
 
     if (options->site_id != NULL) {
@@ -659,8 +496,8 @@ static void print_left_out(struct seep_page *page,
         print_suppressed(page, report, suppressed);
         told += suppressed;
     }
-    if (report->verdict.minor_count > 0) {
-        print_minor(page, report);
+    if (minor > 0) {
+        print_minor(page, report, minor);
     }
     if (total > told) {
         seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
@@ -669,19 +506,106 @@ static void print_left_out(struct seep_page *page,
     }
 }
 
+/* Imports and the start, in one row. @return how many it is of */
+static size_t fill_start(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    const struct seep_report_begin *begin = &report->begin;
+    enum column bytes = report->freed_all ? PEAK : LIVE;
+
+    if ((!options->brief && !options->holding) || options->site_id != NULL ||
+        begin->site_count == 0) {
+        return 0;
+    }
+    seep_table_row(table, SEEP_INK_FAINT);
+    seep_table_cell(table, CLASS, "start-up");
+    seep_table_cell(table, GROWTH, "-");
+    seep_table_cell(table, PER_UNIT, "-");
+    seep_table_cell(table, bytes, "%s",
+                    SEEP_UNITS_BYTES((double)begin->live_bytes));
+    seep_table_cell(table, BLOCKS, "%s", SEEP_UNITS_COUNT(begin->live_count));
+    seep_table_cell(table, WHERE, SEEP_NOTE_START_UP, begin->site_count,
+                    seep_words_rows(report, begin->site_count));
+    return begin->site_count;
+}
+
+static int compare_held(const void *a, const void *b, void *report)
+{
+    const struct seep_report_site *left =
+        *(const struct seep_report_site *const *)a;
+    const struct seep_report_site *right =
+        *(const struct seep_report_site *const *)b;
+    uint64_t left_bytes = seep_report_held_bytes(report, left);
+    uint64_t right_bytes = seep_report_held_bytes(report, right);
+
+    return left_bytes != right_bytes
+               ? (left_bytes < right_bytes) - (left_bytes > right_bytes)
+               : (left > right) - (left < right);
+}
+
+/* Rows by what they hold, whatever they are called. @return how many rows of
+ * the report that are */
+static size_t fill_holders(struct seep_table *table,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options)
+{
+    const struct seep_report_site **sites =
+        calloc(report->site_count + 1, sizeof(*sites));
+    size_t most = options->site_limit > 0 ? options->site_limit : SIZE_MAX;
+    size_t count = 0;
+    size_t start = 0;
+    size_t shown = 0;
+
+    for (size_t i = 0; sites != NULL && i < report->site_count; i++) {
+        bool counts =
+            report->sites[i].suppressed_by == NULL || options->show_suppressed;
+
+        if (counts && !is_folded(&report->sites[i], options)) {
+            sites[count++] = &report->sites[i];
+        }
+    }
+    if (count > 0) {
+        qsort_r(sites, count, sizeof(sites[0]), compare_held, (void *)report);
+    }
+    for (; shown < count && shown < most; shown++) {
+        if (start == 0 && report->begin.live_bytes >=
+                              seep_report_held_bytes(report, sites[shown])) {
+            start = fill_start(table, report, options);
+        }
+        fill_row(table, report, sites[shown]);
+    }
+    free(sites);
+    return shown + (start > 0 ? start : fill_start(table, report, options));
+}
+
+static size_t fill_table(struct seep_table *table,
+                         const struct seep_report *report,
+                         const struct seep_text_options *options)
+{
+    struct choice choice = start(report, options);
+    size_t shown;
+    size_t segments;
+
+    if (options->holding && options->site_id == NULL) {
+        return fill_holders(table, report, options);
+    }
+    shown = fill_rows(table, report, options, false, &choice);
+    shown += fill_start(table, report, options);
+    segments = fill_rows(table, report, options, true, &choice);
+    if (segments > 0) {
+        seep_table_note(table, SEEP_NOTE_SEGMENTS);
+    }
+    return shown + segments;
+}
+
 void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
-    struct choice choice = start(report, options);
     struct seep_table *table = seep_view_sites_open(report, false);
-    size_t shown = fill_rows(table, report, options, false, &choice);
-    size_t segments = fill_rows(table, report, options, true, &choice);
+    size_t shown = fill_table(table, report, options);
 
-    shown += segments;
-    if (segments > 0) {
-        seep_table_note(table, SEEP_NOTE_SEGMENTS);
-    }
     if (shown > 0) {
         seep_table_print(table, page, 1);
     } else {

@@ -456,6 +456,9 @@ static void advise_bounded(const struct seep_report *report,
     const struct seep_report_site *site = seep_words_site(report);
 
     if (!report->verdict.filling) {
+        if (site != NULL && site->pattern != NULL) {
+            seep_words_advise(words, "%s", site->pattern->remedy);
+        }
         return;
     }
     const char *longer = SEEP_UNITS_DURATION(report->duration_s * 2);

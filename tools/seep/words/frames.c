@@ -268,10 +268,7 @@ bool seep_fold_has_python(const struct seep_report_site *site)
 
 bool seep_fold_is_machinery(const struct seep_report_frame *frame)
 {
-    static const char importer[] = "<frozen importlib";
-
-    return frame->python &&
-           strncmp(frame->file, importer, sizeof(importer) - 1) == 0;
+    return frame->python && seep_where_python_imports(frame->file);
 }
 
 /* Frames in front of the first of Python: how Python came to allocate. */

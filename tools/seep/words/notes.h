@@ -47,9 +47,12 @@
 #define SEEP_NOTE_SUPPRESSED \
     "%zu suppressed (%s)%s%s: --show-suppressed shows %s"
 #define SEEP_NOTE_MINOR "%zu that grew by less than %s each, %s together"
+#define SEEP_NOTE_START_UP "imports and start-up, %zu %s"
 #define SEEP_NOTE_MORE_SITES "%zu more %s (--sites 0 shows all)"
 
 /* Processes. */
+
+#define SEEP_NOTE_BEGAN "the work began %s after the start: %s%s%s"
 
 #define SEEP_NOTE_REMOVED \
     "%u older recording%s, %s, when this one began: the folder held more than SEEP_KEEP allows"

@@ -239,12 +239,16 @@ static void put_kept_time(FILE *file, const struct seep_report *report,
                           const struct seep_report_kept *kept)
 {
     if (kept->share >= ALL_OF_IT) {
-        fputs(" throughout the run", file);
+        fputs(report->begin.from_s > 0 ? " since the work began"
+                                       : " throughout the run",
+              file);
         return;
     }
     fprintf(file, " from %s into the run to its end, %s of its %s",
             SEEP_UNITS_DURATION(kept->since_s), SEEP_UNITS_SHARE(kept->share),
-            report->units > 0 ? "work" : "length");
+            report->units > 0          ? "work"
+            : report->begin.from_s > 0 ? "length since the work began"
+                                       : "length");
 }
 
 char *seep_words_kept(const struct seep_report *report,

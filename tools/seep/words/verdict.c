@@ -96,7 +96,8 @@ largest_of(const struct seep_report *report, unsigned classes)
     for (size_t i = 0; i < report->site_count; i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        if (counts(site) && (classes >> site->class & 1U) != 0 &&
+        if (counts(site) && !site->is_start &&
+            (classes >> site->class & 1U) != 0 &&
             (largest == NULL || site->live_bytes > largest->live_bytes)) {
             largest = site;
         }

@@ -535,7 +535,7 @@ static void a_recording_of_nothing_says_why(void **state)
     assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
 }
 
-static void a_limit_leaves_the_first_sites(void **state)
+static void a_limit_leaves_the_first_sites_and_the_largest(void **state)
 {
     struct fixture *f = *state;
     const struct seep_report_options options = {.site_limit = 2};
@@ -547,9 +547,13 @@ static void a_limit_leaves_the_first_sites(void **state)
     builder_write(&f->builder, f->path);
     assert_int_equal(seep_report_open(f->path, &options, NULL, &f->report), 0);
 
-    assert_int_equal(f->report->site_count, 2);
+    assert_int_equal(f->report->site_count, 3);
     assert_int_equal(f->report->site_total, 5);
     assert_int_equal(f->report->sites[0].live_bytes, 500);
+    assert_int_equal(f->report->sites[2].live_bytes, 300);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(f->report->sites[i].stands_out);
+    }
     assert_int_equal(f->report->spaces[0].live_bytes, 1500);
 }
 
@@ -578,7 +582,7 @@ int main(void)
         WITH(a_living_process_is_running_and_a_reused_pid_is_gone),
         WITH(the_header_is_told_as_it_stands),
         WITH(a_recording_of_nothing_says_why),
-        WITH(a_limit_leaves_the_first_sites),
+        WITH(a_limit_leaves_the_first_sites_and_the_largest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

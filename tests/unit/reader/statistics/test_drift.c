@@ -63,7 +63,7 @@ static struct seep_drift drift_of(struct shape shape)
                         MIB * (100 + shape.level(&shape, share) + walked +
                                shape.noise * noise()));
     }
-    seep_drift_of(&series, RUN_S, MIB, &drift);
+    seep_drift_of(&series, 0, RUN_S, MIB, &drift);
     assert_true(drift.known);
     return drift;
 }
@@ -234,9 +234,9 @@ static void below_the_floor_nothing_grows(void **state)
     for (int i = 1; i <= POINTS; i++) {
         seep_window_add(&series, i, MIB * (100 + i / 50.));
     }
-    seep_drift_of(&series, RUN_S, 1.5 * MIB, &drift);
+    seep_drift_of(&series, 0, RUN_S, 1.5 * MIB, &drift);
     assert_true(drift.grows);
-    seep_drift_of(&series, RUN_S, 1.7 * MIB, &drift);
+    seep_drift_of(&series, 0, RUN_S, 1.7 * MIB, &drift);
     assert_false(drift.grows);
     assert_true(seep_drift_floor_bytes(0) == MIB);
     assert_true(seep_drift_floor_bytes(1000 * MIB) == 5 * MIB);
@@ -248,13 +248,13 @@ static void of_too_few_figures_nothing_is_known(void **state)
     struct seep_drift drift;
 
     (void)state;
-    seep_drift_of(&series, RUN_S, MIB, &drift);
+    seep_drift_of(&series, 0, RUN_S, MIB, &drift);
     assert_false(drift.known || drift.grows);
     seep_window_add(&series, 50, 1);
     seep_window_add(&series, 90, 1e9);
-    seep_drift_of(&series, RUN_S, MIB, &drift);
+    seep_drift_of(&series, 0, RUN_S, MIB, &drift);
     assert_false(drift.known || drift.grows);
-    seep_drift_of(&series, 0, MIB, &drift);
+    seep_drift_of(&series, 0, 0, MIB, &drift);
     assert_false(drift.known || drift.grows);
 }
 

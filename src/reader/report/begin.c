@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * When the work of a process began, and what of its memory is from before.
+ *
+ * Invariant: the beginning is never later than half of the run, and a leak that
+ * runs is never part of the start: a beginning only cuts off what is over.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/recording/series.h"
+#include "reader/report/build.h"
+#include "reader/symbols/where.h"
+
+/* A service that runs inside of an import is no import. */
+#define IMPORTS_MOST 0.75 /* of the run */
+#define LATEST 0.5 /* of the run: growth counts from here at the latest */
+#define SOON 0.05  /* of the run: what the statistics take as start */
+/* Imports may rest for so much of the time that they took until then. */
+#define PAUSE_SHARE 0.25
+#define PAUSE_BUCKETS 2U
+
+/* A row from before the work is start-up, but for what is a large part. */
+#define EARLY_SHARE 0.9
+#define LARGE_SHARE 0.05
+
+static const char *const names[] = {
+#define BEGINNING_NAME(symbol, name, words) name,
+    SEEP_BEGINNINGS(BEGINNING_NAME)
+#undef BEGINNING_NAME
+};
+static const char *const words_of[] = {
+#define BEGINNING_WORDS(symbol, name, words) words,
+    SEEP_BEGINNINGS(BEGINNING_WORDS)
+#undef BEGINNING_WORDS
+};
+
+const char *seep_beginning_name(enum seep_beginning source)
+{
+    return names[(unsigned)source % SEEP_BEGINNING_COUNT];
+}
+
+const char *seep_beginning_words(enum seep_beginning source)
+{
+    return words_of[(unsigned)source % SEEP_BEGINNING_COUNT];
+}
+
+/*
+ * Which stacks are an import's: from the innermost frame on the machinery of
+ * imports comes before any function of the user's. The body of a module of his
+ * is the import's work, what a function of his does is his own.
+ */
+static bool is_import(struct seep_report_build *build, uint32_t site)
+{
+    struct seep_names_stack stack;
+    struct seep_report_frame frame;
+
+    seep_names_stack(build, site, &stack);
+    for (uint32_t i = 0; i < stack.count; i++) {
+        if ((stack.words[i] & SEEP_FRAME_IS_CODE) == 0) {
+            continue;
+        }
+        seep_names_frames(build, stack.words[i], &frame, 1);
+        if (seep_where_python_imports(frame.file)) {
+            return true;
+        }
+        if (seep_where_python_origin(frame.file) == SEEP_PYTHON_USER &&
+            (frame.function[0] != '<' ||
+             strcmp(frame.function, "<lambda>") == 0)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+struct flow {
+    double imports[SEEP_BUCKET_COUNT];
+    double all[SEEP_BUCKET_COUNT];
+};
+
+/* What @site allocated, by time; of one without a series when it first did. */
+static void add_flow(const struct seep_report_build *build, uint32_t index,
+                     struct flow *flow)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    const struct seep_clock *clock = &build->clock;
+    struct seep_rec_site *site = &view->sites[index];
+    uint32_t first_tick = seep_word_load(&site->first_tick);
+    uint32_t series = seep_word_load(&site->series);
+    double *sum = build->is_import[index] ? flow->imports : NULL;
+    struct seep_series_table table = {.count = 0};
+    uint32_t at = first_tick >> clock->width_log2;
+
+    if (series > 0 && series <= view->series_capacity) {
+        seep_series_read(&view->series[series - 1], first_tick, clock->end_tick,
+                         &table);
+    }
+    if (table.count != clock->count) {
+        double bytes = (double)seep_word_load(&site->allocated_bytes);
+
+        at = at < clock->count ? at : clock->count - 1;
+        flow->all[at] += bytes;
+        flow->imports[at] += sum != NULL ? bytes : 0;
+        return;
+    }
+    for (uint32_t i = 0; i < table.count; i++) {
+        double bytes =
+            fmax(0, (double)(int64_t)table.buckets[i].allocated_bytes);
+
+        flow->all[i] += bytes;
+        flow->imports[i] += sum != NULL ? bytes : 0;
+    }
+}
+
+/* The bucket behind the imports that the process began with: those in which
+ * they are most of what is allocated. 0: there are none. */
+static uint32_t end_of_imports(const struct flow *flow, uint32_t count)
+{
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        double pause = fmax(PAUSE_BUCKETS, PAUSE_SHARE * end);
+
+        if (flow->imports[i] > 0 &&
+            flow->imports[i] >= flow->all[i] - flow->imports[i] &&
+            (double)(i - end) <= pause) {
+            end = i + 1;
+        }
+    }
+    return end;
+}
+
+static void find_imports(struct seep_report_build *build, struct flow *flow,
+                         struct seep_report_begin *begin)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    const struct seep_clock *clock = &build->clock;
+    uint32_t end;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            build->is_import[i] = is_import(build, i);
+            add_flow(build, i, flow);
+        }
+    }
+    end = end_of_imports(flow, clock->count);
+    if (end > 0 && end <= IMPORTS_MOST * clock->count) {
+        begin->source = SEEP_BEGINS_AT_IMPORTS;
+        begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
+                                              clock->end_tick);
+    }
+}
+
+/* What the program said of itself counts, and its mark before all else. */
+static void find_told(const struct seep_report_build *build,
+                      struct seep_report_begin *begin)
+{
+    const struct seep_report *report = &build->report;
+    const struct seep_clock *clock = &build->clock;
+    uint32_t first = 0;
+
+    while (first < clock->count && !(clock->units_at[first + 1] > 0)) {
+        first++;
+    }
+    if (first > 0 && first < clock->count) {
+        begin->source = SEEP_BEGINS_AT_PROGRESS;
+        begin->at_s = seep_sites_bucket_end_s(first - 1, clock->width_log2,
+                                              clock->end_tick);
+    }
+    for (size_t i = 0; i < report->mark_count; i++) {
+        if (strcmp(report->marks[i].name, SEEP_MARK_WARM) == 0) {
+            begin->source = SEEP_BEGINS_AT_MARK;
+            begin->at_s = report->marks[i].at_s;
+            return;
+        }
+    }
+}
+
+int seep_report_add_begin(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    struct seep_report_begin begin = {.source = SEEP_BEGINS_AT_START};
+    struct seep_clock *clock = &build->clock;
+    struct flow *flow = calloc(1, sizeof(*flow));
+
+    build->is_import = calloc((size_t)build->snapshot.view.site_capacity + 1,
+                              sizeof(*build->is_import));
+    if (flow == NULL || build->is_import == NULL) {
+        free(flow);
+        return -ENOMEM;
+    }
+    if (report->python_version != 0) {
+        find_imports(build, flow, &begin);
+    }
+    free(flow);
+    find_told(build, &begin);
+    if (begin.at_s >= SOON * report->duration_s) {
+        double latest = fmin(begin.at_s, LATEST * report->duration_s);
+
+        seep_clock_begin(clock, (uint64_t)(latest / seep_sites_seconds(1)));
+    }
+    begin.from_s = seep_sites_seconds((double)clock->begin_tick);
+    begin.units = clock->units;
+    report->begin = begin;
+    report->units_per_s = seep_clock_units_per_s(clock);
+    return 0;
+}
+
+/* Of what the row allocated, imports did most. */
+static bool is_of_imports(const struct seep_report_build *build,
+                          const struct seep_site_work *work)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    double imports = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < work->member_count; i++) {
+        uint32_t index = build->sites.members[work->member_first + i].index;
+
+        if (build->is_import[index]) {
+            any = true;
+            imports +=
+                (double)seep_word_load(&view->sites[index].allocated_bytes);
+        }
+    }
+    return any && imports >= (double)work->site.allocated_bytes / 2;
+}
+
+void seep_report_mark_start(struct seep_report_build *build)
+{
+    double live = 0;
+
+    for (size_t i = 0; i < build->sites.count; i++) {
+        live += (double)build->sites.works[i].site.live_bytes;
+    }
+    for (size_t i = 0; i < build->sites.count; i++) {
+        struct seep_site_work *work = &build->sites.works[i];
+        double bytes = (double)work->site.live_bytes;
+        bool early = work->early_bytes > 0 &&
+                     work->early_bytes >= EARLY_SHARE * bytes &&
+                     bytes < LARGE_SHARE * live;
+
+        work->site.is_start =
+            work->index != 0 && (early || is_of_imports(build, work));
+    }
+}
+
+void seep_report_add_start(struct seep_report_build *build)
+{
+    struct seep_report_begin *begin = &build->report.begin;
+
+    for (size_t i = 0; i < build->sites.count; i++) {
+        const struct seep_report_site *site = &build->sites.works[i].site;
+
+        if (site->is_start && !seep_sites_is_loud(site) &&
+            !site->backs_tensors && site->suppressed_by == NULL) {
+            begin->site_count++;
+            begin->live_bytes += seep_report_held_bytes(&build->report, site);
+            begin->live_count += site->live_count;
+        }
+    }
+}

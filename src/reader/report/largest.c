@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The rows that hold the most and those that rose most, which are shown
+ * whatever they are called: people ask for the ones, and the verdict may name
+ * the others.
+ *
+ * Invariant: of what imports and the start hold none stands out, unless it
+ * grows.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "reader/report/build.h"
+
+#define HOLDERS 3U
+
+double seep_report_rise_of(const struct seep_report_build *build,
+                           const struct seep_site_work *work, double from_s)
+{
+    struct seep_series_table table;
+    uint32_t from = 0;
+    double before;
+
+    seep_sites_read_series(&build->sites, work, build->clock.end_tick, &table);
+    while (from + 1 < table.count &&
+           seep_sites_seconds(ldexp(from + 1, (int)table.width_log2)) <=
+               from_s) {
+        from++;
+    }
+    before = from >= table.first ? (double)table.buckets[from].live_bytes : 0;
+    return (double)table.buckets[table.count - 1].live_bytes - before;
+}
+
+/* The most of what the rows have by @measure, from @least on; SIZE_MAX: none.
+ * What stands out already, or is start-up, is passed over. */
+static size_t find_most(const struct seep_report_build *build,
+                        double (*measure)(const struct seep_report_build *,
+                                          const struct seep_site_work *),
+                        double least)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < build->sites.count; i++) {
+        const struct seep_site_work *work = &build->sites.works[i];
+        double value;
+
+        if (work->site.stands_out ||
+            !seep_sites_space_is_judged(work->site.space) ||
+            (work->site.is_start && !seep_sites_is_loud(&work->site))) {
+            continue;
+        }
+        value = measure(build, work);
+        if (value > 0 && value >= least) {
+            found = i;
+            least = value;
+        }
+    }
+    return found;
+}
+
+static double held_of(const struct seep_report_build *build,
+                      const struct seep_site_work *work)
+{
+    return (double)seep_report_held_bytes(&build->report, &work->site);
+}
+
+/* By its live bytes, which is what private memory rose by. */
+static double rise_of(const struct seep_report_build *build,
+                      const struct seep_site_work *work)
+{
+    double from_s = seep_clock_time_at(&build->clock, SEEP_WINDOW_SETTLE);
+
+    return seep_sites_has_series(work)
+               ? seep_report_rise_of(build, work, from_s)
+               : 0;
+}
+
+/* By what of it was born since and lives, as the verdict counts it. */
+static double born_of(const struct seep_report_build *build,
+                      const struct seep_site_work *work)
+{
+    (void)build;
+    return seep_growth_sum(work->site.window_bytes, 1, SEEP_GROWTH_WINDOWS);
+}
+
+static void note_freed(struct seep_report_build *build)
+{
+    struct seep_report *report = &build->report;
+    double live = 0;
+    double peak = 0;
+
+    for (size_t i = 0; i < build->sites.count; i++) {
+        live += (double)build->sites.works[i].site.live_bytes;
+        peak += (double)build->sites.works[i].site.peak_bytes;
+    }
+    report->freed_all = report->state == SEEP_STATE_EXITED && peak / 2 > live;
+}
+
+size_t seep_report_show_largest(struct seep_report_build *build, size_t count)
+{
+    struct seep_site_work *works = build->sites.works;
+    double floor_bytes = seep_sites_floor_bytes(0);
+    size_t found[HOLDERS + 2];
+
+    note_freed(build);
+    for (size_t i = 0; i < HOLDERS + 2; i++) {
+        found[i] = i < HOLDERS    ? find_most(build, held_of, 0)
+                   : i == HOLDERS ? find_most(build, rise_of, floor_bytes)
+                                  : find_most(build, born_of, floor_bytes);
+        if (found[i] != SIZE_MAX) {
+            works[found[i]].site.stands_out = true;
+        }
+    }
+    for (size_t i = count; i < build->sites.count; i++) {
+        if (works[i].site.stands_out) {
+            struct seep_site_work work = works[i];
+
+            memmove(&works[count + 1], &works[count],
+                    (i - count) * sizeof(work));
+            works[count++] = work;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* reader/report_begin: when the work of a process began. */
+#include <math.h>
+
+#include "seep_test.h"
+
+#include "base/word.h"
+#include "judge_run.h"
+
+#define PYTHON_3_11 0x030b0700
+
+/* A line of encode.py that imports torch, and torch on its way in. */
+static uint32_t import_site(struct judge_run *f, const char *module)
+{
+    struct recording_builder *builder = &f->builder;
+    const uint64_t frames[] = {
+        builder_frame(f->module, 0x77),
+        builder_code_frame(
+            builder_code(builder, SEEP_CODE_PYTHON, module, "<module>", 1), 3),
+        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
+                                        "<frozen importlib._bootstrap>",
+                                        "_load_unlocked", 1),
+                           680),
+        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
+                                        "/srv/encode.py", "<module>", 1),
+                           7),
+    };
+
+    seep_word_store(&builder->view.header->python_version, PYTHON_3_11);
+    return builder_site(builder, builder_stack(builder, frames, 4),
+                        SEEP_SPACE_HEAP);
+}
+
+/* A function of the user's, which may run inside of an import. */
+static uint32_t work_site(struct judge_run *f, uint32_t line, bool imported)
+{
+    struct recording_builder *builder = &f->builder;
+    const uint64_t frames[] = {
+        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
+                                        "/srv/encode.py", "encode", 1),
+                           line),
+        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
+                                        "<frozen importlib._bootstrap>",
+                                        "_load_unlocked", 1),
+                           680),
+    };
+
+    return builder_site(builder,
+                        builder_stack(builder, frames, imported ? 2 : 1),
+                        SEEP_SPACE_HEAP);
+}
+
+/* @site takes a block every tenth of a second; and gives it back, or not. */
+static void takes(struct judge_run *f, uint32_t site, uint64_t size,
+                  double from_s, double to_s, bool keeps)
+{
+    for (int i = (int)(from_s * 10); i < (int)(to_s * 10); i++) {
+        uint64_t address = judge_born(f, site, size, i / 10.0);
+
+        if (!keeps) {
+            judge_died(f, address, i / 10.0 + 0.01);
+        }
+    }
+}
+
+static const struct seep_report_site *kept_by(const struct seep_report *report,
+                                              uint64_t bytes)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (report->sites[i].live_bytes == bytes) {
+            return &report->sites[i];
+        }
+    }
+    fail_msg("no site holds %llu bytes", (unsigned long long)bytes);
+    return NULL;
+}
+
+static bool begins(const struct seep_report *report, enum seep_beginning source,
+                   double at_s, double from_s)
+{
+    return report->begin.source == source &&
+           fabs(report->begin.at_s - at_s) < 2 &&
+           fabs(report->begin.from_s - from_s) < 2;
+}
+
+/* What the issue had: half of the rate, and "it may just follow the load". */
+static void a_leak_after_long_imports_has_its_own_rate(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+    const struct seep_report_site *leak;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 40,
+          true);
+    takes(f, work_site(f, 20, false), 4096, 40, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 40, 100, true);
+    report = judge_report(f, 100);
+    leak = kept_by(report, 600 * 40000);
+
+    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 40, 40));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    judge_assert_class(leak, "leak");
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 400000 - 1) < 0.1);
+    assert_true(leak->kept.since_s > 38);
+    assert_int_equal(report->begin.site_count, 1);
+    assert_int_equal(report->begin.live_bytes, 400 * 40960);
+}
+
+static void growth_counts_from_half_of_the_run_at_the_latest(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 60,
+          true);
+    takes(f, work_site(f, 31, false), 40000, 60, 100, true);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 60, 50));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+}
+
+/* A request imports what it needs: the leak of the service runs already. */
+static void a_late_import_moves_nothing(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 8,
+          true);
+    takes(f, work_site(f, 31, false), 4096, 8, 100, true);
+    takes(f, import_site(f, "/v/site-packages/torch/lazy.py"), 65536, 40, 44,
+          true);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 8, 8));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+}
+
+static void a_service_that_runs_inside_of_an_import_has_no_imports(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+    uint32_t body = import_site(f, "/srv/app.py");
+
+    takes(f, body, 4096, 0, 100, false);
+    takes(f, work_site(f, 31, true), 4096, 0, 100, true);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_START, 0, 0));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_false(kept_by(report, 1000 * 4096)->is_start);
+}
+
+/* A leak that began during the imports is found in what follows them. */
+static void a_leak_that_runs_is_never_start_up(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 30,
+          true);
+    takes(f, work_site(f, 31, false), 20480, 0, 100, true);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 30, 30));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_false(kept_by(report, 1000 * 20480)->is_start);
+}
+
+static void a_short_start_is_what_the_statistics_take_as_one(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 3,
+          true);
+    takes(f, work_site(f, 31, false), 4096, 3, 100, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_IMPORTS, 3, 0));
+}
+
+static void what_the_program_says_overrides(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 10,
+          true);
+    takes(f, work_site(f, 31, false), 4096, 10, 100, true);
+    for (uint32_t i = 0; i < 100; i++) {
+        builder_moment(&f->builder, i, JUDGE_TICKS(i + 1), 1000,
+                       i < 30 ? 0 : (i - 29) * 10);
+    }
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_PROGRESS, 30, 30));
+    builder_mark(&f->builder, SEEP_MARK_MOMENT, JUDGE_TICKS(5), "epoch", "");
+    builder_mark(&f->builder, SEEP_MARK_MOMENT, JUDGE_TICKS(20), SEEP_MARK_WARM,
+                 "");
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_MARK, 20, 20));
+}
+
+/* The imports hold more, and took longer. */
+static void what_stopped_is_named_by_what_rose_after_the_imports(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 81920, 0, 40,
+          true);
+    takes(f, work_site(f, 20, false), 4096, 40, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 40, 58, true);
+    report = judge_report(f, 100);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
+    assert_string_equal(report->verdict.first_id,
+                        kept_by(report, 180 * 40000)->id);
+    assert_true(kept_by(report, 180 * 40000)->stands_out);
+}
+
+#define WITH(test) \
+    cmocka_unit_test_setup_teardown(test, judge_set_up_exact, judge_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(a_leak_after_long_imports_has_its_own_rate),
+        WITH(growth_counts_from_half_of_the_run_at_the_latest),
+        WITH(a_late_import_moves_nothing),
+        WITH(a_service_that_runs_inside_of_an_import_has_no_imports),
+        WITH(a_leak_that_runs_is_never_start_up),
+        WITH(a_short_start_is_what_the_statistics_take_as_one),
+        WITH(what_the_program_says_overrides),
+        WITH(what_stopped_is_named_by_what_rose_after_the_imports),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
