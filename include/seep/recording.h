@@ -433,8 +433,9 @@ struct seep_rec_moment {
     _Atomic uint64_t sample_log2;   /* of then: a step marks a thinning */
     _Atomic uint64_t swap_bytes;    /* of the process, in swap; 0 unknown */
     _Atomic uint64_t allocator_free_chunks; /* among which its free bytes are */
-    _Atomic uint64_t own_bytes; /* of shared: this recording; 0 unknown */
-    uint64_t reserved;
+    _Atomic uint64_t own_bytes;    /* of shared: this recording; 0 unknown */
+    _Atomic uint64_t mapped_bytes; /* resident or in swap, of the mappings that
+                                      are live in LIVE; 0: not looked at */
 };
 
 /**
@@ -491,7 +492,8 @@ struct seep_rec_mark {
  */
 struct seep_rec_live {
     _Atomic uint64_t address; /* 0: empty */
-    /* size in 48 bits | sample_log2 << 48 | SEEP_LIVE_FRAGMENT */
+    /* size in 48 bits | sample_log2 << 48 | touched << SEEP_TOUCHED_SHIFT |
+     * SEEP_LIVE_FRAGMENT */
     _Atomic uint64_t size_level;
     _Atomic uint32_t site;
     _Atomic uint32_t birth_tick;
@@ -506,6 +508,14 @@ struct seep_rec_live {
 
 /** A piece of a range that was cut in two: counts as no block of its own. */
 #define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)
+/**
+ * Of a mapping: how much of it was resident or in swap when it was last looked
+ * at, in parts of SEEP_TOUCHED_ALL, plus 1; 0: it was not. Set without the
+ * shard's lock, so it may get lost.
+ */
+#define SEEP_TOUCHED_SHIFT 54U
+#define SEEP_TOUCHED_ALL 254U
+#define SEEP_TOUCHED_MASK (UINT64_C(255) << SEEP_TOUCHED_SHIFT)
 /** Of a stashed entry only: the site's series saw it go. */
 #define SEEP_STASHED_IN_SERIES (UINT64_C(1) << 62)
 

@@ -58,7 +58,17 @@ seep_live_read(const struct seep_rec_live *entry)
     };
 }
 
-/** Its .size_level as the table has it: of .in_series nothing. */
+/** The share of a mapping that was there when it was last looked at; below 0:
+ * it was not. */
+static inline double seep_live_touched(uint64_t size_level)
+{
+    uint64_t touched = (size_level & SEEP_TOUCHED_MASK) >> SEEP_TOUCHED_SHIFT;
+
+    return ((double)touched - 1) / SEEP_TOUCHED_ALL;
+}
+
+/** Its .size_level as the table has it: of .in_series nothing, nor of what was
+ * touched. */
 static inline uint64_t seep_live_size_level(const struct seep_block *block)
 {
     return (block->size & SEEP_SIZE_MASK) |

@@ -13,11 +13,13 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/word.h"
+#include "format/live.h"
 #include "format/series.h"
 
 #define PATH_BYTES 512U
 #define STATUS_BYTES 4096U
 #define PAGE_IS_PRESENT (UINT64_C(1) << 63)
+#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
 /* Our own part is asked for again when the run is so much longer, a hundred
  * times in a minute and two hundred in a day, and less often the larger it may
  * be: a tick later for each MiB. Where it takes long, a fifth of that. */
@@ -25,6 +27,15 @@
 #define OWN_SHARE 16U
 #define OWN_SLOW_SHARE 4U
 #define OWN_SLOW_TICKS 512U
+/* Mappings are looked at when a second has passed, and the run is so much
+ * longer: so many questions at a time, of 1 us each, go round all of them. Of
+ * what has more pages than so many questions tell, these are spread over it. */
+#define MAPPED_TICKS 1024U
+#define MAPPED_SHARE 64U
+#define MAPPED_SLOW 16U
+#define MAPPED_READS 512U
+#define MAPPED_PARTS 256U
+#define MAPPED_PART_PAGES 32U
 
 static _Atomic uint32_t busy; /* the thread that takes a sample; 0: none */
 static _Atomic uint32_t next_tick;
@@ -40,6 +51,9 @@ static bool swap_given_up;
 static uint64_t swap_bytes; /* as last read */
 static uint32_t next_own_tick;
 static uint64_t own_bytes; /* as last told */
+static uint32_t next_mapped_tick;
+static uint32_t next_mapping;
+static uint64_t mapped_bytes; /* as last told */
 static bool cgroup_given_up;
 static char cgroup_folder[PATH_BYTES];
 static union {
@@ -57,6 +71,9 @@ void seep_timeline_start(void)
     swap_bytes = 0;
     next_own_tick = 0;
     own_bytes = 0;
+    next_mapped_tick = MAPPED_TICKS;
+    next_mapping = 0;
+    mapped_bytes = 0;
     cgroup_given_up = false;
     cgroup_folder[0] = '\0';
     seep_word_store(&allocator_wanted, 0);
@@ -227,6 +244,114 @@ static void take_own(const struct seep_view *view,
                                         : tick / OWN_SHARE);
     }
     seep_word_store(&moment->own_bytes, own_bytes);
+}
+
+/* Of pages from @page on; both counts are added to. */
+static void count_touched(long fd, uint64_t page, uint64_t count,
+                          uint64_t *touched, uint64_t *seen)
+{
+    uint64_t got = seep_proc_read_at(fd, status.words, count * sizeof(uint64_t),
+                                     page * sizeof(uint64_t)) /
+                   sizeof(uint64_t);
+
+    for (uint64_t i = 0; i < got; i++) {
+        *touched +=
+            (status.words[i] & (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)) != 0;
+    }
+    *seen += got;
+}
+
+/* @return as SEEP_TOUCHED_MASK has it, not shifted */
+static uint64_t look_at(long fd, const struct seep_block *block,
+                        uint32_t *reads)
+{
+    const uint64_t most = sizeof(status.words) / sizeof(status.words[0]);
+    uint64_t page = block->address / SEEP_PAGE_BYTES;
+    uint64_t pages = block->size / SEEP_PAGE_BYTES;
+    uint64_t parts = pages / most + 1;
+    uint64_t touched = 0;
+    uint64_t seen = 0;
+
+    parts = parts < MAPPED_PARTS ? parts : MAPPED_PARTS;
+    *reads += (uint32_t)parts;
+    for (uint64_t i = 0; i < parts; i++) {
+        uint64_t from = pages * i / parts;
+        uint64_t count = pages * (i + 1) / parts - from;
+
+        count = count < most ? count : MAPPED_PART_PAGES;
+        count_touched(fd, page + from, count, &touched, &seen);
+    }
+    return seen == 0 ? 0 : 1 + (touched * SEEP_TOUCHED_ALL + seen / 2) / seen;
+}
+
+static bool is_mapping(const struct seep_view *view,
+                       const struct seep_block *block)
+{
+    return block->address != 0 && block->site < view->site_capacity &&
+           view->sites[block->site].space == SEEP_SPACE_MAPPED;
+}
+
+/* The lock is whoever's who folds: an entry that moved meanwhile is left. */
+static void mark(struct seep_rec_live *entry, const struct seep_block *block,
+                 uint64_t touched)
+{
+    uint64_t old = seep_word_load(&entry->size_level);
+
+    if (seep_word_load(&entry->address) == block->address &&
+        (old & SEEP_SIZE_MASK) == block->size) {
+        atomic_compare_exchange_strong_explicit(
+            &entry->size_level, &old,
+            (old & ~SEEP_TOUCHED_MASK) | touched << SEEP_TOUCHED_SHIFT,
+            memory_order_relaxed, memory_order_relaxed);
+    }
+}
+
+/*
+ * How much of what was mapped is there: what was only reserved is no memory.
+ * mincore() would say of what is in swap that it is not.
+ */
+static void look_at_mappings(const struct seep_view *view)
+{
+    struct seep_live live;
+    uint32_t reads = 0;
+    uint32_t end = seep_live_init(&live, view, view->shard_count - 1)
+                       ? seep_live_end(&live)
+                       : 0;
+    uint32_t first = next_mapping < end ? next_mapping : 0;
+    long fd = end > 0 ? seep_proc_open("/proc/self/pagemap") : -1;
+
+    mapped_bytes = 0;
+    for (uint32_t i = 0; fd >= 0 && i < end; i++) {
+        uint32_t index = first + i < end ? first + i : first + i - end;
+        struct seep_rec_live *entry = &live.entries[index];
+        struct seep_block block = seep_live_read(entry);
+        double share;
+
+        if (!is_mapping(view, &block)) {
+            continue;
+        }
+        if (reads < MAPPED_READS) {
+            mark(entry, &block, look_at(fd, &block, &reads));
+            next_mapping = index + 1;
+        }
+        share = seep_live_touched(seep_word_load(&entry->size_level));
+        mapped_bytes += share > 0 ? (uint64_t)(share * (double)block.size) : 0;
+    }
+    seep_proc_close_file(fd);
+}
+
+static void take_mapped(const struct seep_view *view,
+                        struct seep_rec_moment *moment, uint32_t tick)
+{
+    if (tick >= next_mapped_tick) {
+        struct seep_proc_watch watch = seep_proc_watch_start();
+        uint32_t apart = MAPPED_TICKS + tick / MAPPED_SHARE;
+
+        look_at_mappings(view);
+        next_mapped_tick =
+            tick + (seep_proc_was_slow(&watch) ? MAPPED_SLOW * apart : apart);
+    }
+    seep_word_store(&moment->mapped_bytes, mapped_bytes);
 }
 
 /* At most every 10 s, and each never again once it took over a millisecond. */
@@ -422,6 +547,7 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
     if (seep_word_load(&restricted) == 0) {
         take_resident(moment);
         take_own(view, moment, tick);
+        take_mapped(view, moment, tick);
         take_dear(moment);
     }
     seep_word_copy(&moment->progress_units, &view->header->progress_units);

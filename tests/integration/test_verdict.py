@@ -49,7 +49,7 @@ def site_faults(job, outcome):
     if site is None:
         return [] if None in case.classes else [f"no site {case.site}"]
     faults = []
-    if site["class"] not in case.classes:
+    if case.classes and site["class"] not in case.classes:
         faults.append(f"{case.site} is {site['class']}")
     if case.leaks and case.site not in outcome.sites[0]["where"]:
         faults.append(f"first is {outcome.sites[0]['where']}")
@@ -67,6 +67,18 @@ def mapping_faults(outcome):
                and not mapping["tracked"] for mapping in mappings):
         return [f"no mapping is named: {mappings}"]
     return []
+
+
+def arena_faults(outcome):
+    """Whoever mapped what is used now is named, and nobody says that no hook
+    saw it."""
+    sentence = outcome.process["verdict"]["sentence"]
+    found = []
+    if "map_buffer" not in sentence:
+        found.append(f"who mapped it is not told: {sentence}")
+    if "no hook" in sentence:
+        found.append(f"a hook saw it: {sentence}")
+    return found
 
 
 def alarms(job, outcome):
@@ -87,6 +99,8 @@ def faults(job, outcome):
                      f"{outcome.process['verdict']['reasons']}")
     if case.name == "mapping":
         found += mapping_faults(outcome)
+    if case.name == "arena":
+        found += arena_faults(outcome)
     return found + [f"false alarm: {where}" for where in alarms(job, outcome)]
 
 

@@ -43,7 +43,7 @@ class Case:
     name: str
     verdicts: tuple
     site: str = None      # function of the site that it is about
-    classes: tuple = ()   # of that site; None: it may not be there
+    classes: tuple = ()   # of that site, if told; None: it may not be there
     leaks: bool = False
     samples: tuple = (EXACT, DENSE)
     seconds: int = SECONDS
@@ -72,6 +72,12 @@ CASES = [
     Case("fragmentation", ("fragmentation",), "read_reply", GIVEN_BACK,
          watched=True),
     Case("mapping", ("unexplained",), watched=True),
+    Case("reserved", ("steady",), "map_buffer", ("minor",)),
+    Case("given-back", ("steady",), "map_buffer", ("minor",),
+         samples=(DENSE,)),
+    Case("part-touched", ("leak",), "map_buffer", ("leak",), True),
+    Case("all-touched", ("leak",), "map_buffer", ("leak",), True),
+    Case("arena", ("unexplained",), "map_buffer"),
     Case("churn-most", ("leak",), "leak_in_churn", ("leak",), True,
          (DEFAULT,), 60),
     # one run in fifty samples no block of it; the process grows all the same

@@ -22,8 +22,11 @@ struct series {
     struct seep_window_series own;   /* the recording: of neither */
     struct seep_window_series files; /* that are mapped; empty if none ever */
     struct seep_window_series swap;
+    struct seep_window_series mapped; /* pages of known mappings */
+    struct seep_window_series beside; /* of the same times, what is tracked */
     struct seep_window_series cgroup;
     struct seep_window_series tracked;
+    struct seep_window_series shown; /* tracked, as pages of mappings came */
     struct seep_window_series allocated;
     struct seep_window_series resident_less_active;
     struct seep_window_series active_less_allocated;
@@ -55,6 +58,8 @@ static double private_of(const struct seep_balance_point *point)
 /* What the allocator told over so much of the settled part stands for it. */
 #define TOLD_COVERAGE 0.5
 #define TOLD_MIN 3
+/* So much of what is not tracked, and mappings are told by their pages. */
+#define FILLS_SHARE 0.5
 
 /* The part of [@from_s, @to_s] that @series tells of. */
 static struct span span_of(const struct seep_window_series *series,
@@ -113,6 +118,7 @@ static void add_point(struct series *series,
 
     add_known(&series->cgroup, t_s, point->cgroup);
     add_known(&series->swap, t_s, point->swap);
+    add_known(&series->mapped, t_s, point->mapped);
     if (has_figures(point)) {
         add_told(series, point);
     }
@@ -126,6 +132,7 @@ static void add_point(struct series *series,
                                           seep_balance_positive(point->own)));
     add_known(&series->own, t_s, point->own);
     seep_window_add(&series->files, t_s, point->files);
+    seep_window_add(&series->beside, t_s, seep_balance_positive(point->beside));
     seep_window_add(&series->tracked, t_s, tracked_of(point));
     seep_window_add(&series->untracked, t_s,
                     private_of(point) - tracked_of(point));
@@ -173,6 +180,44 @@ static void add_held(struct series *series,
     }
 }
 
+static double growth_of(const struct seep_window_series *series, double from_s,
+                        double end_s)
+{
+    return series->count == 0
+               ? 0
+               : seep_window_at(series, end_s) - seep_window_at(series, from_s);
+}
+
+/* What is to come yet, at @t_s, of the pages of mappings that are none of a new
+ * mapping: what is tracked counts them from the time that it was mapped on. */
+static double left_to_fill(const struct series *series, double t_s,
+                           double end_s)
+{
+    return growth_of(&series->mapped, t_s, end_s) -
+           growth_of(&series->beside, t_s, end_s);
+}
+
+/* Only where it makes a difference: mappings are looked at late. */
+static void add_shown(struct series *series,
+                      const struct seep_balance_input *input)
+{
+    double end_s = input->end_s;
+    double from_s = SEEP_WINDOW_SETTLE * end_s;
+    bool fills =
+        seep_balance_covers(&series->mapped, TOLD_MIN, from_s, end_s) &&
+        left_to_fill(series, from_s, end_s) >=
+            FILLS_SHARE * fabs(growth_of(&series->untracked, from_s, end_s));
+
+    for (size_t i = 0; i < series->tracked.count; i++) {
+        double t_s = series->tracked.t_s[i];
+        double left = fills ? left_to_fill(series, t_s, end_s) : 0;
+
+        seep_window_add(&series->shown, t_s,
+                        seep_balance_positive(series->tracked.value[i] -
+                                              seep_balance_positive(left)));
+    }
+}
+
 /* From the first to the last time that the overhead is known, if it is. */
 static void add_rest(struct series *series,
                      const struct seep_balance_input *input, bool told)
@@ -194,7 +239,8 @@ static void add_rest(struct series *series,
             (point->t_s >= known.from_s && point->t_s <= known.to_s)) {
             seep_window_add(&series->unexplained, point->t_s,
                             seep_balance_positive(
-                                outside - tracked_of(point) -
+                                outside -
+                                seep_window_at(&series->shown, point->t_s) -
                                 seep_window_at(&series->overhead, point->t_s)));
         }
     }
@@ -258,14 +304,6 @@ static void test_trend(const struct seep_window_series *turned, double from_s,
         outside->going_on = tail >= TAIL_SHARE * rate &&
                             levels[count - 1].value >= levels[count - 3].value;
     }
-}
-
-static double growth_of(const struct seep_window_series *series, double from_s,
-                        double end_s)
-{
-    return series->count == 0
-               ? 0
-               : seep_window_at(series, end_s) - seep_window_at(series, from_s);
 }
 
 /* Whole free pages, or holes between blocks: what the larger part is. */
@@ -339,6 +377,28 @@ static void add_sum(struct seep_window_series *sum, const struct series *series)
     }
 }
 
+/* What @part is of the growth, by its share where both were seen. */
+static double part_of(const struct seep_balance_outside *outside, double part,
+                      double growth)
+{
+    return part > 0 && growth > 0
+               ? fmin(1, part / growth) *
+                     seep_balance_positive(outside->growth_bytes)
+               : 0;
+}
+
+static void fill_mapped(const struct series *series, double from_s,
+                        double end_s, struct seep_balance_outside *outside)
+{
+    struct span span = span_of(&series->mapped, from_s, end_s);
+    double growth = growth_of(&series->untracked, span.from_s, span.to_s);
+
+    if (seep_balance_covers(&series->mapped, TOLD_MIN, from_s, end_s)) {
+        outside->mapped_growth_bytes = part_of(
+            outside, left_to_fill(series, span.from_s, span.to_s), growth);
+    }
+}
+
 /* Its share of the growth, where it is known, stands for all of the growth. */
 static void fill_overhead(const struct series *series, double from_s,
                           double end_s, struct seep_balance_outside *outside)
@@ -353,11 +413,7 @@ static void fill_overhead(const struct series *series, double from_s,
         return;
     }
     outside->overhead_bytes = series->kept.value[series->kept.count - 1];
-    if (kept > 0 && growth > 0) {
-        outside->overhead_growth_bytes =
-            fmin(1, kept / growth) *
-            seep_balance_positive(outside->growth_bytes);
-    }
+    outside->overhead_growth_bytes = part_of(outside, kept, growth);
 }
 
 /* @param told  the allocator's own figures stand for the heap */
@@ -390,6 +446,7 @@ static void fill_outside(const struct series *series,
     outside->bytes_per_s = seep_interval_around(-slope.per_s, slope.error);
     outside->tracked_bytes = growth_of(&series->tracked, from_s, end_s);
     fill_overhead(series, from_s, end_s, outside);
+    fill_mapped(series, from_s, end_s, outside);
     outside->free = how_free(series, input, from_s);
     add_sum(&sum, series);
     outside->rise_bytes = rise_of(&sum, end_s);
@@ -451,7 +508,7 @@ static void fill_memory(const struct series *series,
     memory->files = seep_balance_extent_if_any(&series->files, begin_s, end_s);
     memory->swap = seep_balance_extent_of(&series->swap, begin_s, end_s);
     memory->cgroup = seep_balance_extent_of(&series->cgroup, begin_s, end_s);
-    memory->tracked = seep_balance_extent_of(&series->tracked, begin_s, end_s);
+    memory->tracked = seep_balance_extent_of(&series->shown, begin_s, end_s);
     memory->allocator_overhead =
         seep_balance_extent_of(&series->overhead, begin_s, end_s);
     memory->unexplained =
@@ -476,6 +533,7 @@ void seep_balance_fill(const struct seep_balance_input *input,
     told =
         seep_balance_covers(&series.allocated, TOLD_MIN, from_s, input->end_s);
     add_held(&series, input);
+    add_shown(&series, input);
     add_rest(&series, input, told);
     fill_memory(&series, input, ret_memory);
     fill_outside(&series, input, told, ret_outside);

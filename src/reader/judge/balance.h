@@ -35,6 +35,7 @@ struct seep_balance_point {
     double chunks; /* free ones */
     double held;   /* resident in mappings of the allocator, from outside */
     double own;    /* of what is shared: the recording */
+    double mapped; /* resident or in swap, of mappings that seep knows */
 };
 
 struct seep_balance_input {
@@ -71,6 +72,9 @@ struct seep_balance_outside {
     double overhead_bytes;            /* that the allocator keeps, at the end */
     double overhead_growth_bytes;
     enum seep_balance_free free;
+    /* Of what is not tracked, what pages of mappings grew by that are none of
+     * a new mapping: what was reserved is used. */
+    double mapped_growth_bytes;
     /* Since it started, also where it stopped. */
     double rise_bytes;         /* of anonymous and swap */
     double tracked_rise_bytes; /* to the most that was live in the last half */

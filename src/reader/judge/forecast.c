@@ -7,6 +7,7 @@
  * holds the estimate.
  */
 #include <math.h>
+#include <string.h>
 
 #include "reader/judge/family.h"
 #include "reader/judge/verdict.h"
@@ -43,6 +44,7 @@ forecast_of(const struct seep_forecast_limit *limit,
     }
     forecast.answer = SEEP_FORECAST_TIME;
     forecast.if_suspect = basis == SEEP_FORECAST_SUSPECTED;
+    forecast.bytes_per_s = rate->estimate;
     forecast.seconds.low = headroom / rate->high;
     forecast.seconds.estimate = headroom / rate->estimate;
     forecast.seconds.high = 0;
@@ -104,6 +106,13 @@ ram_limit_of(const struct seep_report_memory *memory, double used_bytes)
     };
 }
 
+/* Others are counted in what is not available. */
+static bool is_of_all(const struct seep_report_forecast *forecast,
+                      const struct seep_report_memory *memory)
+{
+    return memory->available_bytes > 0 && strcmp(forecast->what, "ram") == 0;
+}
+
 /* A bound is none that memory ends before. */
 static bool fits(const struct seep_forecast_limit *limit, double left_bytes)
 {
@@ -138,6 +147,8 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
     }
     seep_forecast_make(limits, sizeof(limits) / sizeof(*limits), basis,
                        ret_forecast);
+    ret_forecast->pace = now->pace;
+    ret_forecast->of_all = is_of_all(ret_forecast, memory);
 }
 
 static double least_slope(const struct seep_report_extent *extent)
@@ -360,6 +371,8 @@ static void add_forecast(struct seep_family *family)
                        : is_suspect ? SEEP_FORECAST_SUSPECTED
                                     : SEEP_FORECAST_GROWS,
                        &family->forecast);
+    family->forecast.of_all =
+        is_of_all(&family->forecast, &latest_of(family)->memory);
     for (size_t i = 0; i < family->together_count; i++) {
         const struct seep_report_forecast *one =
             &family->together[i]->verdict.forecast;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/live.h"
 #include "format/series.h"
 
 /*
@@ -518,6 +519,43 @@ static struct seep_weight weight_of(const struct entry *entry)
     return seep_weight_of(entry->size_level & SEEP_SIZE_MASK, level_of(entry));
 }
 
+/* So many that were looked at stand for all, or so large a share. */
+#define LOOKED_COUNT 32
+#define LOOKED_SHARE 0.5
+
+static void add_touched(struct seep_site_work *work, const struct entry *entry)
+{
+    double bytes = (double)(entry->size_level & SEEP_SIZE_MASK);
+    double share = seep_live_touched(entry->size_level);
+
+    if (work->site.space == SEEP_SPACE_MAPPED && share >= 0) {
+        work->looked_count++;
+        work->looked_bytes += bytes;
+        work->touched_bytes += bytes * fmin(share, 1);
+    }
+}
+
+/* What is reserved and not touched is no memory: neither live nor a reason for
+ * a higher floor. */
+static void finish_touched(struct seep_sites *sites,
+                           struct seep_site_work *work)
+{
+    struct seep_report_site *site = &work->site;
+    double live = (double)site->live_bytes;
+    uint64_t *sum = &sites->live_bytes[seep_sites_place_of(site)];
+
+    work->touched_share = 1;
+    site->touched_bytes = -1;
+    if (!(work->looked_bytes > 0) ||
+        (work->looked_count < LOOKED_COUNT &&
+         work->looked_bytes < LOOKED_SHARE * live)) {
+        return;
+    }
+    work->touched_share = work->touched_bytes / work->looked_bytes;
+    site->touched_bytes = work->touched_share * live;
+    *sum -= (uint64_t)(live - site->touched_bytes);
+}
+
 static void add_survivor(struct seep_site_work *work, const struct entry *entry,
                          const struct seep_clock *clock, uint64_t old_ticks,
                          struct seep_survivor *ret_survivor)
@@ -542,6 +580,7 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
     work->site.window_bytes[window] += bytes;
     work->early_bytes += tick < (double)clock->begin_tick ? bytes : 0;
     work->old_count += entry->tick + old_ticks <= clock->end_tick;
+    add_touched(work, entry);
 }
 
 static void add_loose_block(struct seep_site_work *work,
@@ -842,6 +881,7 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
     for (size_t i = 0; i < sites.count; i++) {
         sites.works[i].site.live_bytes_error =
             1.96 * sqrt(sites.works[i].variance);
+        finish_touched(&sites, &sites.works[i]);
     }
     *ret_sites = sites;
     return 0;

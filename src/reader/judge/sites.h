@@ -129,6 +129,13 @@ struct seep_site_work {
     double early_bytes;   /* that live, and were born before the work began */
     double variance;      /* of live_bytes, by sampling */
     uint32_t first_tick;
+    /* Of a mapping its pages are what counts: of how many blocks and bytes it
+     * is known, and how many bytes were resident or in swap. The share of all
+     * that is live is 1 where too little is known. */
+    size_t looked_count;
+    double looked_bytes;
+    double touched_bytes;
+    double touched_share;
     struct seep_growth growth;
     /* Its live bytes rose by, in the part of the run in which private memory
      * grew; not known without a series. */

@@ -566,6 +566,31 @@ static void restrain_step(struct seep_growth *growth, double floor_bytes)
     }
 }
 
+/* A mapping grows by what is touched of it. Where that is less than the floor,
+ * what would be a leak is address space that was set aside. */
+static void count_touched(struct seep_site_work *work, double floor_bytes)
+{
+    struct seep_growth *growth = &work->growth;
+    double share = work->touched_share;
+
+    if (!(share < 1)) {
+        return;
+    }
+    growth->rate.estimate *= share;
+    growth->rate.low *= share;
+    growth->rate.high *= share;
+    for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
+        work->site.window_bytes[k] *= share;
+    }
+    if ((seep_class_may_leak(growth->class) ||
+         growth->class == SEEP_CLASS_WARMING) &&
+        growth->rate.estimate < floor_bytes) {
+        decide(
+            growth, SEEP_CLASS_MINOR,
+            "it reserves address space, and hardly any of that was ever touched");
+    }
+}
+
 /* What holds of a leak only in view of the whole process. */
 static void restrain(struct seep_growth *growth, const struct seep_clock *clock,
                      bool rising, double floor_bytes)
@@ -714,9 +739,10 @@ void seep_sites_judge(struct seep_sites *sites, const struct seep_clock *clock)
     correct_for_many(sites);
     for (size_t i = 0; i < sites->count; i++) {
         unsigned place = seep_sites_place_of(&sites->works[i].site);
+        double floor_bytes = seep_sites_floor_bytes(sites->live_bytes[place]);
 
-        restrain(&sites->works[i].growth, clock, rising,
-                 seep_sites_floor_bytes(sites->live_bytes[place]));
+        count_touched(&sites->works[i], floor_bytes);
+        restrain(&sites->works[i].growth, clock, rising, floor_bytes);
         publish(&sites->works[i], clock);
         if (sites->works[i].site.pool != NULL) {
             back_pool(&sites->works[i].site);

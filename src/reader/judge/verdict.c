@@ -43,6 +43,7 @@ static struct seep_verdict_now now_of(const struct seep_verdict_tally *tally,
     struct seep_verdict_now now = {
         .basis = basis,
         .bytes_per_s = around(part->now, part->now_squares),
+        .pace = part->estimate > 0 ? part->now / part->estimate : 0,
     };
 
     for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
@@ -654,6 +655,44 @@ static bool is_in_pool(const struct seep_verdict_input *input,
            input->stray_bytes_per_s < MOSTLY * outside->bytes_per_s.estimate;
 }
 
+/* Whoever mapped most of what is resident of what was mapped; NULL: it is not
+ * known of anybody. */
+static const struct seep_report_site *
+find_mapping(const struct seep_verdict_input *input)
+{
+    const struct seep_report_site *found = NULL;
+
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+
+        if (site->space == SEEP_SPACE_MAPPED && site->touched_bytes > 0 &&
+            site->suppressed_by == NULL &&
+            (found == NULL || site->touched_bytes > found->touched_bytes)) {
+            found = site;
+        }
+    }
+    return found;
+}
+
+/* A hook saw the mapping, and none what is done in it. */
+static bool call_mapping(struct seep_report_verdict *verdict,
+                         const struct seep_verdict_input *input)
+{
+    const struct seep_balance_outside *outside = &input->outside;
+    const struct seep_report_site *site = find_mapping(input);
+
+    if (site == NULL || site->pool != NULL ||
+        !(outside->mapped_growth_bytes >= MOSTLY * outside->growth_bytes)) {
+        return false;
+    }
+    verdict->class = SEEP_VERDICT_UNEXPLAINED;
+    verdict->reason =
+        "the mapping was recorded, but not what is put into it: it may be the arena of an allocator of its own, or a buffer that fills";
+    verdict->growing_count = 1;
+    name_first(verdict, site->id);
+    return true;
+}
+
 static struct seep_verdict_now
 call_outside(struct seep_report_verdict *verdict,
              const struct seep_verdict_input *input)
@@ -667,6 +706,9 @@ call_outside(struct seep_report_verdict *verdict,
 
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = outside->bytes_per_s;
+    if (call_mapping(verdict, input)) {
+        return now;
+    }
     if (outside->has_overhead &&
         outside->overhead_growth_bytes >= MOSTLY * outside->growth_bytes) {
         call_kept(verdict, outside->free, true);
@@ -815,6 +857,29 @@ call_class(const struct seep_verdict_input *input,
     return call_quiet(input, counts, verdict);
 }
 
+/*
+ * Nothing is full sooner than private memory gets there: what is allocated and
+ * never touched fills nothing, nor do pages that the allocator had free. Where
+ * private memory does not grow at all nothing can be foretold.
+ */
+static void restrain_now(const struct seep_verdict_input *input,
+                         struct seep_verdict_now *now)
+{
+    struct seep_interval *rate = &now->bytes_per_s;
+    double most = input->private_drift.fastest_bytes_per_s +
+                  fmax(0, input->shared_drift.fastest_bytes_per_s);
+
+    if (!input->private_drift.known || !(rate->estimate > most)) {
+        return;
+    }
+    if (!(most > 0)) {
+        now->basis = SEEP_FORECAST_UNTOLD;
+        return;
+    }
+    now->pace *= most / rate->estimate;
+    *rate = (struct seep_interval){most, fmin(rate->low, most), most};
+}
+
 void seep_verdict_decide(const struct seep_verdict_input *input,
                          struct seep_report_verdict *ret_verdict,
                          struct seep_verdict_now *ret_now)
@@ -844,6 +909,7 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
     } else {
         now = call_class(input, &counts, &verdict);
     }
+    restrain_now(input, &now);
     verdict.private_grows = is_vetoed(input, &counts, 0);
     verdict.shared_grows = input->shared_drift.grows;
     add_power(input, &counts, &verdict);

@@ -64,6 +64,7 @@ enum seep_forecast_basis {
 struct seep_verdict_now {
     enum seep_forecast_basis basis;
     struct seep_interval bytes_per_s; /* of memory of the host */
+    double pace; /* that, over what it grew by over the run; 0: the same */
     /* Of the memory of each device: what the class is about of it. */
     struct seep_verdict_pace {
         bool told; /* false: nothing */

@@ -28,8 +28,16 @@ struct space_sum {
     struct seep_report_space space;
     double variance;
     bool used;
-    double live[SEEP_BUCKET_COUNT]; /* at the end of each bucket */
+    double live[SEEP_BUCKET_COUNT];    /* at the end of each bucket */
+    double touched[SEEP_BUCKET_COUNT]; /* the same, without what is reserved */
 };
+
+static void add_live(struct space_sum *sum, const struct seep_site_work *work,
+                     uint32_t bucket, uint64_t bytes)
+{
+    sum->live[bucket] += (double)bytes;
+    sum->touched[bucket] += (double)bytes * work->touched_share;
+}
 
 /* The live bytes of one site at the end of each bucket of the run's grid. */
 static void add_series(struct space_sum *sum, const struct seep_site_work *work,
@@ -44,7 +52,7 @@ static void add_series(struct space_sum *sum, const struct seep_site_work *work,
             (((uint64_t)(i + 1) << clock->width_log2) - 1) >> table.width_log2;
 
         at = at < table.count ? at : table.count - 1;
-        sum->live[i] += (double)table.buckets[at].live_bytes;
+        add_live(sum, work, i, table.buckets[at].live_bytes);
     }
 }
 
@@ -55,7 +63,7 @@ static void add_constant(struct space_sum *sum,
 {
     for (uint32_t i = 0; i < clock->count; i++) {
         if ((uint64_t)(i + 1) << clock->width_log2 > work->first_tick) {
-            sum->live[i] += (double)work->site.live_bytes;
+            add_live(sum, work, i, work->site.live_bytes);
         }
     }
 }
@@ -102,9 +110,10 @@ static void keep_live(struct seep_report_build *build,
         double large = sums[SEEP_SPACE_PYTHON].live[i] - arenas->live[i];
 
         build->heap_live[i] = sums[SEEP_SPACE_HEAP].live[i] + large;
-        build->beside_live[i] =
-            sums[SEEP_SPACE_MAPPED].live[i] + sums[SEEP_SPACE_PINNED].live[i] +
-            sums[SEEP_SPACE_MANAGED].live[i] + arenas->live[i];
+        build->beside_live[i] = sums[SEEP_SPACE_MAPPED].touched[i] +
+                                sums[SEEP_SPACE_PINNED].live[i] +
+                                sums[SEEP_SPACE_MANAGED].live[i] +
+                                arenas->live[i];
         build->file_live[i] = sums[SEEP_SPACE_FILE].live[i];
     }
     build->beside_variance = arenas->variance;
@@ -471,6 +480,7 @@ static bool read_moment(struct seep_rec_moment *moment, uint64_t after,
         .chunks = (double)seep_word_load(&moment->allocator_free_chunks),
         .held = -1,
         .own = known(seep_word_load(&moment->own_bytes)),
+        .mapped = known(seep_word_load(&moment->mapped_bytes)),
     };
     return true;
 }
@@ -561,6 +571,7 @@ static void read_sample(struct seep_report_build *build,
         .resident = -1,
         .held = held_in(sample, samples, glibc, heap),
         .own = -1,
+        .mapped = -1,
     };
     if (sample->cgroup_bytes > 0) {
         memory->cgroup_limit_bytes = sample->cgroup_limit_bytes;

@@ -170,6 +170,8 @@ struct seep_report_site {
     bool torn; /* its last event may be half applied */
     uint64_t live_bytes;
     double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
+    double touched_bytes;    /* of a mapping: of these, resident or in swap;
+                                below 0: not known. It grows by these. */
     double live_count;
     uint64_t allocated_bytes;
     double allocated_count;
@@ -361,8 +363,12 @@ struct seep_report_forecast {
     uint64_t limit_bytes;
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
-    bool if_suspect; /* only .low means something: should it be a leak */
-    int device;      /* ordinal, of "device"; else -1 */
+    bool if_suspect;    /* only .low means something: should it be a leak */
+    bool of_all;        /* what all processes of the machine use is counted */
+    double bytes_per_s; /* that it is made of; 0 if not TIME */
+    double pace; /* that, over what the verdict grew by over the run; 0: it is
+                    not made of that */
+    int device;  /* ordinal, of "device"; else -1 */
 };
 
 /**

@@ -301,6 +301,13 @@ void seep_drift_of(const struct seep_window_series *series, double begin_s,
         drift.grows = grows_in(series, slopes, i, run, floor_bytes);
         told = drift.grows ? i : 0;
     }
+    drift.fastest_bytes_per_s = slopes[0].per_s + slopes[0].error;
+    for (size_t i = 1; i < PARTS; i++) {
+        if (slopes[i].valid) {
+            drift.fastest_bytes_per_s = fmax(drift.fastest_bytes_per_s,
+                                             slopes[i].per_s + slopes[i].error);
+        }
+    }
     drift.from_s = time_at(run, parts[told]);
     drift.bytes_per_s =
         seep_interval_around(slopes[told].per_s, slopes[told].error);

@@ -106,6 +106,7 @@ struct seep_drift {
      * grown by: for what could hide. */
     double error_bytes_per_s;
     double most_bytes_per_s;
+    double fastest_bytes_per_s; /* the same of the part that grew fastest */
     /* It rose since the start, and so lately for as often as it did that it may
      * rise again; and how much longer a pause must be to tell. */
     bool may_go_on;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Kinds of services whose memory grows while their live blocks do not: the
- * allocator keeps it, in one piece or in many, or no allocator knows of it.
+ * allocator keeps it, in one piece or in many, or no allocator knows of it. And
+ * those that map more than they touch.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +26,8 @@
 #define LONG_BYTES 24
 #define MAPPING_BYTES ((size_t)256 << 10)
 #define MAPPING_TICKS 20
+#define TOUCHED_BYTES ((size_t)64 << 10) /* of each mapping */
+#define ARENA_BYTES ((size_t)2 << 30)
 
 static pthread_t workers[WORKERS];
 static atomic_uint burst; /* which one is to be done by every worker */
@@ -138,6 +141,70 @@ static void map_unseen(struct verdict_run *run)
     run->leaked_bytes += MAPPING_BYTES;
 }
 
+SITE_FUNCTION static void *map_buffer(size_t bytes)
+{
+    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (address == MAP_FAILED) {
+        abort();
+    }
+    return address;
+}
+
+/* As a JIT does: address space for code that never comes. */
+static void reserve(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        map_buffer(MAPPING_BYTES);
+    }
+}
+
+/* All of it was used once, and was given back to the kernel. */
+static void give_back(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        void *address = verdict_touch(map_buffer(MAPPING_BYTES), MAPPING_BYTES);
+
+        madvise(address, MAPPING_BYTES, MADV_DONTNEED);
+    }
+}
+
+/* A quarter of each buffer is filled. */
+static void keep_quarter(struct verdict_run *run)
+{
+    if (run->tick % (MAPPING_TICKS / 2) == 0) {
+        verdict_touch(map_buffer(MAPPING_BYTES), TOUCHED_BYTES);
+        run->leaked_bytes += TOUCHED_BYTES;
+    }
+}
+
+static void keep_whole(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        verdict_touch(map_buffer(MAPPING_BYTES), MAPPING_BYTES);
+        run->leaked_bytes += MAPPING_BYTES;
+    }
+}
+
+/* As mimalloc does: one reservation, used from its beginning on. */
+static char *arena;
+
+static void reserve_arena(struct verdict_run *run)
+{
+    (void)run;
+    arena = map_buffer(ARENA_BYTES);
+}
+
+static void use_arena(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0 &&
+        run->leaked_bytes + MAPPING_BYTES <= ARENA_BYTES) {
+        verdict_touch(arena + run->leaked_bytes, MAPPING_BYTES);
+        run->leaked_bytes += MAPPING_BYTES;
+    }
+}
+
 const struct verdict_kind verdict_page_kinds[] = {
     {.name = "retention",
      .begin = begin_bursts,
@@ -145,5 +212,10 @@ const struct verdict_kind verdict_page_kinds[] = {
      .end = end_bursts},
     {.name = "fragmentation", .tick = interleave},
     {.name = "mapping", .tick = map_unseen},
+    {.name = "reserved", .tick = reserve},
+    {.name = "given-back", .tick = give_back},
+    {.name = "part-touched", .tick = keep_quarter},
+    {.name = "all-touched", .tick = keep_whole},
+    {.name = "arena", .begin = reserve_arena, .tick = use_arena},
     {.name = NULL},
 };

@@ -32,7 +32,11 @@ static struct process process;
 static inline struct seep_drift still(void)
 {
     return (struct seep_drift){
-        .known = true, .from_s = .2 * RUN_S, .last_bytes = 100 * MIB};
+        .known = true,
+        .from_s = .2 * RUN_S,
+        .last_bytes = 100 * MIB,
+        .fastest_bytes_per_s = 1e12, /* no bound */
+    };
 }
 
 /* It grows by @bytes from @from_s of the run on, give or take a tenth. */
@@ -50,6 +54,7 @@ static inline struct seep_drift rising(double bytes, double from)
         .last_bytes = 100 * MIB,
         .error_bytes_per_s = .1 * rate,
         .most_bytes_per_s = 1.1 * rate,
+        .fastest_bytes_per_s = 1.1 * rate,
     };
 }
 

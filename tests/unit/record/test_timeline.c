@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who may take a moment, on a recording in memory. */
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -15,6 +17,7 @@
 #include "base/proc.h"
 #include "base/thread.h"
 #include "format/layout.h"
+#include "format/live.h"
 #include "format/view.h"
 #include "record/timeline.h"
 
@@ -139,6 +142,51 @@ static void a_process_that_is_restricted_asks_for_nobody(void **state)
     assert_false(takes_a_moment(own_id(), 400));
 }
 
+static struct seep_rec_live *put_mapping(void *address, uint64_t size)
+{
+    struct seep_live live;
+    struct seep_block block = {
+        .address = (uintptr_t)address, .size = size, .site = 1};
+
+    assert_true(seep_live_init(&live, &view, view.shard_count - 1));
+    assert_true(seep_live_insert(&live, &block));
+    return &live.entries[seep_live_find(&live, block.address)];
+}
+
+/* A small mapping is read whole, a large one in parts. */
+static void a_mapping_is_as_large_as_what_was_touched_of_it(void **state)
+{
+    const size_t sizes[] = {1 << 20, (size_t)4 << 30};
+
+    (void)state;
+    view.sites[1].space = SEEP_SPACE_MAPPED;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        char *address =
+            mmap(NULL, sizes[i], PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        uint32_t tick = 2000 + 6000 * (uint32_t)i;
+        struct seep_rec_live *entry;
+
+        assert_ptr_not_equal(address, MAP_FAILED);
+        madvise(address, sizes[i], MADV_NOHUGEPAGE);
+        entry = put_mapping(address, sizes[i]);
+        assert_true(seep_live_touched(entry->size_level) < 0);
+        seep_timeline_take(&view, own_id(), tick);
+        assert_true(seep_live_touched(entry->size_level) == 0);
+        for (size_t at = 0; at < (1 << 20) / 4; at += 4096) {
+            address[at] = 1;
+        }
+        seep_timeline_take(&view, own_id(), tick + 1500);
+        assert_true(fabs(seep_live_touched(entry->size_level) -
+                         (i == 0 ? .25 : 0)) < .01);
+        assert_int_equal(entry->size_level & SEEP_SIZE_MASK, sizes[i]);
+        madvise(address, sizes[i], MADV_DONTNEED);
+        seep_timeline_take(&view, own_id(), tick + 3000);
+        assert_true(seep_live_touched(entry->size_level) == 0);
+        assert_int_equal(munmap(address, sizes[i]), 0);
+    }
+}
+
 static void on_alarm(int number)
 {
     (void)number;
@@ -193,6 +241,8 @@ int main(void)
         TEST(the_moments_go_on_with_the_number_of_one_gone),
         TEST(a_moment_of_a_living_thread_is_its_own),
         TEST(a_number_that_the_program_was_given_again_stays_its_own),
+        TEST(a_mapping_is_as_large_as_what_was_touched_of_it), /* for good: last
+                                                                */
         TEST(a_process_that_is_restricted_asks_for_nobody), /* for good: last */
     };
 

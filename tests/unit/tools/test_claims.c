@@ -107,6 +107,66 @@ static void what_lies_outside_of_live_blocks(void **state)
     fails("memory mapped from files, or shared, grows by 41");
 }
 
+/* A hook saw the mapping: then nobody says that none did. */
+static void who_mapped_what_fills(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", site->id);
+    site->touched_bytes = 3 * MIB;
+    holds("memory that serve.py:31");
+    holds(" mapped fills by 41");
+    holds(": 3 MiB of its 562 MiB are in use");
+    *verdict->first_id = '\0';
+    fails("memory that serve.py:31");
+    fails(" mapped fills by 41");
+    fails(": 3 MiB of its 562 MiB are in use");
+    holds("memory that no hook saw (malloc, new, mmap) grows by 41");
+    snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", site->id);
+    fails("memory that no hook saw (malloc, new, mmap) grows by 41");
+}
+
+static void what_is_only_reserved(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    site->class = SEEP_CLASS_MINOR;
+    site->touched_bytes = 0;
+    holds("the address space that serve.py:31");
+    holds(
+        " reserves grows, to 562 MiB, and fills no memory: 0 B of it are in use");
+    site->touched_bytes = -1;
+    fails("the address space that serve.py:31");
+    fails(
+        " reserves grows, to 562 MiB, and fills no memory: 0 B of it are in use");
+}
+
+static void how_fast_it_is_now(void **state)
+{
+    struct seep_report_forecast *forecast = &verdict->forecast;
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    forecast->bytes_per_s = MIB;
+    forecast->pace = .5;
+    holds("It has slowed to 60.0 MiB/min. At this rate");
+    forecast->pace = 2;
+    fails("It has slowed to 60.0 MiB/min. At this rate");
+    holds("It has sped up to 60.0 MiB/min. At this rate");
+    forecast->pace = .9;
+    fails("It has sped up to 60.0 MiB/min. At this rate");
+}
+
+static void whose_use_is_counted(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    verdict->forecast.of_all = true;
+    holds(" that all processes use now");
+    verdict->forecast.of_all = false;
+    fails(" that all processes use now");
+}
+
 static void what_the_allocator_keeps(void **state)
 {
     (void)state;
@@ -479,6 +539,15 @@ static void what_is_full_already_or_never(void **state)
     forecast->limit_bytes = 0;
     fails("Cannot tell when memory will be full: too little data");
     holds("Cannot tell when memory will be full: its limit is unknown");
+    memory->machine_bytes = UINT64_C(8) << 30;
+    memory->anonymous.slope_bytes_per_s = 0;
+    verdict->private_grows = false;
+    fails("Cannot tell when memory will be full: its limit is unknown");
+    holds(
+        "Cannot tell when memory will be full: private memory does not grow yet");
+    verdict->private_grows = true;
+    fails(
+        "Cannot tell when memory will be full: private memory does not grow yet");
     verdict->has_growth = false;
     fails("Cannot tell when memory will be full: its limit is unknown");
 }
@@ -511,6 +580,10 @@ int main(void)
         cmocka_unit_test(where_it_grows),
         cmocka_unit_test(what_may_be_a_leak),
         cmocka_unit_test(what_lies_outside_of_live_blocks),
+        cmocka_unit_test(who_mapped_what_fills),
+        cmocka_unit_test(what_is_only_reserved),
+        cmocka_unit_test(how_fast_it_is_now),
+        cmocka_unit_test(whose_use_is_counted),
         cmocka_unit_test(what_the_allocator_keeps),
         cmocka_unit_test(what_a_cache_of_tensors_keeps),
         cmocka_unit_test(what_still_fills),

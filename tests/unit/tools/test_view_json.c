@@ -177,9 +177,10 @@ static const char *const verdict_members[][2] = {
     {NULL, NULL},
 };
 static const char *const forecast_members[][2] = {
-    {"answer", "s"},      {"what", "s?"},      {"device", "n?"},
-    {"limit_bytes", "n"}, {"used_bytes", "n"}, {"if_suspect", "b"},
-    {"seconds", "o?"},    {NULL, NULL},
+    {"answer", "s"},      {"what", "s?"},        {"device", "n?"},
+    {"limit_bytes", "n"}, {"used_bytes", "n"},   {"if_suspect", "b"},
+    {"used_by_all", "b"}, {"bytes_per_s", "n?"}, {"seconds", "o?"},
+    {NULL, NULL},
 };
 static const char *const memory_members[][2] = {
     {"rss", "o?"},
@@ -211,6 +212,7 @@ static const char *const site_members[][2] = {
     {"live_bytes", "n"},
     {"live_bytes_error", "n"},
     {"live_count", "n"},
+    {"touched_bytes", "n?"},
     {"allocated_bytes", "n"},
     {"allocated_count", "n"},
     {"freed_bytes", "n"},

@@ -180,6 +180,10 @@ json_t *seep_json_forecast(const struct seep_report_forecast *forecast)
     seep_json_put_text_or_null(object, "what", forecast->what);
     seep_json_put_device(object, "device", forecast->device);
     SEEP_JSON_COPY(object, forecast, limit_bytes, used_bytes, if_suspect);
+    seep_json_put(object, "used_by_all", forecast->of_all);
+    seep_json_put(object, "bytes_per_s",
+                  forecast->answer == SEEP_FORECAST_TIME ? forecast->bytes_per_s
+                                                         : NAN);
     seep_json_put(object, "seconds",
                   forecast->answer == SEEP_FORECAST_TIME ? &forecast->seconds
                                                          : NULL);

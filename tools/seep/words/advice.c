@@ -122,6 +122,9 @@ static void add_python_advice(const struct seep_report *report,
  */
 
 #define YEAR_S (365.25 * 86400)
+/* Over the mean of the run: what is not between them is another rate. */
+#define PACE_SLOWER 0.75
+#define PACE_FASTER 1.33
 
 static bool is_of(const struct seep_report_forecast *forecast, const char *what)
 {
@@ -187,6 +190,18 @@ static const char *lead_of(const struct seep_report *report)
     return forecast->if_suspect ? "If it is a leak, " : "At this rate ";
 }
 
+/* What the sentence says is the mean of the run. */
+static void put_pace(FILE *file, const struct seep_report_forecast *forecast)
+{
+    if (forecast->pace > 0 && forecast->bytes_per_s > 0 &&
+        !(forecast->pace > PACE_SLOWER && forecast->pace < PACE_FASTER)) {
+        fprintf(file, "It has %s to ",
+                forecast->pace < 1 ? "slowed" : "sped up");
+        seep_words_put_rate(file, forecast->bytes_per_s);
+        fputs(". ", file);
+    }
+}
+
 static void put_time(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
@@ -200,10 +215,15 @@ static void put_time(FILE *file, const struct seep_report *report)
             file);
         return;
     }
+    put_pace(file, forecast);
     fputs(lead_of(report), file);
     put_limit(file, forecast);
     fputs(forecast->device >= 0 ? " will be full " : " will be reached ", file);
     put_span(file, forecast);
+    if (forecast->of_all) {
+        fprintf(file, ", with the %s that all processes use now",
+                SEEP_UNITS_BYTES((double)forecast->used_bytes));
+    }
 }
 
 static void put_when(FILE *file, const struct seep_report_forecast *forecast)
@@ -238,6 +258,16 @@ static bool grows(enum seep_verdict_class class)
            class != SEEP_VERDICT_BOUNDED;
 }
 
+/* What leaks fills what was free, or is not touched. */
+static bool does_not_fill(const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+
+    return report->verdict.has_growth && !report->verdict.private_grows &&
+           memory->machine_bytes > 0 && memory->anonymous.valid &&
+           memory->anonymous.slope_bytes_per_s <= memory->anonymous.slope_error;
+}
+
 char *seep_words_forecast(const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
@@ -266,8 +296,9 @@ char *seep_words_forecast(const struct seep_report *report)
                 SEEP_UNITS_BYTES((double)forecast->used_bytes));
     } else {
         fputs("Cannot tell when memory will be full: ", file);
-        fputs(forecast->limit_bytes == 0 ? "its limit is unknown"
-                                         : "too little data",
+        fputs(does_not_fill(report)        ? "private memory does not grow yet"
+              : forecast->limit_bytes == 0 ? "its limit is unknown"
+                                           : "too little data",
               file);
     }
     fputc('.', file);
@@ -368,6 +399,10 @@ static void advise_unexplained(const struct seep_report *report,
     char pid[PID_BYTES];
     bool heap = false;
 
+    if (seep_words_site(report) != NULL) {
+        advise_site(report, seep_words_site(report), words);
+        return;
+    }
     fill_pid(report, pid);
     add_python_advice(report, NULL, words);
     for (size_t i = 0; i < memory->mapping_count; i++) {

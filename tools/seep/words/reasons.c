@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
+#include "words/frames.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -360,6 +361,34 @@ static void add_file_reason(const struct seep_report *report,
         SEEP_UNITS_BYTES(memory->files.last_bytes), shared);
 }
 
+#define RESERVED_LEAST_BYTES (16.0 * 1024 * 1024)
+
+/* What is set aside costs no memory; who looks at the address space wonders. */
+static void add_reserved_reason(const struct seep_report *report,
+                                struct seep_words_verdict *words)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        char *where;
+
+        if (site->class != SEEP_CLASS_MINOR || !(site->touched_bytes >= 0) ||
+            (double)site->live_bytes - site->touched_bytes <
+                RESERVED_LEAST_BYTES) {
+            continue;
+        }
+        where = seep_words_where(report, site);
+        if (where != NULL) {
+            seep_words_reason(
+                words,
+                "the address space that %s reserves grows, to %s, and fills no memory: %s of it are in use",
+                where, SEEP_UNITS_BYTES((double)site->live_bytes),
+                SEEP_UNITS_BYTES(site->touched_bytes));
+        }
+        free(where);
+        return;
+    }
+}
+
 void seep_words_add_reasons(const struct seep_report *report,
                             const struct seep_pattern *pattern,
                             struct seep_words_verdict *words)
@@ -372,6 +401,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_reason(words, "%s", report->verdict.reason);
     }
     add_file_reason(report, words);
+    add_reserved_reason(report, words);
     if (kept != NULL) {
         seep_words_reason(words, "%s", kept);
         free(kept);

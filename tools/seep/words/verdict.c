@@ -296,16 +296,39 @@ static void put_suspect(FILE *file, const struct seep_report *report)
     put_place(file, report, site);
 }
 
+/* Of all mappings that grew a hook saw the blocks, or the mapping itself. */
+static bool is_in_known_mapping(const struct seep_report_memory *memory)
+{
+    size_t tracked = 0;
+
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        tracked += memory->mappings[i].tracked;
+    }
+    return tracked > 0 && tracked == memory->mapping_count;
+}
+
 static void put_unexplained(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
+    const struct seep_report_site *site = seep_words_site(report);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
 
     if (report->verdict.files) {
         fputs("memory mapped from files, or shared, grows by ", file);
         put_growth(file, report);
+        free(where);
         return;
     }
-    fputs(memory->allocator_overhead.valid
+    if (where != NULL) {
+        fprintf(file, "memory that %s mapped fills by ", where);
+        put_growth(file, report);
+        fprintf(file, ": %s of its %s are in use",
+                SEEP_UNITS_BYTES(site->touched_bytes),
+                SEEP_UNITS_BYTES((double)site->live_bytes));
+        free(where);
+        return;
+    }
+    fputs(memory->allocator_overhead.valid && !is_in_known_mapping(memory)
               ? "memory that no hook saw (malloc, new, mmap) grows by "
               : "memory beyond live blocks grows by ",
           file);

@@ -124,6 +124,38 @@ static void what_nobody_holds_is_unexplained_growth(void **state)
     assert_true(outside.error_bytes == 0);
 }
 
+/* One reservation, which was all there from the start, fills. */
+static void what_fills_a_known_mapping_is_told_by_its_pages(void **state)
+{
+    (void)state;
+    RISE(rss, 1);
+    RISE(anonymous, 1);
+    for (int i = 0; i < POINTS; i++) {
+        points[i].beside = 128 * MIB;
+    }
+    fill();
+    assert_true(outside.mapped_growth_bytes == 0);
+    RISE(mapped, 1);
+    fill();
+    assert_true(outside.growth_bytes > 90 * MIB);
+    assert_true(outside.mapped_growth_bytes > .95 * outside.growth_bytes);
+    assert_true(fabs(memory.tracked.slope_bytes_per_s - MIB) < .02 * MIB);
+    assert_true(fabs(memory.unexplained.slope_bytes_per_s) < .02 * MIB);
+}
+
+/* New mappings are call sites' growth: what was looked at is no more. */
+static void pages_of_new_mappings_are_not_counted_twice(void **state)
+{
+    (void)state;
+    RISE(rss, 2);
+    RISE(anonymous, 2);
+    RISE(beside, 1);
+    RISE(mapped, 1);
+    fill();
+    assert_true(outside.growth_bytes > 90 * MIB);
+    assert_true(outside.mapped_growth_bytes < MIB);
+}
+
 static void memory_in_swap_is_not_gone(void **state)
 {
     (void)state;
@@ -365,6 +397,8 @@ int main(void)
         WITH(a_process_at_rest_has_no_slope_and_no_growth),
         WITH(what_blocks_hold_is_tracked_and_no_growth_outside),
         WITH(what_nobody_holds_is_unexplained_growth),
+        WITH(what_fills_a_known_mapping_is_told_by_its_pages),
+        WITH(pages_of_new_mappings_are_not_counted_twice),
         WITH(memory_in_swap_is_not_gone),
         WITH(what_the_allocator_keeps_is_its_overhead),
         WITH(many_small_holes_are_no_pages),

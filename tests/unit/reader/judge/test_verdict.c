@@ -173,6 +173,47 @@ static void growth_that_is_neither_is_unexplained(void **state)
 }
 
 /* Each alone undoes it. */
+/* A hook saw the mapping: whoever made it is named. */
+static void what_fills_a_mapping_is_at_whoever_mapped_it(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+    struct seep_report_site *site = add(SEEP_CLASS_STEP, 0);
+
+    (void)state;
+    strcpy(site->id, "arena");
+    site->space = SEEP_SPACE_MAPPED;
+    site->touched_bytes = 20 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_string_equal(process.verdict.first_id, "");
+    outside->mapped_growth_bytes = .9 * outside->growth_bytes;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_string_equal(process.verdict.first_id, "arena");
+    assert_true(says("the mapping was recorded"));
+    site->touched_bytes = -1;
+    decide();
+    assert_string_equal(process.verdict.first_id, "");
+}
+
+static void no_forecast_is_faster_than_private_memory(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 9000)->growth_now_bytes_per_s = 9000;
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_true(fabs(process.now.pace - 1) < 1e-9);
+    process.input.private_drift.fastest_bytes_per_s = 3000;
+    decide();
+    assert_true(process.now.bytes_per_s.estimate == 3000);
+    assert_true(process.now.bytes_per_s.high == 3000);
+    assert_true(fabs(process.now.pace - 1. / 3) < 1e-9);
+    process.input.shared_drift.fastest_bytes_per_s = 1e6; /* shared memory */
+    decide();
+    assert_true(process.now.bytes_per_s.estimate == 9000);
+    process.input.shared_drift.fastest_bytes_per_s = 0;
+    process.input.private_drift.fastest_bytes_per_s = -1;
+    decide();
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
+}
+
 static void growth_outside_must_be_sure_material_and_going_on(void **state)
 {
     struct seep_balance_outside *outside = grow_outside();
@@ -472,6 +513,8 @@ int main(void)
         WITH(growth_that_the_allocator_keeps_in_pages_is_retention),
         WITH(growth_between_blocks_is_fragmentation),
         WITH(growth_that_is_neither_is_unexplained),
+        WITH(what_fills_a_mapping_is_at_whoever_mapped_it),
+        WITH(no_forecast_is_faster_than_private_memory),
         WITH(growth_outside_must_be_sure_material_and_going_on),
         WITH(who_grew_is_told_by_its_live_bytes),
         WITH(what_only_takes_the_place_of_blocks_does_not_grow),
