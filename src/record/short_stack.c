@@ -133,8 +133,8 @@ static struct import find_import(const struct seep_view *view,
     uint32_t i = find_trait(view, frames, 0, count,
                             SEEP_CODE_IS_IMPORTER | SEEP_CODE_IS_USERS);
 
-    if (i == count || (seep_codes_traits(view, frames[i]) &
-                       SEEP_CODE_IS_USERS) != 0) {
+    if (i == count ||
+        (seep_codes_traits(view, frames[i]) & SEEP_CODE_IS_USERS) != 0) {
         import.machinery = count;
         return import;
     }
@@ -143,12 +143,11 @@ static struct import find_import(const struct seep_view *view,
                      SEEP_CODE_IS_MODULE) == 0) {
         i--;
     }
-    import.module =
-        i > 0 ? i - 1
-              : find_trait(view, frames, import.machinery, count,
-                           SEEP_CODE_IS_MODULE);
-    import.users = find_trait(view, frames, import.machinery, count,
-                              SEEP_CODE_IS_USERS);
+    import.module = i > 0 ? i - 1
+                          : find_trait(view, frames, import.machinery, count,
+                                       SEEP_CODE_IS_MODULE);
+    import.users =
+        find_trait(view, frames, import.machinery, count, SEEP_CODE_IS_USERS);
     return import;
 }
 

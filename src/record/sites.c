@@ -363,8 +363,7 @@ static uint32_t intern_stack(const struct seep_view *view,
 /* @return the site; 0: no room, for good unless *@ret_later */
 static uint32_t intern_site(const struct seep_view *view,
                             struct seep_place place, uint32_t stack,
-                            uint64_t stack_key, bool is_import,
-                            bool *ret_later)
+                            uint64_t stack_key, bool is_import, bool *ret_later)
 {
     uint64_t words[2] = {stack_key, place.space};
     uint64_t key = seep_hash_words(place.device, words, 2);

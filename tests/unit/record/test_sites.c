@@ -394,9 +394,8 @@ static uint32_t intern_import(const char *module, uint32_t line,
         machinery,
         line_of("/srv/serve.py", 31),
     };
-    struct seep_sites_stack stack = {.addresses = words,
-                                     .count = 15 + outer_natives,
-                                     .cut = SEEP_CUT_DEPTH};
+    struct seep_sites_stack stack = {
+        .addresses = words, .count = 15 + outer_natives, .cut = SEEP_CUT_DEPTH};
 
     for (uint32_t i = 0; i < outer_natives; i++) {
         words[15 + i] = 1000 + i;
@@ -404,8 +403,8 @@ static uint32_t intern_import(const char *module, uint32_t line,
     return seep_sites_intern(&view, heap, &stack, same_frame);
 }
 
-static void an_import_is_its_line_the_module_and_the_innermost_frames(
-    void **state)
+static void
+an_import_is_its_line_the_module_and_the_innermost_frames(void **state)
 {
     const char *module = "/x/site-packages/a/b.py";
     uint32_t site = intern_import(module, 10, 1, 0);
@@ -428,8 +427,8 @@ static void an_import_is_its_line_the_module_and_the_innermost_frames(
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
 }
 
-static void imports_take_a_third_of_the_table_and_are_never_refused(
-    void **state)
+static void
+imports_take_a_third_of_the_table_and_are_never_refused(void **state)
 {
     uint32_t first = intern_import("/x/site-packages/a/m0.py", 1, 1, 0);
 
@@ -454,7 +453,10 @@ static void imports_take_a_third_of_the_table_and_are_never_refused(
 /* A server that runs while its module is imported. */
 static void a_users_line_inside_of_an_import_has_its_whole_stack(void **state)
 {
-    uint64_t words[] = {1, 2, line_of("/x/site-packages/torch/nn.py", 7), 3,
+    uint64_t words[] = {1,
+                        2,
+                        line_of("/x/site-packages/torch/nn.py", 7),
+                        3,
                         line_of("/srv/model.py", 12),
                         line_of("<frozen importlib._bootstrap>", 241),
                         line_of("/srv/serve.py", 31)};
