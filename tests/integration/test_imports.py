@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Imports of many modules leave room for what the program does after them."""
+import re
+
 from conftest import dump, execute, recordings_in
 
 PYTHON = "/usr/bin/python3"
@@ -28,11 +30,11 @@ for n in range({rounds}):
 """
 
 
-def write_package(folder):
-    """Of 120 modules, each with functions of its own; 24 are one in another."""
+def write_package(folder, modules=MODULES):
+    """Of so many modules, each with functions of its own; 24 are one in another."""
     package = folder / "site-packages" / "big"
     package.mkdir(parents=True)
-    names = [f"m{i}" for i in range(MODULES)]
+    names = [f"m{i}" for i in range(modules)]
     (package / "__init__.py").write_text(
         "".join(f"from . import {name}\n" for name in names))
     for i, name in enumerate(names):
@@ -65,3 +67,19 @@ def test_imports_leave_room_for_the_work(folder):
         range(1, 9))
     assert all("__libc_start_main" in " ".join(site["frames"]) or
                len(site["frames"]) > 4 for site in works)
+
+
+def test_an_import_is_its_users_however_deep_it_is(folder):
+    packages = write_package(folder, modules=NESTED)
+    script = folder / "deep.py"
+    script.write_text("import big\n")
+
+    run = execute([PYTHON, "-S", script], folder, sample=1,
+                  SEEP_SIZE=64 * MIB, SEEP_PYTHON="objects",
+                  PYTHONPATH=packages)
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    places = {site["where"] for site in dump(path)["sites"]}
+    assert "deep.py:1 <module>" in places
+    assert not [place for place in places if re.match(r"m\d+\.py", place)]
