@@ -31,7 +31,7 @@ for n in range({rounds}):
 
 
 def write_package(folder, modules=MODULES):
-    """Of so many modules, each with functions of its own; 24 are one in another."""
+    """Of so many modules, with functions each; 24 are one in another."""
     package = folder / "site-packages" / "big"
     package.mkdir(parents=True)
     names = [f"m{i}" for i in range(modules)]
