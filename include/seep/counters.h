@@ -100,6 +100,8 @@
       "answers about devices for which there was no room")                    \
     X(MARKS_FULL, "marks_full", LOSS,                                         \
       "marks and labels not recorded because there was no room")              \
+    X(IMPORT_SITES, "import_sites", FACT,                                     \
+      "call sites of imports: line of the user's, module, innermost frames")  \
     X(STACKS_CAPTURED, "stacks_captured", FACT, "distinct stacks captured")   \
     X(FRAMES_CAPTURED, "frames_captured", FACT,                               \
       "frames of the distinct stacks")                                        \

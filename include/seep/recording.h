@@ -76,7 +76,7 @@
 #include "seep/stack.h"
 
 #define SEEP_MAGIC "seeprec\n"
-#define SEEP_FORMAT_MAJOR 6U
+#define SEEP_FORMAT_MAJOR 7U
 #define SEEP_FORMAT_MINOR 0U
 #define SEEP_BYTE_ORDER 0x01020304U
 #define SEEP_PAGE_BYTES 4096U
@@ -122,6 +122,13 @@
 enum seep_code_kind {
     SEEP_CODE_PYTHON = 1, /* a code object: file, qualified name, first line */
     SEEP_CODE_THREAD = 2, /* the name of a thread; no file, no line */
+};
+
+/** What its names say of it, as the target process guesses. */
+enum seep_code_trait {
+    SEEP_CODE_IS_USERS = 1,    /* its file belongs to no library of Python's */
+    SEEP_CODE_IS_IMPORTER = 2, /* Python's import machinery */
+    SEEP_CODE_IS_MODULE = 4,   /* the body of a module */
 };
 
 /** The spaces a block can live in: X(SYMBOL, value, "name in JSON"). */
@@ -296,7 +303,7 @@ struct seep_rec_code {
     seep_string file;
     seep_string name;
     uint32_t first_line; /* 0: not known */
-    uint32_t reserved;
+    uint32_t traits;     /* of enum seep_code_trait */
 };
 
 /**

@@ -79,10 +79,10 @@ static void count_entries(uint64_t units, bool exact,
     header->range_slots = power_of_two_below(clamp(units * 32, 1024, 8192));
     counts[SEEP_SECTION_SHARDS] = header->shard_count + 1;
     counts[SEEP_SECTION_TIMELINE] = SEEP_BUCKET_COUNT;
-    counts[SEEP_SECTION_STRINGS] = clamp(units * 1024, 64 << 10, 4 << 20);
+    counts[SEEP_SECTION_STRINGS] = clamp(units * 2048, 64 << 10, 4 << 20);
     counts[SEEP_SECTION_MODULES] = clamp(units * 4, 512, 4096);
     counts[SEEP_SECTION_CODES] =
-        power_of_two_below(clamp(units * 16, 512, 1 << 16));
+        power_of_two_below(clamp(units * 32, 512, 1 << 16));
     /* Those that a stack does not share: 3 of 43 of python3's. */
     counts[SEEP_SECTION_FRAMES] = (uint64_t)sites * 24;
     counts[SEEP_SECTION_STACKS] = sites;

@@ -232,6 +232,35 @@ static uint64_t python_frame(const struct seep_view *view,
     return seep_codes_frame(code, line);
 }
 
+/* Of a stack that is too deep to have a line of the user's among its frames the
+ * outermost such line is the last: the import of a large package is 40 calls of
+ * Python's deep, and who asked for it is what people look for. */
+static SEEP_NOINLINE void end_with_users(const struct seep_view *view,
+                                         struct seep_python_stack *python,
+                                         struct seep_sites_stack *stack)
+{
+    size_t known = 0; /* frames of Python that are in */
+
+    for (size_t i = 0; i < stack->count; i++) {
+        if ((seep_codes_traits(view, stack->addresses[i]) &
+             SEEP_CODE_IS_USERS) != 0) {
+            return;
+        }
+        known += python->merged[i].is_python;
+    }
+    for (size_t i = python->chain.count; i > known; i--) {
+        const struct seep_python_frame *from = &python->frames[i - 1];
+        struct seep_merged_frame frame = {from->code, from->instruction, true};
+        uint64_t word = python_frame(view, python, &frame);
+
+        if ((seep_codes_traits(view, word) & SEEP_CODE_IS_USERS) != 0) {
+            stack->count--; /* the name of the thread has the other's place */
+            stack->addresses[stack->count - 1] = word;
+            return;
+        }
+    }
+}
+
 /* @python is taken by this thread. */
 static uint32_t merged_site(const struct seep_view *view,
                             struct seep_python_stack *python,
@@ -258,10 +287,11 @@ static uint32_t merged_site(const struct seep_view *view,
                 ? python_frame(view, python, &python->merged[i])
                 : python->merged[i].address;
     }
-    add_thread(view, &stack, SEEP_STACK_FRAMES_MAX, is_new);
-    if (python->truncated && stack.cut == SEEP_CUT_NONE) {
-        stack.cut = SEEP_CUT_DEPTH;
+    if (seep_unlikely(python->truncated)) {
+        end_with_users(view, python, &stack);
+        stack.cut = stack.cut == SEEP_CUT_NONE ? SEEP_CUT_DEPTH : stack.cut;
     }
+    add_thread(view, &stack, SEEP_STACK_FRAMES_MAX, is_new);
     return seep_sites_intern(view, place, &stack, frame_of);
 }
 

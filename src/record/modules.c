@@ -205,6 +205,37 @@ static uint64_t key_of(const struct seep_codes_code *code)
     return seep_hash_words(0, words, sizeof(words) / sizeof(words[0]));
 }
 
+/* Does @file belong to no library of Python's? As the report asks, too
+ * (reader/symbols/where.c); here it is only a guess. */
+static bool is_users(const char *file)
+{
+    static const char *const libraries[] = {
+        "/lib/python", "/lib64/python", "/site-packages/", "/dist-packages/"};
+
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+        if (strstr(file, libraries[i]) != NULL) {
+            return false;
+        }
+    }
+    return file[0] != '\0' && file[0] != '<';
+}
+
+static uint32_t traits_of(const struct seep_codes_code *code)
+{
+    static const char importer[] = "<frozen importlib._bootstrap";
+    uint32_t traits = 0;
+
+    if (code->kind != SEEP_CODE_PYTHON) {
+        return 0;
+    }
+    traits |= is_users(code->file) ? SEEP_CODE_IS_USERS : 0U;
+    traits |= strncmp(code->file, importer, sizeof(importer) - 1) == 0
+                  ? SEEP_CODE_IS_IMPORTER
+                  : 0U;
+    traits |= strcmp(code->name, "<module>") == 0 ? SEEP_CODE_IS_MODULE : 0U;
+    return traits;
+}
+
 uint32_t seep_codes_intern(const struct seep_view *view, uint64_t identity,
                            const struct seep_codes_code *code)
 {
@@ -226,6 +257,7 @@ uint32_t seep_codes_intern(const struct seep_view *view, uint64_t identity,
         entry->file = file_string(view, code->file);
         entry->name = seep_modules_string(view, code->name);
         entry->first_line = code->first_line;
+        entry->traits = traits_of(code);
         /* Release: the fields above; pairs with the acquire load of state in
          * who reads the recording. */
         atomic_store_explicit(&entry->state, SEEP_PUBLISHED,
@@ -236,21 +268,11 @@ uint32_t seep_codes_intern(const struct seep_view *view, uint64_t identity,
     return index;
 }
 
-bool seep_codes_is_users(const struct seep_view *view, uint64_t frame)
+uint32_t seep_codes_traits(const struct seep_view *view, uint64_t frame)
 {
-    static const char *const libraries[] = {
-        "/lib/python", "/lib64/python", "/site-packages/", "/dist-packages/"};
     uint64_t code = (frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
-    const char *file;
 
-    if (code == SEEP_CODE_NONE || code >= view->code_capacity) {
-        return false;
-    }
-    file = seep_view_string(view, view->codes[code].file);
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-        if (strstr(file, libraries[i]) != NULL) {
-            return false;
-        }
-    }
-    return file[0] != '\0' && file[0] != '<';
+    return (frame & SEEP_FRAME_IS_CODE) != 0 && code < view->code_capacity
+               ? view->codes[code].traits
+               : 0;
 }

@@ -77,9 +77,8 @@ static inline uint64_t seep_codes_frame(uint32_t code, int64_t line)
            (uint64_t)line;
 }
 
-/** Is the line of @frame in a file that belongs to no library of Python's? As
- * the report asks, too (reader/symbols/where.c); here it is only a guess. */
-bool seep_codes_is_users(const struct seep_view *view, uint64_t frame);
+/** @return enum seep_code_trait of a frame; 0: none, or no code */
+uint32_t seep_codes_traits(const struct seep_view *view, uint64_t frame);
 
 /** Forget the cache: in a forked child, before its own recording begins. */
 void seep_codes_forget(void);

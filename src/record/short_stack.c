@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Stacks in short form: which form, by how full the table of sites is, and
- * what it keeps. Nothing is taken from a stack that is known already. */
+/*
+ * Stacks in short form: which form, by how full the table of sites is, and
+ * what it keeps. Nothing is taken from a stack that is known already.
+ *
+ * An import's is short from the start. There are thousands, of memory that is
+ * taken once and stays; told whole they fill the tables before the work begins.
+ */
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/word.h"
@@ -29,18 +34,19 @@ static bool is_known(const struct seep_view *view, const uint64_t *frames,
 
 /* What a short stack keeps, by how full the table of sites is. */
 struct short_form {
-    uint32_t quarters; /* of the table, above which it is used */
-    uint32_t codes;    /* lines of Python, the innermost; and the user's */
-    uint32_t natives;  /* other frames, the innermost */
-    uint32_t alone;    /* those of a stack without Python */
+    uint32_t eighths; /* of the table, above which it is used */
+    uint32_t codes;   /* lines of Python, the innermost; and the user's */
+    uint32_t natives; /* other frames, the innermost */
+    uint32_t alone;   /* those of a stack without Python */
 };
 
-/* The imports of numpy and asyncio have 153,000 stacks with Python's objects,
- * 38,000 by two lines and 11,000 by one. */
+/* Between an allocation of oneDNN's and the function that a pattern asks for
+ * are up to 12 frames: so the native ones go last. */
 static const struct short_form short_forms[] = {
-    {3, 1, 0, 4},
-    {2, 3, 4, 16},
-    {1, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
+    {7, 1, 0, 4},
+    {6, 2, 8, 8},
+    {5, 3, 16, 16},
+    {3, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
 };
 
 static bool always_short; /* constant once something is recorded */
@@ -58,7 +64,7 @@ static const struct short_form *find_form(const struct seep_view *view)
         return &short_forms[0];
     }
     for (size_t i = 0; i < sizeof(short_forms) / sizeof(short_forms[0]); i++) {
-        if (used > view->site_capacity / 4 * short_forms[i].quarters) {
+        if (used > view->site_capacity / 8 * short_forms[i].eighths) {
             return &short_forms[i];
         }
     }
@@ -89,16 +95,116 @@ static uint32_t erase_loops(uint64_t *frames, uint32_t count)
     return left;
 }
 
-/* The innermost line that is of no library: the one that people look for. */
-static uint32_t find_users(const struct seep_view *view, const uint64_t *frames,
-                           uint32_t count)
+/* From @i on the innermost line that has one of @traits; @count: none. */
+static uint32_t find_trait(const struct seep_view *view, const uint64_t *frames,
+                           uint32_t i, uint32_t count, uint32_t traits)
 {
+    while (i < count && (seep_codes_traits(view, frames[i]) & traits) == 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Of stacks of an import, by how many sixteenths of the table are such sites.
+ * The last has one a line of the user's, and needs no more. */
+static const struct import_form {
+    uint32_t sixteenths; /* up to so many */
+    uint32_t codes;      /* lines of the module at work, the innermost */
+    uint32_t natives;
+    bool module; /* which module it is */
+} import_forms[] = {
+    {2, 2, 4, true},
+    {3, 0, 0, true},
+    {UINT32_MAX, 0, 0, false},
+};
+
+/* Where the frames of an import stand. */
+struct import {
+    uint32_t machinery; /* the innermost of it; count: this is no import */
+    uint32_t module;    /* what it runs, or what asks for the next one */
+    uint32_t users;     /* the line of the user's that led to it */
+};
+
+/* What a line of the user's does inside of an import is no import's. */
+static struct import find_import(const struct seep_view *view,
+                                 const uint64_t *frames, uint32_t count)
+{
+    struct import import = {.module = count, .users = count};
+    uint32_t i = find_trait(view, frames, 0, count,
+                            SEEP_CODE_IS_IMPORTER | SEEP_CODE_IS_USERS);
+
+    if (i == count ||
+        (seep_codes_traits(view, frames[i]) & SEEP_CODE_IS_USERS) != 0) {
+        import.machinery = count;
+        return import;
+    }
+    import.machinery = i;
+    while (i > 0 && (seep_codes_traits(view, frames[i - 1]) &
+                     SEEP_CODE_IS_MODULE) == 0) {
+        i--;
+    }
+    import.module = i > 0 ? i - 1
+                          : find_trait(view, frames, import.machinery, count,
+                                       SEEP_CODE_IS_MODULE);
+    import.users =
+        find_trait(view, frames, import.machinery, count, SEEP_CODE_IS_USERS);
+    return import;
+}
+
+/* Which line of the module it is would make one site a line of it. */
+static uint64_t without_line(uint64_t frame)
+{
+    return frame & ~SEEP_FRAME_LINE_MASK;
+}
+
+static uint32_t keep_import(const struct import_form *form,
+                            const struct import *import, uint64_t *frames,
+                            uint32_t count)
+{
+    uint32_t codes = 0;
+    uint32_t natives = 0;
+    uint32_t kept = 0;
+
     for (uint32_t i = 0; i < count; i++) {
-        if (is_code(frames[i]) && seep_codes_is_users(view, frames[i])) {
-            return i;
+        bool inner = i < import->machinery && codes < form->codes &&
+                     (is_code(frames[i]) || natives < form->natives);
+
+        if (i == import->users) {
+            frames[kept++] = frames[i];
+        } else if (i == import->machinery ||
+                   (i == import->module && form->module)) {
+            frames[kept++] = without_line(frames[i]);
+        } else if (inner) {
+            codes += is_code(frames[i]);
+            natives += !is_code(frames[i]);
+            frames[kept++] = frames[i];
         }
     }
-    return count;
+    return kept;
+}
+
+/* @return how many of the @count frames are left, in place */
+static uint32_t make_import(const struct seep_view *view, uint64_t *frames,
+                            uint32_t count)
+{
+    uint64_t used = seep_word_load(&view->counters[SEEP_COUNT_IMPORT_SITES]);
+    const struct import_form *form = &import_forms[always_short ? 1 : 0];
+    uint64_t name = frames[count - 1];
+    bool named = is_thread(view, name);
+
+    count = erase_loops(frames, count - named);
+    for (;; form++) {
+        struct import import = find_import(view, frames, count);
+
+        count = keep_import(form, &import, frames, count);
+        if (named) {
+            frames[count] = name;
+        }
+        if (used <= view->site_capacity / 16 * (uint64_t)form->sixteenths ||
+            is_known(view, frames, count + named, SEEP_CUT_NONE)) {
+            return count + named;
+        }
+    }
 }
 
 static bool has_code(const uint64_t *frames, uint32_t count)
@@ -126,7 +232,7 @@ static uint32_t keep(const struct seep_view *view,
         return count < form->alone ? count : form->alone;
     }
     count = erase_loops(frames, count);
-    users = find_users(view, frames, count);
+    users = find_trait(view, frames, 0, count, SEEP_CODE_IS_USERS);
     for (uint32_t i = 0; i < count; i++) {
         if (is_code(frames[i])
                 ? codes < form->codes || i == users
@@ -139,16 +245,16 @@ static uint32_t keep(const struct seep_view *view,
     return kept;
 }
 
-uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
-                               uint32_t count, enum seep_cut cut)
+/* @return how many of the @count frames are left, in place */
+static uint32_t make_short(const struct seep_view *view, uint64_t *frames,
+                           uint32_t count, enum seep_cut cut)
 {
     const struct short_form *form = find_form(view);
     bool named;
     uint64_t name;
     uint32_t kept;
 
-    if (seep_likely(form == NULL) || count == 0 ||
-        is_known(view, frames, count, cut)) {
+    if (seep_likely(form == NULL) || is_known(view, frames, count, cut)) {
         return count;
     }
     name = frames[count - 1];
@@ -161,4 +267,21 @@ uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
         seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
     }
     return kept;
+}
+
+bool seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
+                           uint32_t *count, enum seep_cut *cut)
+{
+    struct import import = find_import(view, frames, *count);
+    uint32_t kept;
+
+    if (seep_unlikely(import.machinery < *count)) {
+        *count = make_import(view, frames, *count);
+        *cut = SEEP_CUT_NONE;
+        return true;
+    }
+    kept = *count > 0 ? make_short(view, frames, *count, *cut) : 0;
+    *cut = kept < *count ? SEEP_CUT_DEPTH : *cut;
+    *count = kept;
+    return false;
 }

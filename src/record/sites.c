@@ -363,7 +363,7 @@ static uint32_t intern_stack(const struct seep_view *view,
 /* @return the site; 0: no room, for good unless *@ret_later */
 static uint32_t intern_site(const struct seep_view *view,
                             struct seep_place place, uint32_t stack,
-                            uint64_t stack_key, bool *ret_later)
+                            uint64_t stack_key, bool is_import, bool *ret_later)
 {
     uint64_t words[2] = {stack_key, place.space};
     uint64_t key = seep_hash_words(place.device, words, 2);
@@ -385,6 +385,7 @@ static uint32_t intern_site(const struct seep_view *view,
         atomic_store_explicit(&view->sites[index].state, SEEP_PUBLISHED,
                               memory_order_release);
         seep_word_fetch_add(&view->header->site_count, 1);
+        seep_view_count(view, SEEP_COUNT_IMPORT_SITES, is_import);
         seep_pace_site_came(view);
     }
     return index;
@@ -399,17 +400,16 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     uint64_t *frames = stack->addresses;
     uint64_t stack_key = 0;
     uint32_t count = (uint32_t)stack->count;
-    uint32_t kept;
+    enum seep_cut cut = stack->cut;
+    bool is_import;
     uint32_t index;
 
     for (uint32_t i = 0; i < count; i++) {
         frames[i] = frame_of(view, frames[i]);
     }
-    kept = seep_short_stack_make(view, frames, count, stack->cut);
-    index =
-        intern_stack(view, frames, kept,
-                     kept < count ? SEEP_CUT_DEPTH : stack->cut, &stack_key);
-    return intern_site(view, place, index, stack_key, ret_later);
+    is_import = seep_short_stack_make(view, frames, &count, &cut);
+    index = intern_stack(view, frames, count, cut, &stack_key);
+    return intern_site(view, place, index, stack_key, is_import, ret_later);
 }
 
 /*

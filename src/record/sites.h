@@ -87,9 +87,9 @@ bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
                     uint64_t key);
 
 /*
- * What is kept of a stack that is met for the first time while the table of
- * sites fills up: a program that has more stacks than there is room for must
- * not fill it before it begins to leak.
+ * What is kept of a stack that is met for the first time, if it is an import's
+ * or the table of sites fills up: a program that has more stacks than there is
+ * room for must not fill it before it begins to leak.
  *
  * Invariant: it loses outer frames, in which stacks differ most and which say
  * least; but not the line that is the user's, nor the thread's name. A stack
@@ -100,8 +100,10 @@ bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
  * the first one, by the constructor. */
 void seep_short_stack_always(bool always);
 
-/** @return how many of the @count frames are left, in place */
-uint32_t seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
-                               uint32_t count, enum seep_cut cut);
+/** Leave what is to be kept of the *@count frames, in place.
+ * @param cut  why it ends, becomes why what is left does
+ * @return is it an import's? */
+bool seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
+                           uint32_t *count, enum seep_cut *cut);
 
 #endif

@@ -218,8 +218,8 @@ static void print_next(struct seep_page *page, const struct seep_report *report,
     seep_page_end_line(page);
     if (fullest->table != NULL) {
         LINE(page, "next",
-             "record with a larger --size: the %s table is nearly full",
-             fullest->table);
+             "record with --size %lluMiB: the %s table is nearly full",
+             seep_words_larger_mib(report), fullest->table);
         return;
     }
     path = seep_words_quote(report->path);

@@ -610,7 +610,11 @@ static bool take_frame(struct walk *walk)
         return !broken;
     }
     if (chain->count == chain->capacity) {
+        /* The last is the outermost that was come to, however many are left
+         * out before it: it may be the user's. */
         chain->truncated = true;
+        frame.marker = chain->frames[chain->count - 1].marker;
+        chain->frames[chain->count - 1] = frame;
         return true;
     }
     chain->frames[chain->count++] = frame;
@@ -659,7 +663,7 @@ bool seep_python_walk(const struct seep_python *python,
         uintptr_t back = 0;
 
         if (hops == 4 * chain->capacity ||
-            (chain->truncated &&
+            (chain->truncated && memory->pages != NULL &&
              (python->offsets.minor < 11 || walk.marked == chain->count))) {
             chain->truncated = true;
             break;

@@ -262,7 +262,7 @@ struct seep_python_chain {
     struct seep_python_frame *frames; /* innermost first */
     size_t capacity;
     size_t count;
-    bool truncated; /* there were more */
+    bool truncated; /* there were more, before the last */
     bool whole;     /* from 3.11 on: it ends where the outermost call began */
 };
 

@@ -278,6 +278,7 @@ static int add_process(struct seep_report_build *build)
     report->python_objects =
         (enum seep_python_objects)seep_word_load(&header->python_objects);
     report->file_bytes = snapshot->disk_bytes;
+    report->most_bytes = snapshot->view.header->file_bytes;
     report->units = seep_word_load(&header->progress_units);
     report->pending_events = snapshot->pending_events;
     report->torn_sites = snapshot->torn_sites;

@@ -482,9 +482,10 @@ struct seep_report {
     enum seep_python_state python_state;
     uint32_t python_version; /* as PY_VERSION_HEX; 0: no Python was seen */
     enum seep_python_objects python_objects;
-    uint64_t file_bytes;
-    uint64_t units;     /* of work; 0: none told */
-    double units_per_s; /* over the last fifth of the run */
+    uint64_t file_bytes; /* on the disk */
+    uint64_t most_bytes; /* that it may grow to */
+    uint64_t units;      /* of work; 0: none told */
+    double units_per_s;  /* over the last fifth of the run */
     struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Depot and site table: one site a stack and space, refusal when full. */
+#include <stdio.h>
 #include <string.h>
 
 #include "seep_test.h"
@@ -237,38 +238,47 @@ static void fill_to(uint32_t sites)
                           memory_order_relaxed);
 }
 
-/* Half full, and three quarters: what is left is inside, and a few lines. */
+/* What is left is inside, and a few lines; the native frames go last. */
 static void a_table_that_fills_up_takes_stacks_in_short_form(void **state)
 {
+    uint32_t eighth = view.site_capacity / 8;
     uint32_t whole = intern_python(100, 10, 20, false, 0);
 
     (void)state;
     assert_int_equal(frames_of(whole), 30);
-    fill_to(view.site_capacity / 2 + 1);
-    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 7);
+    fill_to(eighth * 5 + 1);
+    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 13);
     assert_int_equal(frames_of(intern_python(300, 30, 0, false, 0)), 16);
     assert_int_equal(frames_of(intern_python(400, 3, 1, false, 0)), 4);
-    fill_to(view.site_capacity / 4 * 3 + 1);
-    assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 1);
-    assert_int_equal(frames_of(intern_python(600, 30, 0, false, 0)), 4);
-    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 4);
+    fill_to(eighth * 6 + 1);
+    assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 10);
+    assert_int_equal(frames_of(intern_python(600, 30, 0, false, 0)), 8);
+    fill_to(eighth * 7 + 1);
+    assert_int_equal(frames_of(intern_python(700, 10, 20, false, 0)), 1);
+    assert_int_equal(frames_of(intern_python(800, 30, 0, false, 0)), 4);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 6);
 }
 
-static uint64_t line_of(const char *file, uint32_t line)
+static uint64_t line_in(const char *file, const char *name, uint32_t line)
 {
     struct seep_codes_code code = {
-        .kind = SEEP_CODE_PYTHON, .file = file, .name = "f"};
+        .kind = SEEP_CODE_PYTHON, .file = file, .name = name};
 
     return seep_codes_frame(
         seep_codes_intern(&view, seep_hash_bytes(file, strlen(file)), &code),
         line);
 }
 
+static uint64_t line_of(const char *file, uint32_t line)
+{
+    return line_in(file, "f", line);
+}
+
 static void a_short_stack_keeps_the_users_line(void **state)
 {
     uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
     uint64_t package = line_of("/x/site-packages/torch/functional.py", 7);
-    uint64_t frozen = line_of("<frozen importlib._bootstrap>", 241);
+    uint64_t frozen = line_of("<frozen os>", 241);
     uint64_t user = line_of("/srv/serve.py", 31);
     uint64_t words[] = {1, inner, 2, package, frozen, user, 3, user + 1};
     struct seep_sites_stack stack = {.addresses = words, .count = 8};
@@ -276,7 +286,7 @@ static void a_short_stack_keeps_the_users_line(void **state)
     uint32_t site;
 
     (void)state;
-    fill_to(view.site_capacity / 4 * 3 + 1);
+    fill_to(view.site_capacity / 8 * 7 + 1);
     site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
                      2);
@@ -284,7 +294,7 @@ static void a_short_stack_keeps_the_users_line(void **state)
     assert_true(frames[1] == user);
 }
 
-/* A quarter full: only how deep native code recurses is no longer told. */
+/* First only how deep native code recurses is no longer told. */
 static void native_recursion_is_folded_between_lines_of_python(void **state)
 {
     uint64_t code = SEEP_FRAME_IS_CODE | 1 << 24;
@@ -295,7 +305,7 @@ static void native_recursion_is_folded_between_lines_of_python(void **state)
     uint32_t site;
 
     (void)state;
-    fill_to(view.site_capacity / 4 + 1);
+    fill_to(view.site_capacity / 8 * 3 + 1);
     site = seep_sites_intern(&view, heap, &stack, same_frame);
     assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
                      7);
@@ -312,7 +322,7 @@ static void native_recursion_alone_tells_sites_apart(void **state)
     struct seep_sites_stack deeper = {.addresses = twice, .count = 5};
 
     (void)state;
-    fill_to(view.site_capacity / 4 + 1);
+    fill_to(view.site_capacity / 8 * 3 + 1);
     assert_int_not_equal(seep_sites_intern(&view, heap, &stack, same_frame),
                          seep_sites_intern(&view, heap, &deeper, same_frame));
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
@@ -323,7 +333,7 @@ static void a_stack_that_was_whole_stays_whole(void **state)
     uint32_t whole = intern_python(100, 10, 20, false, 0);
 
     (void)state;
-    fill_to(view.site_capacity / 2 + 1);
+    fill_to(view.site_capacity / 8 * 5 + 1);
     seep_sites_forget();
     assert_int_equal(intern_python(100, 10, 20, false, 0), whole);
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
@@ -336,7 +346,7 @@ static void a_short_stack_keeps_its_threads_name(void **state)
 
     (void)state;
     view.codes[5].kind = SEEP_CODE_THREAD;
-    fill_to(view.site_capacity / 2 + 1);
+    fill_to(view.site_capacity / 8 * 5 + 1);
     site = intern_python(100, 30, 0, true, 5);
     assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
                      17);
@@ -361,6 +371,103 @@ static void stacks_are_short_from_the_start_if_asked(void **state)
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
 }
 
+/* The user's line imports one module, which imports @module; at work is a line
+ * of a third, and under it are native frames. @return the site */
+static uint32_t intern_import(const char *module, uint32_t line,
+                              uint64_t native, uint32_t outer_natives)
+{
+    uint64_t machinery = line_of("<frozen importlib._bootstrap>", 241);
+    uint64_t words[SEEP_STACK_FRAMES_MAX] = {
+        native,
+        native + 1,
+        native + 2,
+        native + 3,
+        native + 4,
+        line_of("/usr/lib/python3.11/enum.py", 5),
+        7,
+        line_in(module, "<module>", line),
+        8,
+        machinery,
+        machinery - 1,
+        9,
+        line_in("/x/site-packages/a/__init__.py", "<module>", 3),
+        machinery,
+        line_of("/srv/serve.py", 31),
+    };
+    struct seep_sites_stack stack = {
+        .addresses = words, .count = 15 + outer_natives, .cut = SEEP_CUT_DEPTH};
+
+    for (uint32_t i = 0; i < outer_natives; i++) {
+        words[15 + i] = 1000 + i;
+    }
+    return seep_sites_intern(&view, heap, &stack, same_frame);
+}
+
+static void
+an_import_is_its_line_the_module_and_the_innermost_frames(void **state)
+{
+    const char *module = "/x/site-packages/a/b.py";
+    uint32_t site = intern_import(module, 10, 1, 0);
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t stack = view.sites[site].stack;
+
+    (void)state;
+    assert_int_equal(seep_view_frames(&view, stack, frames), 8);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(frames[i], 1 + i);
+    }
+    assert_true(frames[4] == line_of("/usr/lib/python3.11/enum.py", 5));
+    assert_true(frames[5] == line_in(module, "<module>", 0));
+    assert_true(frames[6] == line_of("<frozen importlib._bootstrap>", 0));
+    assert_true(frames[7] == line_of("/srv/serve.py", 31));
+    assert_int_equal(view.stacks[stack].cut, SEEP_CUT_NONE);
+    /* Whatever lies between, and how deep it is. */
+    assert_int_equal(intern_import(module, 11, 1, 40), site);
+    assert_int_equal(counter(SEEP_COUNT_IMPORT_SITES), 1);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+}
+
+static void
+imports_take_a_third_of_the_table_and_are_never_refused(void **state)
+{
+    uint32_t first = intern_import("/x/site-packages/a/m0.py", 1, 1, 0);
+
+    (void)state;
+    for (uint32_t i = 1; i < 2 * view.site_capacity; i++) {
+        char module[64];
+
+        snprintf(module, sizeof(module), "/x/site-packages/a/m%u.py", i % 300);
+        assert_int_not_equal(intern_import(module, 1, i * 8, 0), 0);
+    }
+    assert_true(counter(SEEP_COUNT_IMPORT_SITES) > view.site_capacity / 8);
+    assert_true(counter(SEEP_COUNT_IMPORT_SITES) <= view.site_capacity / 3);
+    assert_int_equal(counter(SEEP_COUNT_SITES_FULL), 0);
+    assert_int_equal(
+        frames_of(intern_import("/x/site-packages/a/last.py", 1, 1, 0)), 2);
+    /* What was told with more stays so, and what is no import is whole. */
+    seep_sites_forget();
+    assert_int_equal(intern_import("/x/site-packages/a/m0.py", 1, 1, 0), first);
+    assert_int_equal(frames_of(intern_python(100, 10, 20, false, 0)), 30);
+}
+
+/* A server that runs while its module is imported. */
+static void a_users_line_inside_of_an_import_has_its_whole_stack(void **state)
+{
+    uint64_t words[] = {1,
+                        2,
+                        line_of("/x/site-packages/torch/nn.py", 7),
+                        3,
+                        line_of("/srv/model.py", 12),
+                        line_of("<frozen importlib._bootstrap>", 241),
+                        line_of("/srv/serve.py", 31)};
+    struct seep_sites_stack stack = {.addresses = words, .count = 7};
+
+    (void)state;
+    assert_int_equal(
+        frames_of(seep_sites_intern(&view, heap, &stack, same_frame)), 7);
+    assert_int_equal(counter(SEEP_COUNT_IMPORT_SITES), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +486,9 @@ int main(void)
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
         TEST(stacks_are_short_from_the_start_if_asked),
+        TEST(an_import_is_its_line_the_module_and_the_innermost_frames),
+        TEST(imports_take_a_third_of_the_table_and_are_never_refused),
+        TEST(a_users_line_inside_of_an_import_has_its_whole_stack),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

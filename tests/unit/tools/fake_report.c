@@ -138,6 +138,7 @@ static void fill_process(struct seep_report *report)
     report->python_version = 0x030b02f0;
     report->python_objects = SEEP_PYTHON_OBJECTS_ON;
     report->file_bytes = 16 << 20;
+    report->most_bytes = 64 << 20;
     report->units = 48112;
     report->marks = marks;
     report->mark_count = 2;

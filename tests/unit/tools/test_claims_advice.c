@@ -163,6 +163,10 @@ static void of_too_little(void **state)
     holds("let it do at least 100 units of work");
     holds(
         "use a smaller --sample, or --exact: sampled every 512 KiB, a leak shows only after it has lost some 6 MiB");
+    fake.counters[SEEP_COUNT_SITES_FULL].value = 121501;
+    fails(
+        "use a smaller --sample, or --exact: sampled every 512 KiB, a leak shows only after it has lost some 6 MiB");
+    fake.counters[SEEP_COUNT_SITES_FULL].value = 0;
     report->sample_bytes = 1;
     fails(
         "use a smaller --sample, or --exact: sampled every 512 KiB, a leak shows only after it has lost some 6 MiB");
@@ -184,6 +188,30 @@ static void of_too_little(void **state)
     holds("record it without that, or record only its other processes");
     report->inert = SEEP_INERT_NONE;
     fails("record it without that, or record only its other processes");
+}
+
+/* Whatever the verdict: what is missing from the rows may be what grows. */
+static void of_tables_that_are_full(void **state)
+{
+    static const enum seep_verdict_class classes[] = {
+        SEEP_VERDICT_LEAK, SEEP_VERDICT_BOUNDED, SEEP_VERDICT_INSUFFICIENT};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        become(classes[i]);
+        fake.counters[SEEP_COUNT_STACKS_SHORT].value = 12023;
+        holds(
+            "record it with --size 128MiB: the table of call sites filled up, 12,023 of them lost frames");
+        fake.counters[SEEP_COUNT_SITES_FULL].value = 121501;
+        fails(
+            "record it with --size 128MiB: the table of call sites filled up, 12,023 of them lost frames");
+        holds(
+            "record it with --size 128MiB: the table of call sites was full, 121,501 events belong to none");
+        fake.counters[SEEP_COUNT_SITES_FULL].value = 0;
+        fake.counters[SEEP_COUNT_STACKS_SHORT].value = 0;
+        fails(
+            "record it with --size 128MiB: the table of call sites was full, 121,501 events belong to none");
+    }
 }
 
 static void become_python(enum seep_verdict_class class)
@@ -341,6 +369,7 @@ int main(void)
         cmocka_unit_test(of_fragments),
         cmocka_unit_test(of_what_fills),
         cmocka_unit_test(of_too_little),
+        cmocka_unit_test(of_tables_that_are_full),
         cmocka_unit_test(of_python),
         cmocka_unit_test(of_python_without_frames),
         cmocka_unit_test(of_memory_of_gpus),

@@ -347,7 +347,7 @@ static void info_ends_with_what_to_do_next(void **state)
     fake.report.usage_stacks.used = 95;
     assert_true(is_said(
         print_info(),
-        "\nnext       record with a larger --size: the stacks table is nearly full\n"));
+        "\nnext       record with --size 128MiB: the stacks table is nearly full\n"));
 }
 
 int main(void)

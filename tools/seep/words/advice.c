@@ -507,10 +507,34 @@ static void advise_bounded(const struct seep_report *report,
     }
 }
 
+/* A denser sample would fill them the sooner. @return are they full? */
+static bool advise_size(const struct seep_report *report,
+                        struct seep_words_verdict *words)
+{
+    uint64_t refused = seep_words_counter(report, SEEP_COUNT_SITES_FULL);
+    uint64_t cut = seep_words_counter(report, SEEP_COUNT_STACKS_FULL) +
+                   seep_words_counter(report, SEEP_COUNT_STACKS_SHORT);
+
+    if (refused > 0) {
+        seep_words_advise(
+            words,
+            "record it with --size %lluMiB: the table of call sites was full, %s events belong to none",
+            seep_words_larger_mib(report), SEEP_UNITS_COUNT((double)refused));
+    } else if (cut > 0) {
+        seep_words_advise(
+            words,
+            "record it with --size %lluMiB: the table of call sites filled up, %s of them lost frames",
+            seep_words_larger_mib(report), SEEP_UNITS_COUNT((double)cut));
+    }
+    return refused > 0 || cut > 0;
+}
+
 /* How much would be enough: time, work, then samples. */
 static void advise_insufficient(const struct seep_report *report,
                                 struct seep_words_verdict *words)
 {
+    bool full;
+
     if (seep_words_counter(report, SEEP_COUNT_ROOM_REFUSED) > 0 &&
         seep_words_lost_events(report) > 0) {
         seep_words_advise(
@@ -518,6 +542,7 @@ static void advise_insufficient(const struct seep_report *report,
             "free space on its disk, or choose another folder with -o: the recording could not grow (SEEP_FLOOR)");
         return; /* however long it runs, it will not */
     }
+    full = advise_size(report, words);
     if (report->site_count == 0) {
         seep_words_advise(
             words,
@@ -539,7 +564,7 @@ static void advise_insufficient(const struct seep_report *report,
             words, "run it for another %s under steady load, past its warm-up",
             SEEP_UNITS_DURATION(more_s));
     }
-    if (report->sample_bytes > 1) {
+    if (!full && report->sample_bytes > 1) {
         seep_words_advise(
             words,
             "use a smaller --sample, or --exact: sampled every %s, a leak shows only after it has lost some %s",
@@ -577,6 +602,9 @@ void seep_words_add_advice(const struct seep_report *report,
     seep_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
         advisers[class](report, words);
+    }
+    if (class != SEEP_VERDICT_INSUFFICIENT) {
+        advise_size(report, words);
     }
     seep_words_add_device_advice(report, words);
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {

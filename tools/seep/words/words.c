@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "format/layout.h"
 #include "words/units.h"
 
 char *seep_words_make(const char *format, ...)
@@ -373,6 +374,17 @@ uint64_t seep_words_counter(const struct seep_report *report, unsigned counter)
 {
     return counter < report->counter_count ? report->counters[counter].value
                                            : 0;
+}
+
+unsigned long long seep_words_larger_mib(const struct seep_report *report)
+{
+    uint64_t bytes = SEEP_LAYOUT_LEAST_BYTES;
+
+    /* The sections never take all of what they were given. */
+    while (bytes < report->most_bytes && bytes < SEEP_LAYOUT_MOST_BYTES) {
+        bytes *= 2;
+    }
+    return (bytes < SEEP_LAYOUT_MOST_BYTES ? bytes * 2 : bytes) >> 20;
 }
 
 void seep_words_cost(const struct seep_report *report, bool in_seconds,

@@ -139,6 +139,10 @@ uint64_t seep_words_counter(const struct seep_report *report, unsigned counter);
 void seep_words_cost(const struct seep_report *report, bool in_seconds,
                      char *text, size_t size);
 
+/** The next --size for a recording whose tables are full: twice what it could
+ * grow to, in whole MiB. */
+unsigned long long seep_words_larger_mib(const struct seep_report *report);
+
 /** Sum of the counters of events that are missing from the figures. */
 uint64_t seep_words_lost_events(const struct seep_report *report);
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Imports of many modules leave room for what the program does after them."""
+import re
+
+from conftest import dump, execute, recordings_in
+
+PYTHON = "/usr/bin/python3"
+MODULES = 120
+NESTED = 24  # modules that import the next one: more calls than a stack holds
+ROUNDS = 40
+MIB = 1 << 20
+SITES = 4096  # that 16 MiB have room for in exact mode
+
+BODY = """
+import functools
+{next_one}
+TABLE = {{str(i): [i] for i in range(50)}}
+"""
+
+WORK = """
+import big
+
+kept = []
+
+def work(depth, n):
+    return work(depth - 1, n) if depth else list(map(str, range(n)))
+
+for n in range({rounds}):
+    kept.append(work(n % 8, 200))
+"""
+
+
+def write_package(folder, modules=MODULES):
+    """Of so many modules, with functions each; 24 are one in another."""
+    package = folder / "site-packages" / "big"
+    package.mkdir(parents=True)
+    names = [f"m{i}" for i in range(modules)]
+    (package / "__init__.py").write_text(
+        "".join(f"from . import {name}\n" for name in names))
+    for i, name in enumerate(names):
+        inner = f"from . import m{i + 1}" if i % NESTED < NESTED - 1 else ""
+        functions = "".join(
+            f"@functools.lru_cache\ndef f{k}(a, b={k}.5): return a\n"
+            for k in range(20))
+        (package / f"{name}.py").write_text(
+            BODY.format(next_one=inner) + functions)
+    return package.parent
+
+
+def test_imports_leave_room_for_the_work(folder):
+    packages = write_package(folder)
+    script = folder / "work.py"
+    script.write_text(WORK.format(rounds=ROUNDS))
+
+    run = execute([PYTHON, "-S", script], folder, sample=1,
+                  SEEP_SIZE=16 * MIB, SEEP_PYTHON="objects",
+                  PYTHONPATH=packages)
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    told = dump(path)
+    assert told["counters"]["sites_full"] == 0
+    assert 0 < told["counters"]["import_sites"] <= SITES / 3
+    # Those of the work have whole stacks, down to the interpreter's start.
+    works = [site for site in told["sites"] if "work" in site["frames"]]
+    assert {site["frames"].count("work") for site in works} == set(
+        range(1, 9))
+    assert all("__libc_start_main" in " ".join(site["frames"]) or
+               len(site["frames"]) > 4 for site in works)
+
+
+def test_an_import_is_its_users_however_deep_it_is(folder):
+    packages = write_package(folder, modules=NESTED)
+    script = folder / "deep.py"
+    script.write_text("import big\n")
+
+    run = execute([PYTHON, "-S", script], folder, sample=1,
+                  SEEP_SIZE=64 * MIB, SEEP_PYTHON="objects",
+                  PYTHONPATH=packages)
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    places = {site["where"] for site in dump(path)["sites"]}
+    assert "deep.py:1 <module>" in places
+    assert not [place for place in places if re.match(r"m\d+\.py", place)]
