@@ -134,8 +134,9 @@ static int add_names(struct seep_report_build *build)
     report->host =
         seep_store_text_most(&build->store, header->host, sizeof(header->host));
     if (report->executable == NULL || report->labels == NULL ||
-        report->title == NULL || report->version == NULL || report->allocator == NULL ||
-        report->rejected == NULL || report->host == NULL) {
+        report->title == NULL || report->version == NULL ||
+        report->allocator == NULL || report->rejected == NULL ||
+        report->host == NULL) {
         return -ENOMEM;
     }
     return add_arguments(build);
