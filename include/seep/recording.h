@@ -280,7 +280,9 @@ struct seep_rec_header {
                                        it was over its bounds (SEEP_KEEP), when
                                        this one began, */
     _Atomic uint64_t removed_bytes; /* and what they took of the disk */
-    uint8_t reserved[SEEP_PAGE_BYTES - 776];
+    _Atomic uint32_t title;         /* in STRINGS: what it called itself since
+                                       (setproctitle); 0: it is as .arguments */
+    uint8_t reserved[SEEP_PAGE_BYTES - 780];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */

@@ -15,6 +15,7 @@
 #include "base/word.h"
 #include "format/live.h"
 #include "format/series.h"
+#include "record/modules.h"
 
 #define PATH_BYTES 512U
 #define STATUS_BYTES 4096U
@@ -36,6 +37,12 @@
 #define MAPPED_READS 512U
 #define MAPPED_PARTS 256U
 #define MAPPED_PART_PAGES 32U
+/* A title is looked for when the run is twice as long, at last every 9 s. Text
+ * is only ever added to a recording: who has a title for each request has the
+ * first few. */
+#define TITLE_BYTES 128U
+#define TITLE_MOST 8U
+#define TITLE_TICKS 8192U
 
 static _Atomic uint32_t busy; /* the thread that takes a sample; 0: none */
 static _Atomic uint32_t next_tick;
@@ -56,6 +63,8 @@ static uint32_t next_mapping;
 static uint64_t mapped_bytes; /* as last told */
 static bool cgroup_given_up;
 static char cgroup_folder[PATH_BYTES];
+static uint32_t next_title_tick;
+static uint32_t title_count;
 static union {
     char text[STATUS_BYTES];
     uint64_t words[STATUS_BYTES / 8];
@@ -76,6 +85,8 @@ void seep_timeline_start(void)
     mapped_bytes = 0;
     cgroup_given_up = false;
     cgroup_folder[0] = '\0';
+    next_title_tick = 0;
+    title_count = 0;
     seep_word_store(&allocator_wanted, 0);
     seep_word_store(&allocator_given_up, 0);
 }
@@ -368,6 +379,50 @@ static void take_dear(struct seep_rec_moment *moment)
     seep_word_store(&moment->swap_bytes, swap_bytes);
 }
 
+/* In .text what the process calls itself, as one line. @return its bytes */
+static size_t read_title(void)
+{
+    struct seep_proc_watch watch = seep_proc_watch_start();
+    size_t length =
+        seep_proc_read("/proc/self/cmdline", status.text, TITLE_BYTES);
+
+    if (seep_proc_was_slow(&watch)) {
+        title_count = TITLE_MOST;
+    }
+    while (length > 0 && (status.text[length - 1] == '\0' ||
+                          status.text[length - 1] == ' ')) {
+        length--;
+    }
+    status.text[length] = '\0';
+    return length;
+}
+
+/* What a program writes over its arguments: ps shows it in their place. */
+static void take_title(const struct seep_view *view, uint32_t tick)
+{
+    struct seep_rec_header *header = view->header;
+    uint32_t known = seep_word_load(&header->title);
+    size_t length;
+
+    if (tick < next_title_tick || title_count == TITLE_MOST ||
+        header->arguments == 0) {
+        return;
+    }
+    next_title_tick = tick + 1 + (tick < TITLE_TICKS ? tick : TITLE_TICKS);
+    length = read_title();
+    if (length == 0 || header->arguments + length > view->string_bytes ||
+        memcmp(view->strings + header->arguments, status.text, length) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < length; i++) {
+        status.text[i] = status.text[i] == '\0' ? ' ' : status.text[i];
+    }
+    if (known == 0 || strcmp(view->strings + known, status.text) != 0) {
+        title_count++;
+        seep_word_store(&header->title, seep_modules_string(view, status.text));
+    }
+}
+
 /* Of struct seep_timeline_figures, and with "allocator_" of a sample. */
 #define FIGURES(X)     \
     X(allocated_bytes) \
@@ -549,6 +604,7 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
         take_own(view, moment, tick);
         take_mapped(view, moment, tick);
         take_dear(moment);
+        take_title(view, tick);
     }
     seep_word_copy(&moment->progress_units, &view->header->progress_units);
     seep_word_copy(&moment->sample_log2, &view->header->sample_log2);

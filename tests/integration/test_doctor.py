@@ -110,6 +110,41 @@ def test_two_names_of_one_python_are_one_row(folder):
     assert len(rows) == 1 and rows[0]["level"] == "ok", rows
 
 
+def environment_of(folder):
+    """A Python of an environment that PATH does not have; it has PyTorch."""
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("no /usr/bin/python3")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").symlink_to("/usr/bin/python3")
+    version = subprocess.run(
+        ["/usr/bin/python3", "-c",
+         "import sys; print('python%d.%d' % sys.version_info[:2])"],
+        capture_output=True, check=True, text=True).stdout.strip()
+    torch = folder / "lib" / version / "site-packages" / "torch"
+    torch.mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("home = /usr/bin\n", "ascii")
+    (torch / "__init__.py").write_text("", "ascii")
+    (torch / "version.py").write_text("__version__ = '9.8.7'\n", "ascii")
+    return folder / "bin" / "python3"
+
+
+@pytest.mark.parametrize("what", ["itself", "a script of it"])
+def test_the_python_of_the_command_is_tried_and_no_other(folder, what):
+    python = environment_of(folder)
+    other = folder / "other"
+    other.mkdir()
+    script(other / "python3", "#!/bin/sh\nexit 1\n")
+    command = python if what == "itself" else script(
+        folder / "serve", f"#!{python}\n")
+    found = checks("--", command, PATH=str(other), status=0)
+    assert found["python"]["level"] == "ok", found["python"]
+    assert str(python) in found["python"]["reason"]
+    assert found["torch"]["reason"].startswith(f"PyTorch 9.8.7 for {python}")
+    # of a command that is no Python, those of PATH
+    found = checks("--", "/bin/ls", PATH=str(other), status=0)
+    assert f"{other}/python3 does not work" in found["python"]["reason"]
+
+
 def test_a_path_without_python_is_no_fault(folder):
     found = checks(PATH=str(folder), status=0)
     assert found["python"]["level"] == "absent"

@@ -17,7 +17,7 @@ import textwrap
 import pytest
 
 from conftest import (LONG, PRELOAD, PROGRAMS, dump, execute, need, program,
-                      sums_by_site)
+                      report, sums_by_site)
 
 PYTHON = "/usr/bin/python3"
 # Recordings of many short processes: small ones.
@@ -496,6 +496,37 @@ def test_a_long_pattern_does_not_stop_the_program(folder):
     plain = execute(argv)
     run = execute(argv, folder, cwd=folder, SEEP_OUT="x" * 100000)
     assert run.seen == plain.seen
+
+
+TITLED = """
+import sys, time
+start = time.monotonic()
+fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+first, end = map(int, fields[45:47])
+for title in sys.argv[1:]:
+    with open("/proc/self/mem", "r+b") as memory:
+        memory.seek(first)
+        memory.write(title.encode()[:end - first - 1].ljust(end - first,
+                                                            b"\\0"))
+    # it is looked for whenever the run is twice as long
+    until = time.monotonic() + 2 + 2 * (time.monotonic() - start)
+    while time.monotonic() < until:
+        kept = [bytearray(1 << 16) for _ in range(16)]
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("titles, shown", [
+    ((), None), (("ray::Replica:app:One",), "ray::Replica:app:One"),
+    (("loading", "x: y (z)"), "x: y (z)")])
+def test_a_process_is_called_by_the_title_that_it_set(folder, titles, shown):
+    run = execute([PYTHON, "-c", TITLED, *titles], folder)
+    assert run.status == 0, run.stderr
+    process, = report(*run.recordings)["processes"]
+    assert process["process"]["title"] == shown
+    assert process["process"]["argv"] == [PYTHON, "-c", TITLED, *titles]
+    assert process["verdict"]["sentence"].startswith(
+        f"{shown or 'python3'} (pid ")
 
 
 if __name__ == "__main__":

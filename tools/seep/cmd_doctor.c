@@ -36,7 +36,8 @@ static const struct seep_options options = {
         "Report what works here and what does not: record a child and read its\n"
         "recording back, try each Python in PATH, and check the folder, limits,\n"
         "container, allocator, CUDA driver and debug information. COMMAND is not\n"
-        "run: its file shows whether it can be recorded.\n",
+        "run: its file shows whether it can be recorded. Where it is Python or a\n"
+        "script of it, that Python is tried and no other.\n",
     .table = table,
     .exits =
         "exit status: 0 it works, perhaps with limits; 3 something essential does\n"

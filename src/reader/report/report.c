@@ -127,14 +127,16 @@ static int add_names(struct seep_report_build *build)
     report->executable = copy_string(build, header->executable);
     report->labels = seep_report_labels(
         build, seep_view_string(&build->snapshot.view, header->labels));
+    report->title = copy_string(build, seep_word_load(&header->title));
     report->version = copy_string(build, header->seep_version);
     report->allocator = copy_string(build, header->allocator);
     report->rejected = copy_string(build, header->rejected_options);
     report->host =
         seep_store_text_most(&build->store, header->host, sizeof(header->host));
     if (report->executable == NULL || report->labels == NULL ||
-        report->version == NULL || report->allocator == NULL ||
-        report->rejected == NULL || report->host == NULL) {
+        report->title == NULL || report->version == NULL ||
+        report->allocator == NULL || report->rejected == NULL ||
+        report->host == NULL) {
         return -ENOMEM;
     }
     return add_arguments(build);

@@ -455,6 +455,7 @@ struct seep_report {
     const char *executable;
     const char *const *arguments;
     size_t argument_count;
+    const char *title;  /* what it called itself since; "": nothing else */
     const char *labels; /* SEEP_LABELS and seep_label(): of a key the last */
     const char *host;
     const char *version;

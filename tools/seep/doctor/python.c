@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The Pythons of PATH: each is run under libseep.so, and has its lines in the
- * stacks or has not.
+ * The Python that the command runs in, or without a command those of PATH: each
+ * is run under libseep.so, and has its lines in the stacks or has not.
  *
  * Invariant: all of them together take no more than TOTAL_LIMIT_S.
  */
@@ -82,7 +82,7 @@ void seep_doctor_check_torch(const struct seep_doctor_facts *facts,
     }
     if (!found) {
         seep_doctor_find(doctor, "torch", SEEP_DOCTOR_ABSENT, NULL,
-                         "no PyTorch in any Python in PATH");
+                         "no PyTorch in any Python that was tried");
     }
 }
 
@@ -381,6 +381,33 @@ static int is_candidate(const struct dirent *entry)
     return is_name(entry->d_name);
 }
 
+/* @param path  shorter than PATH_MAX */
+static void add_python(const char *path, struct seep_doctor_facts *facts)
+{
+    struct seep_doctor_python *python = &facts->pythons[facts->python_count++];
+
+    *python = (struct seep_doctor_python){0};
+    memcpy(python->path, path, strlen(path) + 1);
+}
+
+/* An environment's Python has modules of its own, and is often not in PATH. */
+static bool add_commands(struct seep_doctor_facts *facts)
+{
+    struct seep_program program;
+
+    if (facts->command == NULL) {
+        return false;
+    }
+    seep_program_look(facts->command[0], facts->variable("PATH"), &program);
+    if (program.path[0] == '\0' ||
+        !is_name(seep_text_base_name(program.path)) ||
+        access(program.path, X_OK) < 0) {
+        return false;
+    }
+    add_python(program.path, facts);
+    return true;
+}
+
 static void look_into(const char *folder, struct seep_doctor_facts *facts)
 {
     struct dirent **entries;
@@ -395,10 +422,7 @@ static void look_into(const char *folder, struct seep_doctor_facts *facts)
             access(path, X_OK) == 0 &&
             !is_placeholder(path, entries[i]->d_name) &&
             !is_known(facts, path)) {
-            struct seep_doctor_python *python =
-                &facts->pythons[facts->python_count++];
-            *python = (struct seep_doctor_python){0};
-            memcpy(python->path, path, (size_t)length + 1);
+            add_python(path, facts);
         }
         free(entries[i]);
     }
@@ -467,11 +491,10 @@ static void drop_doubles(struct seep_doctor_facts *facts)
     facts->python_count = kept;
 }
 
-void seep_doctor_python_take(struct seep_doctor_facts *facts)
+static void look_into_path(struct seep_doctor_facts *facts)
 {
     const char *folders = facts->variable("PATH");
     char *copy = strdup(folders == NULL ? "/bin:/usr/bin" : folders);
-    uint64_t start_ns = seep_clock_ns(CLOCK_MONOTONIC);
     char *state;
 
     for (char *folder = copy == NULL ? NULL : strtok_r(copy, ":", &state);
@@ -479,6 +502,15 @@ void seep_doctor_python_take(struct seep_doctor_facts *facts)
         look_into(folder, facts);
     }
     free(copy);
+}
+
+void seep_doctor_python_take(struct seep_doctor_facts *facts)
+{
+    uint64_t start_ns = seep_clock_ns(CLOCK_MONOTONIC);
+
+    if (!add_commands(facts)) {
+        look_into_path(facts);
+    }
     for (size_t i = 0; i < facts->python_count; i++) {
         double left_s =
             TOTAL_LIMIT_S -

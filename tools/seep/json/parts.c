@@ -314,6 +314,10 @@ json_t *seep_json_process(const struct seep_report *report)
     SEEP_JSON_COPY(object, report, pid);
     seep_json_put(object, "exe", report->executable);
     seep_json_put(object, "argv", argv);
+    seep_json_put(object, "title",
+                  report->title == NULL || *report->title == '\0'
+                      ? json_null()
+                      : seep_json_text(report->title));
     SEEP_JSON_COPY(object, report, host);
     seep_json_put(object, "labels", labels_of(report->labels));
     seep_json_put(object, "state", seep_words_state_name(report->state));

@@ -228,6 +228,12 @@ static const char *base_name(const char *path)
     return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
+/* A process that says what it is knows it better than its arguments. */
+static bool has_title(const struct seep_report *report)
+{
+    return report->title != NULL && *report->title != '\0';
+}
+
 char *seep_words_command(const struct seep_report *report)
 {
     struct seep_words_text text;
@@ -236,10 +242,12 @@ char *seep_words_command(const struct seep_report *report)
     if (file == NULL) {
         return NULL;
     }
-    if (report->argument_count == 0) {
+    if (has_title(report)) {
+        fputs(report->title, file);
+    } else if (report->argument_count == 0) {
         fputs(base_name(report->executable), file);
     }
-    for (size_t i = 0; i < report->argument_count; i++) {
+    for (size_t i = 0; i < report->argument_count && !has_title(report); i++) {
         const char *word = report->arguments[i];
         fprintf(file, "%s%s", i == 0 ? "" : " ",
                 i == 0 ? base_name(word) : word);
@@ -266,6 +274,9 @@ char *seep_words_program(const struct seep_report *report)
     size_t count = report->argument_count;
     const char *name = base_name(count == 0 ? report->executable : words[0]);
 
+    if (has_title(report)) {
+        return strdup(report->title);
+    }
     if (!is_interpreter(name) || count < 2) {
         return strdup(name);
     }

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Run the stories under seep, and say of each whether what it said is right.
+
+    run.py --python PYTHON [--keep FOLDER] [--only WORD] [--times 3]
+
+Invariant: every process that is started here is waited for, with a limit; the
+exit status is 0 only if every row is right.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+
+import consistency  # noqa: E402
+import stories  # noqa: E402
+from conftest import OURS, SEEP  # noqa: E402
+
+MODES = {"default": [], "64K": ["--sample", "64K"], "exact": ["--exact"]}
+LIMIT_S = 1800
+READ_LIMIT_S = 300
+
+
+def run(argv, limit_s, **more):
+    """To its end, with all that it started."""
+    with subprocess.Popen([str(word) for word in argv],
+                          start_new_session=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          **more) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def variables(more):
+    """The environment of a story: one thread, no network."""
+    return {key: value for key, value in os.environ.items()
+            if key not in OURS} | {
+                "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+                "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"
+            } | more
+
+
+def truth_in(done):
+    """The last line that the program printed."""
+    lines = [line for line in done.stdout.splitlines() if line[:1] == "{"]
+    if not lines:
+        raise ValueError(f"it told no truth: {done.stderr[-300:]}")
+    return json.loads(lines[-1])
+
+
+def record(story, mode, options, folder, environment):
+    """One run; beside its recordings, its truth."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    done = run([SEEP, "run", "--no-report", *MODES[mode], *story.options,
+                "-o", folder / "%e.%p.%n.seep", "--", options.python,
+                HERE / "programs" / story.command[0], *story.command[1:]],
+               LIMIT_S, env=variables(environment))
+    (folder / "truth.json").write_text(json.dumps(truth_in(done)), "utf-8")
+
+
+def read(folder, *words):
+    """One verb."""
+    return run([SEEP, *words, folder], READ_LIMIT_S).stdout
+
+
+def is_its(process, story):
+    """The program's own, or that of the word that the story names."""
+    return any((story.process or story.command[0]) in word
+               for word in process["process"]["argv"])
+
+
+def look(story, folders):
+    """What seep says of what lies in the folders, the first first."""
+    document = json.loads(read(folders[0], "report", "--json"))
+    seen = stories.Seen(
+        json.loads((folders[0] / "truth.json").read_text("utf-8")),
+        [process for process in document["processes"]
+         if is_its(process, story)],
+        read(folders[0], "report", "--sites", "0"))
+    if len(folders) > 1:
+        seen.diff = run([SEEP, "diff", *folders], READ_LIMIT_S).stdout
+    return seen
+
+
+def judge(story, folders):
+    """(what was said, what is wrong with it)."""
+    seen = look(story, folders)
+    if not seen.processes:
+        return "nothing", ["no recording of the program"]
+    wrong = [complaint for demand in story.demands
+             if (complaint := demand(seen))]
+    for folder in folders:
+        for recording in sorted(folder.glob("*.seep")):
+            wrong += [f"contradiction: {found}" for found in
+                      consistency.contradictions_in(str(recording))]
+    said = seen.diff.partition("\n")[0] or stories.headline(seen)
+    return said, wrong
+
+
+def tell(story, options, mode, turn):
+    """One row, printed as soon as it is known. @return is it right?"""
+    base = options.keep / f"{story.name}.{mode}.{turn}"
+    runs = {base / "first": {}}
+    if story.second is not None:
+        runs[base / "second"] = story.second
+    start = recorded = time.monotonic()
+    try:
+        for folder, environment in runs.items():
+            if not options.rejudge:
+                record(story, mode, options, folder, environment)
+        recorded = time.monotonic()
+        said, wrong = judge(story, list(runs))
+    except (OSError, ValueError, KeyError,
+            subprocess.SubprocessError) as error:
+        said, wrong = "nothing", [repr(error)]
+    print(f"| {story.name} | {mode} | {story.truth} | {said[:300]} | "
+          f"{'wrong: ' + '; '.join(wrong) if wrong else 'right'} | "
+          f"{recorded - start:.0f} s, read in "
+          f"{time.monotonic() - recorded:.1f} s |", flush=True)
+    return not wrong
+
+
+def lacks(story, python):
+    """What the story needs and this machine has not; "" where it has all."""
+    flag = story.processor
+    if flag and flag not in pathlib.Path("/proc/cpuinfo").read_text("ascii"):
+        return flag
+    if story.needs and subprocess.run(
+            [python, "-c", "import importlib.util, sys; sys.exit("
+             f"importlib.util.find_spec({story.needs!r}) is None)"],
+            check=False, timeout=LIMIT_S).returncode:
+        return story.needs
+    return ""
+
+
+def parse(words):
+    """The options."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--keep", type=pathlib.Path,
+                        help="where recordings stay (default: nowhere)")
+    parser.add_argument("--rejudge", action="store_true",
+                        help="read what --keep has, and run nothing")
+    parser.add_argument("--only", default="", help="words of names: a,b")
+    parser.add_argument("--modes", default="default,64K",
+                        help="of default, 64K, exact")
+    parser.add_argument("--times", type=int, default=1)
+    return parser.parse_args(words)
+
+
+def main(words=None):
+    """All rows. @return an exit status"""
+    options = parse(words)
+    with tempfile.TemporaryDirectory(prefix="seep-real-") as temporary:
+        options.keep = (options.keep or pathlib.Path(temporary)).absolute()
+        print("| story | mode | truth | seep said | | took |\n"
+              "| --- | --- | --- | --- | --- | --- |", flush=True)
+        rows = []
+        for story in stories.STORIES:
+            if not any(word in story.name
+                       for word in options.only.split(",")):
+                continue
+            if missing := lacks(story, options.python):
+                print(f"| {story.name} | | {story.truth} | not run: no "
+                      f"{missing} | | |", flush=True)
+                continue
+            for mode in options.modes.split(","):
+                for turn in range(options.times):
+                    rows.append(tell(story, options, mode, turn))
+    print(f"{sum(rows)} right, {len(rows) - sum(rows)} wrong")
+    return 0 if rows and all(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

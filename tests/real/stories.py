@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The table of stories: what is run, and what must be said of it.
+
+Invariant: a demand is a sentence for people; it returns None where it is met.
+"""
+import dataclasses
+import re
+
+CALLED = ("leak", "suspect")
+CACHE = "dnnl"
+RATE_SLACK = 0.3
+# any processor has these; oneDNN computes in bfloat16 only with AVX-512
+LAYERS = ["encode.py", "--dtype", "float32", "--layers"]
+
+
+@dataclasses.dataclass
+class Seen:
+    """What one run left: the truth, and what seep says of it."""
+    truth: dict
+    processes: list  # documents of the program's own processes, worst first
+    text: str  # `seep report` of all of them
+    diff: str = ""  # `seep diff` of the two runs of a story that has two
+
+    @property
+    def verdict(self):
+        """Of the process that matters."""
+        return self.processes[0]["verdict"]
+
+    @property
+    def sites(self):
+        """Its rows."""
+        return self.processes[0]["sites"]
+
+
+def names(site, function):
+    """Has it this function, by its row or in its stack?"""
+    return function in site["where"] or any(
+        function in (frame.get("function") or "")
+        for frame in site["frames"])
+
+
+def headline(seen):
+    """The answer, above what was recorded, as one line."""
+    return " ".join(seen.text.partition("\nseep: ")[0].split())
+
+
+def called(*functions, library=None):
+    """A leak, by one of these lines; or by the library whose memory grows."""
+    def demand(seen):
+        said = seen.verdict["class"]
+        if said == "unexplained" and library and library in headline(seen):
+            return None
+        if said not in CALLED:
+            return f"{said}, and it leaks"
+        if not any(word in headline(seen) for word in functions):
+            return f"none of {', '.join(functions)} is named"
+        return None
+    return demand
+
+
+def at_its_rate(seen):
+    """Of the work, not of the run: the truth is kept / work_s."""
+    growth = seen.verdict["growth_bytes_per_s"]
+    if growth is None:
+        return "no rate"
+    true = seen.truth["kept_bytes"] / seen.truth["work_s"]
+    if (growth["low"] > true * (1 + RATE_SLACK)
+            or growth["high"] < true * (1 - RATE_SLACK)):
+        return (f"{growth['low'] / 2**20:.1f} to {growth['high'] / 2**20:.1f} "
+                f"MiB/s, and it is {true / 2**20:.1f}")
+    return None
+
+
+def no_leak(seen):
+    """What fills and has a bound."""
+    if seen.verdict["class"] in ("leak", "insufficient-data", "unexplained"):
+        return f"{seen.verdict['class']}, and it is a cache"
+    return None
+
+
+def no_faster_than_memory(seen):
+    """What was never touched does not grow."""
+    growth = seen.verdict["growth_bytes_per_s"]
+    memory = seen.processes[0]["memory"]["anonymous"]
+    most = (memory["last_bytes"] - memory["first_bytes"]) / seen.processes[0][
+        "process"]["duration_s"]
+    if growth is not None and growth["low"] > 2 * max(most, 1 << 16):
+        return (f"grows by {growth['low'] * 60 / 2**20:.0f} MiB/min at least, "
+                f"and private memory by {most * 60 / 2**20:.0f}")
+    return None
+
+
+def holder(function, frame, least_bytes, pattern=None):
+    """The most is held at that line, by that library."""
+    def demand(seen):
+        most = max(seen.sites, key=lambda site: site["live_bytes"])
+        held = sum(site["live_bytes"] for site in seen.sites
+                   if names(site, function))
+        if held < least_bytes:
+            return f"{held / 2**20:.0f} MiB at {function} are in the table"
+        if not names(most, function):
+            return f"most is held at {most['where']}"
+        if not names(most, frame):
+            return f"{frame} is not in the stack of {most['where']}"
+        if pattern and not most["pattern"]:
+            return f"{most['where']} has no pattern"
+        return None
+    return demand
+
+
+def in_the_headline(*words):
+    """What whoever reads no further must see."""
+    def demand(seen):
+        missing = [word for word in words
+                   if not re.search(word, headline(seen))]
+        return f"the headline lacks {missing}" if missing else None
+    return demand
+
+
+def in_the_text(*words):
+    """Anywhere on the page."""
+    def demand(seen):
+        missing = [word for word in words if not re.search(word, seen.text)]
+        return f"the page lacks {missing}" if missing else None
+    return demand
+
+
+def diff_says(*words):
+    """What two runs come to."""
+    def demand(seen):
+        missing = [word for word in words if not re.search(word, seen.diff)]
+        return (f"{seen.diff.partition(chr(10))[0]!r} lacks {missing}"
+                if missing else None)
+    return demand
+
+
+@dataclasses.dataclass
+class Story:
+    """One row."""
+    name: str
+    command: list  # of programs/
+    truth: str
+    demands: list
+    options: list = dataclasses.field(default_factory=list)  # of seep run
+    second: dict = None  # environment of a second run, to be compared
+    process: str = None  # in the arguments of what matters; the program itself
+    needs: str = None  # a module, or the story is left out
+    processor: str = None  # so is it without this flag of /proc/cpuinfo
+
+
+def kept_tables(module, library):
+    """A library with an allocator of its own: a line, or whose memory it is."""
+    return Story(f"{module}-kept", ["frames_kept.py", module],
+                 "2 MiB/s kept by make_one()",
+                 [called("make_one", library=library)], needs=module)
+
+
+STORIES = [
+    Story("encode-bf16", ["encode.py", "--seconds", "90"],
+          "oneDNN's cache fills",
+          [no_leak, holder("encode_batch", CACHE, 100 << 20, "onednn")],
+          needs="sentence_transformers", processor="avx512bw"),
+    Story("encode-fp32", [*LAYERS, "--seconds", "90"],
+          "oneDNN's cache fills",
+          [no_leak, holder("encode_batch", CACHE, 100 << 20, "onednn")],
+          needs="sentence_transformers"),
+    Story("encode-fp32-jemalloc", [*LAYERS, "--seconds", "90"],
+          "oneDNN's code buffers are reserved, not touched",
+          [no_leak, no_faster_than_memory],
+          options=["--allocator", "jemalloc"],
+          needs="sentence_transformers"),
+    Story("late-leak", ["late_leak.py"], "10 MiB/s after 33 s",
+          [called("keep_reply"), at_its_rate]),
+    Story("autograd", ["autograd.py"],
+          "a graph kept after long imports",
+          [called("add_loss"), at_its_rate],
+          needs="sentence_transformers"),
+    kept_tables("polars", "polars"),
+    kept_tables("pyarrow", "arrow"),
+    kept_tables("duckdb", "duckdb"),
+    Story("onednn-capacity",
+          [*LAYERS, "--batches", "150"],
+          "the second run has a cache of 8", [diff_says(r"BETTER", r"-\d")],
+          second={"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "8"},
+          needs="sentence_transformers"),
+    Story("max-requests", ["workers.py"],
+          "five workers keep 1.4 MiB/s, for 20 s each",
+          [in_the_headline("LEAK|SUSPECT", "keep_line")],
+          process="web:app", needs="gunicorn"),
+    Story("loader", ["loader.py"], "each of two workers keeps 5 MiB/s",
+          [called("remember", "__getitem__")], needs="torch"),
+    Story("over-limit", ["over_limit.py"],
+          "12 MiB/s kept until RLIMIT_AS, then signal 9",
+          [called("keep_answer"),
+           in_the_text(r"killed by signal 9", r"MiB/min", r"600 MiB")]),
+]

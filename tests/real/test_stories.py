@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The runner of the stories, where no library is installed.
+
+One story that needs none is recorded; what its demands say of reports that
+are wrong is shown by such reports.
+"""
+import run
+import stories
+
+MIB = 1 << 20
+
+
+def seen(said, name, growth=10 * MIB, live=100 * MIB, frames=()):
+    """A report with one row."""
+    site = {"where": f"program.py:7 {name}", "live_bytes": live,
+            "pattern": None, "frames": [{"function": word}
+                                        for word in frames]}
+    verdict = {"class": said, "growth_bytes_per_s": growth and {
+        "low": 0.9 * growth, "estimate": growth, "high": 1.1 * growth}}
+    return stories.Seen(
+        {"kept_bytes": 200 * MIB, "work_s": 20},
+        [{"verdict": verdict, "sites": [site], "memory": {"anonymous": {
+            "first_bytes": 0, "last_bytes": 10 * MIB}},
+          "process": {"duration_s": 60}}],
+        f"{said.upper()} at {name}\nseep: python program.py, which keeps\n\n")
+
+
+def test_a_leak_must_be_called_by_its_line_and_at_its_rate():
+    demand = stories.called("keep")
+    assert demand(seen("leak", "keep")) is None
+    assert demand(seen("steady", "keep")) == "steady, and it leaks"
+    assert "named" in demand(seen("leak", "module"))  # the arguments say it
+    assert stories.at_its_rate(seen("leak", "keep")) is None
+    assert "it is 10.0" in stories.at_its_rate(seen("leak", "keep", 2 * MIB))
+    assert stories.at_its_rate(seen("leak", "keep", None)) == "no rate"
+
+
+def test_what_is_unexplained_is_right_if_its_library_is_named():
+    demand = stories.called("make_one", library="libarrow")
+    assert demand(seen("unexplained", "libarrow.so")) is None
+    assert demand(seen("unexplained", "0x7f00")) is not None
+    assert stories.called("keep")(seen("unexplained", "keep")) is not None
+
+
+def test_a_cache_is_no_leak_and_is_where_the_most_is_held():
+    assert stories.no_leak(seen("bounded", "encode")) is None
+    assert stories.no_leak(seen("leak", "encode")) is not None
+    demand = stories.holder("encode", "dnnl", 50 * MIB)
+    assert demand(seen("bounded", "encode", frames=["dnnl::run"])) is None
+    assert "dnnl" in demand(seen("bounded", "encode"))
+    assert "0 MiB" in demand(seen("bounded", "<module>"))
+    assert "grows" in stories.no_faster_than_memory(seen("leak", "encode"))
+
+
+def test_every_program_of_the_table_is_there():
+    for story in stories.STORIES:
+        assert (run.HERE / "programs" / story.command[0]).is_file()
+    assert len({story.name for story in stories.STORIES}) == len(
+        stories.STORIES)
+
+
+def test_a_row_that_is_wrong_is_told_by_the_exit_status(
+        tmp_path, monkeypatch, capsys):
+    def rows(line, *more):
+        monkeypatch.setattr(stories, "STORIES", [
+            stories.Story("over-limit", ["over_limit.py", "--limit",
+                                         str(200 * MIB), "--rate",
+                                         str(5 * MIB // 2)],
+                          "kept until it dies", [stories.called(line)]),
+            stories.Story("not-here", ["-"], "", [], needs="no_such_module")])
+        return run.main(["--python", "/usr/bin/python3", "--modes",
+                         "default", "--keep", str(tmp_path), *more])
+
+    assert rows("keep_answer") == 0
+    table = capsys.readouterr().out
+    assert "| right |" in table and "not run: no no_such_module" in table
+    assert rows("another_line", "--rejudge") == 1
+    assert "| wrong: none of another_line" in capsys.readouterr().out
