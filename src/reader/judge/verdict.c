@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOSTLY 0.5
-
 static const char *const verdict_names[] = {SEEP_VERDICTS(SEEP_NAME_ALONE)};
 
 const char *seep_verdict_name(enum seep_verdict_class class)
@@ -268,7 +266,7 @@ static bool is_of_what_fills(const struct seep_verdict_input *input,
 
     return counts->filling.count > 0 &&
            rate_in(&counts->filling, SEEP_PLACE_HOST) >=
-               MOSTLY * drift->bytes_per_s.low &&
+               SEEP_VERDICT_MOSTLY * drift->bytes_per_s.low &&
            (drift->slows || isfinite(counts->bound_left_bytes));
 }
 
@@ -496,8 +494,9 @@ static bool was_kept(const struct seep_balance_outside *outside)
 
     return outside->known && outside->has_overhead &&
            outside->rise_bytes >= least &&
-           outside->tracked_rise_bytes < MOSTLY * outside->rise_bytes &&
-           outside->overhead_bytes >= MOSTLY * outside->rise_bytes;
+           outside->tracked_rise_bytes <
+               SEEP_VERDICT_MOSTLY * outside->rise_bytes &&
+           outside->overhead_bytes >= SEEP_VERDICT_MOSTLY * outside->rise_bytes;
 }
 
 /* The allocator has it: in the pages of live blocks, or by itself. */
@@ -577,7 +576,8 @@ call_quiet(const struct seep_verdict_input *input,
         verdict->first_share = 0;
         verdict->growing_count = 0;
     } else if (counts->untold_bytes >
-                   MOSTLY * (double)input->live_bytes[SEEP_PLACE_HOST] &&
+                   SEEP_VERDICT_MOSTLY *
+                       (double)input->live_bytes[SEEP_PLACE_HOST] &&
                most_bytes >= verdict->floor_bytes) {
         now = call_insufficient(
             verdict,
@@ -630,7 +630,7 @@ static bool grows_in_pool(const struct seep_verdict_input *input,
 {
     return is_vetoed(input, counts, 0) &&
            seep_verdict_pool_rise(input, seep_verdict_pool(input)) >=
-               MOSTLY * input->private_drift.growth_bytes;
+               SEEP_VERDICT_MOSTLY * input->private_drift.growth_bytes;
 }
 
 #define POOL_RUN_S 30.0
@@ -643,46 +643,16 @@ static bool is_busy_in_pool(const struct seep_verdict_input *input,
     return input->duration_s >= POOL_RUN_S && grows_in_pool(input, counts);
 }
 
-/* Hooks saw where it lies, and not what: it is a pool's, unless mappings that
- * no hook saw grow by most of it. */
-static bool is_in_pool(const struct seep_verdict_input *input,
-                       const struct seep_site_work *pool)
-{
-    const struct seep_balance_outside *outside = &input->outside;
-
-    return pool != NULL &&
-           (double)pool->site.live_bytes >= outside->growth_bytes &&
-           input->stray_bytes_per_s < MOSTLY * outside->bytes_per_s.estimate;
-}
-
-/* Whoever mapped most of what is resident of what was mapped; NULL: it is not
- * known of anybody. */
-static const struct seep_report_site *
-find_mapping(const struct seep_verdict_input *input)
-{
-    const struct seep_report_site *found = NULL;
-
-    for (size_t i = 0; i < input->count; i++) {
-        const struct seep_report_site *site = &input->works[i].site;
-
-        if (site->space == SEEP_SPACE_MAPPED && site->touched_bytes > 0 &&
-            site->suppressed_by == NULL &&
-            (found == NULL || site->touched_bytes > found->touched_bytes)) {
-            found = site;
-        }
-    }
-    return found;
-}
-
 /* A hook saw the mapping, and none what is done in it. */
 static bool call_mapping(struct seep_report_verdict *verdict,
                          const struct seep_verdict_input *input)
 {
     const struct seep_balance_outside *outside = &input->outside;
-    const struct seep_report_site *site = find_mapping(input);
+    const struct seep_report_site *site = seep_verdict_mapping(input);
 
     if (site == NULL || site->pool != NULL ||
-        !(outside->mapped_growth_bytes >= MOSTLY * outside->growth_bytes)) {
+        !(outside->mapped_growth_bytes >=
+          SEEP_VERDICT_MOSTLY * outside->growth_bytes)) {
         return false;
     }
     verdict->class = SEEP_VERDICT_UNEXPLAINED;
@@ -710,11 +680,12 @@ call_outside(struct seep_report_verdict *verdict,
         return now;
     }
     if (outside->has_overhead &&
-        outside->overhead_growth_bytes >= MOSTLY * outside->growth_bytes) {
+        outside->overhead_growth_bytes >=
+            SEEP_VERDICT_MOSTLY * outside->growth_bytes) {
         call_kept(verdict, outside->free, true);
         return now;
     }
-    if (is_in_pool(input, pool)) {
+    if (seep_verdict_is_in_pool(input, pool)) {
         return call_pool(verdict, pool, &outside->bytes_per_s, 1);
     }
     verdict->class = SEEP_VERDICT_UNEXPLAINED;

@@ -133,6 +133,14 @@ struct seep_verdict_counts {
 void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts);
 
+/** What is more than so much of it is most of it. */
+#define SEEP_VERDICT_MOSTLY 0.5
+
+/** Whoever mapped most of what is resident of what was mapped; NULL: it is not
+ * known of anybody. */
+const struct seep_report_site *
+seep_verdict_mapping(const struct seep_verdict_input *input);
+
 /** What of a row was born from @from_s on, and lives. */
 double seep_verdict_rise_of(const struct seep_verdict_input *input,
                             const struct seep_site_work *work, double from_s);
@@ -141,6 +149,12 @@ double seep_verdict_rise_of(const struct seep_verdict_input *input,
  * memory grew, else the largest; NULL: there is none. */
 const struct seep_site_work *
 seep_verdict_pool(const struct seep_verdict_input *input);
+
+/** Does what grows outside of call sites lie in @pool? Hooks saw where it lies
+ * and not what: it is a pool's, unless mappings that no hook saw grow by most
+ * of it. */
+bool seep_verdict_is_in_pool(const struct seep_verdict_input *input,
+                             const struct seep_site_work *pool);
 
 /** What @pool, which may be NULL, has of the growth of private memory: all that
  * lies nowhere else, and has room in it. */

@@ -292,8 +292,8 @@ seep_verdict_pool(const struct seep_verdict_input *input)
             site->known_bound_bytes > 0) {
             continue;
         }
-        rise = fmax(0, seep_verdict_rise_of(input, work,
-                                            input->private_drift.from_s));
+        rise = fmax(
+            0, seep_verdict_rise_of(input, work, input->private_drift.from_s));
         if (found == NULL || rise > most ||
             (rise == most && site->live_bytes > found->site.live_bytes)) {
             found = work;
@@ -321,10 +321,37 @@ double seep_verdict_pool_rise(const struct seep_verdict_input *input,
 
         if (site->pool == NULL && seep_sites_space_is_judged(site->space) &&
             seep_sites_place_of(site) == SEEP_PLACE_HOST) {
-            rest -=
-                fmax(0, seep_verdict_rise_of(input, &input->works[i],
-                                             drift->from_s));
+            rest -= fmax(0, seep_verdict_rise_of(input, &input->works[i],
+                                                 drift->from_s));
         }
     }
     return fmax(0, fmin(rest, (double)pool->site.live_bytes));
+}
+
+const struct seep_report_site *
+seep_verdict_mapping(const struct seep_verdict_input *input)
+{
+    const struct seep_report_site *found = NULL;
+
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+
+        if (site->space == SEEP_SPACE_MAPPED && site->touched_bytes > 0 &&
+            site->suppressed_by == NULL &&
+            (found == NULL || site->touched_bytes > found->touched_bytes)) {
+            found = site;
+        }
+    }
+    return found;
+}
+
+bool seep_verdict_is_in_pool(const struct seep_verdict_input *input,
+                             const struct seep_site_work *pool)
+{
+    const struct seep_balance_outside *outside = &input->outside;
+
+    return pool != NULL &&
+           (double)pool->site.live_bytes >= outside->growth_bytes &&
+           input->stray_bytes_per_s <
+               SEEP_VERDICT_MOSTLY * outside->bytes_per_s.estimate;
 }
