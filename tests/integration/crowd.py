@@ -8,14 +8,23 @@ processor, and forty of them leave little for another forty.
 import concurrent.futures
 import contextlib
 import fcntl
+import threading
 
 from conftest import BUILD
 
 
+_here = threading.Lock()
+
+
 @contextlib.contextmanager
 def crowd(count):
-    """A pool of @count threads; waits until no other crowd runs."""
-    with open(BUILD / "crowd.lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with concurrent.futures.ThreadPoolExecutor(count) as pool:
-            yield pool
+    """A pool of @count threads; waits until no other crowd runs. One within
+    another would wait for ever: it is an error."""
+    assert _here.acquire(blocking=False), "a crowd within a crowd"
+    try:
+        with open(BUILD / "crowd.lock", "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with concurrent.futures.ThreadPoolExecutor(count) as pool:
+                yield pool
+    finally:
+        _here.release()

@@ -98,14 +98,15 @@ SERVICES = {  # name: options of check, program, variables
 def all_runs_fixture():
     """{name: (recording, how `seep run --check` ended)}, side by side."""
     names = [*CASES, *(name for name in SERVICES if name != "gpu" or DRIVER)]
-    with memory_folder(len(names) * RECORDING_BYTES) as folder, \
-            crowd(len(names)) as pool:
+    with memory_folder(len(names) * RECORDING_BYTES) as folder:
         paths = {name: folder / f"{name}.seep" for name in names}
-        futures = {name: pool.submit(run_checked, paths[name], *CASES[name])
-                   if name in CASES else
-                   pool.submit(run_service, paths[name], SERVICES[name][0],
-                               *SERVICES[name][1], **SERVICES[name][2])
-                   for name in names}
+        with crowd(len(names)) as pool:
+            futures = {
+                name: pool.submit(run_checked, paths[name], *CASES[name])
+                if name in CASES else
+                pool.submit(run_service, paths[name], SERVICES[name][0],
+                            *SERVICES[name][1], **SERVICES[name][2])
+                for name in names}
         yield {name: (paths[name], future.result())
                for name, future in futures.items()}
 
