@@ -633,6 +633,17 @@ static bool grows_in_pool(const struct seep_verdict_input *input,
                SEEP_VERDICT_MOSTLY * input->private_drift.growth_bytes;
 }
 
+/* Then a leak that was proved is little of what the process grows by. What
+ * leaks on a device has nothing to do with it. */
+static bool is_dwarfed(const struct seep_verdict_input *input,
+                       const struct seep_verdict_counts *counts)
+{
+    double host = rate_in(&counts->leak, SEEP_PLACE_HOST);
+
+    return grows_in_pool(input, counts) && host >= counts->leak.estimate &&
+           host < MATERIAL_SHARE * input->private_drift.bytes_per_s.low;
+}
+
 #define POOL_RUN_S 30.0
 
 /* What is done in a pool is no work that hooks see: whoever does nothing else
@@ -798,6 +809,13 @@ call_class(const struct seep_verdict_input *input,
 {
     int cache = find_cache(input);
 
+    if (counts->leak.count > 0 && is_dwarfed(input, counts)) {
+        struct seep_verdict_now now = call_vetoed(input, verdict);
+
+        verdict->reason =
+            "private memory grows where an allocator inside a library keeps its blocks; what leaks at call sites is little of it";
+        return now;
+    }
     if (counts->leak.count > 0) {
         return call_leak(input, counts, verdict);
     }
