@@ -233,23 +233,28 @@ static uint64_t python_frame(const struct seep_view *view,
 }
 
 /* Of a stack that is too deep to have a line of the user's among its frames the
- * outermost such line is the last: the import of a large package is 40 calls of
- * Python's deep, and who asked for it is what people look for. */
+ * next such line is the last: who called into the library is what people look
+ * for. An import has one above 40 calls of Python's, and no other on the way:
+ * there the outermost is looked for, which is found at once. */
 static SEEP_NOINLINE void end_with_users(const struct seep_view *view,
                                          struct seep_python_stack *python,
                                          struct seep_sites_stack *stack)
 {
+    uint32_t traits = 0;
     size_t known = 0; /* frames of Python that are in */
 
     for (size_t i = 0; i < stack->count; i++) {
-        if ((seep_codes_traits(view, stack->addresses[i]) &
-             SEEP_CODE_IS_USERS) != 0) {
-            return;
-        }
+        traits |= seep_codes_traits(view, stack->addresses[i]);
         known += python->merged[i].is_python;
     }
-    for (size_t i = python->chain.count; i > known; i--) {
-        const struct seep_python_frame *from = &python->frames[i - 1];
+    if ((traits & SEEP_CODE_IS_USERS) != 0) {
+        return;
+    }
+    for (size_t i = known; i < python->chain.count; i++) {
+        size_t at = (traits & SEEP_CODE_IS_IMPORTER) != 0
+                        ? python->chain.count - 1 - (i - known)
+                        : i;
+        const struct seep_python_frame *from = &python->frames[at];
         struct seep_merged_frame frame = {from->code, from->instruction, true};
         uint64_t word = python_frame(view, python, &frame);
 

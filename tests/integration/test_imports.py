@@ -83,3 +83,31 @@ def test_an_import_is_its_users_however_deep_it_is(folder):
     places = {site["where"] for site in dump(path)["sites"]}
     assert "deep.py:1 <module>" in places
     assert not [place for place in places if re.match(r"m\d+\.py", place)]
+
+
+def test_a_call_into_a_deep_library_is_its_users_line(folder):
+    packages = folder / "site-packages"
+    packages.mkdir()
+    (packages / "layers.py").write_text(
+        "def forward(depth):\n"
+        "    if depth == 0:\n"
+        "        return bytearray(4 << 20)\n"
+        "    return max([depth], key=lambda each: forward(depth - 1)"
+        " is None)\n")
+    script = folder / "user.py"
+    script.write_text("import layers\n"
+                      "def encode():\n"
+                      "    return layers.forward(60)\n"
+                      "def main():\n"
+                      "    encode()\n"
+                      "main()\n")
+
+    run = execute([PYTHON, "-S", script], folder, sample=1,
+                  SEEP_SIZE=64 * MIB, SEEP_PYTHON="objects",
+                  PYTHONPATH=packages)
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    places = {site["where"] for site in dump(path)["sites"]}
+    assert "user.py:3 encode" in places
+    assert "user.py:6 <module>" not in places

@@ -630,7 +630,8 @@ static struct seep_interval divided(const struct seep_interval *rate,
 
 /*
  * A rate is bytes for all work of the run: over its mean second it is that
- * share, and now it is as much more as work is done faster now.
+ * share, and now it is as much more as work is done faster now. One that began
+ * late and follows no work is that of the time since then.
  */
 static void publish(struct seep_site_work *work, const struct seep_clock *clock)
 {
@@ -656,9 +657,15 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
     }
     site->has_growth = true;
     site->confidence = growth->confidence;
-    site->growth_bytes_per_s = divided(&growth->rate, seconds);
-    site->growth_now_bytes_per_s =
-        site->growth_bytes_per_s.estimate * seep_clock_late_pace(clock);
+    if (growth->kept_time > 0) {
+        site->growth_bytes_per_s =
+            divided(&growth->rate, seconds * growth->kept_time);
+        site->growth_now_bytes_per_s = site->growth_bytes_per_s.estimate;
+    } else {
+        site->growth_bytes_per_s = divided(&growth->rate, seconds);
+        site->growth_now_bytes_per_s =
+            site->growth_bytes_per_s.estimate * seep_clock_late_pace(clock);
+    }
     if (clock->kind == SEEP_CLOCK_UNITS) {
         site->has_growth_per_unit = true;
         site->growth_bytes_per_unit =

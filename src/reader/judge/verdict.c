@@ -121,29 +121,6 @@ static bool is_vetoed(const struct seep_verdict_input *input,
                floor_bytes;
 }
 
-/* The row of the host that grew most of all, whatever it is called. */
-static const struct seep_report_site *
-find_most(const struct seep_verdict_input *input, double from_s,
-          double *ret_rise)
-{
-    const struct seep_report_site *found = NULL;
-
-    *ret_rise = 0;
-    for (size_t i = 0; i < input->count; i++) {
-        const struct seep_report_site *site = &input->works[i].site;
-        double rise = seep_verdict_rise_of(input, &input->works[i], from_s);
-
-        if (seep_sites_space_is_judged(site->space) &&
-            seep_sites_place_of(site) == SEEP_PLACE_HOST &&
-            site->pool == NULL && site->suppressed_by == NULL &&
-            site->known_bound_bytes == 0 && rise > *ret_rise) {
-            found = site;
-            *ret_rise = rise;
-        }
-    }
-    return found;
-}
-
 static struct seep_verdict_now
 call_insufficient(struct seep_report_verdict *verdict, const char *reason)
 {
@@ -192,7 +169,7 @@ call_vetoed(const struct seep_verdict_input *input,
     double pool_rise = seep_verdict_pool_rise(input, pool);
     double rise;
     const struct seep_report_site *site =
-        find_most(input, drift->from_s, &rise);
+        seep_verdict_most(input, drift->from_s, &rise);
     double share =
         drift->growth_bytes > 0 ? fmin(1, rise / drift->growth_bytes) : 0;
 
@@ -294,7 +271,7 @@ call_pausing(const struct seep_verdict_input *input,
              struct seep_report_verdict *verdict)
 {
     double rise;
-    const struct seep_report_site *site = find_most(input, 0, &rise);
+    const struct seep_report_site *site = seep_verdict_most(input, 0, &rise);
 
     if (site != NULL) {
         name_first(verdict, site->id);
@@ -633,6 +610,17 @@ static bool grows_in_pool(const struct seep_verdict_input *input,
                SEEP_VERDICT_MOSTLY * input->private_drift.growth_bytes;
 }
 
+/* Then a leak that was proved is little of what the process grows by. What
+ * leaks on a device has nothing to do with it. */
+static bool is_dwarfed(const struct seep_verdict_input *input,
+                       const struct seep_verdict_counts *counts)
+{
+    double host = rate_in(&counts->leak, SEEP_PLACE_HOST);
+
+    return grows_in_pool(input, counts) && host >= counts->leak.estimate &&
+           host < MATERIAL_SHARE * input->private_drift.bytes_per_s.low;
+}
+
 #define POOL_RUN_S 30.0
 
 /* What is done in a pool is no work that hooks see: whoever does nothing else
@@ -798,6 +786,13 @@ call_class(const struct seep_verdict_input *input,
 {
     int cache = find_cache(input);
 
+    if (counts->leak.count > 0 && is_dwarfed(input, counts)) {
+        struct seep_verdict_now now = call_vetoed(input, verdict);
+
+        verdict->reason =
+            "private memory grows where an allocator inside a library keeps its blocks; what leaks at call sites is little of it";
+        return now;
+    }
     if (counts->leak.count > 0) {
         return call_leak(input, counts, verdict);
     }

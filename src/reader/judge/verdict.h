@@ -141,6 +141,11 @@ void seep_verdict_count(const struct seep_verdict_input *input,
 const struct seep_report_site *
 seep_verdict_mapping(const struct seep_verdict_input *input);
 
+/** The row of the host that rose most since @from_s, whatever it is called. */
+const struct seep_report_site *
+seep_verdict_most(const struct seep_verdict_input *input, double from_s,
+                  double *ret_rise);
+
 /** What of a row was born from @from_s on, and lives. */
 double seep_verdict_rise_of(const struct seep_verdict_input *input,
                             const struct seep_site_work *work, double from_s);

@@ -355,3 +355,25 @@ bool seep_verdict_is_in_pool(const struct seep_verdict_input *input,
            input->stray_bytes_per_s <
                SEEP_VERDICT_MOSTLY * outside->bytes_per_s.estimate;
 }
+
+const struct seep_report_site *
+seep_verdict_most(const struct seep_verdict_input *input, double from_s,
+                  double *ret_rise)
+{
+    const struct seep_report_site *found = NULL;
+
+    *ret_rise = 0;
+    for (size_t i = 0; i < input->count; i++) {
+        const struct seep_report_site *site = &input->works[i].site;
+        double rise = seep_verdict_rise_of(input, &input->works[i], from_s);
+
+        if (seep_sites_space_is_judged(site->space) &&
+            seep_sites_place_of(site) == SEEP_PLACE_HOST &&
+            site->pool == NULL && site->suppressed_by == NULL &&
+            site->known_bound_bytes == 0 && rise > *ret_rise) {
+            found = site;
+            *ret_rise = rise;
+        }
+    }
+    return found;
+}

@@ -487,6 +487,28 @@ static void confirm(struct proof *proof, unsigned classes,
         reason);
 }
 
+/* What began late is kept since then, not over the run. So much of it may be
+ * from before, and the rate is of a quarter of the run at the least: a burst at
+ * the end is none. */
+#define BEGUN_SHARE 0.05
+#define BEGUN_EARLY 0.2
+#define BEGUN_LATEST 0.75
+
+static double kept_time_of(const struct proof *proof)
+{
+    const struct seep_growth_births *births = proof->births;
+    double before = 0;
+    double begun;
+    size_t i = 0;
+
+    while (i < births->count &&
+           before + births->bytes[i] <= BEGUN_SHARE * proof->total) {
+        before += births->bytes[i++];
+    }
+    begun = births->time[i] * proof->input->life->time_edge[births->count];
+    return begun > BEGUN_EARLY ? 1 - fmin(begun, BEGUN_LATEST) : 0;
+}
+
 /* What has no proof: bytes that are kept over the run, if no better rate. */
 static void suspect(struct proof *proof, const char *reason)
 {
@@ -497,6 +519,7 @@ static void suspect(struct proof *proof, const char *reason)
     if (!(growth->rate.high > growth->rate.low) && proof->total > 0) {
         growth->rate = (struct seep_interval){
             proof->total, fmax(0, proof->total - half), proof->total + half};
+        growth->kept_time = kept_time_of(proof);
     }
 }
 

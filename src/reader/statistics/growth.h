@@ -133,6 +133,8 @@ struct seep_growth {
     double step_next_time;  /* share of the run's time at which a container
                                takes its next step; 0: none is foretold */
     double step_next_bytes; /* the size of that step; 0: ditto */
+    double kept_time;       /* share of the run's time, its last, in which the
+                               rate was kept, whatever work was done; 0: all */
     bool in_steps;          /* a container that grows in steps */
     bool in_bursts;         /* it grows in bursts, up to the end */
     bool by_life;           /* the second look decided */

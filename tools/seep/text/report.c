@@ -230,7 +230,7 @@ static void print_begin(struct seep_page *page,
     const struct seep_report_begin *begin = &report->begin;
 
     if (begin->from_s > 0) {
-        bool late = begin->from_s < begin->at_s * 0.95;
+        bool late = begin->at_s > report->duration_s / 2;
         const char *from = SEEP_UNITS_DURATION(begin->from_s);
 
         seep_page_paragraph(page, SEEP_INK_STRONG, "began", INDENT,

@@ -65,6 +65,22 @@ static void a_small_suspect_does_not_stand_for_a_pool(void **state)
     assert_string_equal(process.verdict.first_id, "pool");
 }
 
+/* 1.2 MiB/min beside 20 MiB/s of a pool: not what its memory is used up by. */
+static void a_small_leak_does_not_stand_for_a_pool(void **state)
+{
+    struct seep_report_site *leak = add(SEEP_CLASS_LEAK, 20000);
+
+    (void)state;
+    strcpy(leak->id, "leak");
+    add_pool("pool");
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_string_equal(process.verdict.first_id, "leak");
+    process.input.private_drift = rising(100 * MIB, .2);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    assert_string_equal(process.verdict.first_id, "pool");
+    assert_true(says("little of it"));
+}
+
 /* All that the process does is done there, so to hooks it seems to wait. */
 static void who_works_in_a_pool_only_does_not_wait(void **state)
 {
@@ -154,6 +170,7 @@ int main(void)
         WITH(growth_that_lies_nowhere_else_is_the_pools),
         WITH(growth_of_the_allocator_is_not_the_pools),
         WITH(a_small_suspect_does_not_stand_for_a_pool),
+        WITH(a_small_leak_does_not_stand_for_a_pool),
         WITH(who_works_in_a_pool_only_does_not_wait),
         WITH(of_two_pools_the_one_that_took_more_is_named),
         WITH(what_is_touched_in_a_pool_is_not_unexplained),

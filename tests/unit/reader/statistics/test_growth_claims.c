@@ -207,6 +207,28 @@ static void a_leak_that_begins_late_over_churn_is_no_sawtooth(void **state)
 }
 
 /* Nothing is done in the last tenth, and what is in flight is given back. */
+/* 64 KiB four times a second for the last 40 s, after work that was more. */
+static void the_rate_of_what_began_late_is_that_since_then(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t leak = judge_site(f, LEAK);
+    const struct seep_report_site *site;
+    double true_rate = 4 << 16;
+
+    begin(f, 23);
+    work(0, 60, 20);
+    work(60, JUDGE_RUN_S, 1);
+    for (int i = 0; i < 160; i++) {
+        add(leak, 1 << 16, 60 + 0.25 * i, 1000);
+    }
+    site = judged(f);
+    assert_not_reassured(site);
+    assert_true(site->has_growth);
+    assert_true(site->growth_bytes_per_s.low <= 1.1 * true_rate);
+    assert_true(site->growth_bytes_per_s.high >= 0.9 * true_rate);
+    assert_true(site->growth_now_bytes_per_s >= 0.8 * true_rate);
+}
+
 static void a_drained_tail_is_no_relief(void **state)
 {
     struct judge_run *f = *state;
@@ -517,6 +539,7 @@ int main(void)
         EXACT(the_purest_leak_is_never_reassured),
         SAMPLED(nor_is_it_when_it_is_sampled),
         EXACT(a_leak_that_begins_late_over_churn_is_no_sawtooth),
+        EXACT(the_rate_of_what_began_late_is_that_since_then),
         EXACT(a_drained_tail_is_no_relief),
         EXACT(lists_that_grow_by_an_eighth_are_not_steady),
         EXACT(lists_that_grow_by_a_half_are_no_step),
