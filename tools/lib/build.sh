@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
 # Configures and compiles the builds of tools/test, which exports what it
-# needs: GPU_TOOLKIT, and packages, the name of a sorted list.
+# needs: GPU_TOOLKIT, packages, the name of a sorted list, and patience.
 #
 # Invariant: a build that fails leaves FOLDER.json.log, the log of one failed
 # test; one that succeeds leaves FOLDER/meson-logs/build.log.
@@ -75,8 +75,21 @@ threaded() {
             sort)
 }
 
-# All others, one after the other, in what else runs leaves of the processors:
-# their own session, since a session is what the kernel is fair to.
+# run_units FOLDER ARGUMENT...: its unit tests, with what meson test takes.
+run_units() {
+    local folder=$1 asked=()
+    shift
+    if [ "$folder" = build-tsan ]; then
+        mapfile -t asked < <(threaded '')
+    fi
+    rm -f "$folder/meson-logs/testlog.json"
+    TSAN_OPTIONS=halt_on_error=1 meson test -C "$folder" --no-rebuild \
+        --print-errorlogs --suite unit "$@" ${asked[@]+"${asked[@]}"} || true
+}
+
+# All others, one after the other, and their tests, in what else runs leaves of
+# the processors: their own session, since a session is what the kernel is fair
+# to. Such a test may get little: it has time.
 build_others() {
     local folder targets
     { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
@@ -87,6 +100,8 @@ build_others() {
             mapfile -t targets < <(threaded '' |
                 python3 tools/lib/results.py targets "$folder")
         fi
-        compile "$folder" ${targets[@]+"${targets[@]}"} || true
+        ! compile "$folder" ${targets[@]+"${targets[@]}"} ||
+            run_units "$folder" --num-processes 2 \
+                --timeout-multiplier "$((10 * ${patience:?}))" >"$folder.units"
     done
 }
