@@ -102,18 +102,24 @@ def judge(folder, name, at_least, cut_at_most, may_end=False):
     return counts
 
 
+@functools.lru_cache(None)
+def plainly(argv, cwd):
+    """Once for all ways to look at it: its result may not change anyway."""
+    done = subprocess.run(argv, cwd=cwd, capture_output=True,
+                          timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.returncode, done.stdout
+
+
 def compare(argv, at_least, cut_at_most, every=1, cwd=None,
             may_end=False, **more):
     """Run a program to its end under the oracle, unchanged in its result."""
     with tempfile.TemporaryDirectory(prefix="seep-oracle-") as folder:
-        plain = subprocess.run(argv, cwd=cwd, capture_output=True,
-                               timeout=TIMEOUT_S, check=False)
+        plain = plainly(tuple(argv), cwd)
         seen = subprocess.run(argv, cwd=cwd, capture_output=True,
                               env=oracle_environment(folder, every, **more),
                               timeout=TIMEOUT_S, check=False)
-        assert (seen.returncode, seen.stdout) == (plain.returncode,
-                                                  plain.stdout), seen.stderr
-        assert plain.returncode == 0, plain.stderr
+        assert (seen.returncode, seen.stdout) == plain, seen.stderr
         return judge(folder, pathlib.Path(argv[0]).name, at_least,
                      cut_at_most, may_end)
 

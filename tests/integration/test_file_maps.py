@@ -20,7 +20,9 @@ BOTH = (EXACT, DEFAULT)
 CASES = [
     Case("file-leak-shared", LEAKS, "map_weights", LEAKS, True, BOTH),
     Case("file-leak-private", LEAKS, "map_weights", LEAKS, True, (DEFAULT,)),
-    Case("file-replaced", ("steady",), "map_weights", ("steady",), False, BOTH),
+    # For a while both are there; on a busy machine it is seen each time.
+    Case("file-replaced", ("steady",), "map_weights", ("steady", "sawtooth"),
+         False, BOTH),
     Case("file-once", NOT_GROWING, "map_weights", STAYS, False, (DEFAULT,)),
     Case("file-window", ("steady",), "map_log", ("steady",), False, BOTH),
     Case("file-plugin", ("steady",), None, (), False, (DEFAULT,)),

@@ -114,3 +114,48 @@ def test_the_slowest_are_told_longest_first(tmp_path):
             if ': test ' in line]
     assert [float(row[0]) for row in told] == [float(i) for i in
                                                range(24, 4, -1)]
+
+
+def times_of(*logs):
+    run = subprocess.run(
+        [sys.executable, os.path.join(SOURCE, 'tools/lib/results.py'), 'times',
+         *map(str, logs)], text=True, stdout=subprocess.PIPE)
+    return run.returncode, run.stdout.splitlines()
+
+
+def run_log(tmp_path, number, **results):
+    log = tmp_path / f'times-{number}.json'
+    log.write_text(''.join(
+        json.dumps({'name': name, 'result': result,
+                    'stdout': f'{name} in run {number}\n'}) + '\n'
+        for name, result in results.items()))
+    return log
+
+
+def test_of_many_runs_it_is_said_how_many_failed_and_by_what(tmp_path):
+    status, lines = times_of(
+        run_log(tmp_path, 1, one='OK', two='FAIL', three='OK'),
+        run_log(tmp_path, 2, one='OK', two='OK', three='SKIP'),
+        run_log(tmp_path, 3, one='OK', two='TIMEOUT', three='FAIL'))
+
+    assert status == 1
+    assert lines[-1] == '3 runs, 2 failed'
+    assert [line for line in lines if line.startswith('FAILED')] == [
+        'FAILED build: two: 2 of 3 runs', 'FAILED build: three: 1 of 3 runs']
+    assert 'two in run 3' in lines and 'two in run 1' not in lines
+    assert any('two: failed in 2 of 3 runs (1, 3)' in line for line in lines)
+
+
+def test_runs_without_a_failure_are_good(tmp_path):
+    assert times_of(run_log(tmp_path, 1, one='OK'),
+                    run_log(tmp_path, 2, one='SKIP')) == (
+        0, ['2 runs, 0 failed'])
+
+
+def test_a_run_that_left_no_log_has_failed(tmp_path):
+    status, lines = times_of(run_log(tmp_path, 1, one='OK'),
+                             tmp_path / 'times-2.json')
+
+    assert status == 1
+    assert lines[-2:] == ['FAILED the run itself: 1 of 2 runs',
+                          '2 runs, 1 failed']

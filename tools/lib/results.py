@@ -12,6 +12,8 @@
     results.py sum LOG...
         what failed, which tests took longest; how many passed, failed, were
         skipped
+    results.py times LOG...
+        of logs of the same tests: which failed, in how many of these runs
 
 Of a program that counts its own cases (pytest, CMocka) the cases are counted,
 so that one skipped by pytest is not told as passed. A log that is not there
@@ -148,9 +150,33 @@ def add_up(paths):
     return 1 if failed else 0
 
 
+def of_runs(paths):
+    """What failed in some of the runs, the most often first, as it ended."""
+    failures = {}
+    bad_runs = 0
+    for run, path in enumerate(paths, 1):
+        failed = [test for test in read(path) if test['counts'][2]]
+        bad_runs += bool(failed)
+        for test in failed:
+            where = test['where'] if 'name' in test else 'the run itself'
+            failures.setdefault(where, []).append((run, test))
+    for where, found in sorted(failures.items(),
+                               key=lambda item: (-len(item[1]), item[0])):
+        runs = ', '.join(str(run) for run, _ in found)
+        print(f'---- {where}: failed in {len(found)} of {len(paths)} runs '
+              f'({runs}), the last time so:',
+              *ending(found[-1][1], TAIL_LINES), sep='\n')
+    for where, found in failures.items():
+        print(f'FAILED {where}: {len(found)} of {len(paths)} runs')
+    print(f'{len(paths)} runs, {bad_runs} failed')
+    return 1 if bad_runs else 0
+
+
 def main(verb, *arguments):
     if verb == 'sum':
         return add_up(arguments)
+    if verb == 'times':
+        return of_runs(arguments)
     if verb == 'targets':
         lines = targets(*arguments, set(sys.stdin.read().splitlines()))
     else:
