@@ -4,7 +4,10 @@
 One story that needs none is recorded; what its demands say of reports that
 are wrong is shown by such reports.
 """
+import json
+
 import run
+import server_hour
 import stories
 
 MIB = 1 << 20
@@ -76,3 +79,29 @@ def test_a_row_that_is_wrong_is_told_by_the_exit_status(
     assert "| right |" in table and "not run: no no_such_module" in table
     assert rows("another_line", "--rejudge") == 1
     assert "| wrong: none of another_line" in capsys.readouterr().out
+
+
+def turn(took_s, cpu_s=1):
+    """Of as many requests, each of which took as long."""
+    return {"took_s": took_s, "cpu_s": cpu_s}
+
+
+def test_pairs_of_turns_are_drawn_together():
+    plain = [turn([1, 1]), turn([4, 4])]
+    seep = [turn([2, 2]), turn([8, 8])]
+    assert server_hour.interval(server_hour.rate, plain, seep) == (0.5, 0.5)
+    assert server_hour.at(0.99)(plain) == 4000
+    assert server_hour.per_request(plain) == 500
+
+
+def test_two_servers_are_asked_the_same_by_turns(tmp_path, capsys):
+    assert server_hour.main([
+        "--python", "/usr/bin/python3", "--model", "words", "--seconds", "1",
+        "--turn", "0.2", "--keep", str(tmp_path)]) in (0, 1)
+    both = json.loads((tmp_path / "turns.json").read_text("ascii"))
+    counts = {name: [len(each["took_s"]) for each in turns]
+              for name, turns in both.items()}
+    assert counts["plain"] == counts["under seep"] != []
+    said = capsys.readouterr().out
+    assert "| requests a second |" in said and "| p99.9, ms |" in said
+    assert "seep says: " in said and "LEAK" not in said

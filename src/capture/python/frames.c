@@ -16,14 +16,20 @@
 #include "capture/python/interpreter.h"
 
 /*
- * Pages of our own memory, copied by process_vm_readv or, where that is
+ * Pieces of our own memory, copied by process_vm_readv or, where that is
  * refused, as they are after a system call has read from them.
  *
- * Invariant: a set of pages belongs to one thread at a time, by compare and
- * swap; who finds none goes without. No page of one stack is used for the next.
+ * The stacks of a thread have most of their frames in common, so what the one
+ * before was read from is copied again, by one call, before it is asked for.
+ *
+ * Invariant: a set of pieces belongs to one thread at a time, by compare and
+ * swap; who finds none goes without. No copy for one stack is used for the
+ * next, only where it was taken from.
  */
 
-#define PAGE_BYTES 4096U
+/* A code object, or six frames; a page is too much: 80 of them fill a cache. */
+#define PIECE_BYTES 512U
+#define FIRST_PAGE_BYTES 4096U /* where nothing lies */
 #define SETS 4U
 
 /* Of SYS_process_vm_readv. */
@@ -32,12 +38,71 @@ enum { UNKNOWN, WORKS, REFUSED };
 struct seep_python_pages {
     _Atomic uintptr_t owner; /* 0: nobody */
     long pid;
-    uintptr_t addresses[SEEP_PYTHON_PAGES]; /* 0: none */
-    uint8_t bytes[SEEP_PYTHON_PAGES][PAGE_BYTES];
+    uintptr_t addresses[SEEP_PYTHON_PIECES]; /* 0: none */
+    bool asked_for[SEEP_PYTHON_PIECES];      /* for the stack at work */
+    struct iovec from[SEEP_PYTHON_PIECES];
+    struct iovec to[SEEP_PYTHON_PIECES];
+    uint8_t bytes[SEEP_PYTHON_PIECES][PIECE_BYTES];
 };
 
 static struct seep_python_pages sets[SETS];
 static _Atomic int copying;
+
+/*
+ * Where the copy of @piece is, or is to be. While there is room none takes
+ * another's place: pieces that are read in turns, a frame after a frame, would
+ * be copied each time, and the budget spent by where the loader put them.
+ */
+static size_t slot_of(const struct seep_python_pages *pages, uintptr_t piece)
+{
+    size_t home =
+        (piece / PIECE_BYTES * UINT64_C(2654435761) >> 8) % SEEP_PYTHON_PIECES;
+
+    for (size_t i = 0; i < SEEP_PYTHON_PIECES; i++) {
+        size_t slot = (home + i) % SEEP_PYTHON_PIECES;
+
+        if (pages->addresses[slot] == piece || pages->addresses[slot] == 0) {
+            return slot;
+        }
+    }
+    return home;
+}
+
+/* What is gone since ends the call; the rest is copied when asked for. */
+static void copy_again(struct seep_python_pages *pages)
+{
+    size_t count = 0;
+    size_t copied = 0;
+    long bytes;
+
+    for (size_t i = 0; i < SEEP_PYTHON_PIECES; i++) {
+        if (pages->addresses[i] != 0 && pages->asked_for[i]) {
+            pages->from[count++] =
+                (struct iovec){(void *)pages->addresses[i], PIECE_BYTES};
+        }
+    }
+    memset(pages->addresses, 0, sizeof(pages->addresses));
+    memset(pages->asked_for, 0, sizeof(pages->asked_for));
+    if (count == 0 || seep_word_load(&copying) != WORKS) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t piece = (uintptr_t)pages->from[i].iov_base;
+        size_t slot = slot_of(pages, piece);
+
+        pages->addresses[slot] = piece;
+        pages->to[i] = (struct iovec){pages->bytes[slot], PIECE_BYTES};
+    }
+    bytes = seep_syscall6(SYS_process_vm_readv, pages->pid, (long)pages->to,
+                          (long)count, (long)pages->from, (long)count, 0);
+    copied = bytes > 0 ? (size_t)bytes / PIECE_BYTES : 0;
+    for (size_t i = copied; i < count; i++) {
+        size_t offset =
+            (size_t)((uint8_t *)pages->to[i].iov_base - &pages->bytes[0][0]);
+
+        pages->addresses[offset / PIECE_BYTES] = 0;
+    }
+}
 
 struct seep_python_pages *seep_python_pages_take(uintptr_t self)
 {
@@ -50,8 +115,8 @@ struct seep_python_pages *seep_python_pages_take(uintptr_t self)
             (owner == 0 && atomic_compare_exchange_strong_explicit(
                                &pages->owner, &owner, self,
                                memory_order_acquire, memory_order_relaxed))) {
-            memset(pages->addresses, 0, sizeof(pages->addresses));
             pages->pid = seep_syscall0(SYS_getpid);
+            copy_again(pages);
             return pages;
         }
     }
@@ -82,14 +147,14 @@ static bool copy_by_call(long pid, void *to, uintptr_t from, size_t bytes)
 
 /* Garbage is read here, which AddressSanitizer takes for an error. */
 static __attribute__((no_sanitize("address", "thread"))) bool
-copy_by_hand(uint8_t *to, uintptr_t page)
+copy_by_hand(uint8_t *to, uintptr_t piece)
 {
-    const volatile uint64_t *words = (const volatile uint64_t *)page;
+    const volatile uint64_t *words = (const volatile uint64_t *)piece;
 
-    if (!seep_page_is_readable(page)) {
+    if (!seep_page_is_readable(piece)) {
         return false;
     }
-    for (size_t i = 0; i < PAGE_BYTES / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < PIECE_BYTES / sizeof(words[0]); i++) {
         uint64_t word = words[i];
 
         memcpy(to + i * sizeof(word), &word, sizeof(word));
@@ -98,11 +163,11 @@ copy_by_hand(uint8_t *to, uintptr_t page)
 }
 
 static bool copy(const struct seep_python_pages *pages, uint8_t *to,
-                 uintptr_t page)
+                 uintptr_t piece)
 {
     return seep_python_pages_are_atomic(pages)
-               ? copy_by_call(pages->pid, to, page, PAGE_BYTES)
-               : copy_by_hand(to, page);
+               ? copy_by_call(pages->pid, to, piece, PIECE_BYTES)
+               : copy_by_hand(to, piece);
 }
 
 bool seep_python_pages_are_atomic(const struct seep_python_pages *pages)
@@ -122,33 +187,15 @@ bool seep_python_pages_are_atomic(const struct seep_python_pages *pages)
     return known == WORKS;
 }
 
-/*
- * Where the copy of @page is, or is to be. While there is room no page takes
- * another's place: pages that are read in turns, a frame after a frame, would
- * be copied each time, and the budget spent by where the loader put them.
- */
-static size_t slot_of(const struct seep_python_pages *pages, uintptr_t page)
-{
-    size_t home =
-        (page / PAGE_BYTES * UINT64_C(2654435761) >> 8) % SEEP_PYTHON_PAGES;
-
-    for (size_t i = 0; i < SEEP_PYTHON_PAGES; i++) {
-        size_t slot = (home + i) % SEEP_PYTHON_PAGES;
-
-        if (pages->addresses[slot] == page || pages->addresses[slot] == 0) {
-            return slot;
-        }
-    }
-    return home;
-}
-
-/* @return the page's copy, or NULL */
-static const uint8_t *page_of(struct seep_python_memory *memory, uintptr_t page)
+/* @return the piece's copy, or NULL */
+static const uint8_t *piece_of(struct seep_python_memory *memory,
+                               uintptr_t piece)
 {
     struct seep_python_pages *pages = memory->pages;
-    size_t slot = slot_of(pages, page);
+    size_t slot = slot_of(pages, piece);
 
-    if (pages->addresses[slot] == page) {
+    pages->asked_for[slot] = true;
+    if (pages->addresses[slot] == piece) {
         return pages->bytes[slot];
     }
     pages->addresses[slot] = 0;
@@ -157,10 +204,10 @@ static const uint8_t *page_of(struct seep_python_memory *memory, uintptr_t page)
         return NULL;
     }
     memory->budget--;
-    if (!copy(pages, pages->bytes[slot], page)) {
+    if (!copy(pages, pages->bytes[slot], piece)) {
         return NULL;
     }
-    pages->addresses[slot] = page;
+    pages->addresses[slot] = piece;
     return pages->bytes[slot];
 }
 
@@ -170,18 +217,19 @@ bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
     uint8_t *at = to;
 
     while (bytes > 0) {
-        uintptr_t offset = from % PAGE_BYTES;
-        size_t part = PAGE_BYTES - offset < bytes ? PAGE_BYTES - offset : bytes;
-        const uint8_t *page;
+        uintptr_t offset = from % PIECE_BYTES;
+        size_t part =
+            PIECE_BYTES - offset < bytes ? PIECE_BYTES - offset : bytes;
+        const uint8_t *piece;
 
-        if (from < PAGE_BYTES) {
+        if (from < FIRST_PAGE_BYTES) {
             return false;
         }
-        page = page_of(memory, from - offset);
-        if (page == NULL) {
+        piece = piece_of(memory, from - offset);
+        if (piece == NULL) {
             return false;
         }
-        memcpy(at, page + offset, part);
+        memcpy(at, piece + offset, part);
         at += part;
         from += part;
         bytes -= part;

@@ -112,8 +112,8 @@ enum seep_python_state seep_python_symbols_find(seep_python_lookup *lookup,
 #define INTERPRETERS 4U
 #define PROBATION_CAPTURES 64
 #define STRANGERS_MAX 16
-#define PAGES_MAX 512U
-#define PAGES_MAX_PROBATION 2048U
+#define PIECES_MAX 1024U
+#define PIECES_MAX_PROBATION 8192U
 #define OBJECTS_MAX 4096U
 
 static struct seep_python interpreters[INTERPRETERS];
@@ -191,7 +191,7 @@ static uintptr_t look_up(const void *data, const char *name, size_t *ret_bytes)
 /* Settle what @python is worth. */
 static enum seep_python_state check(struct seep_python *python)
 {
-    struct seep_python_memory memory = {.budget = PAGES_MAX_PROBATION};
+    struct seep_python_memory memory = {.budget = PIECES_MAX_PROBATION};
     enum seep_python_state found = SEEP_PYTHON_MEMORY;
 
     if (seep_word_load(&restricted)) {
@@ -427,7 +427,7 @@ static bool choose_memory(struct seep_python_stack *stack, bool late,
                    (!stack->attached && (late || self() != main_thread));
 
     stack->memory = (struct seep_python_memory){
-        .budget = probation ? PAGES_MAX_PROBATION : PAGES_MAX};
+        .budget = probation ? PIECES_MAX_PROBATION : PIECES_MAX};
     if (!careful) {
         return true;
     }

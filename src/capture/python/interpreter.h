@@ -25,17 +25,17 @@
 
 /*
  * Reading of Python's memory: by plain loads where it cannot go away, and the
- * caller vouches for it; else by copies of whole pages, which fail where a load
+ * caller vouches for it; else by copies of pieces, which fail where a load
  * would fault. Of those no more than `budget` are made for one stack.
  */
 
-#define SEEP_PYTHON_PAGES 128U
+#define SEEP_PYTHON_PIECES 256U
 
 struct seep_python_pages;
 
 struct seep_python_memory {
     struct seep_python_pages *pages; /* NULL: plain loads */
-    uint32_t budget;                 /* pages that may still be copied */
+    uint32_t budget;                 /* pieces that may still be copied */
     bool spent;                      /* the budget was not enough */
 };
 
@@ -53,7 +53,7 @@ void seep_python_pages_give(struct seep_python_pages *pages);
 void seep_python_pages_after_fork(void);
 
 /**
- * Is a page copied in one step with the look whether it is there? Where the
+ * Is a piece copied in one step with the look whether it is there? Where the
  * system call for that is refused (old seccomp profiles, some sandboxes) it is
  * two: enough for memory that only the calling thread could free.
  */

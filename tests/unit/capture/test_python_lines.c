@@ -310,8 +310,8 @@ static void pages_that_are_not_there_are_no_answer(void **state)
 /* Wherever they lie: a stack reads a few in turns, a frame after a frame. */
 static void while_there_is_room_a_page_is_copied_once(void **state)
 {
-    struct seep_python_memory careful = {.budget = SEEP_PYTHON_PAGES};
-    size_t bytes = 5 * SEEP_PYTHON_PAGES * 4096UL;
+    struct seep_python_memory careful = {.budget = SEEP_PYTHON_PIECES};
+    size_t bytes = 5 * SEEP_PYTHON_PIECES * 4096UL;
     uint8_t *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -320,7 +320,7 @@ static void while_there_is_room_a_page_is_copied_once(void **state)
     careful.pages = seep_python_pages_take(1);
     assert_non_null(careful.pages);
     for (int turn = 0; turn < 3; turn++) {
-        for (uint64_t i = 0; i < SEEP_PYTHON_PAGES; i++) {
+        for (uint64_t i = 0; i < SEEP_PYTHON_PIECES; i++) {
             uint64_t *there = (uint64_t *)(pages + i * 5 * 4096);
             uint64_t word = 0;
 
@@ -335,6 +335,41 @@ static void while_there_is_room_a_page_is_copied_once(void **state)
     munmap(pages, bytes);
 }
 
+/* The stacks of a thread are alike: one call copies what the one before was
+ * read from, so that nothing of the budget is spent, and nothing is left from
+ * it. */
+static void what_the_stack_before_asked_for_is_copied_anew(void **state)
+{
+    struct seep_python_memory careful = {.budget = 3};
+    uint64_t *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t word = 0;
+
+    (void)state;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    for (uint64_t turn = 1; turn <= 3; turn++) {
+        careful.pages = seep_python_pages_take(1);
+        assert_non_null(careful.pages);
+        for (size_t i = 0; i < 3; i++) {
+            pages[i * 512] = turn;
+            assert_true(seep_python_read(&careful, &word,
+                                         (uintptr_t)&pages[i * 512], 8));
+            assert_int_equal(word, turn - (turn > 1));
+        }
+        seep_python_pages_give(careful.pages);
+    }
+    assert_int_equal(careful.budget, 0);
+    munmap(&pages[512], 4096);
+    careful.budget = 3;
+    careful.pages = seep_python_pages_take(1);
+    assert_true(seep_python_read(&careful, &word, (uintptr_t)pages, 8));
+    assert_false(seep_python_read(&careful, &word, (uintptr_t)&pages[512], 8));
+    assert_true(seep_python_read(&careful, &word, (uintptr_t)&pages[1024], 8));
+    assert_int_equal(word, 3);
+    seep_python_pages_give(careful.pages);
+    munmap(pages, 3 * 4096);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +381,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_no_string_is_refused),
         cmocka_unit_test(pages_that_are_not_there_are_no_answer),
         cmocka_unit_test(while_there_is_room_a_page_is_copied_once),
+        cmocka_unit_test(what_the_stack_before_asked_for_is_copied_anew),
     };
 
     fixtures = argc > 1 ? argv[1] : "python_lines.txt";
