@@ -2,7 +2,7 @@
 /**
  * From (module, offset) to functions, files and lines.
  *
- * By libdw: symbol tables, DWARF lines and inlined calls, separate debug files
+ * Behind a wall, in a child (symbols/wall.h). By libdw: symbol tables, DWARF lines and inlined calls, separate debug files
  * by build-id and debug link, debuginfod when the user has configured it
  * (DEBUGINFOD_URLS). C++ and Rust names are demangled. Code of no module is
  * looked up in the JIT's perf map (/tmp/perf-PID.map) if there is one.
@@ -76,5 +76,15 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
                             uint64_t offset,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count);
+
+/** A module whose names were given up. */
+struct seep_symbol_failure {
+    const char *path; /* as long as the module's */
+    int error;        /* as of the wall, or -errno of its file */
+};
+
+/** The next from @at on, which is 0 at first. @return false: no more */
+bool seep_symboliser_failure(const struct seep_symboliser *symboliser,
+                             size_t *at, struct seep_symbol_failure *ret);
 
 #endif
