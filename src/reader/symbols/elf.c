@@ -58,8 +58,8 @@ static uint64_t inflated_bytes(Elf_Scn *section)
     if ((header.sh_flags & SHF_COMPRESSED) != 0) {
         return gelf_getchdr(section, &inflated) != NULL ? inflated.ch_size : 0;
     }
-    data = (header.sh_flags & SHF_ALLOC) == 0 ? elf_rawdata(section, NULL)
-                                              : NULL;
+    data =
+        (header.sh_flags & SHF_ALLOC) == 0 ? elf_rawdata(section, NULL) : NULL;
     if (data != NULL && data->d_buf != NULL && data->d_size >= 12 &&
         memcmp(data->d_buf, "ZLIB", 4) == 0) {
         memcpy(&bytes, (const char *)data->d_buf + 4, sizeof(bytes));

@@ -168,9 +168,9 @@ enum module_state { MODULE_UNSEEN, MODULE_OPEN, MODULE_WITHOUT_NAMES };
 
 struct module {
     struct seep_symbol_module source;
-    uint64_t memory_key; /* 0: not to be remembered */
-    enum module_state state;
-    int error;         /* why it is without names; 0: a debug file was missing */
+    uint64_t memory_key;     /* 0: not to be remembered */
+    enum module_state state; /* in the reader: UNSEEN while it may be asked */
+    int error; /* why it is without names; 0: a debug file was missing */
     uint64_t spent_ns; /* waiting for the child */
     struct seep_symbolise_file file;
     struct seep_symbolise_elf elf;
@@ -324,8 +324,17 @@ void seep_symboliser_settle(struct seep_symboliser *symboliser)
         return;
     }
     for (size_t i = 0; i <= symboliser->module_count; i++) {
-        symboliser->modules[i].state = MODULE_WITHOUT_NAMES;
+        struct module *module = &symboliser->modules[i];
+
+        if (symboliser->options.without_wall) {
+            seep_symbolise_dwarf_fini(&module->dwarf);
+            seep_symbolise_elf_fini(&module->elf);
+            seep_symbolise_file_fini(&module->file);
+        }
+        module->state = MODULE_WITHOUT_NAMES;
     }
+    seep_perf_map_close(symboliser->perf_map);
+    symboliser->perf_map = NULL;
     seep_wall_fini(&symboliser->wall);
 }
 
@@ -366,8 +375,11 @@ static void ask(struct seep_symboliser *symboliser, size_t index,
                 uint64_t offset, struct seep_symbol_answer *answer)
 {
     struct module *module = &symboliser->modules[index];
-    int error = seep_wall_ask(&symboliser->wall, index, offset,
-                              &module->spent_ns, &symboliser->own, answer);
+    int error =
+        symboliser->options.without_wall
+            ? answer_behind(symboliser, index, offset, answer)
+            : seep_wall_ask(&symboliser->wall, index, offset, &module->spent_ns,
+                            &symboliser->own, answer);
 
     if (error != 0) {
         module->state = MODULE_WITHOUT_NAMES;
@@ -389,7 +401,7 @@ static void resolve(struct seep_symboliser *symboliser, size_t index,
         return;
     }
     module = &symboliser->modules[index];
-    if (module->state == MODULE_UNSEEN &&
+    if (module->state != MODULE_WITHOUT_NAMES &&
         !is_remembered(symboliser, module, offset, answer)) {
         ask(symboliser, index, offset, answer);
     }

@@ -2,10 +2,11 @@
 /**
  * From (module, offset) to functions, files and lines.
  *
- * Behind a wall, in a child (symbols/wall.h). By libdw: symbol tables, DWARF lines and inlined calls, separate debug files
- * by build-id and debug link, debuginfod when the user has configured it
- * (DEBUGINFOD_URLS). C++ and Rust names are demangled. Code of no module is
- * looked up in the JIT's perf map (/tmp/perf-PID.map) if there is one.
+ * Behind a wall, in a child (symbols/wall.h). By libdw: symbol tables, DWARF
+ * lines and inlined calls, separate debug files by build-id and debug link,
+ * debuginfod when the user has configured it (DEBUGINFOD_URLS). C++ and Rust
+ * names are demangled. Code of no module is looked up in the JIT's perf map
+ * (/tmp/perf-PID.map) if there is one.
  *
  * A module's file is used only when its build-id is the recorded one: the
  * file at that path may have been replaced since. Paths come from a recording
@@ -47,6 +48,7 @@ struct seep_symboliser_options {
     const char *sysroot;  /* before every path; NULL: none */
     const char *perf_map; /* the JIT's map; NULL: none */
     bool use_debuginfod;  /* ask servers (slow); else only local files */
+    bool without_wall;    /* for tests that try many files: in this process */
     struct seep_symbol_memory *memory; /* of earlier answers; NULL: none */
 };
 

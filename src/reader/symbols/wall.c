@@ -24,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,13 +156,13 @@ static void limit_rights(void)
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
 #define REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
-#define ALLOW(number)                                         \
+#define ALLOW(number)                                        \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 1), \
         RETURN(SECCOMP_RET_ALLOW)
 /* Only where none of @bits is set in the lower half of an argument. */
 #define ALLOW_WITHOUT(number, argument, bits)                           \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 4),           \
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                             \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 4),            \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                              \
                  offsetof(struct seccomp_data, args) + 8 * (argument)), \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0),               \
         RETURN(SECCOMP_RET_ALLOW), REFUSE
@@ -177,6 +178,7 @@ static void filter_calls(void)
         LOAD(nr),
         ALLOW(recvfrom),
         ALLOW(sendto),
+        ALLOW(sendmsg),
         ALLOW(pread64),
         ALLOW(read),
         ALLOW(lseek),
@@ -255,11 +257,31 @@ static bool send_all(int socket, const void *from, size_t bytes)
     return true;
 }
 
+static bool send_message(struct seep_wall_message *message)
+{
+    struct iovec parts[] = {
+        {&message->head, sizeof(message->head)},
+        {message->frames, message->head.count * sizeof(*message->frames)},
+        {message->texts, message->head.text_bytes},
+    };
+    struct msghdr whole = {.msg_iov = parts, .msg_iovlen = 3};
+    ssize_t sent = sendmsg(3, &whole, MSG_NOSIGNAL);
+
+    for (size_t i = 0; sent >= 0 && i < 3; i++) {
+        size_t part = parts[i].iov_len;
+        size_t gone = (size_t)sent < part ? (size_t)sent : part;
+
+        sent -= (ssize_t)gone;
+        if (!send_all(3, (char *)parts[i].iov_base + gone, part - gone)) {
+            return false;
+        }
+    }
+    return sent >= 0;
+}
+
 static bool reply(struct seep_wall_message *message, int error,
                   const struct seep_symbol_answer *answer)
 {
-    size_t frame_bytes;
-
     message->head = (struct head){.error = error};
     for (size_t i = 0; error == 0 && i < answer->count; i++) {
         const struct seep_symbol_frame *frame = &answer->frames[i];
@@ -272,10 +294,7 @@ static bool reply(struct seep_wall_message *message, int error,
         };
         message->head.count++;
     }
-    frame_bytes = message->head.count * sizeof(*message->frames);
-    return send_all(3, &message->head, sizeof(message->head)) &&
-           send_all(3, message->frames, frame_bytes) &&
-           send_all(3, message->texts, message->head.text_bytes);
+    return send_message(message);
 }
 
 static _Noreturn void serve(const struct seep_wall *wall, int socket)
@@ -396,9 +415,9 @@ static int receive_message(const struct seep_wall *wall, uint64_t deadline_ns)
     }
     result = receive(wall, message->frames,
                      head->count * sizeof(*message->frames), deadline_ns);
-    return result != 0 ? result
-                       : receive(wall, message->texts, head->text_bytes,
-                                 deadline_ns);
+    return result != 0
+               ? result
+               : receive(wall, message->texts, head->text_bytes, deadline_ns);
 }
 
 /* The text of @bytes at @at, which is moved behind it; NULL: it is none. */
