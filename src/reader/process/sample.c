@@ -525,9 +525,10 @@ int seep_external_samples_read(const char *recording_path,
     int error = -ENOMEM;
 
     if (path != NULL) {
-        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        struct stat status;
+        int fd = seep_open_regular(path, O_NOFOLLOW, &status);
 
-        error = fd < 0 ? -errno : read_file(fd, recording_path, ret_samples);
+        error = fd < 0 ? fd : read_file(fd, recording_path, ret_samples);
         if (fd >= 0) {
             close(fd);
         }

@@ -2,8 +2,9 @@
 /*
  * Opening what may be a recording: see open.h.
  *
- * Invariant: opening waits for nobody. A FIFO without a writer, a device, a
- * terminal: all are opened without blocking and then refused by their type.
+ * Invariant: looking has no effect. A FIFO, a device, a terminal, a socket are
+ * refused by their type before they are opened: a FIFO's writer would see a
+ * reader come and go, and a device may act on it.
  */
 #include "reader/recording/open.h"
 
@@ -167,24 +168,40 @@ static int refuse_type(struct seep_refusal *ret_refusal, mode_t mode)
     return seep_open_refuse_errno(ret_refusal, -ENXIO);
 }
 
+int seep_open_regular(const char *path, int flags, struct stat *ret_status)
+{
+    int all = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | flags;
+    int place = open(path, O_PATH | O_CLOEXEC | flags);
+    char link[32];
+    int fd = -ENOTSUP;
+
+    if (place < 0 || fstat(place, ret_status) != 0) {
+        fd = -errno;
+    } else if (S_ISREG(ret_status->st_mode)) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+        fd = open(link, all & ~O_NOFOLLOW);
+        if (fd < 0 && errno == ENOENT) { /* without /proc, or removed */
+            fd = open(path, all);
+        }
+        fd = fd < 0 ? -errno : fd;
+    }
+    if (place >= 0) {
+        close(place);
+    }
+    return fd;
+}
+
 int seep_open_file(const char *path, struct seep_refusal *ret_refusal,
                    int *ret_fd, uint64_t *ret_size_bytes)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     struct stat status;
+    int fd = seep_open_regular(path, 0, &status);
 
-    if (fd < 0) {
-        return seep_open_refuse_errno(ret_refusal, -errno);
-    }
-    if (fstat(fd, &status) != 0) {
-        int error = -errno;
-
-        close(fd);
-        return seep_open_refuse_errno(ret_refusal, error);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        close(fd);
+    if (fd == -ENOTSUP) {
         return refuse_type(ret_refusal, status.st_mode);
+    }
+    if (fd < 0) {
+        return seep_open_refuse_errno(ret_refusal, fd);
     }
     *ret_fd = fd;
     *ret_size_bytes = (uint64_t)status.st_size;

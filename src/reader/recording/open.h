@@ -11,11 +11,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "format/check.h"
 #include "reader/report/report.h"
 #include "seep/recording.h"
+
+/**
+ * Open @path for reading if it is a regular file, and look at nothing else.
+ *
+ * @param flags  O_NOFOLLOW or 0
+ * @return the descriptor, -ENOTSUP with @ret_status for what is no regular
+ * file, or negative errno
+ */
+int seep_open_regular(const char *path, int flags, struct stat *ret_status);
 
 /**
  * Open the regular file at @path for reading; a FIFO or a device is refused

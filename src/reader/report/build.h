@@ -80,6 +80,8 @@ struct seep_names_stack {
 
 /** Modules and symbols; lists the modules in the report. It is @build's. */
 int seep_names_open(struct seep_report_build *build);
+/** Which files gave no names, when all were asked. @return 0 or -ENOMEM */
+int seep_names_failures(struct seep_report_build *build);
 /** All but what the report's frames point into. */
 void seep_names_close(struct seep_report_build *build);
 

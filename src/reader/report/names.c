@@ -148,6 +148,56 @@ int seep_names_open(struct seep_report_build *build)
     return error;
 }
 
+int seep_names_failures(struct seep_report_build *build)
+{
+    struct seep_report_nameless *list = NULL;
+    struct seep_symbol_failure failure;
+    size_t count = 0;
+
+    for (size_t at = 0;
+         build->symboliser != NULL &&
+         seep_symboliser_failure(build->symboliser, &at, &failure);) {
+        struct seep_report_nameless *more =
+            seep_list_grow(list, count, sizeof(*list));
+        const char *path = seep_store_text(&build->store, failure.path);
+
+        if (more == NULL || path == NULL) {
+            free(more != NULL ? more : list);
+            return -ENOMEM;
+        }
+        list = more;
+        list[count++] = (struct seep_report_nameless){path, failure.error};
+    }
+    build->report.nameless = list;
+    build->report.nameless_count = count;
+    return 0;
+}
+
+const char *seep_nameless_reason(int error)
+{
+    static const struct {
+        int error;
+        const char *reason;
+    } reasons[] = {
+        {-ECHILD, "is damaged: reading it ended the reader of symbols"},
+        {-ETIMEDOUT, "took too long to read"},
+        {-ENOMEM, "takes more memory than a reader of symbols is given"},
+        {-EFBIG, "is too large, or says that it inflates to more than 512 MiB"},
+        {-EBADMSG, "is damaged: its names made no sense"},
+        {-EAGAIN, "could not be read: no process could be started for it"},
+        {-ESPIPE, "is a FIFO, not a file"},
+        {-ENXIO, "is a socket or a device, not a file"},
+        {-EISDIR, "is a directory"},
+    };
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+        if (reasons[i].error == error) {
+            return reasons[i].reason;
+        }
+    }
+    return "could not be read";
+}
+
 void seep_names_close(struct seep_report_build *build)
 {
     if (build->names != NULL) {

@@ -603,6 +603,7 @@ static int fill(struct seep_report_build *build, const char *path)
     }
     if (error == 0) {
         add_verdict(build);
+        error = seep_names_failures(build);
     }
     return error;
 }
@@ -649,6 +650,7 @@ void seep_report_close(struct seep_report *report)
     if (build != NULL) {
         seep_symboliser_close(build->symboliser);
         seep_store_fini(&build->store);
+        free((void *)(uintptr_t)build->report.nameless);
         free(build);
     }
 }

@@ -500,6 +500,13 @@ struct seep_report {
     size_t site_total; /* with those that site_limit left without symbols */
     const char *const *modules; /* paths of the objects that were recorded */
     size_t module_count;
+    /* Files whose names were given up: not those that are not there, or are
+     * another build by now. */
+    const struct seep_report_nameless {
+        const char *path;
+        int error; /* as seep_nameless_reason() wants it */
+    } * nameless;
+    size_t nameless_count;
     const struct seep_report_mark *marks; /* in the order they were made */
     size_t mark_count;
     const struct seep_report_counter *counters; /* every one, also zero */
@@ -526,6 +533,9 @@ int seep_report_open(const char *path,
                      const struct seep_report_options *options,
                      struct seep_refusal *ret_refusal,
                      struct seep_report **ret_report);
+
+/** Why a file gives no names: "would take more than 512 MiB", ... */
+const char *seep_nameless_reason(int error);
 
 /** Name of @class as JSON has it. */
 const char *seep_verdict_name(enum seep_verdict_class class);

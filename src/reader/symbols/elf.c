@@ -7,6 +7,7 @@
  * section of code and ends in it.
  */
 #include <elfutils/libdwelf.h>
+#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include "reader/recording/open.h"
 #include "reader/symbols/module.h"
+#include "reader/symbols/wall.h"
 
 /*
  * Opening the files of a module.
@@ -27,6 +29,8 @@
 
 #define BUILD_ID_BYTES_MAX 64
 #define DEBUG_ROOT "/usr/lib/debug"
+/* What is linked by name is read whole for its checksum. */
+#define LINKED_BYTES_MAX (UINT64_C(1) << 30)
 
 /* Only what a loader maps, or its debug file; no archive, object or core. */
 static bool is_image(Elf *elf)
@@ -38,8 +42,50 @@ static bool is_image(Elf *elf)
            (header.e_type == ET_DYN || header.e_type == ET_EXEC);
 }
 
+/* What a compressed section says that it becomes: in its header, or as GNU's
+ * older tools have it in .zdebug_*, behind "ZLIB". */
+static uint64_t inflated_bytes(Elf_Scn *section)
+{
+    const Elf_Data *data;
+    GElf_Shdr header;
+    GElf_Chdr inflated;
+    uint64_t bytes = 0;
+
+    if (gelf_getshdr(section, &header) == NULL ||
+        header.sh_type == SHT_NOBITS) {
+        return 0;
+    }
+    if ((header.sh_flags & SHF_COMPRESSED) != 0) {
+        return gelf_getchdr(section, &inflated) != NULL ? inflated.ch_size : 0;
+    }
+    data =
+        (header.sh_flags & SHF_ALLOC) == 0 ? elf_rawdata(section, NULL) : NULL;
+    if (data != NULL && data->d_buf != NULL && data->d_size >= 12 &&
+        memcmp(data->d_buf, "ZLIB", 4) == 0) {
+        memcpy(&bytes, (const char *)data->d_buf + 4, sizeof(bytes));
+    }
+    return be64toh(bytes);
+}
+
+/* Added up before any of them is inflated. */
+static bool is_bomb(Elf *elf)
+{
+    Elf_Scn *section = NULL;
+    uint64_t sum = 0;
+
+    while ((section = elf_nextscn(elf, section)) != NULL) {
+        uint64_t bytes = inflated_bytes(section);
+
+        if (bytes > SEEP_WALL_INFLATED_MAX - sum) {
+            return true;
+        }
+        sum += bytes;
+    }
+    return false;
+}
+
 /* @id_bytes: 0: any will do. @return -ENOEXEC: it is no ELF image; -ESTALE: it
- * has not that id */
+ * has not that id; -EFBIG: it would become too large */
 static int check_image(int fd, const void *id, size_t id_bytes)
 {
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -51,28 +97,38 @@ static int check_image(int fd, const void *id, size_t id_bytes)
         bool same = id_bytes == 0 || (own_bytes == (ssize_t)id_bytes &&
                                       memcmp(own, id, id_bytes) == 0);
 
-        result = same ? 0 : -ESTALE;
+        result = !same ? -ESTALE : is_bomb(elf) ? -EFBIG : 0;
     }
     elf_end(elf);
     return result;
 }
 
+static void fill_checksums(uint32_t table[256])
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) {
+            table[i] =
+                (table[i] >> 1) ^ (UINT32_C(0xedb88320) & -(table[i] & 1));
+        }
+    }
+}
+
 /* The checksum of a debug link: CRC-32 as in gzip, over the whole file. */
 static bool has_checksum(int fd, uint32_t expected)
 {
+    uint32_t table[256];
     unsigned char buffer[16384];
     uint32_t crc = UINT32_MAX;
     ssize_t got;
 
+    fill_checksums(table);
     if (lseek(fd, 0, SEEK_SET) != 0) {
         return false;
     }
     while ((got = read(fd, buffer, sizeof(buffer))) > 0) {
         for (ssize_t i = 0; i < got; i++) {
-            crc ^= buffer[i];
-            for (int bit = 0; bit < 8; bit++) {
-                crc = (crc >> 1) ^ (UINT32_C(0xedb88320) & -(crc & 1));
-            }
+            crc = (crc >> 8) ^ table[(crc ^ buffer[i]) & 255];
         }
     }
     return got == 0 && ~crc == expected;
@@ -88,26 +144,38 @@ static size_t build_id_of(Dwfl_Module *module, const unsigned char **ret_id)
 }
 
 /* Open a debug file if it belongs to the module: by id, else by checksum. */
-static int try_debug(Dwfl_Module *module, const char *path, uint32_t checksum)
+static int try_debug(struct seep_symbolise_file *file, const char *path,
+                     uint32_t checksum)
 {
+    Dwfl_Module *module = file->module;
     const unsigned char *id = NULL;
     size_t id_bytes = build_id_of(module, &id);
     uint64_t size_bytes;
+    int result;
     int fd;
 
     if (seep_open_file(path, NULL, &fd, &size_bytes) != 0) {
         return -1;
     }
-    if (check_image(fd, id, id_bytes) == 0 &&
-        (id_bytes > 0 || has_checksum(fd, checksum))) {
+    result = id_bytes == 0 && size_bytes > LINKED_BYTES_MAX
+                 ? -EFBIG
+                 : seep_wall_admit(size_bytes);
+    if (result == 0) {
+        result = check_image(fd, id, id_bytes);
+    }
+    if (result == 0 && (id_bytes > 0 || has_checksum(fd, checksum))) {
         return fd;
+    }
+    if (result == -EFBIG) {
+        file->debug_error = result;
     }
     close(fd);
     return -1;
 }
 
-static int find_by_id(Dwfl_Module *module, const char *root)
+static int find_by_id(struct seep_symbolise_file *file, const char *root)
 {
+    Dwfl_Module *module = file->module;
     const unsigned char *id = NULL;
     size_t id_bytes = build_id_of(module, &id);
     char path[PATH_MAX];
@@ -125,7 +193,7 @@ static int find_by_id(Dwfl_Module *module, const char *root)
         used += snprintf(path + used, 3, "%02x", id[i]);
     }
     snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
-    return try_debug(module, path, 0);
+    return try_debug(file, path, 0);
 }
 
 static int find_by_link(struct seep_symbolise_file *file, const char *link,
@@ -147,7 +215,7 @@ static int find_by_link(struct seep_symbolise_file *file, const char *link,
                             folder_bytes, file->path, link);
 
         if (used > 0 && (size_t)used < sizeof(path)) {
-            fd = try_debug(file->module, path, checksum);
+            fd = try_debug(file, path, checksum);
         }
     }
     return fd;
@@ -163,9 +231,9 @@ static int find_debug(Dwfl_Module *module, void **data, const char *name,
     if (file == NULL) {
         return -1;
     }
-    fd = find_by_id(module, file->sysroot);
+    fd = find_by_id(file, file->sysroot);
     if (fd < 0 && file->sysroot[0] != '\0') {
-        fd = find_by_id(module, "");
+        fd = find_by_id(file, "");
     }
     if (fd < 0 && link != NULL) {
         fd = find_by_link(file, link, checksum);
@@ -241,7 +309,10 @@ int seep_symbolise_file_init(const struct seep_symbol_module *module,
         return result;
     }
     elf_version(EV_CURRENT);
-    result = check_image(fd, module->build_id, module->build_id_bytes);
+    result = seep_wall_admit(size_bytes);
+    if (result == 0) {
+        result = check_image(fd, module->build_id, module->build_id_bytes);
+    }
     if (result != 0) {
         close(fd);
         return result;

@@ -22,6 +22,7 @@ struct seep_symbolise_file {
     const char *sysroot; /* "" if none; borrowed */
     const char *path;    /* without it; borrowed */
     bool use_debuginfod;
+    int debug_error; /* -EFBIG: of a debug file that was left out for it */
 };
 
 /** Zero @ret_file first. Strings given must live as long as the file. */

@@ -40,14 +40,12 @@ struct seep_perf_map {
 static int open_checked(const char *path, size_t *ret_bytes)
 {
     struct stat status;
-    int fd =
-        open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+    int fd = seep_open_regular(path, O_NOFOLLOW, &status);
 
     if (fd < 0) {
-        return -errno;
+        return fd == -ENOTSUP ? -EPERM : fd;
     }
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        (status.st_uid != geteuid() && status.st_uid != 0)) {
+    if (status.st_uid != geteuid() && status.st_uid != 0) {
         close(fd);
         return -EPERM;
     }

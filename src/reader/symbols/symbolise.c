@@ -8,6 +8,7 @@
  */
 #include "reader/symbols/symbolise.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,6 +19,7 @@
 
 #include "reader/symbols/module.h"
 #include "reader/symbols/names.h"
+#include "reader/symbols/wall.h"
 
 /*
  * From what the symbol tables and DWARF say of an address to its frames.
@@ -152,14 +154,24 @@ make_frames(struct seep_symbol_memory *memory,
     return frames;
 }
 
-/* Modules opened when first asked about, and answers kept for ever. */
+/*
+ * Modules opened when first asked about, and answers kept for ever.
+ *
+ * Invariant: what is opened is opened in the wall's child, which has a copy of
+ * all this. Of the modules the reader has no more than whether to ask.
+ */
+
+static_assert(SEEP_SYMBOLISE_PLACES_MAX <= SEEP_WALL_FRAMES_MAX,
+              "an answer fits through the wall");
 
 enum module_state { MODULE_UNSEEN, MODULE_OPEN, MODULE_WITHOUT_NAMES };
 
 struct module {
     struct seep_symbol_module source;
-    uint64_t memory_key; /* 0: not to be remembered */
-    enum module_state state;
+    uint64_t memory_key;     /* 0: not to be remembered */
+    enum module_state state; /* in the reader: UNSEEN while it may be asked */
+    int error; /* why it is without names; 0: a debug file was missing */
+    uint64_t spent_ns; /* waiting for the child */
     struct seep_symbolise_file file;
     struct seep_symbolise_elf elf;
     struct seep_symbolise_dwarf dwarf;
@@ -167,14 +179,99 @@ struct module {
 
 struct seep_symboliser {
     struct seep_symboliser_options options;
-    struct module *modules;
+    struct module *modules; /* and behind them the JIT's map */
     size_t module_count;
+    char *map_path; /* NULL: none is wanted */
     struct seep_perf_map *perf_map;
+    struct seep_wall wall;
     struct seep_symbol_memory own; /* answers by the index of the module */
 };
 
 static const struct seep_symbol_frame unknown_frame = {
     .function = "", .file = "", .line = 0, .inlined = false};
+
+/* What is below runs behind the wall. */
+
+static int open_module(const struct seep_symboliser *symboliser,
+                       struct module *module)
+{
+    int result = seep_symbolise_file_init(&module->source, &symboliser->options,
+                                          &module->file);
+
+    if (result == 0) {
+        result = seep_symbolise_elf_init(module->file.module, &module->elf);
+    }
+    if (result == 0) {
+        result = seep_symbolise_dwarf_init(module->file.module, &module->dwarf);
+    }
+    return result == 0 ? module->file.debug_error : result;
+}
+
+static int find_in_module(struct seep_symboliser *symboliser,
+                          struct module *module, uint64_t offset,
+                          struct seep_symbol_answer *answer)
+{
+    struct seep_symbolise_place places[SEEP_SYMBOLISE_PLACES_MAX];
+    size_t count = 0;
+
+    if (module->dwarf.dwarf != NULL &&
+        seep_symbolise_dwarf_find(&module->dwarf, offset, places, &count) !=
+            0) {
+        return -ENOMEM;
+    }
+    if (count == 0) {
+        places[0] = (struct seep_symbolise_place){0};
+        count = 1;
+    }
+    answer->count = count;
+    answer->frames =
+        make_frames(&symboliser->own, &module->elf, offset, places, count);
+    return answer->frames != NULL ? 0 : -ENOMEM;
+}
+
+static int find_in_map(struct seep_symboliser *symboliser, uint64_t offset,
+                       struct seep_symbol_answer *answer)
+{
+    const char *name = seep_perf_map_find(symboliser->perf_map, offset);
+    struct seep_symbol_frame *frame;
+
+    *answer = (struct seep_symbol_answer){&unknown_frame, 1};
+    if (name == NULL) {
+        return 0;
+    }
+    frame = seep_store_take(&symboliser->own.store, 1, sizeof(*frame));
+    name = name_function(&symboliser->own, name);
+    if (frame == NULL || name == NULL) {
+        return -ENOMEM;
+    }
+    *frame = unknown_frame;
+    frame->function = name;
+    answer->frames = frame;
+    return 0;
+}
+
+/* Its tables are opened when first asked for. */
+static int answer_behind(void *context, size_t index, uint64_t offset,
+                         struct seep_symbol_answer *ret_answer)
+{
+    struct seep_symboliser *symboliser = context;
+    struct module *module = &symboliser->modules[index];
+    bool is_map = index == symboliser->module_count;
+
+    if (module->state == MODULE_UNSEEN) {
+        module->state = MODULE_OPEN;
+        module->error = is_map ? seep_perf_map_open(module->source.path,
+                                                    &symboliser->perf_map)
+                               : open_module(symboliser, module);
+    }
+    if (module->error != 0) {
+        return module->error;
+    }
+    return is_map ? find_in_map(symboliser, offset, ret_answer)
+                  : find_in_module(symboliser, module, offset, ret_answer);
+}
+
+/* Before it. */
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,
                          size_t module_count,
@@ -208,10 +305,15 @@ int seep_symboliser_open(const struct seep_symbol_module *modules,
         }
     }
     if (symboliser->options.perf_map != NULL) {
-        /* A map that is not there or not to be trusted costs its names. */
-        (void)seep_perf_map_open(options->perf_map, &symboliser->perf_map);
+        symboliser->map_path = strdup(options->perf_map);
         symboliser->options.perf_map = NULL; /* it is the caller's */
     }
+    symboliser->modules[module_count].source.path = symboliser->map_path;
+    symboliser->wall = (struct seep_wall){
+        .answer = answer_behind,
+        .context = symboliser,
+        .asks_servers = symboliser->options.use_debuginfod,
+    };
     *ret_symboliser = symboliser;
     return 0;
 }
@@ -221,16 +323,19 @@ void seep_symboliser_settle(struct seep_symboliser *symboliser)
     if (symboliser == NULL) {
         return;
     }
-    for (size_t i = 0; i < symboliser->module_count; i++) {
+    for (size_t i = 0; i <= symboliser->module_count; i++) {
         struct module *module = &symboliser->modules[i];
 
-        seep_symbolise_dwarf_fini(&module->dwarf);
-        seep_symbolise_elf_fini(&module->elf);
-        seep_symbolise_file_fini(&module->file);
+        if (symboliser->options.without_wall) {
+            seep_symbolise_dwarf_fini(&module->dwarf);
+            seep_symbolise_elf_fini(&module->elf);
+            seep_symbolise_file_fini(&module->file);
+        }
         module->state = MODULE_WITHOUT_NAMES;
     }
     seep_perf_map_close(symboliser->perf_map);
     symboliser->perf_map = NULL;
+    seep_wall_fini(&symboliser->wall);
 }
 
 void seep_symboliser_close(struct seep_symboliser *symboliser)
@@ -241,74 +346,8 @@ void seep_symboliser_close(struct seep_symboliser *symboliser)
     seep_symboliser_settle(symboliser);
     seep_symbol_memory_fini(&symboliser->own);
     free(symboliser->modules);
+    free(symboliser->map_path);
     free(symboliser);
-}
-
-/* Its tables are opened when first asked for. */
-static bool has_names(const struct seep_symboliser *symboliser,
-                      struct module *module)
-{
-    if (module->state == MODULE_UNSEEN) {
-        bool opened =
-            seep_symbolise_file_init(&module->source, &symboliser->options,
-                                     &module->file) == 0 &&
-            seep_symbolise_elf_init(module->file.module, &module->elf) == 0 &&
-            seep_symbolise_dwarf_init(module->file.module, &module->dwarf) == 0;
-
-        module->state = opened ? MODULE_OPEN : MODULE_WITHOUT_NAMES;
-    }
-    return module->state == MODULE_OPEN;
-}
-
-static int resolve_in_module(struct seep_symboliser *symboliser,
-                             struct module *module, uint64_t offset,
-                             struct seep_symbol_answer *answer)
-{
-    struct seep_symbolise_place places[SEEP_SYMBOLISE_PLACES_MAX];
-    size_t count = 0;
-
-    if (module->dwarf.dwarf != NULL &&
-        seep_symbolise_dwarf_find(&module->dwarf, offset, places, &count) !=
-            0) {
-        return -ENOMEM;
-    }
-    if (count == 0) {
-        places[0] = (struct seep_symbolise_place){0};
-        count = 1;
-    }
-    answer->count = count;
-    answer->frames =
-        make_frames(&symboliser->own, &module->elf, offset, places, count);
-    if (answer->frames == NULL) {
-        return -ENOMEM;
-    }
-    if (module->memory_key != 0) {
-        seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
-                               offset, *answer);
-    }
-    return 0;
-}
-
-static int resolve_in_map(struct seep_symboliser *symboliser, uint64_t offset,
-                          struct seep_symbol_answer *answer)
-{
-    const char *name = symboliser->perf_map != NULL
-                           ? seep_perf_map_find(symboliser->perf_map, offset)
-                           : NULL;
-    struct seep_symbol_frame *frame;
-
-    if (name == NULL) {
-        return 0;
-    }
-    frame = seep_store_take(&symboliser->own.store, 1, sizeof(*frame));
-    name = name_function(&symboliser->own, name);
-    if (frame == NULL || name == NULL) {
-        return -ENOMEM;
-    }
-    *frame = unknown_frame;
-    frame->function = name;
-    answer->frames = frame;
-    return 0;
 }
 
 /* Without opening its file. */
@@ -332,22 +371,64 @@ static bool is_remembered(struct seep_symboliser *symboliser,
 }
 
 /* @answer: unknown, and stays so where nothing is found */
-static int resolve(struct seep_symboliser *symboliser, size_t index,
-                   uint64_t offset, struct seep_symbol_answer *answer)
+static void ask(struct seep_symboliser *symboliser, size_t index,
+                uint64_t offset, struct seep_symbol_answer *answer)
+{
+    struct module *module = &symboliser->modules[index];
+    int error =
+        symboliser->options.without_wall
+            ? answer_behind(symboliser, index, offset, answer)
+            : seep_wall_ask(&symboliser->wall, index, offset, &module->spent_ns,
+                            &symboliser->own, answer);
+
+    if (error != 0) {
+        module->state = MODULE_WITHOUT_NAMES;
+        module->error = error;
+    } else if (module->memory_key != 0) {
+        seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
+                               offset, *answer);
+    }
+}
+
+static void resolve(struct seep_symboliser *symboliser, size_t index,
+                    uint64_t offset, struct seep_symbol_answer *answer)
 {
     struct module *module;
 
-    if (index == SIZE_MAX) {
-        return resolve_in_map(symboliser, offset, answer);
-    }
-    if (index >= symboliser->module_count) {
-        return 0;
+    if (index == SIZE_MAX && symboliser->map_path != NULL) {
+        index = symboliser->module_count;
+    } else if (index >= symboliser->module_count) {
+        return;
     }
     module = &symboliser->modules[index];
-    return is_remembered(symboliser, module, offset, answer) ||
-                   !has_names(symboliser, module)
-               ? 0
-               : resolve_in_module(symboliser, module, offset, answer);
+    if (module->state != MODULE_WITHOUT_NAMES &&
+        !is_remembered(symboliser, module, offset, answer)) {
+        ask(symboliser, index, offset, answer);
+    }
+}
+
+bool seep_symboliser_failure(const struct seep_symboliser *symboliser,
+                             size_t *at, struct seep_symbol_failure *ret)
+{
+    /* What is not there, or is another file by now, is nothing new. */
+    static const int quiet[] = {0,       -ENOENT, -ENOTDIR, -ESTALE,
+                                -EACCES, -EPERM,  -ENOEXEC};
+
+    while (*at <= symboliser->module_count) {
+        const struct module *module = &symboliser->modules[(*at)++];
+        size_t i = 0;
+
+        while (i < sizeof(quiet) / sizeof(*quiet) &&
+               module->error != quiet[i]) {
+            i++;
+        }
+        if (i == sizeof(quiet) / sizeof(*quiet)) {
+            *ret = (struct seep_symbol_failure){module->source.path,
+                                                module->error};
+            return true;
+        }
+    }
+    return false;
 }
 
 int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
@@ -363,11 +444,9 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
     if (known != NULL) {
         answer = *known;
     } else {
-        result = resolve(symboliser, module, offset, &answer);
-        if (result == 0) {
-            result = seep_symbol_memory_set(&symboliser->own, module, offset,
-                                            answer);
-        }
+        resolve(symboliser, module, offset, &answer);
+        result =
+            seep_symbol_memory_set(&symboliser->own, module, offset, answer);
     }
     if (result == 0) {
         *ret_frames = answer.frames;

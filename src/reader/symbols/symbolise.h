@@ -2,10 +2,11 @@
 /**
  * From (module, offset) to functions, files and lines.
  *
- * By libdw: symbol tables, DWARF lines and inlined calls, separate debug files
- * by build-id and debug link, debuginfod when the user has configured it
- * (DEBUGINFOD_URLS). C++ and Rust names are demangled. Code of no module is
- * looked up in the JIT's perf map (/tmp/perf-PID.map) if there is one.
+ * Behind a wall, in a child (symbols/wall.h). By libdw: symbol tables, DWARF
+ * lines and inlined calls, separate debug files by build-id and debug link,
+ * debuginfod when the user has configured it (DEBUGINFOD_URLS). C++ and Rust
+ * names are demangled. Code of no module is looked up in the JIT's perf map
+ * (/tmp/perf-PID.map) if there is one.
  *
  * A module's file is used only when its build-id is the recorded one: the
  * file at that path may have been replaced since. Paths come from a recording
@@ -47,6 +48,7 @@ struct seep_symboliser_options {
     const char *sysroot;  /* before every path; NULL: none */
     const char *perf_map; /* the JIT's map; NULL: none */
     bool use_debuginfod;  /* ask servers (slow); else only local files */
+    bool without_wall;    /* for tests that try many files: in this process */
     struct seep_symbol_memory *memory; /* of earlier answers; NULL: none */
 };
 
@@ -76,5 +78,15 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
                             uint64_t offset,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count);
+
+/** A module whose names were given up. */
+struct seep_symbol_failure {
+    const char *path; /* as long as the module's */
+    int error;        /* as of the wall, or -errno of its file */
+};
+
+/** The next from @at on, which is 0 at first. @return false: no more */
+bool seep_symboliser_failure(const struct seep_symboliser *symboliser,
+                             size_t *at, struct seep_symbol_failure *ret);
 
 #endif

@@ -354,6 +354,21 @@ static json_t *losses_of(const struct seep_report *report)
     return losses;
 }
 
+static json_t *nameless_of(const struct seep_report *report)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < report->nameless_count; i++) {
+        json_t *file = json_object();
+
+        seep_json_put(file, "path", report->nameless[i].path);
+        seep_json_put(file, "reason",
+                      seep_nameless_reason(report->nameless[i].error));
+        json_array_append_new(list, file);
+    }
+    return list;
+}
+
 static void print_member(struct seep_json_out *out, const char *separator,
                          const char *key, json_t *value)
 {
@@ -401,6 +416,9 @@ static void print_report(struct seep_json_out *out,
     print_member(out, ",", "site_total",
                  seep_json_count(seep_words_site_total(report)));
     print_member(out, ",", "losses", losses_of(report));
+    if (report->nameless_count > 0) {
+        print_member(out, ",", "nameless", nameless_of(report));
+    }
     print_member(out, ",", "facts", counters_of(report, SEEP_KIND_FACT));
     print_member(out, ",", "cost", cost_of(report));
     seep_json_out_raw(out, "}");

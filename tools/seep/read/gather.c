@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,11 @@
 #include "options/variables.h"
 #include "reader/recording/store.h"
 #include "run/launch.h"
+#include "words/units.h"
 #include "words/words.h"
+
+/* Of a folder of files that are none, the first. */
+#define SAID_MOST 10U
 
 /* @return the exit code */
 static int refuse(const char *path, const struct seep_refusal *refusal,
@@ -26,6 +31,57 @@ static int refuse(const char *path, const struct seep_refusal *refusal,
     seep_say(path, said ? refusal->reason : strerror(-error),
              said ? refusal->remedy : "check that it can be read");
     return SEEP_EXIT_FAILED;
+}
+
+/* The same library is in many recordings: what is said of it is said once. */
+static bool is_said(const struct seep_gathering *gathering,
+                    const struct seep_report *report, size_t index)
+{
+    const char *path = report->nameless[index].path;
+
+    for (size_t i = 0; i < gathering->count; i++) {
+        const struct seep_report *other = gathering->reports[i];
+
+        for (size_t j = 0; j < other->nameless_count; j++) {
+            if (strcmp(other->nameless[j].path, path) == 0) {
+                return other != report;
+            }
+        }
+    }
+    return false;
+}
+
+static void say_nameless(struct seep_gathering *gathering,
+                         const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->nameless_count; i++) {
+        if (!is_said(gathering, report, i) &&
+            gathering->nameless_count++ < SAID_MOST) {
+            seep_say(report->nameless[i].path,
+                     seep_nameless_reason(report->nameless[i].error),
+                     "its functions are shown as module+offset");
+        }
+    }
+}
+
+static void refuse_one(struct seep_gathering *gathering, const char *path,
+                       const struct seep_refusal *refusal, int error)
+{
+    if (gathering->refused_count++ < SAID_MOST) {
+        refuse(path, refusal, error);
+    }
+}
+
+/* How many were not said. */
+static void say_more(const char *path, size_t count, const char *what)
+{
+    char reason[96];
+
+    if (count > SAID_MOST) {
+        snprintf(reason, sizeof(reason), "and %s more %s",
+                 SEEP_UNITS_COUNT((double)(count - SAID_MOST)), what);
+        seep_say(path, reason, NULL);
+    }
 }
 
 static int open_one(struct seep_gathering *gathering, const char *path,
@@ -44,6 +100,7 @@ static int open_one(struct seep_gathering *gathering, const char *path,
     error = seep_report_open(path, options, ret_refusal, &report);
     if (error == 0) {
         reports[gathering->count++] = report;
+        say_nameless(gathering, report);
     }
     return error;
 }
@@ -112,20 +169,21 @@ void seep_gather(char *const *paths, size_t path_count,
         int error = seep_report_list(paths[i], &refusal, &found);
         if (error < 0) {
             seep_why_refine(paths[i], &refusal);
-            refuse(paths[i], &refusal, error);
-            gathering.refused_count++;
+            refuse_one(&gathering, paths[i], &refusal, error);
             continue;
         }
         for (char **path = found; *path != NULL; path++) {
             refusal = (struct seep_refusal){0};
             error = open_one(&gathering, *path, options, &refusal);
             if (error < 0) {
-                refuse(*path, &refusal, error);
-                gathering.refused_count++;
+                refuse_one(&gathering, *path, &refusal, error);
             }
         }
         seep_report_list_free(found);
     }
+    const char *first = path_count > 0 ? paths[0] : "";
+    say_more(first, gathering.refused_count, "cannot be read");
+    say_more(first, gathering.nameless_count, "files have no names");
     seep_gather_sort(gathering.reports, gathering.count);
     *ret_gathering = gathering;
 }

@@ -19,9 +19,11 @@ struct seep_gathering {
     const struct seep_report **reports; /* worst first */
     size_t count;
     size_t refused_count;
+    size_t nameless_count; /* files whose names were given up */
 };
 
-/** Open all that @paths mean; refusals go to stderr, one line each. */
+/** Open all that @paths mean; refusals go to stderr, one line each of
+ * the first ten, and how many more. */
 void seep_gather(char *const *paths, size_t path_count,
                  const struct seep_report_options *options,
                  struct seep_gathering *ret_gathering);

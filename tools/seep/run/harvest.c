@@ -157,9 +157,9 @@ bool seep_harvest_read_header(const char *path,
                               struct seep_rec_header *ret_header)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = seep_open_regular(path, O_NOFOLLOW, &status);
     bool valid =
-        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        fd >= 0 &&
         pread(fd, (void *)ret_header, sizeof(*ret_header), 0) ==
             (ssize_t)sizeof(*ret_header) &&
         seep_check(ret_header, (size_t)status.st_size) == SEEP_CHECK_VALID;

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A child for what a stranger may have written: see wall.h.
+ *
+ * Invariant: the reader waits for its child no longer than a deadline, and
+ * believes nothing that it sends: an answer is checked as a recording is. The
+ * child only reads what is below, allocates and ends by _exit(), so that it
+ * may be forked where there are threads.
+ */
+#include "reader/symbols/wall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+/* A file of some GiB with all its DWARF takes seconds on a busy machine. */
+#define MODULE_NS (12 * SECOND_NS)
+#define SERVER_NS (120 * SECOND_NS)
+/* What modules that fail may cost a reader, all together; a reader that goes
+ * on for ever gets a part of its time back. */
+#define LOST_NS (16 * SECOND_NS)
+#define LOST_SHARE 64
+#define CPU_SECONDS 120U
+
+#define MEMORY_BYTES (UINT64_C(640) << 20) /* beyond what the reader has */
+#define FILE_BYTES_MAX (UINT64_C(8) << 30)
+#define FILES_BYTES_MAX (UINT64_C(16) << 30)
+
+#define TEXT_BYTES_MAX 8192U /* of a name or a path */
+#define TEXTS_BYTES_MAX \
+    ((size_t)SEEP_WALL_FRAMES_MAX * 2 * (TEXT_BYTES_MAX + 1))
+
+struct question {
+    uint64_t module;
+    uint64_t offset;
+};
+
+/* .texts: of each frame the function, a 0, the file, a 0. */
+struct seep_wall_message {
+    struct head {
+        int32_t error;
+        uint32_t count;
+        uint32_t text_bytes;
+    } head;
+    struct frame {
+        uint32_t line;
+        uint32_t inlined;
+        uint32_t function_bytes;
+        uint32_t file_bytes;
+    } frames[SEEP_WALL_FRAMES_MAX];
+    char texts[TEXTS_BYTES_MAX];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Behind the wall.
+ *
+ * Invariant: memory is limited before the first file is opened. The limit is of
+ * addresses, so each file that is mapped raises it by its size.
+ */
+
+static uint64_t allowed_bytes; /* 0: not behind it */
+
+static int allow(uint64_t bytes, uint64_t most)
+{
+    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = most};
+
+    return setrlimit(RLIMIT_AS, &limit) == 0 ? 0 : -errno;
+}
+
+int seep_wall_admit(uint64_t size_bytes)
+{
+    struct rlimit limit;
+
+    if (size_bytes > FILE_BYTES_MAX) {
+        return -EFBIG;
+    }
+    if (allowed_bytes == 0 || getrlimit(RLIMIT_AS, &limit) != 0) {
+        return 0;
+    }
+    allowed_bytes += size_bytes;
+    return allowed_bytes > limit.rlim_max
+               ? -EFBIG
+               : allow(allowed_bytes, limit.rlim_max);
+}
+
+static void limit_memory(void)
+{
+    unsigned long pages = 1UL << 20; /* without /proc: 4 GiB */
+    FILE *file = fopen("/proc/self/statm", "re");
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) != 0 ||
+        (file != NULL && fscanf(file, "%lu", &pages) != 1)) {
+        _exit(1);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    allowed_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE) + MEMORY_BYTES;
+    if (allowed_bytes + FILES_BYTES_MAX < limit.rlim_max) {
+        limit.rlim_max = allowed_bytes + FILES_BYTES_MAX;
+    }
+    if (allowed_bytes < limit.rlim_cur) {
+        allow(allowed_bytes, limit.rlim_max);
+    } else {
+        allowed_bytes = 0; /* the user's own limit is lower */
+    }
+}
+
+static void limit_rights(void)
+{
+    static const struct rlimit none = {0, 0};
+    static const struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS};
+
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_CPU, &cpu);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* A sanitizer makes calls of its own. */
+#if defined(ARCHITECTURE) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+
+#define LOAD(member) \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
+#define REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define ALLOW(number)                                        \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 1), \
+        RETURN(SECCOMP_RET_ALLOW)
+/* Only where none of @bits is set in the lower half of an argument. */
+#define ALLOW_WITHOUT(number, argument, bits)                           \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 4),            \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,                              \
+                 offsetof(struct seccomp_data, args) + 8 * (argument)), \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0),               \
+        RETURN(SECCOMP_RET_ALLOW), REFUSE
+
+/* Little endian both. What is not allowed fails: libraries know how to go on
+ * without, and no version of libc is killed for what it has anew. */
+static void filter_calls(void)
+{
+    static struct sock_filter code[] = {
+        LOAD(arch),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+        REFUSE,
+        LOAD(nr),
+        ALLOW(recvfrom),
+        ALLOW(sendto),
+        ALLOW(sendmsg),
+        ALLOW(pread64),
+        ALLOW(read),
+        ALLOW(lseek),
+        ALLOW(close),
+        ALLOW(fstat),
+        ALLOW(newfstatat),
+#ifdef SYS_statx
+        ALLOW(statx),
+#endif
+        ALLOW(fcntl),
+        ALLOW(munmap),
+        ALLOW(mremap),
+        ALLOW(madvise),
+        ALLOW(brk),
+        ALLOW(futex),
+        ALLOW(getrandom),
+        ALLOW(rt_sigreturn),
+        ALLOW(rt_sigprocmask),
+        ALLOW(exit),
+        ALLOW(exit_group),
+        ALLOW_WITHOUT(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
+        ALLOW_WITHOUT(mmap, 2, PROT_EXEC),
+        ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
+        /* its own limits only, and never a higher one than the highest */
+        ALLOW_WITHOUT(prlimit64, 0, UINT32_MAX),
+        REFUSE,
+    };
+    struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+#else
+static void filter_calls(void)
+{
+}
+#endif
+
+/* The socket is 3, and there is nothing else but what libdw may print to. */
+static void keep_socket(const struct seep_wall *wall, int socket)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; fd < (wall->asks_servers ? 2 : 3); fd++) {
+        dup2(null, fd);
+    }
+    if (socket != 3) {
+        dup2(socket, 3);
+    }
+    syscall(SYS_close_range, 4U, ~0U, 0U);
+}
+
+/* @return how much of @text is sent, with its 0 */
+static uint32_t append(struct seep_wall_message *message, const char *text)
+{
+    uint32_t bytes = (uint32_t)strnlen(text, TEXT_BYTES_MAX);
+
+    memcpy(message->texts + message->head.text_bytes, text, bytes);
+    message->texts[message->head.text_bytes + bytes] = '\0';
+    message->head.text_bytes += bytes + 1;
+    return bytes + 1;
+}
+
+static bool send_all(int socket, const void *from, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t sent = send(socket, from, bytes, MSG_NOSIGNAL);
+
+        if (sent <= 0 && errno != EINTR) {
+            return false;
+        }
+        if (sent > 0) {
+            from = (const char *)from + sent;
+            bytes -= (size_t)sent;
+        }
+    }
+    return true;
+}
+
+static bool send_message(struct seep_wall_message *message)
+{
+    struct iovec parts[] = {
+        {&message->head, sizeof(message->head)},
+        {message->frames, message->head.count * sizeof(*message->frames)},
+        {message->texts, message->head.text_bytes},
+    };
+    struct msghdr whole = {.msg_iov = parts, .msg_iovlen = 3};
+    ssize_t sent = sendmsg(3, &whole, MSG_NOSIGNAL);
+
+    for (size_t i = 0; sent >= 0 && i < 3; i++) {
+        size_t part = parts[i].iov_len;
+        size_t gone = (size_t)sent < part ? (size_t)sent : part;
+
+        sent -= (ssize_t)gone;
+        if (!send_all(3, (char *)parts[i].iov_base + gone, part - gone)) {
+            return false;
+        }
+    }
+    return sent >= 0;
+}
+
+static bool reply(struct seep_wall_message *message, int error,
+                  const struct seep_symbol_answer *answer)
+{
+    message->head = (struct head){.error = error};
+    for (size_t i = 0; error == 0 && i < answer->count; i++) {
+        const struct seep_symbol_frame *frame = &answer->frames[i];
+
+        message->frames[i] = (struct frame){
+            frame->line,
+            frame->inlined,
+            append(message, frame->function),
+            append(message, frame->file),
+        };
+        message->head.count++;
+    }
+    return send_message(message);
+}
+
+static _Noreturn void serve(const struct seep_wall *wall, int socket)
+{
+    struct question question;
+    sigset_t all;
+
+    sigfillset(&all); /* handlers are the reader's */
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    keep_socket(wall, socket);
+    limit_memory();
+    limit_rights();
+    if (!wall->asks_servers) {
+        filter_calls();
+    }
+    while (recv(3, &question, sizeof(question), MSG_WAITALL) ==
+           (ssize_t)sizeof(question)) {
+        struct seep_symbol_answer answer = {NULL, 0};
+        int error = wall->answer(wall->context, (size_t)question.module,
+                                 question.offset, &answer);
+
+        if (!reply(wall->message, error, &answer)) {
+            break;
+        }
+    }
+    _exit(0);
+}
+
+/* Before it. */
+
+static int begin(struct seep_wall *wall)
+{
+    int ends[2];
+    pid_t child;
+
+    if (wall->message == NULL) {
+        wall->message = malloc(sizeof(*wall->message));
+    }
+    if (wall->message == NULL ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return -EAGAIN;
+    }
+    child = fork();
+    if (child == 0) {
+        serve(wall, ends[1]);
+    }
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return -EAGAIN;
+    }
+    wall->child = child;
+    wall->socket = ends[0];
+    return 0;
+}
+
+/* A child that hangs in the kernel is left to it. */
+static void end(struct seep_wall *wall)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+
+    if (wall->child == 0) {
+        return;
+    }
+    close(wall->socket);
+    kill(wall->child, SIGKILL);
+    for (int i = 0; i < 1000 && waitpid(wall->child, NULL, WNOHANG) == 0; i++) {
+        nanosleep(&pause, NULL);
+    }
+    wall->child = 0;
+}
+
+void seep_wall_fini(struct seep_wall *wall)
+{
+    end(wall);
+    free(wall->message);
+    wall->message = NULL;
+}
+
+static int receive(const struct seep_wall *wall, void *to, size_t bytes,
+                   uint64_t deadline_ns)
+{
+    while (bytes > 0) {
+        ssize_t got = recv(wall->socket, to, bytes, MSG_DONTWAIT);
+        uint64_t now = got < 0 ? now_ns() : 0;
+        struct pollfd waits = {.fd = wall->socket, .events = POLLIN};
+
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            return -ECHILD;
+        }
+        if (got > 0) {
+            to = (char *)to + got;
+            bytes -= (size_t)got;
+        } else if (now >= deadline_ns) {
+            return -ETIMEDOUT;
+        } else {
+            poll(&waits, 1, (int)((deadline_ns - now) / 1000000) + 1);
+        }
+    }
+    return 0;
+}
+
+static int receive_message(const struct seep_wall *wall, uint64_t deadline_ns)
+{
+    struct seep_wall_message *message = wall->message;
+    struct head *head = &message->head;
+    int result = receive(wall, head, sizeof(*head), deadline_ns);
+
+    if (result != 0) {
+        return result;
+    }
+    if (head->error < -4095 || head->error > 0 ||
+        (head->count == 0) == (head->error == 0) ||
+        head->count > SEEP_WALL_FRAMES_MAX ||
+        head->text_bytes > TEXTS_BYTES_MAX) {
+        return -EBADMSG;
+    }
+    result = receive(wall, message->frames,
+                     head->count * sizeof(*message->frames), deadline_ns);
+    return result != 0
+               ? result
+               : receive(wall, message->texts, head->text_bytes, deadline_ns);
+}
+
+/* The text of @bytes at @at, which is moved behind it; NULL: it is none. */
+static const char *take_text(const struct seep_wall_message *message,
+                             size_t *at, size_t bytes)
+{
+    const char *text = message->texts + *at;
+
+    if (bytes == 0 || bytes > message->head.text_bytes - *at ||
+        strnlen(text, bytes) != bytes - 1) {
+        return NULL;
+    }
+    *at += bytes;
+    return text;
+}
+
+static int copy_answer(const struct seep_wall_message *message,
+                       struct seep_symbol_memory *memory,
+                       struct seep_symbol_answer *ret_answer)
+{
+    struct seep_symbol_frame frames[SEEP_WALL_FRAMES_MAX];
+    struct seep_symbol_answer answer = {frames, message->head.count};
+    size_t at = 0;
+
+    for (size_t i = 0; i < answer.count; i++) {
+        const struct frame *sent = &message->frames[i];
+
+        frames[i] = (struct seep_symbol_frame){
+            .function = take_text(message, &at, sent->function_bytes),
+            .line = sent->line,
+            .inlined = sent->inlined != 0,
+        };
+        if (frames[i].function != NULL) {
+            frames[i].file = take_text(message, &at, sent->file_bytes);
+        }
+        if (frames[i].file == NULL) {
+            return -EBADMSG;
+        }
+    }
+    answer.frames = seep_symbol_memory_copy(memory, &answer);
+    if (answer.frames == NULL) {
+        return -ENOMEM;
+    }
+    *ret_answer = answer;
+    return 0;
+}
+
+/* Of all readers of this process: a file can be named in many recordings. */
+static struct {
+    uint64_t ns;
+    uint64_t at_ns;
+} lost;
+
+static uint64_t lost_by(uint64_t now)
+{
+    uint64_t back = (now - lost.at_ns) / LOST_SHARE;
+
+    return lost.ns > back ? lost.ns - back : 0;
+}
+
+static uint64_t deadline_of(const struct seep_wall *wall, uint64_t now,
+                            uint64_t spent_ns)
+{
+    uint64_t most = wall->asks_servers ? SERVER_NS : MODULE_NS;
+    uint64_t gone = lost_by(now);
+    uint64_t left = spent_ns < most ? most - spent_ns : 0;
+
+    if (!wall->asks_servers && left + gone > LOST_NS) {
+        left = gone < LOST_NS ? LOST_NS - gone : 0;
+    }
+    return now + left;
+}
+
+int seep_wall_ask(struct seep_wall *wall, size_t module, uint64_t offset,
+                  uint64_t *spent_ns, struct seep_symbol_memory *memory,
+                  struct seep_symbol_answer *ret_answer)
+{
+    struct question question = {module, offset};
+    uint64_t start = now_ns();
+    int result = wall->child == 0 ? begin(wall) : 0;
+
+    if (result != 0) {
+        return result;
+    }
+    result = send_all(wall->socket, &question, sizeof(question))
+                 ? receive_message(wall, deadline_of(wall, start, *spent_ns))
+                 : -ECHILD;
+    if (result == 0) {
+        result = wall->message->head.error;
+        if (result == 0) {
+            result = copy_answer(wall->message, memory, ret_answer);
+        } else if (result != -ENOMEM && result != -EFBIG) {
+            return result; /* it is there and well */
+        }
+    }
+    *spent_ns += now_ns() - start;
+    if (result != 0) {
+        end(wall);
+        lost.ns = lost_by(start) + *spent_ns;
+        lost.at_ns = start;
+    }
+    return result;
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of strangers cost the names that they have, and nothing else.
+
+Invariant: what is asserted of time is the processor's.
+"""
+import ctypes
+import os
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import zlib
+
+import pytest
+
+from command_line import LIMIT_S
+from conftest import SEEP, environment, execute, need
+
+COMPRESSED = 0x800
+MOST_KIB = 1 << 20
+MOST_CPU_S = 30
+LIBRARY = """
+#include <stdlib.h>
+void *kept[100];
+void keep(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(50000); }
+"""
+MAIN = "void keep(void); int main(void) { keep(); return 0; }"
+VERBS = [("report",), ("report", "--json"), ("top", "--once"),
+         ("check", "--max-growth", "1MiB/min"), ("diff",)]
+
+
+@pytest.fixture(name="made", scope="module")
+def made_fixture(tmp_path_factory):
+    """(a library, a good copy of it, a recording that names it)"""
+    need("cc", "objcopy")
+    folder = tmp_path_factory.mktemp("wall")
+    library, main = folder / "libkeeper.so", folder / "main"
+    for source, text in (("keep.c", LIBRARY), ("main.c", MAIN)):
+        (folder / source).write_text(text)
+    subprocess.run(["cc", "-g", "-shared", "-fPIC", "-Wl,--build-id", "-o",
+                    library, folder / "keep.c"], check=True)
+    subprocess.run(["cc", "-o", main, folder / "main.c", library,
+                    f"-Wl,-rpath,{folder}"], check=True)
+    done = execute([main], folder, sample=1)
+    assert done.status == 0
+    shutil.copy(library, folder / "good")
+    return library, folder / "good", done.recordings[0]
+
+
+def zeros(size_bytes):
+    """A compressed section that inflates to so much."""
+    stream = zlib.compressobj(1)
+    chunk = bytes(1 << 20)
+    packed = b"".join(stream.compress(chunk)
+                      for _ in range(size_bytes >> 20)) + stream.flush()
+    return struct.pack("<IIQQ", 1, 0, size_bytes, 1) + packed
+
+
+def mark_compressed(path, names):
+    """Set the flag of those sections, which objcopy cannot."""
+    data = bytearray(path.read_bytes())
+    offset, = struct.unpack_from("<Q", data, 0x28)
+    size, count, strings = struct.unpack_from("<HHH", data, 0x3a)
+    at, = struct.unpack_from("<Q", data, offset + strings * size + 24)
+    for header in range(offset, offset + count * size, size):
+        name = at + struct.unpack_from("<I", data, header)[0]
+        if bytes(data[name:data.index(0, name)]).decode() in names:
+            flags, = struct.unpack_from("<Q", data, header + 8)
+            struct.pack_into("<Q", data, header + 8, flags | COMPRESSED)
+    path.write_bytes(data)
+
+
+def bomb(library, good):
+    """4 x 768 MiB of zeros in 3 MB, the build-id right."""
+    names = [".debug_info", ".debug_abbrev", ".debug_str", ".debug_line"]
+    packed = library.parent / "packed"
+    packed.write_bytes(zeros(768 << 20))
+    subprocess.run(["objcopy", "--strip-debug", good, library], check=True)
+    for name in names:
+        subprocess.run(["objcopy", "--add-section", f"{name}={packed}",
+                        library], check=True)
+    mark_compressed(library, names)
+
+
+def fifo(library, _good):
+    """What would wait for a writer."""
+    os.mkfifo(library)
+
+
+def endless(library, good):
+    """1 TiB, most of it a hole, the build-id right."""
+    shutil.copy(good, library)
+    os.truncate(library, 1 << 40)
+
+
+def device(library, _good):
+    """/dev/zero under another name."""
+    try:
+        os.mknod(library, 0o20666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root makes a device")
+
+
+def read(*words):
+    """(exit code, stdout, stderr, seconds of the processor)"""
+    command = subprocess.Popen(
+        [SEEP, *map(str, words)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), start_new_session=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out, err = command.communicate(timeout=LIMIT_S)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = (after.ru_utime + after.ru_stime - before.ru_utime
+             - before.ru_stime)
+    return command.returncode, out.decode(), err.decode(), spent
+
+
+def test_a_good_library_has_its_names(made):
+    _, _, recording = made
+
+    code, out, err, _ = read("report", "--sites", "0", recording)
+
+    assert (code, err) == (0, "")
+    assert re.search(r"keep\.c:4 keep", out)
+
+
+@pytest.fixture(name="planted", scope="module", params=[
+    (bomb, "inflates"), (fifo, "is a FIFO"), (endless, "is too large"),
+    (device, "is a socket or a device")], ids=lambda pair: pair[0].__name__)
+def planted_fixture(made, request):
+    """The library is something else now."""
+    library, good, recording = made
+    plant, reason = request.param
+    library.unlink()
+    try:
+        plant(library, good)
+        yield library, recording, reason
+    finally:
+        library.unlink(missing_ok=True)
+        shutil.copy(good, library)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_hostile_library_costs_its_names_and_is_said(planted, verb):
+    library, recording, reason = planted
+
+    code, out, err, spent = read(*verb, recording,
+                                 *([recording] if verb == ("diff",) else []))
+
+    assert code in (0, 3, 4), err
+    line, = {line for line in err.splitlines() if str(library) in line}
+    assert reason in line and "module+offset" in line
+    assert "keep.c" not in out
+    assert spent < MOST_CPU_S
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
+
+
+class Watch:
+    """Is a file ever opened?"""
+    OPENED = 0x20
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK)
+        assert libc.inotify_add_watch(self.fd, os.fsencode(path),
+                                      self.OPENED) >= 0
+
+    def has_seen(self):
+        """Since it began."""
+        try:
+            return len(os.read(self.fd, 4096)) > 0
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(self.fd)
+
+
+def test_a_fifo_is_refused_without_being_opened(tmp_path):
+    path = tmp_path / "x.seep"
+    os.mkfifo(path)
+    watch = Watch(path)
+
+    code, _, err, _ = read("report", tmp_path)
+
+    assert code == 1 and "is a FIFO" in err
+    assert not watch.has_seen()
+
+
+def test_a_folder_of_odd_files_is_said_in_few_lines(tmp_path):
+    for i in range(1200):
+        (tmp_path / f"{i}.seep").write_bytes(b"odd\n")
+
+    code, _, err, _ = read("report", tmp_path)
+
+    lines = err.splitlines()
+    assert code == 1
+    assert len(lines) == 11
+    assert lines[-1] == f"seep: {tmp_path}: and 1,190 more cannot be read"
