@@ -161,6 +161,12 @@ double seep_weight_probability(uint64_t size_bytes, unsigned sample_log2)
                                    (double)(UINT64_C(1) << sample_log2));
 }
 
+/* Of a damaged recording the figures may be of any size. */
+static uint64_t rounded(double value)
+{
+    return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_C(1) << 63;
+}
+
 struct seep_weight seep_weight_of(uint64_t size_bytes, unsigned sample_log2)
 {
     struct seep_weight weight = {size_bytes, SEEP_COUNT_ONE};
@@ -170,7 +176,7 @@ struct seep_weight seep_weight_of(uint64_t size_bytes, unsigned sample_log2)
         return weight;
     }
     p = seep_weight_probability(size_bytes, sample_log2);
-    weight.bytes = (uint64_t)((double)size_bytes / p + 0.5);
-    weight.count_q16 = (uint64_t)((double)SEEP_COUNT_ONE / p + 0.5);
+    weight.bytes = rounded((double)size_bytes / p);
+    weight.count_q16 = rounded((double)SEEP_COUNT_ONE / p);
     return weight;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libFuzzer's entry: a damaged recording, as fuzz_report.c has it, is shown as
- * people and machines would see it, by every kind of row and in any width. Two
- * bytes of what is asked, then patches of 12 bytes: of frames, of strings, of
- * fields and of any word.
+ * libFuzzer's entry for what is shown: a damaged recording is reported, and the
+ * report shown in one of the views below, which the first byte chooses; by any
+ * kind of row and in any width. SEEP_FUZZ_VIEW=NAME takes one view alone.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,111 +13,121 @@
 #include "export/export.h"
 #include "metrics/metrics.h"
 #include "read/programs.h"
-#include "recording_damage.h"
+#include "small.h"
 #include "text/page.h"
 #include "text/report.h"
 #include "top/top.h"
+#include "words/clean.h"
 #include "json/json.h"
 
-#define PATCH_BYTES 12
-#define WIDTHS 4 /* columns a step */
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+                               unsigned seed);
 
-/* Somewhere in what is used of a section, whatever the header says of that. */
-static uint64_t place(uint64_t used, uint64_t capacity, uint32_t which)
+/* What is shown, and where. */
+struct shown {
+    const struct seep_report *report;
+    const struct seep_report *honest; /* of the same seed */
+    struct seep_page page;
+};
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most,
+                               unsigned seed)
 {
-    used = used < capacity ? used + 1 : capacity;
-    return which % (used > 0 ? used : 1);
+    return small_mutate(data, size, most, seed);
 }
 
-/* A frame of Python, of a thread, of what is not there or of machine code. */
-static void patch_frame(const struct seep_view *view, uint32_t which,
-                        uint64_t value)
+static void must(bool holds)
 {
-    uint64_t used =
-        atomic_load_explicit(&view->header->frames_used, memory_order_relaxed);
-    uint64_t code = value % 5;
-
-    if (code != 4) {
-        value = SEEP_FRAME_IS_CODE | code << SEEP_FRAME_LINE_BITS |
-                (value >> 8 & SEEP_FRAME_LINE_MASK);
+    if (!holds) {
+        abort();
     }
-    atomic_store_explicit(
-        &view->frames[place(used, view->frame_capacity, which)], value,
-        memory_order_relaxed);
 }
 
-/* Eight bytes of a name, whatever they are. */
-static void patch_string(const struct seep_view *view, uint32_t which,
-                         uint64_t value)
+static void show_text(struct shown *shown, const struct seep_text_options *how)
 {
-    uint64_t used = atomic_load_explicit(&view->header->string_bytes_used,
-                                         memory_order_relaxed);
-
-    memcpy(view->strings +
-               place(used, view->string_bytes - sizeof(value), which),
-           &value, sizeof(value));
+    seep_view_text_reports(&shown->page, &shown->report, 1, how);
 }
 
-static void patch(struct recording_damage *damage, const uint8_t *data)
+static void view_text(struct shown *shown)
 {
-    uint32_t which;
-    uint64_t value;
+    show_text(shown, &(struct seep_text_options){.site_limit = 0});
+}
 
-    memcpy(&which, data, sizeof(which));
-    memcpy(&value, data + sizeof(which), sizeof(value));
-    switch (which >> 30) {
-    case 0:
-        patch_frame(&damage->builder.view, which, value);
-        break;
-    case 1:
-        patch_string(&damage->builder.view, which, value);
-        break;
-    case 2:
-        recording_damage_field(damage, (int)(which % RECORDING_DAMAGE_FIELDS),
-                               value);
-        break;
-    default:
-        recording_damage_word(damage, which & 0x3fffffff, value);
-        break;
-    }
+static void view_stacks(struct shown *shown)
+{
+    show_text(shown, &(struct seep_text_options){.stacks = true,
+                                                 .whole_stacks = true});
+}
+
+static void view_brief(struct shown *shown)
+{
+    show_text(shown,
+              &(struct seep_text_options){.brief = true, .site_limit = 2});
+    seep_view_text_verdict(&shown->page, shown->report);
+}
+
+static void view_info(struct shown *shown)
+{
+    seep_view_text_info(&shown->page, shown->report);
+    must(seep_json_info(shown->page.file, &shown->report, 1, 0) == 0);
+}
+
+static void view_json(struct shown *shown)
+{
+    const struct seep_json_options options = {.site_limit = 0};
+
+    must(seep_json_reports(shown->page.file, &shown->report, 1, 0, &options) ==
+         0);
+}
+
+/* Two processes of one program. */
+static void view_pair(struct shown *shown)
+{
+    const struct seep_report *both[] = {shown->report, shown->honest};
+    const struct seep_text_options text = {.site_limit = 0};
+    const struct seep_json_options json = {.site_limit = 0};
+
+    seep_view_text_reports(&shown->page, both, 2, &text);
+    must(seep_json_reports(shown->page.file, both, 2, 0, &json) == 0);
 }
 
 /* Every limit, on what is no report of an honest run. */
-static void check(const struct seep_report *report, struct seep_page *page)
+static void view_check(struct shown *shown)
 {
     struct seep_check_limit limits[SEEP_CHECK_COUNT];
     struct seep_check_options options = {
         .limits = limits,
         .count = SEEP_CHECK_COUNT,
         .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
-        .baseline = &report,
+        .baseline = &shown->honest,
         .baseline_count = 1,
     };
     struct seep_check_result *results;
-    struct seep_check_set set = {.reports = &report, .report_count = 1};
+    struct seep_check_set set = {.reports = &shown->report, .report_count = 1};
 
     for (int i = 0; i < SEEP_CHECK_COUNT; i++) {
         limits[i] = (struct seep_check_limit){.kind = (enum seep_check_kind)i,
                                               .space = SEEP_CHECK_ALL_SPACES};
     }
-    if (seep_check_run(&options, &report, 1, &results, &set.count) != 0) {
+    if (seep_check_run(&options, &shown->report, 1, &results, &set.count) !=
+        0) {
         abort();
     }
     set.results = results;
-    seep_view_check(page, &set);
-    if (seep_json_check(page->file, &set) != 0 ||
-        seep_export_github(page->file, NULL, &set) != 0) {
+    seep_view_check(&shown->page, &set);
+    if (seep_json_check(shown->page.file, &set) != 0 ||
+        seep_export_github(shown->page.file, NULL, &set) != 0) {
         abort();
     }
     free(results);
 }
 
 /* Whatever a recording says, no line is of another's making. */
-static void measure(const struct seep_report *report)
+static void view_metrics(struct shown *shown)
 {
-    const struct seep_followed followed = {.path = "x", .report = report};
+    const struct seep_followed followed = {.path = "x",
+                                           .report = shown->report};
     const struct seep_followed *list[] = {&followed};
     struct seep_metrics_input input = {
         .list = list, .count = 1, .site_limit = 10};
@@ -143,110 +152,140 @@ static void measure(const struct seep_report *report)
     seep_metrics_totals_fini(&totals);
 }
 
-/* The report against one of an honest run, and against itself. */
-static void compare(const struct seep_report *before,
-                    const struct seep_report *now, struct seep_page *page)
+/* The report against one of an honest run, and the other way round. */
+static void compare(struct shown *shown, bool json,
+                    const struct seep_report *before,
+                    const struct seep_report *now)
 {
     struct seep_diff_set set;
 
-    if (seep_diff_set_make(&before, 1, &now, 1, &set) != 0) {
-        abort();
-    }
+    must(seep_diff_set_make(&before, 1, &now, 1, &set) == 0);
     set.before_name = strdup("before");
     set.now_name = strdup("now");
-    seep_view_diff(page, &set, 0);
-    if (seep_json_diff(page->file, &set, 0) != 0) {
-        abort();
+    if (json) {
+        must(seep_json_diff(shown->page.file, &set, 0) == 0);
+    } else {
+        seep_view_diff(&shown->page, &set, 0);
     }
     seep_diff_set_close(&set);
 }
 
+static void view_diff(struct shown *shown)
+{
+    compare(shown, false, shown->honest, shown->report);
+}
+
+static void view_diff_json(struct shown *shown)
+{
+    compare(shown, true, shown->report, shown->honest);
+}
+
 /* Keys that look at everything; no line is wider than the terminal. */
-static void watch(const struct seep_report *const *reports, size_t count,
-                  const struct seep_page *page)
+static void view_top(struct shown *shown)
 {
     static const int keys[] = {
         'n', 'w', 'l', SEEP_TOP_KEY_DOWN, SEEP_TOP_KEY_ENTER, 's'};
     const struct seep_top_size size = {
-        .columns = page->columns, .lines = 24, .target = "x"};
+        .columns = shown->page.columns, .lines = 24, .target = "x"};
     struct seep_top_model model;
 
     seep_top_model_init(&model, 1);
-    seep_top_model_take(&model, reports, count);
+    seep_top_model_take(&model, &shown->report, 1);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         struct seep_top_frame frame;
 
         if (seep_top_frame_make(&model, &size, &frame) != 0) {
             abort();
         }
-        seep_top_frame_print(&frame, page->file, true);
+        seep_top_frame_print(&frame, shown->page.file, true);
         seep_top_frame_fini(&frame);
         seep_top_model_press(&model, keys[i]);
     }
     seep_top_model_fini(&model);
 }
 
-static void show(const struct seep_report *honest, struct seep_report *report,
-                 uint8_t how, size_t columns)
-{
-    const struct seep_report *reports[] = {report, report};
-    const struct seep_text_options text = {
-        .site_limit = how & 1 ? 2 : 0,
-        .stacks = (how & 2) != 0,
-        .whole_stacks = (how & 4) != 0,
-        .brief = (how & 1) != 0,
-    };
-    const struct seep_json_options json = {.site_limit = 0};
-    size_t count = how & 8 ? 2 : 1;
-    struct seep_page page;
-    FILE *file = fopen("/dev/null", "w");
+/* One a line: what shows a report in another way is a view here. */
+static const struct view {
+    const char *name;
+    void (*show)(struct shown *shown);
+} views[] = {
+    {"text", view_text},   {"stacks", view_stacks},
+    {"brief", view_brief}, {"info", view_info},
+    {"json", view_json},   {"pair", view_pair},
+    {"check", view_check}, {"metrics", view_metrics},
+    {"diff", view_diff},   {"diff-json", view_diff_json},
+    {"top", view_top},
+    /* HTML and pprof go here. */
+};
 
-    if (file == NULL) {
-        abort();
+#define VIEWS (sizeof(views) / sizeof(views[0]))
+
+static const struct view *choose(uint8_t byte)
+{
+    const char *name = getenv("SEEP_FUZZ_VIEW");
+
+    for (size_t i = 0; i < VIEWS && name != NULL; i++) {
+        if (strcmp(views[i].name, name) == 0) {
+            return &views[i];
+        }
     }
-    seep_page_init(&page, file, SEEP_COLOR_ALWAYS);
-    page.columns = columns;
-    seep_view_text_reports(&page, reports, count, &text);
-    seep_view_text_verdict(&page, report);
-    seep_view_text_info(&page, report);
-    if (seep_json_reports(file, reports, count, 0, &json) != 0 ||
-        seep_json_info(file, reports, count, 0) != 0) {
-        abort();
+    return &views[byte % VIEWS];
+}
+
+static struct seep_report *report_of(const struct small *small,
+                                     const struct seep_report_options *options)
+{
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_report *report = NULL;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", small->fd);
+    must(seep_report_open(path, options, &refusal, &report) == 0 ||
+         (refusal.reason[0] != '\0' && refusal.error != 0));
+    return report;
+}
+
+/* The seed as it is, by line. */
+static const struct seep_report *honest_of(uint8_t seed)
+{
+    static const struct seep_report *all[SMALL_SEEDS_MAX];
+    const struct seep_report_options options = {.symbols = false};
+    const uint8_t input[] = {0, seed};
+    struct small small;
+
+    if (small_damage(input, sizeof(input), &small) && all[small.seed] == NULL) {
+        all[small.seed] = report_of(&small, &options);
+        must(all[small.seed] != NULL);
     }
-    check(report, &page);
-    measure(report);
-    compare(honest, report, &page);
-    compare(report, honest, &page);
-    compare(report, report, &page);
-    watch(reports, count, &page);
-    fclose(file);
+    return all[small.seed];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct recording_damage damage;
+    static FILE *file;
     struct seep_report_options options = {.symbols = false};
-    static struct seep_report *honest;
+    struct shown shown;
     struct seep_report *report;
+    struct small small;
 
+    if (file == NULL) {
+        seep_clean_init();
+        file = fopen("/dev/null", "w");
+        must(file != NULL);
+    }
     if (size < 2) {
         return 0;
     }
-    if (damage.whole == NULL) {
-        seep_clean_init();
-        recording_damage_init(&damage);
-        honest = recording_damage_open(&damage, damage.builder.size_bytes, true,
-                                       &options);
-    }
-    recording_damage_reset(&damage);
-    for (size_t at = 2; at + PATCH_BYTES <= size; at += PATCH_BYTES) {
-        patch(&damage, data + at);
-    }
-    options.by = (enum seep_grouping)(data[0] % SEEP_GROUPING_COUNT);
-    report = recording_damage_open(&damage, damage.builder.size_bytes, true,
-                                   &options);
+    shown.honest = honest_of(data[1] & SMALL_SEED_MASK);
+    (void)small_damage(data, size, &small);
+    options.by = (enum seep_grouping)(data[0] / VIEWS % SEEP_GROUPING_COUNT);
+    report = report_of(&small, &options);
     if (report != NULL) {
-        show(honest, report, data[1], (size_t)(data[0] / 8) * WIDTHS * 2);
+        shown.report = report;
+        seep_page_init(&shown.page, file, SEEP_COLOR_ALWAYS);
+        /* Of the damage, so that it is the same for the same input. */
+        shown.page.columns = size % 3 == 0 ? 80 : size * 7 % 256;
+        choose(data[0])->show(&shown);
         seep_report_close(report);
     }
     return 0;

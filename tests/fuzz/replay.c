@@ -8,6 +8,16 @@
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+
+/* libFuzzer's own, which a target's mutator may call: nothing is mutated here.
+ */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
+{
+    (void)data;
+    (void)most;
+    return size;
+}
 
 static int replay(const char *folder, const char *name)
 {

@@ -47,20 +47,27 @@ static void begin(struct recording_builder *builder,
     builder_seal(builder);
 }
 
+void builder_init_layout(struct recording_builder *builder,
+                         const struct seep_rec_header *layout, int fd)
+{
+    int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+
+    memset(builder, 0, sizeof(*builder));
+    builder->size_bytes = layout->file_bytes;
+    must(fd < 0 || ftruncate(fd, (off_t)layout->file_bytes) == 0);
+    builder->bytes =
+        mmap(NULL, builder->size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    must(builder->bytes != MAP_FAILED);
+    begin(builder, layout);
+}
+
 static void init(struct recording_builder *builder, uint64_t size_bytes,
                  bool exact, bool inert, int fd)
 {
     struct seep_rec_header layout = {.pid = 0};
-    int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
 
-    memset(builder, 0, sizeof(*builder));
     must(seep_layout_make(size_bytes, exact, inert, &layout) == 0);
-    builder->size_bytes = layout.file_bytes;
-    must(fd < 0 || ftruncate(fd, (off_t)layout.file_bytes) == 0);
-    builder->bytes =
-        mmap(NULL, builder->size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-    must(builder->bytes != MAP_FAILED);
-    begin(builder, &layout);
+    builder_init_layout(builder, &layout, fd);
 }
 
 void builder_init(struct recording_builder *builder, uint64_t size_bytes,

@@ -32,6 +32,10 @@ struct recording_builder {
 /** A recording of @size_bytes of a process that is not there. */
 void builder_init(struct recording_builder *builder, uint64_t size_bytes,
                   bool exact);
+/** The same with the sections of @layout; if @fd is not -1, in that file. */
+void builder_init_layout(struct recording_builder *builder,
+                         const struct seep_rec_header *layout, int fd);
+
 /** The same in a file that is mapped shared, as a worker has it. */
 void builder_init_shared(struct recording_builder *builder, const char *path,
                          uint64_t size_bytes, bool exact);

@@ -294,10 +294,11 @@ bool seep_elf_symbols_open(const struct seep_elf_image *image,
             ? loaded(image, image->bias + header->p_vaddr, header->p_memsz)
             : NULL;
 
-    if (entries != NULL) {
+    if (entries != NULL && (uintptr_t)entries % _Alignof(ElfW(Dyn)) == 0) {
         take_entries(entries, header->p_memsz / sizeof(ElfW(Dyn)), &symbols);
     }
-    if (symbols.symbols == 0 || !are_strings(&symbols) ||
+    if (symbols.symbols == 0 || symbols.symbols % _Alignof(ElfW(Sym)) != 0 ||
+        !are_strings(&symbols) ||
         (symbols.gnu_hash == 0 && symbols.hash == 0)) {
         return false;
     }

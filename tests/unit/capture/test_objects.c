@@ -154,6 +154,41 @@ static void a_build_id_is_read_from_the_notes(void **state)
     assert_int_equal(bytes, 20);
 }
 
+/* By words that lie across two, which not every machine reads. */
+static void tables_that_are_not_aligned_are_not_read(void **state)
+{
+    static unsigned char page[4096] __attribute__((aligned(4096)));
+    const uintptr_t base = (uintptr_t)page;
+    ElfW(Dyn) entries[] = {
+        {.d_tag = DT_SYMTAB, .d_un.d_val = 2048},
+        {.d_tag = DT_HASH, .d_un.d_val = 2560},
+        {.d_tag = DT_STRTAB, .d_un.d_val = 3000},
+        {.d_tag = DT_STRSZ, .d_un.d_val = 1},
+        {.d_tag = DT_NULL},
+    };
+    ElfW(Phdr) headers[] = {
+        {.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = sizeof(page)},
+        {.p_type = PT_DYNAMIC, .p_vaddr = 1024, .p_memsz = sizeof(entries)},
+    };
+    const struct seep_elf_image image = {.start = base,
+                                         .end = base + sizeof(page),
+                                         .bias = base,
+                                         .headers = headers,
+                                         .header_count = 2};
+    struct seep_elf_symbols symbols;
+
+    (void)state;
+    memcpy(page + 1024, entries, sizeof(entries));
+    assert_true(seep_elf_symbols_open(&image, &symbols));
+    headers[1].p_vaddr = 1028;
+    memcpy(page + 1028, entries, sizeof(entries));
+    assert_false(seep_elf_symbols_open(&image, &symbols));
+    headers[1].p_vaddr = 1024;
+    entries[0].d_un.d_val = 2052;
+    memcpy(page + 1024, entries, sizeof(entries));
+    assert_false(seep_elf_symbols_open(&image, &symbols));
+}
+
 static void headers_that_do_not_add_up_are_not_believed(void **state)
 {
     struct seep_elf_image image;
@@ -273,6 +308,7 @@ int main(void)
         cmocka_unit_test(an_address_of_no_object_is_not_found),
         cmocka_unit_test(a_thread_is_served_the_object_of_its_pc_alone),
         cmocka_unit_test(a_build_id_is_read_from_the_notes),
+        cmocka_unit_test(tables_that_are_not_aligned_are_not_read),
         cmocka_unit_test(headers_that_do_not_add_up_are_not_believed),
         cmocka_unit_test(a_name_ends_with_the_table_of_strings),
         cmocka_unit_test(without_dl_find_object_the_answers_are_the_same),

@@ -44,6 +44,14 @@ static void a_block_of_no_bytes_weighs_nothing_and_counts(void **state)
     assert_true(seep_weight_of(0, 19).count_q16 > 500000 * SEEP_COUNT_ONE);
 }
 
+/* A level that only a damaged recording has: 1/p would not fit. */
+static void a_weight_that_does_not_fit_is_the_largest(void **state)
+{
+    (void)state;
+    assert_int_equal(seep_weight_of(1, 63).count_q16, UINT64_C(1) << 63);
+    assert_int_equal(seep_weight_of(UINT64_MAX, 1).bytes, UINT64_C(1) << 63);
+}
+
 static void the_exponential_agrees_with_libm(void **state)
 {
     (void)state;
@@ -74,6 +82,7 @@ int main(void)
         cmocka_unit_test(
             a_sampled_block_stands_for_its_size_over_its_probability),
         cmocka_unit_test(a_block_of_no_bytes_weighs_nothing_and_counts),
+        cmocka_unit_test(a_weight_that_does_not_fit_is_the_largest),
         cmocka_unit_test(the_exponential_agrees_with_libm),
         cmocka_unit_test(the_logarithm_agrees_with_libm),
     };

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libFuzzer's entry for names and lines: the input is an object file, asked for
+ * as many addresses as a report has of one library. libdw itself is not
+ * instrumented: what is found in it is found by its crash, or its memory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "reader/symbols/module.h"
+
+#define ASKED 24U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask(struct seep_symbolise_file *file)
+{
+    struct seep_symbolise_elf elf = {.symbols = {.ranges = NULL}};
+    struct seep_symbolise_dwarf dwarf = {.dwarf = NULL};
+    struct seep_symbolise_place places[SEEP_SYMBOLISE_PLACES_MAX];
+
+    if (seep_symbolise_elf_init(file->module, &elf) == 0 &&
+        seep_symbolise_dwarf_init(file->module, &dwarf) == 0) {
+        for (uint64_t i = 0; i < ASKED; i++) {
+            uint64_t distance_bytes;
+            size_t count = 0;
+
+            (void)seep_symbolise_elf_find(&elf, 0x1000 + i * 9,
+                                          &distance_bytes);
+            if (seep_symbolise_dwarf_find(&dwarf, 0x1000 + i * 9, places,
+                                          &count) == 0 &&
+                count > SEEP_SYMBOLISE_PLACES_MAX) {
+                abort();
+            }
+        }
+    }
+    seep_symbolise_dwarf_fini(&dwarf);
+    seep_symbolise_elf_fini(&elf);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+    static char path[64];
+    const struct seep_symboliser_options options = {.perf_map = NULL};
+    const struct seep_symbol_module module = {.path = path};
+    struct seep_symbolise_file file = {.dwfl = NULL};
+
+    if (fd < 0) {
+        fd = memfd_create("seep-fuzz", MFD_CLOEXEC);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    }
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size) {
+        abort();
+    }
+    if (seep_symbolise_file_init(&module, &options, &file) == 0) {
+        ask(&file);
+    }
+    seep_symbolise_file_fini(&file);
+    return 0;
+}
