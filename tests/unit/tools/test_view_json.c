@@ -196,6 +196,8 @@ static const char *const memory_members[][2] = {
     {"allocator", "o?"},
     {"spaces", "o"},
     {"cgroup_limit_bytes", "n?"},
+    {"address_space", "o?"},
+    {"data", "o?"},
     {"machine_bytes", "n?"},
     {"available_bytes", "n?"},
     {NULL, NULL},

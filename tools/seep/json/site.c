@@ -145,6 +145,14 @@ static json_t *allocator_of(const struct seep_report_memory *memory)
     return object;
 }
 
+static json_t *bound_of(const struct seep_report_bound *bound)
+{
+    json_t *object = bound->limit_bytes > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, bound, limit_bytes, used_bytes);
+    return object;
+}
+
 json_t *seep_json_memory(const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
@@ -166,6 +174,8 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "spaces", spaces_of(report));
     seep_json_put_known(object, "cgroup_limit_bytes",
                         memory->cgroup_limit_bytes);
+    seep_json_put(object, "address_space", bound_of(&memory->address_space));
+    seep_json_put(object, "data", bound_of(&memory->data));
     seep_json_put_known(object, "machine_bytes", memory->machine_bytes);
     seep_json_put_known(object, "available_bytes", memory->available_bytes);
     return object;
