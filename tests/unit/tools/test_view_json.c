@@ -207,6 +207,7 @@ static const char *const site_members[][2] = {
     {"line_id", "s?"},
     {"space", "s"},
     {"device", "n?"},
+    {"pool", "s?"},
     {"backs_tensors", "b"},
     {"class", "s"},
     {"reason", "s?"},

@@ -316,6 +316,7 @@ static json_t *members_of(const struct seep_report_site *site)
     seep_json_put_text_or_null(object, "line_id", site->line_id);
     seep_json_put(object, "space", seep_words_space(site->space));
     seep_json_put_device(object, "device", site->device);
+    seep_json_put_text_or_null(object, "pool", site->pool);
     SEEP_JSON_COPY(object, site, backs_tensors);
     seep_json_put(object, "class", seep_class_name(site->class));
     seep_json_put_text_or_null(object, "reason", site->class_reason);
