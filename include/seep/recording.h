@@ -290,10 +290,10 @@ struct seep_rec_header {
                                        (setproctitle); 0: it is as .arguments */
     _Atomic uint32_t failed_tick;   /* the last allocation that failed */
     _Atomic uint64_t failed_count;
-    _Atomic uint64_t failed_bytes;         /* that the last one asked for */
-    struct seep_rec_bound address_space;   /* RLIMIT_AS, at the last moment */
-    struct seep_rec_bound data;            /* RLIMIT_DATA, then */
-    _Atomic uint32_t failed_site;          /* of the last one; 0: not known */
+    _Atomic uint64_t failed_bytes;       /* that the last one asked for */
+    struct seep_rec_bound address_space; /* RLIMIT_AS, at the last moment */
+    struct seep_rec_bound data;          /* RLIMIT_DATA, then */
+    _Atomic uint32_t failed_site;        /* of the last one; 0: not known */
     uint8_t reserved[SEEP_PAGE_BYTES - 836];
 };
 

@@ -125,6 +125,6 @@ def test_pythons_objects_leave_room_for_what_libraries_take(folder):
     assert told["counters"]["stacks_short"] > 0
     works = [site for site in told["sites"]
              if "work" in site["frames"] and site["space"] == "heap"]
-    assert sum(site["live_bytes"] for site in works) > 10 * MIB
-    assert all(any("deflate" in name or "zlib" in name
-                   for name in site["frames"]) for site in works)
+    assert sum(site["live_bytes"] for site in works) > 2 * MIB
+    assert all("deflateInit2_" in site["frames"] for site in works
+               if site["live_bytes"] > 4096)

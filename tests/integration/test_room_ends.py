@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A process that ran out of memory: which limit it was, and what it did last."""
+"""A process that ran out of memory: which limit it was, what it did last."""
 import os
 import pathlib
 import subprocess

@@ -320,8 +320,8 @@ struct seep_report_memory {
         uint64_t limit_bytes; /* 0: none or unknown */
         uint64_t used_bytes;  /* at the last sample */
     } address_space, data;    /* RLIMIT_AS, RLIMIT_DATA */
-    uint64_t machine_bytes;      /* RAM; 0 unknown */
-    uint64_t available_bytes;    /* of it, at the last sample; 0 unknown */
+    uint64_t machine_bytes;   /* RAM; 0 unknown */
+    uint64_t available_bytes; /* of it, at the last sample; 0 unknown */
     enum seep_allocator_kind allocator;
     bool allocator_told;                /* its own figures, the next ones */
     uint64_t allocator_allocated_bytes; /* at the last sample that has them */

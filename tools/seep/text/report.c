@@ -250,15 +250,15 @@ static void print_failed(struct seep_page *page,
     double since_s = fmax(0, report->life_s - failed->last_s);
 
     if (failed->count > 0) {
-        seep_page_paragraph(
-            page, SEEP_INK_WARNING, "failed", INDENT,
-            report->state == SEEP_STATE_RUNNING ? SEEP_NOTE_FAILED_AGO
-                                                : SEEP_NOTE_FAILED,
-            SEEP_UNITS_COUNT((double)failed->count),
-            failed->count == 1 ? "" : "s",
-            SEEP_UNITS_BYTES((double)failed->last_bytes),
-            *failed->where == '\0' ? "" : " at ", failed->where,
-            SEEP_UNITS_DURATION(since_s));
+        seep_page_paragraph(page, SEEP_INK_WARNING, "failed", INDENT,
+                            report->state == SEEP_STATE_RUNNING
+                                ? SEEP_NOTE_FAILED_AGO
+                                : SEEP_NOTE_FAILED,
+                            SEEP_UNITS_COUNT((double)failed->count),
+                            failed->count == 1 ? "" : "s",
+                            SEEP_UNITS_BYTES((double)failed->last_bytes),
+                            *failed->where == '\0' ? "" : " at ", failed->where,
+                            SEEP_UNITS_DURATION(since_s));
     }
 }
 
