@@ -54,10 +54,10 @@ static const struct short_form short_forms[] = {
 /* Python's own objects are most of what an exact recording meets, and their
  * native frames are the interpreter's: these go first. A library that makes
  * them in a function of 2,000 lines fills a rung of its own with each line more
- * that is told, so there are two. */
+ * that is told. */
 static const struct short_form python_forms[] = {
-    {3, 1, 0, 4},
-    {2, 4, 0, 16},
+    {5, 1, 0, 4},
+    {3, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
     {0},
 };
 
