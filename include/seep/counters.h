@@ -31,7 +31,7 @@
     X(STACKS_FULL, "stacks_full", LOSS,                                       \
       "call sites without frames because the stack depot was full")           \
     X(STACKS_SHORT, "stacks_short", LOSS,                                     \
-      "call sites told apart by their inner frames only: the table was "      \
+      "call sites told apart by a part of their frames only: the table was "  \
       "filling up")                                                           \
     X(SERIES_FULL, "series_full", LOSS,                                       \
       "call sites without a time series because the pool was full")           \

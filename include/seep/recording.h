@@ -201,6 +201,12 @@ struct seep_rec_section {
 /** Offset of a string in STRINGS; 0 is the empty string. */
 typedef uint32_t seep_string;
 
+/** What setrlimit() allows of the addresses of a process, and what it has. */
+struct seep_rec_bound {
+    _Atomic uint64_t limit_bytes; /* 0: none, or not known */
+    _Atomic uint64_t used_bytes;
+};
+
 struct seep_rec_header {
     /* fixed part: never changes after creation, covered by fixed_hash */
     char magic[8];
@@ -282,7 +288,13 @@ struct seep_rec_header {
     _Atomic uint64_t removed_bytes; /* and what they took of the disk */
     _Atomic uint32_t title;         /* in STRINGS: what it called itself since
                                        (setproctitle); 0: it is as .arguments */
-    uint8_t reserved[SEEP_PAGE_BYTES - 780];
+    _Atomic uint32_t failed_tick;   /* the last allocation that failed */
+    _Atomic uint64_t failed_count;
+    _Atomic uint64_t failed_bytes;       /* that the last one asked for */
+    struct seep_rec_bound address_space; /* RLIMIT_AS, at the last moment */
+    struct seep_rec_bound data;          /* RLIMIT_DATA, then */
+    _Atomic uint32_t failed_site;        /* of the last one; 0: not known */
+    uint8_t reserved[SEEP_PAGE_BYTES - 836];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */

@@ -26,7 +26,7 @@ SEEP_INLINE bool is_ready(void)
 /* In line in the hooks: the stack begins at the caller of each. */
 SEEP_INLINE void record_allocated(const void *block, size_t size)
 {
-    if (seep_unlikely(!seep_track_passes(block, size))) {
+    if (seep_unlikely(block == NULL || !seep_track_passes(block, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
         seep_track_allocated(&start, block, size);
@@ -76,7 +76,7 @@ void *calloc(size_t count, size_t size)
         return arena_allocate(0, total);
     }
     block = seep_real.calloc(count, size);
-    /* It succeeded, so the product does not overflow. */
+    /* If it succeeded the product does not overflow. */
     record_allocated(block, count * size);
     return block;
 }
@@ -113,6 +113,7 @@ SEEP_INLINE void *change_size(void *block, size_t size)
         /* NULL for size 0 is glibc's way to say that it has freed. */
         if (size != 0) {
             seep_track_realloc_failed(block, out);
+            record_allocated(NULL, size);
         }
         return NULL;
     }
@@ -191,8 +192,8 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
         return 0;
     }
     result = seep_real.posix_memalign(ret_block, alignment, size);
-    if (seep_likely(result == 0)) {
-        record_allocated(*ret_block, size);
+    if (result != EINVAL) {
+        record_allocated(result == 0 ? *ret_block : NULL, size);
     }
     return result;
 }
@@ -206,7 +207,9 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
             return arena_allocate(alignment, size);            \
         }                                                      \
         block = seep_real.name arguments;                      \
-        record_allocated(block, size);                         \
+        if (block != NULL || errno != EINVAL) {                \
+            record_allocated(block, size);                     \
+        }                                                      \
         return block;                                          \
     }
 

@@ -21,6 +21,7 @@
 #include "record/timeline.h"
 
 #define START_AT_BYTES (UINT64_C(64) << 10)
+#define FAILED_TICKS 16U /* between two looks at the process */
 
 /* Our own cost, measured for one in 64 of the events. What took longer, most of
  * a millisecond, was another's turn on the processor. The first are measured
@@ -168,10 +169,41 @@ static void allocated(const struct seep_capture_start *from, const void *block,
     seep_guard_leave(thread);
 }
 
+/* It may be the last that the process does: what is known is told now, but not
+ * for each of many that fail. */
+static void failed(const struct seep_capture_start *from, size_t size_bytes)
+{
+    struct seep_thread *thread;
+    const struct seep_view *view =
+        seep_guard_enter_recording(from->sp, &thread);
+    bool may_ask = false; /* who failed may hold the allocator's locks */
+
+    if (view != NULL) {
+        struct seep_rec_header *header = view->header;
+        uint32_t tick = seep_recorder_tick();
+        uint32_t site = seep_stacks_site(
+            view, from, (struct seep_place){SEEP_SPACE_HEAP, 0}, &may_ask);
+
+        seep_word_store(&header->failed_site, site);
+        seep_word_store(&header->failed_bytes, size_bytes);
+        if ((seep_word_fetch_add(&header->failed_count, 1) == 0 ||
+             tick >= seep_word_load(&header->failed_tick) + FAILED_TICKS) &&
+            seep_identity_is_ours()) {
+            seep_timeline_take(view, thread->id, tick);
+        }
+        seep_word_store(&header->failed_tick, tick);
+        seep_guard_leave(thread);
+    }
+}
+
 SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,
                                         const void *block, size_t size_bytes)
 {
-    allocated(from, block, size_bytes, SEEP_SPACE_HEAP);
+    if (seep_likely(block != NULL)) {
+        allocated(from, block, size_bytes, SEEP_SPACE_HEAP);
+    } else if (size_bytes > 0) {
+        failed(from, size_bytes);
+    }
 }
 
 SEEP_NOINLINE void

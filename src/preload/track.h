@@ -22,7 +22,8 @@
 #include "record/sites.h"
 #include "seep/recording.h"
 
-/** True if a block of @size_bytes at @block need not be looked at further. */
+/** True if a block of @size_bytes at @block need not be looked at further;
+ * NULL is none. */
 SEEP_INLINE bool seep_track_passes(const void *block, size_t size_bytes)
 {
     if (seep_unlikely(block == NULL)) {
@@ -38,7 +39,8 @@ SEEP_INLINE bool seep_track_ignores(const void *block)
     return !seep_filter_maybe((uintptr_t)block);
 }
 
-/** After the real call: @block of @size_bytes is the program's. */
+/** After the real call: @block of @size_bytes is the program's. NULL: there was
+ * no room for it, which is counted. */
 void seep_track_allocated(const struct seep_capture_start *start,
                           const void *block, size_t size_bytes);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stacks in short form: which form, by how full the table of sites is, and
- * what it keeps. Nothing is taken from a stack that is known already.
+ * what it keeps. Nothing is taken from a stack that is known already, and from
+ * Python's objects before others.
  *
  * An import's is short from the start. There are thousands, of memory that is
  * taken once and stays; told whole they fill the tables before the work begins.
@@ -47,6 +48,17 @@ static const struct short_form short_forms[] = {
     {6, 2, 8, 8},
     {5, 3, 16, 16},
     {3, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
+    {0},
+};
+
+/* Python's own objects are most of what an exact recording meets, and their
+ * native frames are the interpreter's: these go first. A library that makes
+ * them in a function of 2,000 lines fills a rung of its own with each line more
+ * that is told. */
+static const struct short_form python_forms[] = {
+    {5, 1, 0, 4},
+    {3, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX, SEEP_STACK_FRAMES_MAX},
+    {0},
 };
 
 static bool always_short; /* constant once something is recorded */
@@ -56,19 +68,21 @@ void seep_short_stack_always(bool always)
     always_short = always;
 }
 
-static const struct short_form *find_form(const struct seep_view *view)
+static const struct short_form *find_form(const struct seep_view *view,
+                                          enum seep_space space)
 {
+    const struct short_form *form =
+        space == SEEP_SPACE_PYTHON ? python_forms : short_forms;
     uint32_t used = seep_word_load(&view->header->site_count);
 
     if (always_short) {
-        return &short_forms[0];
+        return form;
     }
-    for (size_t i = 0; i < sizeof(short_forms) / sizeof(short_forms[0]); i++) {
-        if (used > view->site_capacity / 8 * short_forms[i].eighths) {
-            return &short_forms[i];
-        }
+    while (form->eighths > 0 &&
+           used <= view->site_capacity / 8 * form->eighths) {
+        form++;
     }
-    return NULL;
+    return form->eighths > 0 ? form : NULL;
 }
 
 /* Native recursion between two frames of Python, as deep as data is nested:
@@ -246,10 +260,10 @@ static uint32_t keep(const struct seep_view *view,
 }
 
 /* @return how many of the @count frames are left, in place */
-static uint32_t make_short(const struct seep_view *view, uint64_t *frames,
-                           uint32_t count, enum seep_cut cut)
+static uint32_t make_short(const struct seep_view *view, enum seep_space space,
+                           uint64_t *frames, uint32_t count, enum seep_cut cut)
 {
-    const struct short_form *form = find_form(view);
+    const struct short_form *form = find_form(view, space);
     bool named;
     uint64_t name;
     uint32_t kept;
@@ -269,8 +283,9 @@ static uint32_t make_short(const struct seep_view *view, uint64_t *frames,
     return kept;
 }
 
-bool seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
-                           uint32_t *count, enum seep_cut *cut)
+bool seep_short_stack_make(const struct seep_view *view, enum seep_space space,
+                           uint64_t *frames, uint32_t *count,
+                           enum seep_cut *cut)
 {
     struct import import = find_import(view, frames, *count);
     uint32_t kept;
@@ -280,7 +295,7 @@ bool seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
         *cut = SEEP_CUT_NONE;
         return true;
     }
-    kept = *count > 0 ? make_short(view, frames, *count, *cut) : 0;
+    kept = *count > 0 ? make_short(view, space, frames, *count, *cut) : 0;
     *cut = kept < *count ? SEEP_CUT_DEPTH : *cut;
     *count = kept;
     return false;

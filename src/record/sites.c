@@ -407,7 +407,7 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
     for (uint32_t i = 0; i < count; i++) {
         frames[i] = frame_of(view, frames[i]);
     }
-    is_import = seep_short_stack_make(view, frames, &count, &cut);
+    is_import = seep_short_stack_make(view, place.space, frames, &count, &cut);
     index = intern_stack(view, frames, count, cut, &stack_key);
     return intern_site(view, place, index, stack_key, is_import, ret_later);
 }

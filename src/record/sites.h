@@ -103,7 +103,8 @@ void seep_short_stack_always(bool always);
 /** Leave what is to be kept of the *@count frames, in place.
  * @param cut  why it ends, becomes why what is left does
  * @return is it an import's? */
-bool seep_short_stack_make(const struct seep_view *view, uint64_t *frames,
-                           uint32_t *count, enum seep_cut *cut);
+bool seep_short_stack_make(const struct seep_view *view, enum seep_space space,
+                           uint64_t *frames, uint32_t *count,
+                           enum seep_cut *cut);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/proc.h"
 #include "base/syscall.h"
@@ -109,7 +110,24 @@ bool seep_timeline_due(uint32_t tick)
     return tick >= seep_word_load(&next_tick);
 }
 
-static void take_resident(struct seep_rec_moment *moment)
+/* Asked each time: a program may set it, or another for it. */
+static void take_bound(struct seep_rec_bound *bound, long which, uint64_t pages)
+{
+    struct {
+        uint64_t soft;
+        uint64_t hard;
+    } limit;
+
+    if (seep_syscall4(SYS_prlimit64, 0, which, 0, (long)&limit) == 0) {
+        seep_word_store(&bound->limit_bytes,
+                        limit.soft == UINT64_MAX ? 0 : limit.soft);
+        seep_word_store(&bound->used_bytes, pages * SEEP_PAGE_BYTES);
+    }
+}
+
+/* The last field but one of statm counts what RLIMIT_DATA does, and stacks. */
+static void take_resident(struct seep_rec_header *header,
+                          struct seep_rec_moment *moment)
 {
     char text[128];
     const char *at = text;
@@ -118,7 +136,7 @@ static void take_resident(struct seep_rec_moment *moment)
     if (seep_proc_read("/proc/self/statm", text, sizeof(text)) == 0) {
         return;
     }
-    seep_proc_number(&at);
+    take_bound(&header->address_space, RLIMIT_AS, seep_proc_number(&at));
     rss = seep_proc_number(&at) * SEEP_PAGE_BYTES;
     seep_word_store(&moment->rss_bytes, rss);
     seep_word_store(&moment->shared_bytes,
@@ -127,6 +145,9 @@ static void take_resident(struct seep_rec_moment *moment)
         rss < seep_word_load(&moment->low_rss_bytes)) {
         seep_word_store(&moment->low_rss_bytes, rss);
     }
+    seep_proc_number(&at); /* code, libraries */
+    seep_proc_number(&at);
+    take_bound(&header->data, RLIMIT_DATA, seep_proc_number(&at));
 }
 
 /* The unified hierarchy's folder of this process, once. */
@@ -600,7 +621,7 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
     widen(view->timeline, seep_series_width_for(tick));
     moment = &view->timeline[tick >> width_log2];
     if (seep_word_load(&restricted) == 0) {
-        take_resident(moment);
+        take_resident(view->header, moment);
         take_own(view, moment, tick);
         take_mapped(view, moment, tick);
         take_dear(moment);

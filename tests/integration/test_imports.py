@@ -111,3 +111,48 @@ def test_a_call_into_a_deep_library_is_its_users_line(folder):
     places = {site["where"] for site in dump(path)["sites"]}
     assert "user.py:3 encode" in places
     assert "user.py:6 <module>" not in places
+
+
+LINES = 3000
+WIDE = """
+import zlib
+
+kept = []
+
+class Thing:
+    def __init__(self, n):
+        self.parts = [str(n + i) for i in range(3)]
+
+def make(n):
+    return {{"thing": Thing(n)}}
+
+def table():
+{lines}
+
+def work():
+    kept.append([zlib.compressobj() for _ in range(10)])
+
+table()
+work()
+"""
+
+
+def test_pythons_objects_leave_room_for_what_libraries_take(folder):
+    """Each line of a long table makes objects, by some paths each."""
+    script = folder / "wide.py"
+    script.write_text(WIDE.format(lines="\n".join(
+        f"    kept.append(make({n * 1000}))" for n in range(LINES))))
+
+    run = execute([PYTHON, "-S", script], folder, sample=1,
+                  SEEP_SIZE=16 * MIB, SEEP_PYTHON="objects")
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    told = dump(path)
+    assert told["counters"]["sites_full"] == 0
+    assert told["counters"]["stacks_short"] > 0
+    works = [site for site in told["sites"]
+             if "work" in site["frames"] and site["space"] == "heap"]
+    assert sum(site["live_bytes"] for site in works) > 2 * MIB
+    assert all("deflateInit2_" in site["frames"] for site in works
+               if site["live_bytes"] > 4096)

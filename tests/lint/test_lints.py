@@ -10,6 +10,7 @@ import pytest
 import atomics
 import format as clang_format
 import headers
+import json_keys
 import layers
 import links
 import namesakes
@@ -410,6 +411,24 @@ def test_a_sentence_with_both_tests_is_none(tmp_path):
           'fails("it is surely no leak of 2 MiB");')
 
     assert not sentences.check(str(tmp_path))
+
+
+@pytest.mark.parametrize('source', [
+    'seep_json_put(object, "new_key", 1);',
+    'seep_json_put_text_or_null(object,\n    "new_key", text);',
+    'SEEP_JSON_COPY(object, &site->kept, known_key,\n    new_key);',
+    'json_pack("{s:o,s:o}", "known_key", a(b), "new_key", c);',
+    'print_member(&out, ",", "new_key", value);',
+])
+def test_a_key_of_the_json_stands_on_its_page(tmp_path, source):
+    plant(tmp_path, 'tools/seep/json/x.c', source)
+    plant(tmp_path, 'docs/json.md', '`known_key`, and new_key\n')
+
+    assert json_keys.check(str(tmp_path)) == [
+        'tools/seep/json/x.c: json: `new_key` is not in docs/json.md']
+
+    plant(tmp_path, 'docs/json.md', '`known_key`, `new_key` (why)\n')
+    assert not json_keys.check(str(tmp_path))
 
 
 @pytest.mark.parametrize('text, count', [

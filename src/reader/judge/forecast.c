@@ -106,6 +106,17 @@ ram_limit_of(const struct seep_report_memory *memory, double used_bytes)
     };
 }
 
+/* Of what was mapped, touched or not: so it is full before memory is. */
+static struct seep_forecast_limit
+bound_of(const struct seep_report_bound *bound, const char *what)
+{
+    return (struct seep_forecast_limit){
+        .what = what,
+        .limit_bytes = bound->limit_bytes,
+        .used_bytes = bound->used_bytes,
+    };
+}
+
 /* Others are counted in what is not available. */
 static bool is_of_all(const struct seep_report_forecast *forecast,
                       const struct seep_report_memory *memory)
@@ -136,6 +147,8 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
             .used_bytes = whole(memory->cgroup.last_bytes),
         },
         ram_limit_of(memory, memory->rss.last_bytes),
+        bound_of(&memory->address_space, "address-space"),
+        bound_of(&memory->data, "data"),
     };
     enum seep_forecast_basis basis = now->basis;
 

@@ -507,6 +507,12 @@ static void note_moment(struct seep_report_memory *memory,
 #undef NOTE
 }
 
+static struct seep_report_bound read_bound(struct seep_rec_bound *bound)
+{
+    return (struct seep_report_bound){seep_word_load(&bound->limit_bytes),
+                                      seep_word_load(&bound->used_bytes)};
+}
+
 static size_t add_moments(struct seep_report_build *build,
                           struct seep_balance_point *points)
 {
@@ -516,6 +522,9 @@ static size_t add_moments(struct seep_report_build *build,
     uint64_t last = 0;
     size_t count = 0;
 
+    build->report.memory.address_space =
+        read_bound(&view->header->address_space);
+    build->report.memory.data = read_bound(&view->header->data);
     for (uint32_t i = 0; i < capacity && count < SEEP_BUCKET_COUNT; i++) {
         struct seep_rec_moment *moment = &view->timeline[i];
 

@@ -316,8 +316,12 @@ struct seep_report_memory {
     struct seep_report_extent allocator_overhead;
     struct seep_report_extent unexplained;
     uint64_t cgroup_limit_bytes; /* 0: none or unknown */
-    uint64_t machine_bytes;      /* RAM; 0 unknown */
-    uint64_t available_bytes;    /* of it, at the last sample; 0 unknown */
+    struct seep_report_bound {
+        uint64_t limit_bytes; /* 0: none or unknown */
+        uint64_t used_bytes;  /* at the last sample */
+    } address_space, data;    /* RLIMIT_AS, RLIMIT_DATA */
+    uint64_t machine_bytes;   /* RAM; 0 unknown */
+    uint64_t available_bytes; /* of it, at the last sample; 0 unknown */
     enum seep_allocator_kind allocator;
     bool allocator_told;                /* its own figures, the next ones */
     uint64_t allocator_allocated_bytes; /* at the last sample that has them */
@@ -359,7 +363,8 @@ enum seep_forecast_answer {
 /** When the first of the limits is reached if all goes on as it went. */
 struct seep_report_forecast {
     enum seep_forecast_answer answer;
-    const char *what; /* "cgroup", "ram", "device"; "" if UNKNOWN */
+    const char *what; /* "cgroup", "ram", "device", "address-space", "data"; ""
+                         if UNKNOWN */
     uint64_t limit_bytes;
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
@@ -472,6 +477,12 @@ struct seep_report {
     double duration_s; /* what is judged: that, or up to .end.judged_to_s */
     struct seep_report_end end;
     struct seep_report_begin begin;
+    struct seep_report_failed {
+        uint64_t count; /* of malloc and kin, that found no room */
+        uint64_t last_bytes;
+        double last_s;
+        const char *where; /* the last; "": not known */
+    } failed;
     bool freed_all;      /* at its end: what it held its peaks tell */
     double last_event_s; /* since the start: the last that was recorded */
     bool exact;          /* began exact, nothing lost, never thinned */

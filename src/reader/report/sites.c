@@ -462,6 +462,35 @@ static uint64_t id_of(struct naming *naming, enum seep_grouping by,
     }
 }
 
+/* What was asked for in vain has no row: nothing was ever live there. */
+static int add_failed(struct seep_report_build *build)
+{
+    struct seep_rec_header *header = build->snapshot.view.header;
+    struct seep_report_failed *failed = &build->report.failed;
+    uint32_t site = seep_word_load(&header->failed_site);
+    struct naming naming = {.build = build};
+    struct seep_report_frame frame;
+    char where[WHERE_BYTES] = "";
+
+    failed->count = seep_word_load(&header->failed_count);
+    failed->last_bytes = seep_word_load(&header->failed_bytes);
+    failed->last_s = seep_sites_seconds(seep_word_load(&header->failed_tick));
+    naming.frames = calloc(FRAMES_MAX, sizeof(*naming.frames));
+    if (naming.frames == NULL) {
+        return -ENOMEM;
+    }
+    if (site < build->snapshot.view.site_capacity) {
+        seep_names_stack(build, site, &naming.stack);
+    }
+    if (naming.stack.count > 0) {
+        pick(&naming, &frame);
+        seep_where_format(&frame, where, sizeof(where));
+    }
+    free(naming.frames);
+    failed->where = seep_store_text(&build->store, where);
+    return failed->where != NULL ? 0 : -ENOMEM;
+}
+
 /* A rule that was matched against some sites only would make the verdict depend
  * on how many are shown. */
 static bool has_rules(const struct seep_report_options *options)
@@ -796,6 +825,7 @@ int seep_report_add_sites(struct seep_report_build *build)
         }
     }
     error = add_frames(build, sites, count);
+    error = error == 0 ? add_failed(build) : error;
     if (error != 0) {
         return error;
     }

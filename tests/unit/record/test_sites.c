@@ -274,6 +274,39 @@ static uint64_t line_of(const char *file, uint32_t line)
     return line_in(file, "f", line);
 }
 
+/* Their native frames are the interpreter's; those of a library's malloc name
+ * what took the memory, and stay for longer. */
+static void pythons_objects_lose_their_native_frames_first(void **state)
+{
+    static const struct {
+        uint32_t eighths;
+        uint32_t python; /* frames of 30 that are left of an object's stack */
+        uint32_t heap;
+    } cases[] = {{0, 30, 30}, {3, 30, 30}, {4, 30, 30},
+                 {5, 2, 14},  {6, 2, 11},  {7, 2, 2}};
+    uint64_t user = line_of("/srv/serve.py", 31);
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int heaps = 0; heaps < 2; heaps++) {
+            struct seep_place place = {
+                heaps != 0 ? SEEP_SPACE_HEAP : SEEP_SPACE_PYTHON, 0};
+            uint64_t words[30];
+            struct seep_sites_stack stack = {.addresses = words, .count = 30};
+
+            for (uint32_t j = 0; j < 30; j++) {
+                words[j] = j < 10 ? 1000 * (i + 1) + 100 * (uint32_t)heaps + j
+                                  : SEEP_FRAME_IS_CODE | UINT64_C(1) << 30 | j;
+            }
+            words[29] = user;
+            fill_to(view.site_capacity / 8 * cases[i].eighths + 1);
+            assert_int_equal(
+                frames_of(seep_sites_intern(&view, place, &stack, same_frame)),
+                heaps != 0 ? cases[i].heap : cases[i].python);
+        }
+    }
+}
+
 static void a_short_stack_keeps_the_users_line(void **state)
 {
     uint64_t inner = line_of("/usr/lib/python3.11/json/decoder.py", 355);
@@ -480,6 +513,7 @@ int main(void)
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(pythons_objects_lose_their_native_frames_first),
         TEST(a_short_stack_keeps_the_users_line),
         TEST(native_recursion_is_folded_between_lines_of_python),
         TEST(native_recursion_alone_tells_sites_apart),

@@ -289,6 +289,16 @@ static json_t *began_of(const struct seep_report *report)
     return object;
 }
 
+static json_t *failed_of(const struct seep_report *report)
+{
+    const struct seep_report_failed *failed = &report->failed;
+    json_t *object = failed->count > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, failed, count, last_bytes, last_s);
+    seep_json_put_text_or_null(object, "where", failed->where);
+    return object;
+}
+
 static json_t *rejected_of(const struct seep_report *report)
 {
     json_t *array = json_array();
@@ -326,6 +336,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put(object, "duration_s", seep_words_life_s(report));
     seep_json_put(object, "end", end_of(report));
     seep_json_put(object, "work_began", began_of(report));
+    seep_json_put(object, "failed_allocations", failed_of(report));
     seep_json_put_known(object, "units", report->units);
     seep_json_put(object, "mode", seep_words_mode_name(report));
     SEEP_JSON_COPY(object, report, exact, sample_bytes, first_sample_bytes);

@@ -145,6 +145,14 @@ static json_t *allocator_of(const struct seep_report_memory *memory)
     return object;
 }
 
+static json_t *bound_of(const struct seep_report_bound *bound)
+{
+    json_t *object = bound->limit_bytes > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, bound, limit_bytes, used_bytes);
+    return object;
+}
+
 json_t *seep_json_memory(const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
@@ -166,6 +174,8 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "spaces", spaces_of(report));
     seep_json_put_known(object, "cgroup_limit_bytes",
                         memory->cgroup_limit_bytes);
+    seep_json_put(object, "address_space", bound_of(&memory->address_space));
+    seep_json_put(object, "data", bound_of(&memory->data));
     seep_json_put_known(object, "machine_bytes", memory->machine_bytes);
     seep_json_put_known(object, "available_bytes", memory->available_bytes);
     return object;
@@ -306,6 +316,7 @@ static json_t *members_of(const struct seep_report_site *site)
     seep_json_put_text_or_null(object, "line_id", site->line_id);
     seep_json_put(object, "space", seep_words_space(site->space));
     seep_json_put_device(object, "device", site->device);
+    seep_json_put_text_or_null(object, "pool", site->pool);
     SEEP_JSON_COPY(object, site, backs_tensors);
     seep_json_put(object, "class", seep_class_name(site->class));
     seep_json_put_text_or_null(object, "reason", site->class_reason);

@@ -203,6 +203,20 @@ static void add_cgroup(struct seep_table *table,
     }
 }
 
+/* Of what was mapped at the last moment, by setrlimit(). */
+static void add_bound(struct seep_table *table, const char *part,
+                      const struct seep_report_bound *bound, const char *name)
+{
+    if (bound->limit_bytes > 0) {
+        seep_table_row(table, SEEP_INK_PLAIN);
+        seep_table_cell(table, PART, "%s", part);
+        seep_table_cell(table, LAST, "%s",
+                        SEEP_UNITS_BYTES((double)bound->used_bytes));
+        seep_table_cell(table, NOTE, "of %s, %s",
+                        SEEP_UNITS_BYTES((double)bound->limit_bytes), name);
+    }
+}
+
 /* What the part on GPUs tells is not told twice. */
 static bool is_told(const struct seep_report *report, enum seep_space space)
 {
@@ -293,6 +307,8 @@ void seep_view_balance(struct seep_page *page, const struct seep_report *report)
         note_spaces(table, report);
     }
     add_cgroup(table, report);
+    add_bound(table, "addresses", &report->memory.address_space, "RLIMIT_AS");
+    add_bound(table, "data", &report->memory.data, "RLIMIT_DATA");
     add_spaces(table, report);
     seep_table_print(table, page, 1);
     print_mappings(page, report);

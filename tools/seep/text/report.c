@@ -242,6 +242,26 @@ static void print_begin(struct seep_page *page,
     }
 }
 
+/* What a program that ran out of memory did last. */
+static void print_failed(struct seep_page *page,
+                         const struct seep_report *report)
+{
+    const struct seep_report_failed *failed = &report->failed;
+    double since_s = fmax(0, report->life_s - failed->last_s);
+
+    if (failed->count > 0) {
+        seep_page_paragraph(page, SEEP_INK_WARNING, "failed", INDENT,
+                            report->state == SEEP_STATE_RUNNING
+                                ? SEEP_NOTE_FAILED_AGO
+                                : SEEP_NOTE_FAILED,
+                            SEEP_UNITS_COUNT((double)failed->count),
+                            failed->count == 1 ? "" : "s",
+                            SEEP_UNITS_BYTES((double)failed->last_bytes),
+                            *failed->where == '\0' ? "" : " at ", failed->where,
+                            SEEP_UNITS_DURATION(since_s));
+    }
+}
+
 /* The answer without its evidence. */
 void seep_view_text_answer(struct seep_page *page,
                            const struct seep_report *report)
@@ -332,6 +352,7 @@ void seep_view_text_report(struct seep_page *page,
     }
     seep_view_text_head(page, report, "seep:");
     print_begin(page, report);
+    print_failed(page, report);
     seep_page_end_line(page);
     if (report->site_count > 0) {
         seep_view_sites_table(page, report, options);

@@ -131,19 +131,20 @@ static bool is_of(const struct seep_report_forecast *forecast, const char *what)
     return strcmp(forecast->what, what) == 0;
 }
 
-/* "the cgroup's 8 GiB", "GPU 0's 79 GiB" */
+/* "the cgroup's 8 GiB", "GPU 0's 79 GiB", "RLIMIT_AS's 4 GiB" */
 static void put_limit(FILE *file, const struct seep_report_forecast *forecast)
 {
     char gpu[SEEP_WORDS_GPU_BYTES] = "the device";
-    const char *owner = is_of(forecast, "cgroup") ? "the cgroup's"
-                        : is_of(forecast, "ram")  ? "the machine's"
-                                                  : "the";
+    const char *owner = is_of(forecast, "cgroup")          ? "the cgroup"
+                        : is_of(forecast, "ram")           ? "the machine"
+                        : is_of(forecast, "address-space") ? "RLIMIT_AS"
+                        : is_of(forecast, "data")          ? "RLIMIT_DATA"
+                                                           : gpu;
 
     if (forecast->device >= 0) {
         seep_words_gpu(forecast->device, gpu);
     }
-    fprintf(file, "%s%s %s", is_of(forecast, "device") ? gpu : owner,
-            is_of(forecast, "device") ? "'s" : "",
+    fprintf(file, "%s's %s", owner,
             SEEP_UNITS_BYTES((double)forecast->limit_bytes));
 }
 
@@ -202,11 +203,25 @@ static void put_pace(FILE *file, const struct seep_report_forecast *forecast)
     }
 }
 
+/* Of what setrlimit() allows there was less left than the last allocation that
+ * failed asked for. */
+static bool is_used_up(const struct seep_report *report)
+{
+    const struct seep_report_forecast *forecast = &report->verdict.forecast;
+    bool bound = is_of(forecast, "address-space") || is_of(forecast, "data");
+    double wanted = bound && report->failed.count > 0
+                        ? (double)report->failed.last_bytes
+                        : 0;
+
+    return (double)forecast->used_bytes + wanted >=
+           (double)forecast->limit_bytes;
+}
+
 static void put_time(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
 
-    if (forecast->used_bytes >= forecast->limit_bytes) {
+    if (is_used_up(report)) {
         put_limit(file, forecast);
         fputs(
             is_of(forecast, "cgroup")

@@ -54,6 +54,11 @@
 
 #define SEEP_NOTE_BEGAN "the work began %s after the start: %s%s%s"
 
+#define SEEP_NOTE_FAILED \
+    "%s allocation%s found no room, the last of %s%s%s, %s before the end"
+#define SEEP_NOTE_FAILED_AGO \
+    "%s allocation%s found no room, the last of %s%s%s, %s ago"
+
 #define SEEP_NOTE_REMOVED \
     "%u older recording%s, %s, when this one began: the folder held more than SEEP_KEEP allows"
 #define SEEP_NOTE_PROCESSES "%zu processes: %s; first to look at: pid %u, %s"

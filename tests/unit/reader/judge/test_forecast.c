@@ -121,6 +121,32 @@ static void the_limit_that_is_reached_first_counts(void **state)
     assert_true(forecast.seconds.estimate == 70);
 }
 
+/* What is mapped counts for them, and not what is resident. */
+static void what_setrlimit_allows_is_a_limit(void **state)
+{
+    struct seep_report_memory memory = {
+        .rss = {.valid = true, .last_bytes = (double)GIB},
+        .machine_bytes = 64 * GIB,
+        .address_space = {4 * GIB, 3 * GIB},
+    };
+    struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS,
+                                   .bytes_per_s = ten};
+    struct seep_report_forecast forecast;
+
+    (void)state;
+    seep_forecast_of_process(&memory, &now, &forecast);
+    assert_string_equal(forecast.what, "address-space");
+    assert_int_equal(forecast.used_bytes, 3 * GIB);
+    memory.data = (struct seep_report_bound){2 * GIB, 2 * GIB - 100};
+    seep_forecast_of_process(&memory, &now, &forecast);
+    assert_string_equal(forecast.what, "data");
+    assert_true(forecast.seconds.estimate == 10);
+    memory.data.limit_bytes = 0;
+    memory.address_space.limit_bytes = 0;
+    seep_forecast_of_process(&memory, &now, &forecast);
+    assert_string_equal(forecast.what, "ram");
+}
+
 static void of_limits_never_reached_the_nearest_is_named(void **state)
 {
     struct seep_forecast_limit limits[] = {
@@ -164,6 +190,7 @@ int main(void)
         cmocka_unit_test(no_limit_or_no_growth_known_is_no_answer),
         cmocka_unit_test(a_suspect_is_marked_as_one),
         cmocka_unit_test(the_limit_that_is_reached_first_counts),
+        cmocka_unit_test(what_setrlimit_allows_is_a_limit),
         cmocka_unit_test(of_limits_never_reached_the_nearest_is_named),
         cmocka_unit_test(no_rate_however_odd_gives_a_figure_that_is_none),
     };

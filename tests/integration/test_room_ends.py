@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A process that ran out of memory: which limit it was, what it did last."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import SEEP, TIMEOUT_S, environment, execute, report
+
+PYTHON = "/usr/bin/python3"
+MIB = 1 << 20
+LIMIT_BYTES = 400 * MIB
+GROUPS = pathlib.Path("/sys/fs/cgroup/memory")
+
+# What it asks for fails at once; it sets its limit itself, after its start.
+FAILS = """
+import resource
+resource.setrlimit(resource.{which}, ({limit}, {limit}))
+def ask():
+    return bytearray({asked})
+for _ in range(3):
+    try:
+        ask()
+    except MemoryError:
+        print("no room")
+"""
+
+KEEPS = """
+import os, pathlib, time
+pathlib.Path("{group}/cgroup.procs").write_text(str(os.getpid()))
+kept = []
+while True:
+    kept.append(bytearray(1 << 20))
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("which, part", [
+    ("RLIMIT_AS", "address_space"), ("RLIMIT_DATA", "data")])
+@pytest.mark.parametrize("sample", [1, None])
+def test_what_found_no_room_is_told_with_its_line(
+        folder, which, part, sample):
+    script = folder / "ask.py"
+    script.write_text(FAILS.format(which=which, limit=LIMIT_BYTES,
+                                   asked=LIMIT_BYTES + MIB))
+    run = execute([PYTHON, script], folder, sample=sample)
+
+    assert run.seen == (0, b"no room\n" * 3, b"")
+    process, = report(*run.recordings)["processes"]
+    failed = process["process"]["failed_allocations"]
+    assert failed["count"] >= 3
+    assert failed["last_bytes"] >= LIMIT_BYTES + MIB
+    assert failed["where"] == "ask.py:5 ask"
+    bound = process["memory"][part]
+    assert bound["limit_bytes"] == LIMIT_BYTES
+    assert 0 < bound["used_bytes"] <= LIMIT_BYTES
+    other = {"address_space", "data"} - {part}
+    assert process["memory"][other.pop()] is None
+
+
+def test_where_nothing_failed_nothing_is_told(folder):
+    run = execute([PYTHON, "-c", "kept = [bytearray(1000)] * 1000"], folder,
+                  sample=1)
+
+    process, = report(*run.recordings)["processes"]
+    assert process["process"]["failed_allocations"] is None
+    assert process["memory"]["address_space"] is None
+    assert process["memory"]["data"] is None
+
+
+@pytest.fixture(name="group")
+def make_group():
+    """A control group of 100 MiB, of version 1."""
+    group = GROUPS / f"seep-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(100 * MIB))
+    except OSError as error:
+        if group.is_dir():
+            group.rmdir()
+        pytest.skip(f"no control group can be made: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_who_was_killed_by_its_group_is_told_how_full_that_was(folder, group):
+    path = folder / "killed.seep"
+    done = subprocess.run(
+        [SEEP, "run", "--no-report", "-o", path, "--", PYTHON, "-c",
+         KEEPS.format(group=group)],
+        env=environment(), timeout=TIMEOUT_S, check=False,
+        capture_output=True)
+
+    assert done.returncode == 128 + 9, done.stderr
+    process, = report(path)["processes"]
+    assert process["process"]["status"]["signal"] == 9
+    assert process["memory"]["cgroup_limit_bytes"] == 100 * MIB
+    assert process["memory"]["cgroup"]["last_bytes"] > 20 * MIB
