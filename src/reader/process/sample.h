@@ -80,7 +80,8 @@ int seep_external_samples_add(struct seep_external_samples *samples,
                               struct seep_external_sample *sample);
 void seep_external_samples_fini(struct seep_external_samples *samples);
 
-/** Read, or write, the file beside @recording_path. -ENOENT: there is none. */
+/** Read, or write, the file beside @recording_path. -ENOENT: there is none;
+ * -ENOTSUP: it is no regular file. */
 int seep_external_samples_read(const char *recording_path,
                                struct seep_external_samples *ret_samples);
 int seep_external_samples_write(const char *recording_path,

@@ -265,6 +265,7 @@ static void rows_by_what_they_hold_have_the_most_first(void **state)
     (void)state;
     fill_holders(sites);
     sites[6].live_bytes = 13ULL << 20;
+    fake.report.begin.at_s = 500;
     fake.report.begin.from_s = 300;
     char *text = print(200, false, &options);
     at = text;
