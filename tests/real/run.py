@@ -104,6 +104,11 @@ def look(story, folders):
         [process for process in document["processes"]
          if is_its(process, story)],
         read(folders[0], "report", "--sites", "0"))
+    seen.families = [
+        {"name": family["name"], "class": family["class"],
+         "pids": [document["processes"][member]["process"]["pid"]
+                  for member in family["members"]]}
+        for family in document["families"]]
     if story.beside is not None:
         seen.plain = json.loads(
             (folders[0] / "plain.json").read_text("utf-8"))

@@ -20,6 +20,7 @@ class Seen:
     truth: dict
     processes: list  # documents of the program's own processes, worst first
     text: str  # `seep report` of all of them
+    families: list = dataclasses.field(default_factory=list)
     diff: str = ""  # `seep diff` of the two runs of a story that has two
     plain: dict = None  # the truth of a short run without seep
 
@@ -146,6 +147,10 @@ def it_alone(title):
             if process["process"]["pid"] != pid:
                 return (f"pid {process['process']['pid']} is told to be "
                         f"{process['verdict']['class']}, and pid {pid} leaks")
+        for family in seen.families:
+            if family["class"] not in QUIET and pid not in family["pids"]:
+                return (f"{family['name']} is told to be {family['class']}, "
+                        f"and pid {pid} leaks")
         if not told:
             return f"pid {pid} is not told"
         if title not in headline(seen):

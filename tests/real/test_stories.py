@@ -66,6 +66,11 @@ def test_of_many_processes_the_one_that_leaks_is_told_and_no_other():
     assert "pid 1 is told" in demand(two("leak", "unexplained"))
     assert "pid 1 is told" in demand(two("steady", "leak"))
     assert demand(two("steady", "steady")) == "pid 0 is not told"
+    tools = two("leak", "steady")
+    tools.families = [{"name": "tool", "class": "leak", "pids": [1, 2]}]
+    assert "tool is told" in demand(tools)
+    tools.families[0]["pids"] = [0]
+    assert demand(tools) is None
     assert "lacks ray::" in stories.it_alone("ray::")(two("leak", "steady"))
 
 

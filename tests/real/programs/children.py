@@ -16,7 +16,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--rate", type=float, default=2 << 20)
 arguments = parser.parse_args()
-REPLY_BYTES = 256 << 10
+REPLY_BYTES = 512 << 10
 kept = []
 # (a tool, its exit status, what it prints)
 TOOLS = [

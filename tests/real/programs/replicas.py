@@ -95,7 +95,8 @@ def serve_it(folder):
         serve.shutdown()
         ray.shutdown()
     # its own log goes elsewhere; this is what Python and the loader print
-    complaints = {line for path in folder.glob("ray/session_2*/logs/worker*.err")
+    logs = folder.glob("ray/session_2*/logs/worker*.err")
+    complaints = {line for path in logs
                   for line in path.read_text("utf-8", "replace").splitlines()
                   if re.search("rror|warn|preload|seep", line)}
     return load, work, sorted(complaints)
