@@ -54,6 +54,13 @@ def variables(more):
             } | more
 
 
+def python_of(story, python):
+    """Of the environment, or of one beside it that a story has for itself."""
+    if not story.apart:
+        return python
+    return pathlib.Path(python).parent.parent / story.apart / "bin/python"
+
+
 def truth_in(done):
     """The last line that the program printed."""
     lines = [line for line in done.stdout.splitlines() if line[:1] == "{"]
@@ -66,11 +73,16 @@ def record(story, mode, options, folder, environment):
     """One run; beside its recordings, its truth."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    command = [python_of(story, options.python),
+               HERE / "programs" / story.command[0], *story.command[1:]]
+    environment = variables(environment)
     done = run([SEEP, "run", "--no-report", *MODES[mode], *story.options,
-                "-o", folder / "%e.%p.%n.seep", "--", options.python,
-                HERE / "programs" / story.command[0], *story.command[1:]],
-               LIMIT_S, env=variables(environment))
+                "-o", folder / "%e.%p.%n.seep", "--", *command],
+               LIMIT_S, env=environment)
     (folder / "truth.json").write_text(json.dumps(truth_in(done)), "utf-8")
+    if story.beside is not None:
+        done = run([*command, *story.beside], LIMIT_S, env=environment)
+        (folder / "plain.json").write_text(json.dumps(truth_in(done)), "utf-8")
 
 
 def read(folder, *words):
@@ -80,8 +92,8 @@ def read(folder, *words):
 
 def is_its(process, story):
     """The program's own, or that of the word that the story names."""
-    return any((story.process or story.command[0]) in word
-               for word in process["process"]["argv"])
+    its = story.command[0] if story.process is None else story.process
+    return any(its in word for word in process["process"]["argv"])
 
 
 def look(story, folders):
@@ -92,6 +104,14 @@ def look(story, folders):
         [process for process in document["processes"]
          if is_its(process, story)],
         read(folders[0], "report", "--sites", "0"))
+    seen.families = [
+        {"name": family["name"], "class": family["class"],
+         "pids": [document["processes"][member]["process"]["pid"]
+                  for member in family["members"]]}
+        for family in document["families"]]
+    if story.beside is not None:
+        seen.plain = json.loads(
+            (folders[0] / "plain.json").read_text("utf-8"))
     if len(folders) > 1:
         seen.diff = run([SEEP, "diff", *folders], READ_LIMIT_S).stdout
     return seen
@@ -140,6 +160,9 @@ def lacks(story, python):
     flag = story.processor
     if flag and flag not in pathlib.Path("/proc/cpuinfo").read_text("ascii"):
         return flag
+    python = python_of(story, python)
+    if not shutil.which(python):
+        return story.apart
     if story.needs and subprocess.run(
             [python, "-c", "import importlib.util, sys; sys.exit("
              f"importlib.util.find_spec({story.needs!r}) is None)"],

@@ -7,6 +7,7 @@ import dataclasses
 import re
 
 CALLED = ("leak", "suspect")
+QUIET = ("steady", "bounded", "insufficient-data")
 CACHE = "dnnl"
 RATE_SLACK = 0.3
 # any processor has these; oneDNN computes in bfloat16 only with AVX-512
@@ -19,7 +20,9 @@ class Seen:
     truth: dict
     processes: list  # documents of the program's own processes, worst first
     text: str  # `seep report` of all of them
+    families: list = dataclasses.field(default_factory=list)
     diff: str = ""  # `seep diff` of the two runs of a story that has two
+    plain: dict = None  # the truth of a short run without seep
 
     @property
     def verdict(self):
@@ -135,6 +138,39 @@ def diff_says(*words):
     return demand
 
 
+def it_alone(title):
+    """The process that leaks, which has this title, and no other one."""
+    def demand(seen):
+        pid = seen.truth["pid"]
+        told = [process for process in seen.processes
+                if process["verdict"]["class"] not in QUIET]
+        for process in told:
+            if process["process"]["pid"] != pid:
+                return (f"pid {process['process']['pid']} is told to be "
+                        f"{process['verdict']['class']}, and pid {pid} leaks")
+        for family in seen.families:
+            if family["class"] not in QUIET and pid not in family["pids"]:
+                return (f"{family['name']} is told to be {family['class']}, "
+                        f"and pid {pid} leaks")
+        if not told:
+            return f"pid {pid} is not told"
+        if title not in headline(seen):
+            return f"the headline lacks {title}"
+        return None
+    return demand
+
+
+def unharmed(seen):
+    """All was answered, and servers complain and end as they do alone."""
+    if seen.truth.get("failed"):
+        return f"{seen.truth['failed']} requests failed"
+    for what in ("status", "complaints"):
+        with_us, alone = seen.truth.get(what), seen.plain.get(what)
+        if with_us != alone:
+            return f"{what}: {with_us}, and {alone} without seep"
+    return None
+
+
 @dataclasses.dataclass
 class Story:
     """One row."""
@@ -147,6 +183,8 @@ class Story:
     process: str = None  # in the arguments of what matters; the program itself
     needs: str = None  # a module, or the story is left out
     processor: str = None  # so is it without this flag of /proc/cpuinfo
+    beside: list = None  # options of a short run without seep, to be compared
+    apart: str = ""  # a virtual environment of its own, under the other one
 
 
 def kept_tables(module, library):
@@ -157,6 +195,15 @@ def kept_tables(module, library):
                  needs=module)
 
 
+def kept_natively(module):
+    """By an extension, with malloc."""
+    return Story(module, ["kept_natively.py", module],
+                 "2 MiB/s kept by keep_answer()",
+                 [called("keep_answer", "make_one"), at_its_rate],
+                 needs=module)
+
+
+SHORT = ["--seconds", "5"]
 STORIES = [
     Story("encode-bf16", ["encode.py", "--seconds", "90"],
           "oneDNN's cache fills",
@@ -197,4 +244,24 @@ STORIES = [
            in_the_headline(r"MiB/min", r"RLIMIT_AS's 600 MiB are used up"),
            in_the_text(r"killed by signal 9",
                        r"failed .* no room.* keep_answer.* before the")]),
+    Story("ray-serve", ["replicas.py"],
+          "one of three replicas keeps 256 KiB a request",
+          [called("remember"), at_its_rate, unharmed,
+           it_alone("ray::ServeReplica:default:Embedder")],
+          process="default_worker.py", needs="ray", beside=SHORT),
+    Story("pytriton", ["triton.py"],
+          "the model keeps 256 KiB a request, the servers nothing",
+          [called("remember"), at_its_rate, unharmed, it_alone("triton.py")],
+          process="", needs="pytriton", apart="pytriton", beside=SHORT),
+    Story("uvicorn", ["uvicorn_load.py"],
+          "128 KiB kept of each request",
+          [called("remember"), at_its_rate, unharmed, it_alone("uvicorn")],
+          process="", needs="fastapi", beside=SHORT),
+    kept_natively("tokenizers"),
+    kept_natively("onnxruntime"),
+    Story("children", ["children.py"],
+          "2 MiB/s by the parent of tools that come and go",
+          [called("keep_reply"), at_its_rate, unharmed,
+           it_alone("children.py")],
+          process="", beside=SHORT),
 ]

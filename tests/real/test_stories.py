@@ -55,6 +55,48 @@ def test_a_cache_is_no_leak_and_is_where_the_most_is_held():
     assert "grows" in stories.no_faster_than_memory(seen("leak", "encode"))
 
 
+def test_of_many_processes_the_one_that_leaks_is_told_and_no_other():
+    def two(first, second):
+        both = seen(first, "keep")
+        both.processes += seen(second, "keep").processes
+        for pid, process in enumerate(both.processes):
+            process["process"]["pid"] = pid
+        both.truth["pid"] = 0
+        return both
+
+    demand = stories.it_alone("at keep")
+    assert demand(two("leak", "insufficient-data")) is None
+    assert "pid 1 is told" in demand(two("leak", "unexplained"))
+    assert "pid 1 is told" in demand(two("steady", "leak"))
+    assert demand(two("steady", "steady")) == "pid 0 is not told"
+    tools = two("leak", "steady")
+    tools.families = [{"name": "tool", "class": "leak", "pids": [1, 2]}]
+    assert "tool is told" in demand(tools)
+    tools.families[0]["pids"] = [0]
+    assert demand(tools) is None
+    assert "lacks ray::" in stories.it_alone("ray::")(two("leak", "steady"))
+
+
+def test_servers_answer_complain_and_end_as_they_do_without_seep():
+    with_us = seen("leak", "keep")
+    with_us.truth |= {"failed": 0, "status": 0, "complaints": ["no GPU"]}
+    with_us.plain = dict(with_us.truth)
+    assert stories.unharmed(with_us) is None
+    with_us.truth["failed"] = 1
+    assert stories.unharmed(with_us) == "1 requests failed"
+    with_us.truth |= {"failed": 0, "complaints": ["no GPU", "no stub"]}
+    assert "no stub" in stories.unharmed(with_us)
+    with_us.truth |= {"complaints": ["no GPU"], "status": -11}
+    assert stories.unharmed(with_us) == "status: -11, and 0 without seep"
+
+
+def test_a_story_can_have_an_environment_of_its_own(tmp_path):
+    apart = stories.Story("x", ["-"], "", [], apart="other", needs="sys")
+    assert run.python_of(apart, tmp_path / "bin/python") == (
+        tmp_path / "other/bin/python")
+    assert run.lacks(apart, tmp_path / "bin/python") == "other"
+
+
 def test_every_program_of_the_table_is_there():
     for story in stories.STORIES:
         assert (run.HERE / "programs" / story.command[0]).is_file()

@@ -170,7 +170,9 @@ void seep_family_age_test(const struct seep_family_ages *ages, size_t count,
         }
     }
     *ret_age = age;
-    if (growth.count < SEEP_FAMILY_CHILDREN_MIN || !isfinite(growth.squares)) {
+    /* who lives for a moment does nothing else than to begin */
+    if (growth.count < SEEP_FAMILY_CHILDREN_MIN || !isfinite(growth.squares) ||
+        oldest_s < SEEP_FAMILY_BRIEF_S) {
         return;
     }
     age.count = growth.count;

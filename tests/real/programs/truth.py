@@ -4,6 +4,7 @@
 Invariant: nothing here knows how seep decides.
 """
 import json
+import os
 import pathlib
 import time
 
@@ -34,5 +35,6 @@ class Work:
         """The line; @kept is 0 where nothing is kept for good."""
         print(json.dumps({"kept_bytes": kept, "rss_first_bytes": self.first,
                           "rss_last_bytes": rss_bytes(),
-                          "work_s": time.monotonic() - self.start} | more),
+                          "work_s": time.monotonic() - self.start,
+                          "pid": os.getpid()} | more),
               flush=True)

@@ -102,6 +102,23 @@ static void what_each_has_as_it_begins_does_not_grow(void **state)
     assert_false(age.flattens);
 }
 
+/* The interpreter of a tool that ends at once grows to its last moment. */
+static void who_lives_for_a_moment_only_begins(void **state)
+{
+    struct seep_family_age age;
+
+    (void)state;
+    test(8, leak, 0.1);
+    for (size_t i = 0; i < 8; i++) {
+        ages[i].life_s = 0.9 * SEEP_FAMILY_BRIEF_S;
+    }
+    seep_family_age_test(ages, 8, 3, MIB, &age);
+    assert_int_equal(age.trend, SEEP_FAMILY_UNTOLD);
+    ages[7].life_s = 1.1 * SEEP_FAMILY_BRIEF_S;
+    seep_family_age_test(ages, 8, 3, MIB, &age);
+    assert_int_equal(age.trend, SEEP_FAMILY_GROWS);
+}
+
 static void of_two_nothing_is_told(void **state)
 {
     (void)state;
@@ -191,6 +208,7 @@ int main(void)
         cmocka_unit_test(a_leak_in_all_of_them_is_one),
         cmocka_unit_test(a_cache_flattens_at_one_age_and_is_none),
         cmocka_unit_test(what_each_has_as_it_begins_does_not_grow),
+        cmocka_unit_test(who_lives_for_a_moment_only_begins),
         cmocka_unit_test(of_two_nothing_is_told),
         cmocka_unit_test(where_they_differ_too_much_it_is_not_sure),
         cmocka_unit_test(what_grows_in_few_of_them_is_not_told_of_all),
