@@ -315,8 +315,9 @@ static void say_too_little(const struct summary *summary)
         bool full = summary->room_refused > 0;
 
         snprintf(reason, sizeof(reason),
-                 "%s events are missing from its figures%s",
+                 "%s %s missing from its figures%s",
                  SEEP_UNITS_COUNT((double)summary->lost),
+                 summary->lost == 1 ? "event is" : "events are",
                  full ? ": its disk was full (SEEP_FLOOR)" : "");
         seep_say(summary->first, reason,
                  full ? "free some space, or choose another folder with -o"
