@@ -18,6 +18,7 @@
 
 #include "reader/symbols/wall.h"
 
+static void *volatile kept; /* that no compiler leaves the malloc out */
 static const struct seep_symbol_frame fine = {"work", "work.c", 7, false};
 
 /* What one that has taken the child over would try. */
@@ -35,7 +36,8 @@ static int misbehave(void *context, size_t what, uint64_t offset,
         for (;;) {
         }
     case 3:
-        return malloc((size_t)2 << 30) == NULL ? -ENOMEM : 0;
+        kept = malloc((size_t)2 << 30);
+        return kept == NULL ? -ENOMEM : 0;
     case 4:
         return open("/tmp", O_RDWR | O_TMPFILE, 0600) < 0 ? 0 : -EPERM;
     case 5:
