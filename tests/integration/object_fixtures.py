@@ -68,9 +68,16 @@ def has_arenas(process):
 
 
 def missing(process, expected, space="python"):
-    return [(function, row, [(site["space"], site["allocated_bytes"],
+    """The rows that are not there, what is of their line, and what of their
+    size elsewhere; with what was lost."""
+    return [(function, row, [(site["space"], site["python"],
+                              site["allocated_bytes"],
                               site["allocated_count"], site["live_bytes"])
-                             for site in sites_of(process, function)])
+                             for site in process["sites"]
+                             if line_of(site) == function
+                             or site["allocated_bytes"] == row[0] * site[
+                                 "allocated_count"]],
+             process["losses"])
             for function, rows in expected.items() for row in rows
             if not is_there(process, function, row, space)]
 
