@@ -71,10 +71,12 @@ static void rewind_drop_young(struct seep_rewind *rewind)
     rewind->ghost_address = GHOST_BASE;
 }
 
-/* NULL: the table is full, as it may be of a damaged recording. */
+/* NULL: there are as many as may be, as there may be in a damaged recording. */
 static struct seep_rec_live *take_slot(struct seep_rewind *rewind)
 {
-    const struct seep_view *view = &rewind->snapshot->view;
+    struct seep_view *view = &rewind->snapshot->view;
+    const struct seep_rec_section *section =
+        &view->header->sections[SEEP_SECTION_LIVE];
 
     while (rewind->free_slot < view->live_capacity) {
         struct seep_rec_live *live = &view->live[rewind->free_slot++];
@@ -83,7 +85,11 @@ static struct seep_rec_live *take_slot(struct seep_rewind *rewind)
             return live;
         }
     }
-    return NULL;
+    if (view->live_capacity >= section->entry_count) {
+        return NULL;
+    }
+    rewind->free_slot++;
+    return &view->live[view->live_capacity++];
 }
 
 /* What was seen is sampled in the spaces of the allocators alone. */

@@ -13,9 +13,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "format/account.h"
 #include "format/fold.h"
+#include "format/live.h"
 #include "format/series.h"
 #include "reader/recording/open.h"
 #include "reader/recording/series.h"
@@ -88,6 +90,44 @@ static int snapshot_expand(struct seep_snapshot *snapshot)
 }
 
 /*
+ * The live blocks alone, one after the other: their tables are large and
+ * mostly empty, and each page of them that is looked at is one more of the
+ * reader's. Behind them there is room for as many as the tables could have.
+ *
+ * @return 0 or -ENOMEM
+ */
+static int snapshot_gather_live(struct seep_snapshot *snapshot)
+{
+    struct seep_view *view = &snapshot->view;
+    size_t bytes = ((size_t)view->live_capacity + 1) * sizeof(*view->live);
+    struct seep_rec_live *all =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint32_t count = 0;
+
+    if (all == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    snapshot->live = all;
+    snapshot->live_bytes = bytes;
+    for (uint32_t shard = 0; shard < view->shard_count; shard++) {
+        struct seep_live live;
+        uint32_t end =
+            seep_live_init(&live, view, shard) ? seep_live_end(&live) : 0;
+
+        for (uint32_t i = 0; i < end && count < view->live_capacity; i++) {
+            if (seep_word_load(&live.entries[i].address) != 0) {
+                memcpy((void *)&all[count++], (const void *)&live.entries[i],
+                       sizeof(*all));
+            }
+        }
+    }
+    view->live = all;
+    view->live_capacity = count;
+    return 0;
+}
+
+/*
  * The second look at a recording that is being written.
  *
  * Invariant: the lock word that stands in the copy was read before the rest
@@ -105,7 +145,6 @@ static int snapshot_expand(struct seep_snapshot *snapshot)
 struct settling {
     struct seep_snapshot *snapshot;
     int fd;
-    bool dead;                     /* nobody is left to wait for */
     struct seep_rec_shard *shards; /* as the file has them now */
     struct seep_rec_site *sites;
     uint32_t *known; /* the published among them */
@@ -323,7 +362,6 @@ static int leave_out_restless(struct settling *st)
 static int settle(struct settling *st)
 {
     struct recheck found = {1, 1};
-    int patience = st->dead ? 0 : PATIENCE;
     int error = 0;
 
     for (int round = 0, still = 0; round < ROUNDS; round++) {
@@ -333,7 +371,7 @@ static int settle(struct settling *st)
         if (error != 0) {
             return error;
         }
-        if (found.changed == 0 && (found.held == 0 || still >= patience)) {
+        if (found.changed == 0 && (found.held == 0 || still >= PATIENCE)) {
             return 0;
         }
         pause.tv_nsec <<= found.changed == 0 ? still++ : 0;
@@ -351,10 +389,10 @@ static int settle(struct settling *st)
 }
 
 /* @return 0; -ENODATA if the file shrank; else negative errno */
-static int snapshot_settle(struct seep_snapshot *snapshot, int fd, bool dead)
+static int snapshot_settle(struct seep_snapshot *snapshot, int fd)
 {
     const struct seep_view *view = &snapshot->view;
-    struct settling st = {.snapshot = snapshot, .fd = fd, .dead = dead};
+    struct settling st = {.snapshot = snapshot, .fd = fd};
     int error = -ENOMEM;
 
     st.shards = calloc(view->shard_count, sizeof(*st.shards));
@@ -455,13 +493,43 @@ static void end_strings(struct seep_snapshot *s)
     s->view.strings[s->view.string_bytes - 1] = '\0';
 }
 
+/* Of a recording that no one writes any more: behind its last data there is
+ * no site. */
+static void end_sites(struct seep_snapshot *s, int fd)
+{
+    const struct seep_rec_section *section =
+        &s->view.header->sections[SEEP_SECTION_SITES];
+    uint64_t end = section->offset_bytes + section->bytes;
+    uint64_t last = section->offset_bytes;
+
+    while (last < end) {
+        off_t data = lseek(fd, (off_t)last, SEEK_DATA);
+        off_t hole =
+            data >= 0 && (uint64_t)data < end ? lseek(fd, data, SEEK_HOLE) : -1;
+
+        if (data < 0 && errno != ENXIO) {
+            return; /* nobody knows */
+        }
+        if (hole <= data) {
+            break;
+        }
+        last = (uint64_t)hole < end ? (uint64_t)hole : end;
+    }
+    end = (last - section->offset_bytes) / sizeof(*s->view.sites) + 1;
+    if (end < s->view.site_capacity) {
+        s->view.site_capacity = (uint32_t)end;
+    }
+}
+
 static int copy_all(struct seep_snapshot *s, int fd, bool dead)
 {
     struct stat status;
     int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
 
-    if (error == 0 && s->view.site_capacity > 0) {
-        error = snapshot_settle(s, fd, dead);
+    if (dead) { /* what was copied is as it was */
+        end_sites(s, fd);
+    } else if (error == 0 && s->view.site_capacity > 0) {
+        error = snapshot_settle(s, fd);
     }
     if (error == 0) {
         error =
@@ -512,6 +580,9 @@ static int fill(struct seep_snapshot *s, int fd,
     error = copy_all(s, fd, dead);
     if (error == 0) {
         fold(s, dead);
+        error = snapshot_gather_live(s);
+    }
+    if (error == 0) {
         error = snapshot_expand(s);
     }
     return error == 0 ? 0 : seep_open_refuse_read(ret_refusal, error);
@@ -545,7 +616,11 @@ void seep_snapshot_fini(struct seep_snapshot *snapshot)
     if (snapshot->series != NULL) {
         munmap(snapshot->series, snapshot->series_bytes);
     }
+    if (snapshot->live != NULL) {
+        munmap(snapshot->live, snapshot->live_bytes);
+    }
     free(snapshot->torn);
+    snapshot->live = NULL;
     snapshot->series = NULL;
     snapshot->bytes = NULL;
     snapshot->torn = NULL;

@@ -13,7 +13,9 @@
 
 #include "base/hash.h"
 
-#define CHUNK_BYTES ((size_t)1 << 18)
+/* The first, and as large as they become: of many small reports each has one. */
+#define CHUNK_LEAST_BYTES ((size_t)4 << 10)
+#define CHUNK_MOST_BYTES ((size_t)256 << 10)
 
 struct seep_store_chunk {
     struct seep_store_chunk *next;
@@ -25,9 +27,16 @@ struct seep_store_chunk {
 static struct seep_store_chunk *add_chunk(struct seep_store *store,
                                           size_t bytes)
 {
-    size_t capacity_bytes = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-    struct seep_store_chunk *chunk = calloc(1, sizeof(*chunk) + capacity_bytes);
+    size_t twice_bytes =
+        store->chunks == NULL ? 0 : 2 * store->chunks->capacity_bytes;
+    size_t capacity_bytes = twice_bytes < CHUNK_LEAST_BYTES ? CHUNK_LEAST_BYTES
+                            : twice_bytes > CHUNK_MOST_BYTES
+                                ? CHUNK_MOST_BYTES
+                                : twice_bytes;
+    struct seep_store_chunk *chunk;
 
+    capacity_bytes = bytes > capacity_bytes ? bytes : capacity_bytes;
+    chunk = calloc(1, sizeof(*chunk) + capacity_bytes);
     if (chunk != NULL) {
         chunk->capacity_bytes = capacity_bytes;
         chunk->next = store->chunks;
@@ -106,7 +115,7 @@ static bool reserve(struct seep_store_table *table)
     if (table->count * 4 < table->capacity * 3) {
         return true;
     }
-    grown.capacity = table->capacity == 0 ? 1024 : table->capacity * 2;
+    grown.capacity = table->capacity == 0 ? 64 : table->capacity * 2;
     grown.entries = calloc(grown.capacity, sizeof(*grown.entries));
     if (grown.entries == NULL) {
         return false;

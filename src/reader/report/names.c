@@ -77,7 +77,7 @@ static int list_modules(struct seep_report_build *build)
 {
     const struct seep_names *names = build->names;
     const char **modules = seep_store_take(
-        &build->store, names->module_capacity, sizeof(*modules));
+        &build->store, names->module_capacity + 1, sizeof(*modules));
     size_t count = 0;
 
     if (modules == NULL) {
@@ -129,7 +129,10 @@ static int fill(struct seep_report_build *build,
 int seep_names_open(struct seep_report_build *build)
 {
     const struct seep_view *view = &build->snapshot.view;
-    size_t modules = view->module_capacity;
+    size_t named_count = seep_word_load(&view->header->module_count);
+    size_t modules = named_count < view->module_capacity
+                         ? named_count
+                         : view->module_capacity;
     struct seep_names *names = calloc(1, sizeof(*names));
     struct seep_symbol_module *named = calloc(modules + 1, sizeof(*named));
     int error = -ENOMEM;

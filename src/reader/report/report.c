@@ -223,25 +223,25 @@ static void add_usage(struct seep_report_build *build)
     struct seep_report *report = &build->report;
     const struct seep_view *view = &build->snapshot.view;
     struct seep_rec_header *header = view->header;
+    /* The copy has less of some, and more of others. */
+    const struct seep_rec_section *sections = header->sections;
     uint64_t live = 0;
 
     for (uint32_t i = 0; i < view->shard_count; i++) {
         live += seep_word_load(&view->shards[i].live_count);
     }
     report->usage_sites.used = seep_word_load(&header->site_count);
-    report->usage_sites.capacity = view->site_capacity;
+    report->usage_sites.capacity = sections[SEEP_SECTION_SITES].entry_count;
     report->usage_stacks.used = seep_word_load(&header->stack_count);
     report->usage_stacks.capacity = view->stack_capacity;
     report->usage_series.used = seep_word_load(&header->series_count);
-    /* What the copy has of them is more: the short ones, too. */
-    report->usage_series.capacity =
-        header->sections[SEEP_SECTION_SERIES].entry_count;
+    report->usage_series.capacity = sections[SEEP_SECTION_SERIES].entry_count;
     report->usage_modules.used = seep_word_load(&header->module_count);
     report->usage_modules.capacity = view->module_capacity;
     report->usage_codes.used = seep_word_load(&header->code_count);
     report->usage_codes.capacity = view->code_capacity;
     report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
-    report->usage_live.capacity = view->live_capacity;
+    report->usage_live.capacity = sections[SEEP_SECTION_LIVE].entry_count;
 }
 
 static int add_process(struct seep_report_build *build)

@@ -245,11 +245,13 @@ void seep_symbol_memory_fini(struct seep_symbol_memory *memory)
     seep_store_table_fini(&memory->texts);
     seep_store_table_fini(&memory->functions);
     seep_store_table_fini(&memory->answers);
+    seep_store_table_fini(&memory->failures);
 }
 
 void seep_symbol_memory_close(struct seep_symbol_memory *memory)
 {
     if (memory != NULL) {
+        seep_symbol_house_close(memory->house);
         seep_symbol_memory_fini(memory);
         free(memory);
     }
@@ -328,11 +330,32 @@ seep_symbol_memory_copy(struct seep_symbol_memory *memory,
 void seep_symbol_memory_put(struct seep_symbol_memory *memory, uint64_t key,
                             uint64_t offset, struct seep_symbol_answer answer)
 {
-    if (memory->answers.count >= SEEP_SYMBOL_MEMORY_MOST) {
+    if (memory->answers.count >= SEEP_SYMBOL_MEMORY_MOST && !memory->keeps) {
         seep_symbol_memory_fini(memory);
     }
     answer.frames = seep_symbol_memory_copy(memory, &answer);
     if (answer.frames != NULL) {
         (void)seep_symbol_memory_set(memory, key, offset, answer);
     }
+}
+
+void seep_symbol_memory_fail(struct seep_symbol_memory *memory, uint64_t key,
+                             int error)
+{
+    int *kept = seep_store_take(&memory->store, 1, sizeof(*kept));
+    struct seep_store_entry *entry =
+        seep_store_find(&memory->store, &memory->failures, &key, sizeof(key));
+
+    if (kept != NULL && entry != NULL) {
+        *kept = error;
+        entry->value = kept;
+    }
+}
+
+int seep_symbol_memory_failure(struct seep_symbol_memory *memory, uint64_t key)
+{
+    const struct seep_store_entry *entry =
+        seep_store_find(NULL, &memory->failures, &key, sizeof(key));
+
+    return entry != NULL ? *(const int *)entry->value : 0;
 }

@@ -64,15 +64,20 @@ void seep_perf_map_close(struct seep_perf_map *map);
 /** Start from an all-zero struct. A symboliser has one of its own, of which it
  * forgets nothing. */
 struct seep_symbol_memory {
+    bool keeps; /* it forgets nothing: reports point into it */
+    struct seep_symbol_house *house; /* of the modules; symbolise.c's */
     struct seep_store store;
     struct seep_store_table texts;     /* every text once */
     struct seep_store_table functions; /* symbols to names */
     struct seep_store_table answers;   /* by module and offset */
+    struct seep_store_table failures;  /* of modules: why they have no names */
 };
 
 int seep_symbol_memory_open(struct seep_symbol_memory **ret_memory);
 /** NULL is fine. */
 void seep_symbol_memory_close(struct seep_symbol_memory *memory);
+/** Until more is asked: no files are kept open. NULL is fine. */
+void seep_symbol_memory_rest(struct seep_symbol_memory *memory);
 void seep_symbol_memory_fini(struct seep_symbol_memory *memory);
 
 /** What tells @module from all others; 0: nothing does, do not remember it. */
@@ -97,6 +102,12 @@ void seep_symbol_memory_put(struct seep_symbol_memory *memory, uint64_t key,
 /** Remember one whose frames lie in @memory. @return 0 or -ENOMEM */
 int seep_symbol_memory_set(struct seep_symbol_memory *memory, uint64_t key,
                            uint64_t offset, struct seep_symbol_answer answer);
+
+/** Remember that the module of @key has no names. */
+void seep_symbol_memory_fail(struct seep_symbol_memory *memory, uint64_t key,
+                             int error);
+/** @return 0 if nothing is known */
+int seep_symbol_memory_failure(struct seep_symbol_memory *memory, uint64_t key);
 
 /** Copies of the frames, in @memory; NULL: no memory, as below. */
 const struct seep_symbol_frame *

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "reader/symbols/module.h"
 #include "reader/symbols/names.h"
 #include "reader/symbols/wall.h"
@@ -155,36 +156,32 @@ make_frames(struct seep_symbol_memory *memory,
 }
 
 /*
- * Modules opened when first asked about, and answers kept for ever.
+ * The house of the files: opened when first asked about, behind the wall, in a
+ * child that has a copy of all this.
  *
- * Invariant: what is opened is opened in the wall's child, which has a copy of
- * all this. Of the modules the reader has no more than whether to ask.
+ * Invariant: the reader has no more of it than the wall, so that a file that
+ * many recordings name is opened once.
  */
 
 static_assert(SEEP_SYMBOLISE_PLACES_MAX <= SEEP_WALL_FRAMES_MAX,
               "an answer fits through the wall");
 
-enum module_state { MODULE_UNSEEN, MODULE_OPEN, MODULE_WITHOUT_NAMES };
-
-struct module {
-    struct seep_symbol_module source;
-    uint64_t memory_key;     /* 0: not to be remembered */
-    enum module_state state; /* in the reader: UNSEEN while it may be asked */
-    int error; /* why it is without names; 0: a debug file was missing */
-    uint64_t spent_ns; /* waiting for the child */
+struct opened {
+    struct seep_symbol_module source; /* its texts are the house's */
+    bool is_map;
+    int error; /* why it is without names */
     struct seep_symbolise_file file;
     struct seep_symbolise_elf elf;
     struct seep_symbolise_dwarf dwarf;
+    struct seep_perf_map *perf_map;
 };
 
-struct seep_symboliser {
+struct seep_symbol_house {
     struct seep_symboliser_options options;
-    struct module *modules; /* and behind them the JIT's map */
-    size_t module_count;
-    char *map_path; /* NULL: none is wanted */
-    struct seep_perf_map *perf_map;
     struct seep_wall wall;
-    struct seep_symbol_memory own; /* answers by the index of the module */
+    struct opened **opened;
+    size_t count;
+    struct seep_symbol_memory names;
 };
 
 static const struct seep_symbol_frame unknown_frame = {
@@ -192,10 +189,10 @@ static const struct seep_symbol_frame unknown_frame = {
 
 /* What is below runs behind the wall. */
 
-static int open_module(const struct seep_symboliser *symboliser,
-                       struct module *module)
+static int open_module(const struct seep_symbol_house *house,
+                       struct opened *module)
 {
-    int result = seep_symbolise_file_init(&module->source, &symboliser->options,
+    int result = seep_symbolise_file_init(&module->source, &house->options,
                                           &module->file);
 
     if (result == 0) {
@@ -207,8 +204,8 @@ static int open_module(const struct seep_symboliser *symboliser,
     return result == 0 ? module->file.debug_error : result;
 }
 
-static int find_in_module(struct seep_symboliser *symboliser,
-                          struct module *module, uint64_t offset,
+static int find_in_module(struct seep_symbol_house *house,
+                          struct opened *module, uint64_t offset,
                           struct seep_symbol_answer *answer)
 {
     struct seep_symbolise_place places[SEEP_SYMBOLISE_PLACES_MAX];
@@ -225,22 +222,23 @@ static int find_in_module(struct seep_symboliser *symboliser,
     }
     answer->count = count;
     answer->frames =
-        make_frames(&symboliser->own, &module->elf, offset, places, count);
+        make_frames(&house->names, &module->elf, offset, places, count);
     return answer->frames != NULL ? 0 : -ENOMEM;
 }
 
-static int find_in_map(struct seep_symboliser *symboliser, uint64_t offset,
+static int find_in_map(struct seep_symbol_house *house,
+                       const struct seep_perf_map *map, uint64_t offset,
                        struct seep_symbol_answer *answer)
 {
-    const char *name = seep_perf_map_find(symboliser->perf_map, offset);
+    const char *name = seep_perf_map_find(map, offset);
     struct seep_symbol_frame *frame;
 
     *answer = (struct seep_symbol_answer){&unknown_frame, 1};
     if (name == NULL) {
         return 0;
     }
-    frame = seep_store_take(&symboliser->own.store, 1, sizeof(*frame));
-    name = name_function(&symboliser->own, name);
+    frame = seep_store_take(&house->names.store, 1, sizeof(*frame));
+    name = name_function(&house->names, name);
     if (frame == NULL || name == NULL) {
         return -ENOMEM;
     }
@@ -250,28 +248,183 @@ static int find_in_map(struct seep_symboliser *symboliser, uint64_t offset,
     return 0;
 }
 
-/* Its tables are opened when first asked for. */
-static int answer_behind(void *context, size_t index, uint64_t offset,
+static bool is_same(const struct opened *module,
+                    const struct seep_wall_question *question)
+{
+    const struct seep_symbol_module *asked = question->source;
+
+    return module->is_map == question->is_map &&
+           module->source.build_id_bytes == asked->build_id_bytes &&
+           (asked->build_id_bytes == 0 ||
+            memcmp(module->source.build_id, asked->build_id,
+                   asked->build_id_bytes) == 0) &&
+           strcmp(module->source.path, asked->path) == 0;
+}
+
+/* NULL: there is no memory. */
+static struct opened *open_asked(struct seep_symbol_house *house,
+                                 const struct seep_wall_question *question)
+{
+    const struct seep_symbol_module *asked = question->source;
+    struct opened **list =
+        seep_list_grow(house->opened, house->count, sizeof(*list));
+    struct opened *module = calloc(1, sizeof(*module));
+    char *path = strdup(asked->path);
+    uint8_t *build_id = malloc(asked->build_id_bytes + 1);
+
+    house->opened = list != NULL ? list : house->opened;
+    if (list == NULL || module == NULL || path == NULL || build_id == NULL) {
+        free(module);
+        free(path);
+        free(build_id);
+        return NULL;
+    }
+    if (asked->build_id_bytes > 0) {
+        memcpy(build_id, asked->build_id, asked->build_id_bytes);
+    }
+    module->source =
+        (struct seep_symbol_module){path, build_id, asked->build_id_bytes};
+    module->is_map = question->is_map;
+    list[house->count++] = module;
+    module->error = question->is_map
+                        ? seep_perf_map_open(path, &module->perf_map)
+                        : open_module(house, module);
+    return module;
+}
+
+static int answer_behind(void *context,
+                         const struct seep_wall_question *question,
                          struct seep_symbol_answer *ret_answer)
 {
-    struct seep_symboliser *symboliser = context;
-    struct module *module = &symboliser->modules[index];
-    bool is_map = index == symboliser->module_count;
+    struct seep_symbol_house *house = context;
+    struct opened *module = NULL;
 
-    if (module->state == MODULE_UNSEEN) {
-        module->state = MODULE_OPEN;
-        module->error = is_map ? seep_perf_map_open(module->source.path,
-                                                    &symboliser->perf_map)
-                               : open_module(symboliser, module);
+    for (size_t i = house->count; i > 0 && module == NULL; i--) {
+        module = is_same(house->opened[i - 1], question) ? house->opened[i - 1]
+                                                         : NULL;
     }
-    if (module->error != 0) {
-        return module->error;
+    if (module == NULL) {
+        module = open_asked(house, question);
     }
-    return is_map ? find_in_map(symboliser, offset, ret_answer)
-                  : find_in_module(symboliser, module, offset, ret_answer);
+    if (module == NULL || module->error != 0) {
+        return module == NULL ? -ENOMEM : module->error;
+    }
+    return question->is_map
+               ? find_in_map(house, module->perf_map, question->offset,
+                             ret_answer)
+               : find_in_module(house, module, question->offset, ret_answer);
 }
 
 /* Before it. */
+
+static struct seep_symbol_house *
+open_house(const struct seep_symboliser_options *options)
+{
+    struct seep_symbol_house *house = calloc(1, sizeof(*house));
+
+    if (house != NULL) {
+        house->options = *options;
+        house->wall = (struct seep_wall){
+            .answer = answer_behind,
+            .context = house,
+            .asks_servers = options->use_debuginfod,
+        };
+    }
+    return house;
+}
+
+static void close_opened(struct opened *module)
+{
+    seep_symbolise_dwarf_fini(&module->dwarf);
+    seep_symbolise_elf_fini(&module->elf);
+    seep_symbolise_file_fini(&module->file);
+    seep_perf_map_close(module->perf_map);
+    free((void *)(uintptr_t)module->source.path);
+    free((void *)(uintptr_t)module->source.build_id);
+    free(module);
+}
+
+void seep_symbol_house_close(struct seep_symbol_house *house)
+{
+    if (house == NULL) {
+        return;
+    }
+    seep_wall_fini(&house->wall);
+    for (size_t i = 0; i < house->count; i++) { /* where there is no wall */
+        close_opened(house->opened[i]);
+    }
+    free(house->opened);
+    seep_symbol_memory_fini(&house->names);
+    free(house);
+}
+
+void seep_symbol_memory_rest(struct seep_symbol_memory *memory)
+{
+    if (memory != NULL && memory->house != NULL) {
+        seep_wall_rest(&memory->house->wall);
+    }
+}
+
+/*
+ * The modules of one recording.
+ *
+ * Invariant: each address is asked for once, of the reader's memory first.
+ */
+
+struct module {
+    struct seep_symbol_module source;
+    uint64_t memory_key; /* of its answers; 0: not to be remembered */
+    uint64_t failure_key;
+    bool without_names;
+    int error; /* why; 0: it was not asked in time */
+    struct seep_wall_spent spent;
+};
+
+struct seep_symboliser {
+    struct seep_symboliser_options options;
+    struct module *modules; /* and behind them the JIT's map */
+    size_t module_count;
+    char *map_path; /* NULL: none is wanted */
+    struct seep_symbol_house *house; /* NULL: the memory has one */
+    struct seep_symbol_memory own; /* answers by the index of the module */
+};
+
+static void init_module(const struct seep_symboliser *symboliser,
+                        const struct seep_symbol_module *source,
+                        struct module *module)
+{
+    struct seep_symbol_memory *memory = symboliser->options.memory;
+
+    module->source = *source;
+    if (source->path == NULL) {
+        module->source.path = "";
+    }
+    if (memory != NULL) {
+        module->memory_key = seep_symbol_memory_key(source);
+        module->failure_key = module->memory_key != 0
+                                  ? module->memory_key
+                                  : seep_hash_bytes(module->source.path,
+                                                    strlen(module->source.path));
+        module->error =
+            seep_symbol_memory_failure(memory, module->failure_key);
+        module->without_names = module->error != 0;
+    }
+}
+
+/* Whose wall it is: of all who share a memory there is one. */
+static struct seep_symbol_house *house_of(struct seep_symboliser *symboliser)
+{
+    struct seep_symbol_memory *memory = symboliser->options.memory;
+    struct seep_symbol_house **at =
+        memory != NULL && !symboliser->options.without_wall
+            ? &memory->house
+            : &symboliser->house;
+
+    if (*at == NULL) {
+        *at = open_house(&symboliser->options);
+    }
+    return *at;
+}
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,
                          size_t module_count,
@@ -279,6 +432,7 @@ int seep_symboliser_open(const struct seep_symbol_module *modules,
                          struct seep_symboliser **ret_symboliser)
 {
     struct seep_symboliser *symboliser = calloc(1, sizeof(*symboliser));
+    struct seep_symbol_module map = {.path = NULL};
 
     if (symboliser == NULL) {
         return -ENOMEM;
@@ -294,26 +448,14 @@ int seep_symboliser_open(const struct seep_symbol_module *modules,
     }
     symboliser->module_count = module_count;
     for (size_t i = 0; i < module_count; i++) {
-        struct module *module = &symboliser->modules[i];
-
-        module->source = modules[i];
-        if (module->source.path == NULL) {
-            module->source.path = "";
-        }
-        if (symboliser->options.memory != NULL) {
-            module->memory_key = seep_symbol_memory_key(&modules[i]);
-        }
+        init_module(symboliser, &modules[i], &symboliser->modules[i]);
     }
     if (symboliser->options.perf_map != NULL) {
         symboliser->map_path = strdup(options->perf_map);
         symboliser->options.perf_map = NULL; /* it is the caller's */
     }
-    symboliser->modules[module_count].source.path = symboliser->map_path;
-    symboliser->wall = (struct seep_wall){
-        .answer = answer_behind,
-        .context = symboliser,
-        .asks_servers = symboliser->options.use_debuginfod,
-    };
+    map.path = symboliser->map_path;
+    init_module(symboliser, &map, &symboliser->modules[module_count]);
     *ret_symboliser = symboliser;
     return 0;
 }
@@ -324,18 +466,10 @@ void seep_symboliser_settle(struct seep_symboliser *symboliser)
         return;
     }
     for (size_t i = 0; i <= symboliser->module_count; i++) {
-        struct module *module = &symboliser->modules[i];
-
-        if (symboliser->options.without_wall) {
-            seep_symbolise_dwarf_fini(&module->dwarf);
-            seep_symbolise_elf_fini(&module->elf);
-            seep_symbolise_file_fini(&module->file);
-        }
-        module->state = MODULE_WITHOUT_NAMES;
+        symboliser->modules[i].without_names = true;
     }
-    seep_perf_map_close(symboliser->perf_map);
-    symboliser->perf_map = NULL;
-    seep_wall_fini(&symboliser->wall);
+    seep_symbol_house_close(symboliser->house);
+    symboliser->house = NULL;
 }
 
 void seep_symboliser_close(struct seep_symboliser *symboliser)
@@ -348,6 +482,64 @@ void seep_symboliser_close(struct seep_symboliser *symboliser)
     free(symboliser->modules);
     free(symboliser->map_path);
     free(symboliser);
+}
+
+/* What is not there, or is another file by now, is nothing new. */
+static bool is_failure(int error)
+{
+    static const int quiet[] = {0,       -ENOENT, -ENOTDIR, -ESTALE,
+                                -EACCES, -EPERM,  -ENOEXEC};
+
+    for (size_t i = 0; i < sizeof(quiet) / sizeof(*quiet); i++) {
+        if (error == quiet[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fail(struct seep_symboliser *symboliser, struct module *module,
+                 int error)
+{
+    module->without_names = true;
+    module->error = error;
+    /* That no process could be started is nothing that it did. */
+    if (symboliser->options.memory != NULL && is_failure(error) &&
+        error != -EAGAIN) {
+        seep_symbol_memory_fail(symboliser->options.memory, module->failure_key,
+                                error);
+    }
+}
+
+/* @answer: unknown, and stays so where nothing is found
+ * @into: has what it points to */
+static void ask(struct seep_symboliser *symboliser, struct module *module,
+                uint64_t offset, struct seep_symbol_memory *into,
+                struct seep_symbol_answer *answer)
+{
+    struct seep_symbol_house *house = house_of(symboliser);
+    struct seep_wall_question question = {
+        &module->source,
+        module == &symboliser->modules[symboliser->module_count], offset};
+    int error = -ENOMEM;
+
+    if (house != NULL) {
+        error = symboliser->options.without_wall
+                    ? answer_behind(house, &question, answer)
+                    : seep_wall_ask(&house->wall, &question, &module->spent,
+                                    into, answer);
+    }
+    if (error == 0 && symboliser->options.without_wall) {
+        answer->frames = seep_symbol_memory_copy(into, answer);
+        error = answer->frames == NULL ? -ENOMEM : 0;
+    }
+    if (error != 0) {
+        *answer = (struct seep_symbol_answer){&unknown_frame, 1};
+        fail(symboliser, module, error);
+    } else if (module->memory_key != 0 && into == &symboliser->own) {
+        seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
+                               offset, *answer);
+    }
 }
 
 /* Without opening its file. */
@@ -370,59 +562,13 @@ static bool is_remembered(struct seep_symboliser *symboliser,
     return true;
 }
 
-/* @answer: unknown, and stays so where nothing is found */
-static void ask(struct seep_symboliser *symboliser, size_t index,
-                uint64_t offset, struct seep_symbol_answer *answer)
-{
-    struct module *module = &symboliser->modules[index];
-    int error =
-        symboliser->options.without_wall
-            ? answer_behind(symboliser, index, offset, answer)
-            : seep_wall_ask(&symboliser->wall, index, offset, &module->spent_ns,
-                            &symboliser->own, answer);
-
-    if (error != 0) {
-        module->state = MODULE_WITHOUT_NAMES;
-        module->error = error;
-    } else if (module->memory_key != 0) {
-        seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
-                               offset, *answer);
-    }
-}
-
-static void resolve(struct seep_symboliser *symboliser, size_t index,
-                    uint64_t offset, struct seep_symbol_answer *answer)
-{
-    struct module *module;
-
-    if (index == SIZE_MAX && symboliser->map_path != NULL) {
-        index = symboliser->module_count;
-    } else if (index >= symboliser->module_count) {
-        return;
-    }
-    module = &symboliser->modules[index];
-    if (module->state != MODULE_WITHOUT_NAMES &&
-        !is_remembered(symboliser, module, offset, answer)) {
-        ask(symboliser, index, offset, answer);
-    }
-}
-
 bool seep_symboliser_failure(const struct seep_symboliser *symboliser,
                              size_t *at, struct seep_symbol_failure *ret)
 {
-    /* What is not there, or is another file by now, is nothing new. */
-    static const int quiet[] = {0,       -ENOENT, -ENOTDIR, -ESTALE,
-                                -EACCES, -EPERM,  -ENOEXEC};
-
     while (*at <= symboliser->module_count) {
         const struct module *module = &symboliser->modules[(*at)++];
-        size_t i = 0;
 
-        while (i < sizeof(quiet) / sizeof(*quiet) &&
-               module->error != quiet[i]) {
-            i++;
-        }
-        if (i == sizeof(quiet) / sizeof(*quiet)) {
+        if (is_failure(module->error)) {
             *ret = (struct seep_symbol_failure){module->source.path,
                                                 module->error};
             return true;
@@ -431,22 +577,45 @@ bool seep_symboliser_failure(const struct seep_symboliser *symboliser,
     return false;
 }
 
-int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
+/* NULL: of none. */
+static struct module *module_of(struct seep_symboliser *symboliser,
+                                size_t index)
+{
+    if (index == SIZE_MAX && symboliser->map_path != NULL) {
+        index = symboliser->module_count;
+    } else if (index >= symboliser->module_count) {
+        return NULL;
+    }
+    return &symboliser->modules[index];
+}
+
+int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t index,
                             uint64_t offset,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count)
 {
+    struct seep_symbol_memory *memory = &symboliser->own;
+    struct module *module = module_of(symboliser, index);
     struct seep_symbol_answer answer = {&unknown_frame, 1};
-    const struct seep_symbol_answer *known =
-        seep_symbol_memory_find(&symboliser->own, module, offset);
+    const struct seep_symbol_answer *known;
+    uint64_t key = index;
     int result = 0;
 
+    if (module != NULL && module->memory_key != 0 &&
+        symboliser->options.memory->keeps) {
+        memory = symboliser->options.memory;
+        key = module->memory_key;
+    }
+    known = seep_symbol_memory_find(memory, key, offset);
     if (known != NULL) {
         answer = *known;
     } else {
-        resolve(symboliser, module, offset, &answer);
-        result =
-            seep_symbol_memory_set(&symboliser->own, module, offset, answer);
+        if (module != NULL && !module->without_names &&
+            (memory != &symboliser->own ||
+             !is_remembered(symboliser, module, offset, &answer))) {
+            ask(symboliser, module, offset, memory, &answer);
+        }
+        result = seep_symbol_memory_set(memory, key, offset, answer);
     }
     if (result == 0) {
         *ret_frames = answer.frames;

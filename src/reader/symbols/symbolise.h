@@ -79,6 +79,10 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count);
 
+/** What a memory has of the files that names were looked up in. NULL is fine. */
+struct seep_symbol_house;
+void seep_symbol_house_close(struct seep_symbol_house *house);
+
 /** A module whose names were given up. */
 struct seep_symbol_failure {
     const char *path; /* as long as the module's */

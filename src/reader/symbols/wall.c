@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/limits.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,13 +30,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "seep/recording.h"
+
 #define SECOND_NS UINT64_C(1000000000)
 /* A file of some GiB with all its DWARF takes seconds on a busy machine. */
 #define MODULE_NS (12 * SECOND_NS)
 #define SERVER_NS (120 * SECOND_NS)
-/* What modules that fail may cost a reader, all together; a reader that goes
- * on for ever gets a part of its time back. */
-#define LOST_NS (16 * SECOND_NS)
+/* What modules that fail may cost a reader, all together, and one that is good
+ * on a machine with other work; a reader that goes on for ever gets a part of
+ * its time back. */
+#define LOST_NS (30 * SECOND_NS)
 #define LOST_SHARE 64
 #define CPU_SECONDS 120U
 
@@ -47,9 +52,16 @@
 #define TEXTS_BYTES_MAX \
     ((size_t)SEEP_WALL_FRAMES_MAX * 2 * (TEXT_BYTES_MAX + 1))
 
+/* As much of it as .path_bytes says. */
 struct question {
-    uint64_t module;
-    uint64_t offset;
+    struct asked {
+        uint64_t offset;
+        uint32_t path_bytes; /* without a 0 */
+        uint32_t is_map;
+        uint32_t build_id_bytes;
+        uint8_t build_id[SEEP_BUILD_ID_MAX];
+    } head;
+    char path[PATH_MAX];
 };
 
 /* .texts: of each frame the function, a 0, the file, a 0. */
@@ -68,11 +80,11 @@ struct seep_wall_message {
     char texts[TEXTS_BYTES_MAX];
 };
 
-static uint64_t now_ns(void)
+static uint64_t time_ns(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0, 0};
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
@@ -297,9 +309,33 @@ static bool reply(struct seep_wall_message *message, int error,
     return send_message(message);
 }
 
+static bool receive_all(void *to, size_t bytes)
+{
+    return bytes == 0 || recv(3, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
+}
+
+/* The reader is ours: what it sends is what it had checked. */
+static bool take_question(struct question *taken,
+                          struct seep_symbol_module *source,
+                          struct seep_wall_question *question)
+{
+    if (!receive_all(&taken->head, sizeof(taken->head)) ||
+        !receive_all(taken->path, taken->head.path_bytes)) {
+        return false;
+    }
+    taken->path[taken->head.path_bytes] = '\0';
+    *source = (struct seep_symbol_module){
+        taken->path, taken->head.build_id, taken->head.build_id_bytes};
+    *question = (struct seep_wall_question){source, taken->head.is_map != 0,
+                                            taken->head.offset};
+    return true;
+}
+
 static _Noreturn void serve(const struct seep_wall *wall, int socket)
 {
-    struct question question;
+    static struct question taken;
+    struct seep_wall_question question;
+    struct seep_symbol_module source;
     sigset_t all;
 
     sigfillset(&all); /* handlers are the reader's */
@@ -311,11 +347,9 @@ static _Noreturn void serve(const struct seep_wall *wall, int socket)
     if (!wall->asks_servers) {
         filter_calls();
     }
-    while (recv(3, &question, sizeof(question), MSG_WAITALL) ==
-           (ssize_t)sizeof(question)) {
+    while (take_question(&taken, &source, &question)) {
         struct seep_symbol_answer answer = {NULL, 0};
-        int error = wall->answer(wall->context, (size_t)question.module,
-                                 question.offset, &answer);
+        int error = wall->answer(wall->context, &question, &answer);
 
         if (!reply(wall->message, error, &answer)) {
             break;
@@ -349,11 +383,13 @@ static int begin(struct seep_wall *wall)
     }
     wall->child = child;
     wall->socket = ends[0];
+    wall->first = 0;
+    wall->is_crowded = false;
     return 0;
 }
 
 /* A child that hangs in the kernel is left to it. */
-static void end(struct seep_wall *wall)
+void seep_wall_rest(struct seep_wall *wall)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
 
@@ -370,18 +406,51 @@ static void end(struct seep_wall *wall)
 
 void seep_wall_fini(struct seep_wall *wall)
 {
-    end(wall);
+    seep_wall_rest(wall);
     free(wall->message);
     wall->message = NULL;
 }
 
+/* Of the child so far; 0 where it is not told. */
+static uint64_t cpu_ns(const struct seep_wall *wall)
+{
+    clockid_t clock;
+
+    return clock_getcpuclockid(wall->child, &clock) == 0 ? time_ns(clock) : 0;
+}
+
+/* When to give an answer up: by our time, or by the child's. */
+struct deadline {
+    uint64_t at_ns;
+    uint64_t at_cpu_ns;
+};
+
+/* Time of the child's passes no faster than ours, so it is asked for when it
+ * may be up. @return false: it is too late */
+static bool wait_for_more(const struct seep_wall *wall,
+                          const struct deadline *deadline)
+{
+    struct pollfd waits = {.fd = wall->socket, .events = POLLIN};
+    uint64_t now = time_ns(CLOCK_MONOTONIC);
+    uint64_t used = cpu_ns(wall);
+    uint64_t left;
+
+    if (now >= deadline->at_ns || used >= deadline->at_cpu_ns) {
+        return false;
+    }
+    left = deadline->at_ns - now;
+    if (deadline->at_cpu_ns - used < left) {
+        left = deadline->at_cpu_ns - used;
+    }
+    poll(&waits, 1, (int)(left / 1000000) + 1);
+    return true;
+}
+
 static int receive(const struct seep_wall *wall, void *to, size_t bytes,
-                   uint64_t deadline_ns)
+                   const struct deadline *deadline)
 {
     while (bytes > 0) {
         ssize_t got = recv(wall->socket, to, bytes, MSG_DONTWAIT);
-        uint64_t now = got < 0 ? now_ns() : 0;
-        struct pollfd waits = {.fd = wall->socket, .events = POLLIN};
 
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
             return -ECHILD;
@@ -389,20 +458,19 @@ static int receive(const struct seep_wall *wall, void *to, size_t bytes,
         if (got > 0) {
             to = (char *)to + got;
             bytes -= (size_t)got;
-        } else if (now >= deadline_ns) {
+        } else if (!wait_for_more(wall, deadline)) {
             return -ETIMEDOUT;
-        } else {
-            poll(&waits, 1, (int)((deadline_ns - now) / 1000000) + 1);
         }
     }
     return 0;
 }
 
-static int receive_message(const struct seep_wall *wall, uint64_t deadline_ns)
+static int receive_message(const struct seep_wall *wall,
+                           const struct deadline *deadline)
 {
     struct seep_wall_message *message = wall->message;
     struct head *head = &message->head;
-    int result = receive(wall, head, sizeof(*head), deadline_ns);
+    int result = receive(wall, head, sizeof(*head), deadline);
 
     if (result != 0) {
         return result;
@@ -414,10 +482,10 @@ static int receive_message(const struct seep_wall *wall, uint64_t deadline_ns)
         return -EBADMSG;
     }
     result = receive(wall, message->frames,
-                     head->count * sizeof(*message->frames), deadline_ns);
+                     head->count * sizeof(*message->frames), deadline);
     return result != 0
                ? result
-               : receive(wall, message->texts, head->text_bytes, deadline_ns);
+               : receive(wall, message->texts, head->text_bytes, deadline);
 }
 
 /* The text of @bytes at @at, which is moved behind it; NULL: it is none. */
@@ -478,33 +546,76 @@ static uint64_t lost_by(uint64_t now)
     return lost.ns > back ? lost.ns - back : 0;
 }
 
-static uint64_t deadline_of(const struct seep_wall *wall, uint64_t now,
-                            uint64_t spent_ns)
+static uint64_t left_of(uint64_t most, uint64_t spent)
 {
-    uint64_t most = wall->asks_servers ? SERVER_NS : MODULE_NS;
-    uint64_t gone = lost_by(now);
-    uint64_t left = spent_ns < most ? most - spent_ns : 0;
-
-    if (!wall->asks_servers && left + gone > LOST_NS) {
-        left = gone < LOST_NS ? LOST_NS - gone : 0;
-    }
-    return now + left;
+    return spent < most ? most - spent : 0;
 }
 
-int seep_wall_ask(struct seep_wall *wall, size_t module, uint64_t offset,
-                  uint64_t *spent_ns, struct seep_symbol_memory *memory,
-                  struct seep_symbol_answer *ret_answer)
+static struct deadline deadline_of(const struct seep_wall *wall,
+                                   const struct seep_wall_spent *spent,
+                                   uint64_t now, uint64_t cpu)
 {
-    struct question question = {module, offset};
-    uint64_t start = now_ns();
+    bool asks = wall->asks_servers;
+    uint64_t left = left_of(asks ? SERVER_NS : LOST_NS, spent->wait_ns);
+    uint64_t gone = lost_by(now);
+
+    if (!asks && left + gone > LOST_NS) {
+        left = left_of(LOST_NS, gone);
+    }
+    return (struct deadline){
+        now + left,
+        cpu + left_of(asks ? SERVER_NS : MODULE_NS, spent->cpu_ns)};
+}
+
+static uint64_t hash_of(const struct seep_wall_question *question)
+{
+    const struct seep_symbol_module *source = question->source;
+
+    return seep_hash_add(
+        seep_hash_bytes(source->path, strlen(source->path)),
+        seep_hash_bytes(source->build_id, source->build_id_bytes));
+}
+
+static bool send_question(struct seep_wall *wall,
+                          const struct seep_wall_question *question)
+{
+    const struct seep_symbol_module *source = question->source;
+    struct question sent = {.head = {
+                                .offset = question->offset,
+                                .path_bytes = (uint32_t)strlen(source->path),
+                                .is_map = question->is_map,
+                            }};
+    uint64_t hash = hash_of(question);
+
+    if (source->build_id_bytes <= SEEP_BUILD_ID_MAX) {
+        sent.head.build_id_bytes = (uint32_t)source->build_id_bytes;
+        memcpy(sent.head.build_id, source->build_id, source->build_id_bytes);
+    }
+    memcpy(sent.path, source->path, sent.head.path_bytes);
+    wall->first = wall->first == 0 ? hash : wall->first;
+    wall->is_crowded |= wall->first != hash;
+    return send_all(wall->socket, &sent,
+                    sizeof(sent.head) + sent.head.path_bytes);
+}
+
+/* @return of the file, or of the child; then it is gone */
+static int ask_once(struct seep_wall *wall,
+                    const struct seep_wall_question *question,
+                    struct seep_wall_spent *spent,
+                    struct seep_symbol_memory *memory,
+                    struct seep_symbol_answer *ret_answer)
+{
+    uint64_t start = time_ns(CLOCK_MONOTONIC);
     int result = wall->child == 0 ? begin(wall) : 0;
+    uint64_t cpu;
 
     if (result != 0) {
         return result;
     }
-    result = send_all(wall->socket, &question, sizeof(question))
-                 ? receive_message(wall, deadline_of(wall, start, *spent_ns))
-                 : -ECHILD;
+    cpu = cpu_ns(wall);
+    struct deadline deadline = deadline_of(wall, spent, start, cpu);
+    result = send_question(wall, question) ? receive_message(wall, &deadline)
+                                           : -ECHILD;
     if (result == 0) {
         result = wall->message->head.error;
         if (result == 0) {
@@ -513,10 +624,33 @@ int seep_wall_ask(struct seep_wall *wall, size_t module, uint64_t offset,
             return result; /* it is there and well */
         }
     }
-    *spent_ns += now_ns() - start;
+    spent->cpu_ns += left_of(cpu_ns(wall), cpu);
+    spent->wait_ns += time_ns(CLOCK_MONOTONIC) - start;
     if (result != 0) {
-        end(wall);
-        lost.ns = lost_by(start) + *spent_ns;
+        seep_wall_rest(wall);
+    }
+    return result;
+}
+
+int seep_wall_ask(struct seep_wall *wall,
+                  const struct seep_wall_question *question,
+                  struct seep_wall_spent *spent,
+                  struct seep_symbol_memory *memory,
+                  struct seep_symbol_answer *ret_answer)
+{
+    uint64_t start = time_ns(CLOCK_MONOTONIC);
+    int result;
+
+    if (strlen(question->source->path) >= PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    result = ask_once(wall, question, spent, memory, ret_answer);
+    if (wall->child == 0 && wall->is_crowded && result != -ETIMEDOUT) {
+        /* Others may have taken the room, or done the harm. */
+        result = ask_once(wall, question, spent, memory, ret_answer);
+    }
+    if (result != 0 && wall->child == 0) {
+        lost.ns = lost_by(start) + spent->wait_ns;
         lost.at_ns = start;
     }
     return result;

@@ -27,8 +27,16 @@
 /** What a file may become when it is inflated, all of its sections. */
 #define SEEP_WALL_INFLATED_MAX (UINT64_C(512) << 20)
 
-/** Behind the wall: the frames of @offset, which live until it ends. */
-typedef int seep_wall_answer(void *context, size_t module, uint64_t offset,
+/** What is asked: the code at @offset of a file. */
+struct seep_wall_question {
+    const struct seep_symbol_module *source;
+    bool is_map; /* it is a JIT's map, and has no build-id */
+    uint64_t offset;
+};
+
+/** Behind the wall: the frames, which live until it ends. */
+typedef int seep_wall_answer(void *context,
+                             const struct seep_wall_question *question,
                              struct seep_symbol_answer *ret_answer);
 
 /** Start from an all-zero struct with .answer and .context. */
@@ -38,19 +46,32 @@ struct seep_wall {
     bool asks_servers; /* it may use the network: no filter of system calls */
     pid_t child;       /* 0: none yet, or no more */
     int socket;
+    uint64_t first;  /* hash of what its child was asked first */
+    bool is_crowded; /* it was asked for other files, too */
     struct seep_wall_message *message;
 };
 
+/** What a file has cost so far: it has a deadline. */
+struct seep_wall_spent {
+    uint64_t cpu_ns;  /* of the child's */
+    uint64_t wait_ns; /* of ours */
+};
+
 /**
- * Ask for @offset of @module. A child is begun if there is none, and is gone
- * after a failure that may have hurt it.
+ * Ask. A child is begun if there is none, and is gone after a failure that may
+ * have hurt it; if other files were open in it, the file is tried once more in
+ * one of its own.
  *
- * @param spent_ns    of this module so far: it has a deadline
- * @param memory      what the answer is copied into
+ * @param memory  what the answer is copied into
  */
-int seep_wall_ask(struct seep_wall *wall, size_t module, uint64_t offset,
-                  uint64_t *spent_ns, struct seep_symbol_memory *memory,
+int seep_wall_ask(struct seep_wall *wall,
+                  const struct seep_wall_question *question,
+                  struct seep_wall_spent *spent,
+                  struct seep_symbol_memory *memory,
                   struct seep_symbol_answer *ret_answer);
+
+/** End the child; the next question begins another. */
+void seep_wall_rest(struct seep_wall *wall);
 
 /** End the child. */
 void seep_wall_fini(struct seep_wall *wall);

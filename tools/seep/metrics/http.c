@@ -94,11 +94,15 @@ void seep_metrics_page_put(struct seep_metrics_page *page,
 #ifdef SEEP_HAVE_HTTP
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/thread.h"
 
 #define CONNECTIONS_MOST 64
+/* So many stay, and who comes beyond them is let in all the same: one of the
+ * others goes. The rest of the places is for those that are on their way out. */
+#define STAYING_MOST 48
 #define CONNECTION_S 5 /* without a word */
 #define CONNECTION_BYTES (32 << 10)
 /* In all for a request and its answer: who sends a byte now and then would
@@ -137,8 +141,10 @@ static int take_page(struct seep_metrics_page *page,
 
 struct connection {
     bool is_open;
+    bool is_leaving; /* it was shut down, and is not closed yet */
     int fd;
-    uint64_t since_ns; /* when it began, or the last request was done */
+    uint64_t since_ns;   /* when it began, or the last request was done */
+    uint64_t address[2]; /* 0: of this machine */
 };
 
 struct seep_metrics_http {
@@ -157,6 +163,74 @@ static struct connection *place_of(struct MHD_Connection *connection)
     return info == NULL ? NULL : info->socket_context;
 }
 
+/* All of IPv4, 64 bits of IPv6, where one host has all of the others. */
+static void read_address(struct MHD_Connection *connection, uint64_t to[2])
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *from = info == NULL ? NULL : info->client_addr;
+
+    if (from != NULL && from->sa_family == AF_INET) {
+        to[1] = ((const struct sockaddr_in *)(const void *)from)
+                    ->sin_addr.s_addr;
+    } else if (from != NULL && from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *six = (const void *)from;
+        bool is_four = IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);
+
+        memcpy(&to[is_four], six->sin6_addr.s6_addr + 8 * is_four, 8);
+    }
+}
+
+static void shut(struct connection *place)
+{
+    shutdown(place->fd, SHUT_RDWR); /* the server closes it */
+    place->is_leaving = true;
+}
+
+static size_t count_from(const struct seep_metrics_http *http,
+                         const uint64_t *address)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+        const struct connection *place = &http->connections[i];
+
+        count += place->is_open && !place->is_leaving &&
+                 (address == NULL ||
+                  memcmp(place->address, address, sizeof(place->address)) == 0);
+    }
+    return count;
+}
+
+/*
+ * Who came last is let in: an answer takes no time, so who has been there long
+ * says nothing, or a byte now and then. Of the address with the most it is the
+ * oldest that goes. A limit for an address would shut out all who come through
+ * one proxy, or from this machine.
+ */
+static void make_room(struct seep_metrics_http *http)
+{
+    struct connection *worst = NULL;
+    size_t most = 0;
+
+    if (count_from(http, NULL) <= STAYING_MOST) {
+        return;
+    }
+    for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+        struct connection *place = &http->connections[i];
+        size_t count = place->is_open && !place->is_leaving
+                           ? count_from(http, place->address)
+                           : 0;
+
+        if (count > most || (worst != NULL && count == most &&
+                             place->since_ns < worst->since_ns)) {
+            worst = place;
+            most = count;
+        }
+    }
+    shut(worst);
+}
+
 static void enter(struct seep_metrics_http *http,
                   struct MHD_Connection *connection, void **socket_context)
 {
@@ -171,7 +245,9 @@ static void enter(struct seep_metrics_http *http,
                 (struct connection){.is_open = true,
                                     .fd = info->connect_fd,
                                     .since_ns = seep_clock_ns(CLOCK_MONOTONIC)};
+            read_address(connection, place->address);
             *socket_context = place;
+            make_room(http);
             return;
         }
     }
@@ -214,10 +290,10 @@ void seep_metrics_http_sweep(struct seep_metrics_http *http)
 
     pthread_mutex_lock(&http->lock);
     for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
-        const struct connection *place = &http->connections[i];
+        struct connection *place = &http->connections[i];
 
         if (place->is_open && now_ns - place->since_ns > REQUEST_NS) {
-            shutdown(place->fd, SHUT_RDWR); /* the server closes it */
+            shut(place);
         }
     }
     pthread_mutex_unlock(&http->lock);

@@ -513,6 +513,7 @@ int seep_follow_refresh(struct seep_follow *follow,
         return -ENOMEM;
     }
     read_all(follow, wanted, count);
+    seep_symbol_memory_rest(follow->options.report.memory);
     free(wanted);
     return first;
 }

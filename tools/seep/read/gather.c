@@ -15,6 +15,7 @@
 #include "options/option.h"
 #include "options/variables.h"
 #include "reader/recording/store.h"
+#include "reader/symbols/names.h"
 #include "run/launch.h"
 #include "words/units.h"
 #include "words/words.h"
@@ -162,7 +163,12 @@ void seep_gather(char *const *paths, size_t path_count,
                  struct seep_gathering *ret_gathering)
 {
     struct seep_gathering gathering = {0};
+    struct seep_report_options shared = *options;
 
+    if (seep_symbol_memory_open(&gathering.memory) == 0) {
+        gathering.memory->keeps = true;
+        shared.memory = gathering.memory;
+    }
     for (size_t i = 0; i < path_count; i++) {
         struct seep_refusal refusal = {0};
         char **found;
@@ -174,13 +180,14 @@ void seep_gather(char *const *paths, size_t path_count,
         }
         for (char **path = found; *path != NULL; path++) {
             refusal = (struct seep_refusal){0};
-            error = open_one(&gathering, *path, options, &refusal);
+            error = open_one(&gathering, *path, &shared, &refusal);
             if (error < 0) {
                 refuse_one(&gathering, *path, &refusal, error);
             }
         }
         seep_report_list_free(found);
     }
+    seep_symbol_memory_rest(gathering.memory);
     const char *first = path_count > 0 ? paths[0] : "";
     say_more(first, gathering.refused_count, "cannot be read");
     say_more(first, gathering.nameless_count, "files have no names");
@@ -194,6 +201,7 @@ void seep_gather_close(struct seep_gathering *gathering)
         seep_report_close((struct seep_report *)gathering->reports[i]);
     }
     free(gathering->reports);
+    seep_symbol_memory_close(gathering->memory);
 }
 
 int seep_gather_exit(const struct seep_gathering *gathering)

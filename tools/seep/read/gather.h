@@ -20,6 +20,7 @@ struct seep_gathering {
     size_t count;
     size_t refused_count;
     size_t nameless_count; /* files whose names were given up */
+    struct seep_symbol_memory *memory; /* that the reports point into */
 };
 
 /** Open all that @paths mean; refusals go to stderr, one line each of

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,13 +23,17 @@ static void *volatile kept; /* that no compiler leaves the malloc out */
 static const struct seep_symbol_frame fine = {"work", "work.c", 7, false};
 
 /* What one that has taken the child over would try. */
-static int misbehave(void *context, size_t what, uint64_t offset,
+static int misbehave(void *context, const struct seep_wall_question *question,
                      struct seep_symbol_answer *ret_answer)
 {
+    static char first[8];
+
     (void)context;
-    (void)offset;
+    if (*first == '\0') {
+        snprintf(first, sizeof(first), "%s", question->source->path);
+    }
     *ret_answer = (struct seep_symbol_answer){&fine, 1};
-    switch (what) {
+    switch (question->offset) {
     case 1:
         raise(SIGKILL);
         _exit(1);
@@ -46,18 +51,21 @@ static int misbehave(void *context, size_t what, uint64_t offset,
         return socket(AF_INET, SOCK_STREAM, 0) < 0 ? 0 : -EPERM;
     case 7:
         return send(3, "what is no answer at all", 24, 0) == 24 ? 0 : -EPERM;
+    case 8: /* there is room for the file only where it is alone */
+        return strcmp(first, question->source->path) == 0 ? 0 : -ENOMEM;
     default:
         return 0;
     }
 }
 
-static int ask(struct seep_wall *wall, struct seep_symbol_memory *memory,
-               size_t what)
+static int ask_for(struct seep_wall *wall, struct seep_symbol_memory *memory,
+                   const char *path, uint64_t what,
+                   struct seep_wall_spent spent)
 {
     struct seep_symbol_answer answer = {NULL, 0};
-    /* of twelve seconds: enough for a child that is well */
-    uint64_t spent_ns = what == 2 ? UINT64_C(11900000000) : 0;
-    int result = seep_wall_ask(wall, what, 0, &spent_ns, memory, &answer);
+    struct seep_symbol_module source = {path, (const uint8_t *)"id", 2};
+    struct seep_wall_question question = {&source, false, what};
+    int result = seep_wall_ask(wall, &question, &spent, memory, &answer);
 
     if (result == 0) {
         assert_int_equal(answer.count, 1);
@@ -66,6 +74,16 @@ static int ask(struct seep_wall *wall, struct seep_symbol_memory *memory,
         assert_int_equal(answer.frames[0].line, 7);
     }
     return result;
+}
+
+static int ask(struct seep_wall *wall, struct seep_symbol_memory *memory,
+               uint64_t what)
+{
+    /* of twelve seconds: enough for a child that is well */
+    struct seep_wall_spent spent = {
+        .cpu_ns = what == 2 ? UINT64_C(11900000000) : 0};
+
+    return ask_for(wall, memory, "a", what, spent);
 }
 
 static void what_hurts_the_child_costs_one_module(void **state)
@@ -99,6 +117,33 @@ static void what_is_no_answer_is_not_believed(void **state)
     seep_symbol_memory_fini(&memory);
 }
 
+static void a_file_is_tried_alone_before_it_is_given_up(void **state)
+{
+    struct seep_wall wall = {.answer = misbehave};
+    struct seep_symbol_memory memory = {0};
+    const struct seep_wall_spent none = {0, 0};
+
+    (void)state;
+    assert_int_equal(ask_for(&wall, &memory, "a", 8, none), 0);
+    assert_int_equal(ask_for(&wall, &memory, "b", 8, none), 0);
+    assert_int_equal(ask_for(&wall, &memory, "b", 8, none), 0);
+    seep_wall_fini(&wall);
+    seep_symbol_memory_fini(&memory);
+}
+
+/* Waiting for a processor is nothing that a file does. */
+static void good_answers_on_a_busy_machine_are_taken(void **state)
+{
+    struct seep_wall wall = {.answer = misbehave};
+    struct seep_symbol_memory memory = {0};
+    const struct seep_wall_spent waited = {.wait_ns = UINT64_C(13000000000)};
+
+    (void)state;
+    assert_int_equal(ask_for(&wall, &memory, "a", 0, waited), 0);
+    seep_wall_fini(&wall);
+    seep_symbol_memory_fini(&memory);
+}
+
 static void the_child_has_no_rights(void **state)
 {
     struct seep_wall wall = {.answer = misbehave};
@@ -120,6 +165,8 @@ int main(void)
         cmocka_unit_test(the_child_has_no_rights),
         cmocka_unit_test(what_is_no_answer_is_not_believed),
         cmocka_unit_test(what_hurts_the_child_costs_one_module),
+        cmocka_unit_test(a_file_is_tried_alone_before_it_is_given_up),
+        cmocka_unit_test(good_answers_on_a_busy_machine_are_taken),
     };
 
     return cmocka_run_group_tests_name("wall", tests, NULL, NULL);
