@@ -32,16 +32,16 @@ uintptr_t seep_cuda_driver_function(enum seep_cuda_question which)
 }
 
 /* ask_NAME(): @return false if there is no such function, or it failed */
-#define SEEP_CUDA_QUESTION(name, parameters, arguments)                      \
-    static bool ask_##name parameters                                        \
-    {                                                                        \
-        int(*ask) parameters = (int(*) parameters)seep_cuda_driver_function( \
-            SEEP_CUDA_ASK_##name);                                           \
-        int saved_errno = errno;                                             \
-        bool is_told = ask != NULL && ask arguments == SEEP_CUDA_SUCCESS;    \
-                                                                             \
-        errno = saved_errno;                                                 \
-        return is_told;                                                      \
+#define SEEP_CUDA_QUESTION(name, parameters, arguments)                       \
+    static bool ask_##name parameters                                         \
+    {                                                                         \
+        int(*ask) parameters = (int(*) parameters)seep_cuda_driver_function(  \
+            SEEP_CUDA_ASK_##name);                                            \
+        int saved_errno = errno;                                              \
+        bool is_answered = ask != NULL && ask arguments == SEEP_CUDA_SUCCESS; \
+                                                                              \
+        errno = saved_errno;                                                  \
+        return is_answered;                                                   \
     }
 SEEP_CUDA_QUESTIONS(SEEP_CUDA_QUESTION)
 #undef SEEP_CUDA_QUESTION
@@ -264,17 +264,17 @@ static uint64_t ask_now(const struct seep_cuda_events *events, int device)
     struct seep_devices_sample sample;
     int mode = MODE_RELAXED;
     bool is_relaxed;
-    bool is_told;
+    bool is_answered;
 
     if (may_capture()) {
         return PERIOD_LEAST_NS;
     }
     is_relaxed = ask_cuThreadExchangeStreamCaptureMode(&mode);
-    is_told = take(device, &sample);
+    is_answered = take(device, &sample);
     if (is_relaxed) {
         ask_cuThreadExchangeStreamCaptureMode(&mode);
     }
-    if (!is_told) {
+    if (!is_answered) {
         return PERIOD_FAILED_NS;
     }
     events->headroom(device, &sample);

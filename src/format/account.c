@@ -140,7 +140,7 @@ static struct track give_series(const struct seep_view *view, uint32_t index,
     return track;
 }
 
-bool seep_account_is_told(const struct seep_rec_site *site)
+bool seep_account_is_whole(const struct seep_rec_site *site)
 {
     uint64_t events = seep_word_load(&site->event_count);
     uint64_t freed = seep_word_load(&site->freed_bytes);
@@ -186,8 +186,8 @@ static struct track give_brief(const struct seep_view *view, uint32_t index)
 }
 
 /* The same without a brief to be had. */
-static struct track give_told(const struct seep_view *view, uint32_t index,
-                              uint32_t tick)
+static struct track give_from_totals(const struct seep_view *view,
+                                     uint32_t index, uint32_t tick)
 {
     struct seep_rec_brief brief;
 
@@ -209,9 +209,10 @@ static struct track track_of(const struct seep_view *view, uint32_t index,
         (index != 0 && (events == 0 || (events == 1 && closes)))) {
         return track;
     }
-    if (index != 0 && seep_account_is_told(site)) {
+    if (index != 0 && seep_account_is_whole(site)) {
         track = give_brief(view, index);
-        return track.brief != NULL ? track : give_told(view, index, tick);
+        return track.brief != NULL ? track
+                                   : give_from_totals(view, index, tick);
     }
     return give_series(view, index, tick, NULL);
 }
@@ -315,7 +316,7 @@ bool seep_account_freed(const struct seep_view *view, uint32_t site,
     touch(entry, tick);
     /* What the totals say a series will be told, if there comes one. */
     return track.series != NULL || track.brief != NULL ||
-           (site != 0 && seep_account_is_told(entry));
+           (site != 0 && seep_account_is_whole(entry));
 }
 
 void seep_account_restored(const struct seep_view *view, uint32_t tick,
@@ -345,7 +346,7 @@ void seep_account_restored(const struct seep_view *view, uint32_t tick,
     }
     /* Of totals that say all the free is not an event any more. */
     if (track.series == NULL && track.brief == NULL &&
-        seep_account_is_told(entry)) {
+        seep_account_is_whole(entry)) {
         seep_word_store(&entry->event_count, 1);
     }
     seep_word_add(&entry->freed_bytes, 0 - weight.bytes);

@@ -23,7 +23,7 @@ struct seep_weight seep_account_weight(const struct seep_block *block);
  * Do the totals of a site without a series say all? Of a site that has had one
  * allocation, and at most a free of all of it, they do.
  */
-bool seep_account_is_told(const struct seep_rec_site *site);
+bool seep_account_is_whole(const struct seep_rec_site *site);
 
 /** Tell @brief, which is all zero, what the totals of such a site say. */
 void seep_account_tell(const struct seep_view *view, uint32_t index,

@@ -99,7 +99,7 @@ static void view_check(struct shown *shown)
     struct seep_check_options options = {
         .limits = limits,
         .count = SEEP_CHECK_COUNT,
-        .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
+        .warmup_s = SEEP_CHECK_WARMUP_UNKNOWN,
         .baseline = &shown->honest,
         .baseline_count = 1,
     };

@@ -75,6 +75,20 @@ def test_an_install_that_fails_is_a_failure_and_the_policy_goes(
     assert commands[-1] == f'rm -f {tmp_path}/policy'
 
 
+def test_who_calls_keeps_what_it_does_at_its_end(tmp_path, install):
+    install('absent')  # makes the commands that stand for apt
+    run = subprocess.run(
+        ['bash', '-eu', '-c', '. "$0"; policy=$1; trap "echo cleaned" EXIT; '
+         'install_missing absent',
+         os.path.join(SOURCE, 'tools/lib/install.sh'),
+         str(tmp_path / 'policy')],
+        text=True, stdout=subprocess.PIPE,
+        env={'PATH': f'{tmp_path}:/usr/bin:/bin', 'REFUSED': 'nothing',
+             'LOG': str(tmp_path / 'log')})
+
+    assert run.stdout.splitlines()[-1] == 'cleaned'
+
+
 def test_a_policy_of_the_machine_s_own_stays(install, tmp_path):
     (tmp_path / 'policy').write_text('')
 

@@ -488,7 +488,7 @@ const struct seep_rec_series *builder_series(const struct seep_view *view,
                           scratch);
         return scratch;
     }
-    if (site == 0 || !seep_account_is_told(&view->sites[site])) {
+    if (site == 0 || !seep_account_is_whole(&view->sites[site])) {
         return NULL;
     }
     seep_account_tell(view, site, &brief);

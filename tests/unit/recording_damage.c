@@ -303,8 +303,8 @@ static void read_vitals(int fd, size_t size_bytes)
     for (size_t i = 0; i < SEEP_DEVICES_MAX; i++) {
         const struct seep_vitals_device *device = &vitals.devices[i];
 
-        if (device->told && (device->free_bytes > device->total_bytes ||
-                             isnan(device->told_age_s))) {
+        if (device->reported && (device->free_bytes > device->total_bytes ||
+                                 isnan(device->reported_age_s))) {
             abort();
         }
     }

@@ -42,7 +42,7 @@ forbid_services() {
 }
 
 install_missing() {
-    local missing ours=
+    local missing
     if ! command -v dpkg-query >/dev/null; then
         say "no Debian here: these packages must be there already: $*"
         return
@@ -53,21 +53,19 @@ install_missing() {
         return
     fi
     say "installing: $missing"
-    if forbid_services; then
-        ours=yes
-        trap 'as_root rm -f "$policy"' EXIT
-    fi
-    as_root apt-get update -q -o APT::Update::Error-Mode=any ||
-        as_root apt-get update -q ||
-        say 'some package lists could not be read; trying with what is there'
-    # Word splitting is wanted: one word a package.
-    # shellcheck disable=SC2086
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends $missing
-    if [ -n "$ours" ]; then
-        as_root rm -f "$policy"
-        trap - EXIT
-    fi
+    # In a shell of its own, whose trap takes no place of the caller's.
+    (
+        if forbid_services; then
+            trap 'as_root rm -f "$policy"' EXIT
+        fi
+        as_root apt-get update -q -o APT::Update::Error-Mode=any ||
+            as_root apt-get update -q ||
+            say 'some package lists could not be read; trying with what is there'
+        # Word splitting is wanted: one word a package.
+        # shellcheck disable=SC2086
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -q -y --no-install-recommends $missing
+    )
 }
 
 # fetch_wheel NAME==VERSION FOLDER: unpacked there, once. Fails quietly: what

@@ -222,7 +222,7 @@ int seep_check_options_parse(int argc, char **argv,
                              struct seep_check_arguments *ret_arguments)
 {
     *ret_arguments =
-        (struct seep_check_arguments){.warmup_s = SEEP_CHECK_WARMUP_UNTOLD};
+        (struct seep_check_arguments){.warmup_s = SEEP_CHECK_WARMUP_UNKNOWN};
     int code = seep_options_parse(&options, argc, argv, ret_arguments);
 
     ret_arguments->first = optind;

@@ -26,7 +26,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 #define LINE(page, label, ...) \
-    seep_page_paragraph(page, SEEP_INK_STRONG, label, INDENT, __VA_ARGS__)
+    seep_page_paragraph(page, SEEP_STYLE_STRONG, label, INDENT, __VA_ARGS__)
 
 static void print_process(struct seep_page *page,
                           const struct seep_report *report)
@@ -83,7 +83,7 @@ static void print_devices(struct seep_page *page,
         char name[SEEP_WORDS_GPU_BYTES];
 
         seep_words_gpu((int)device->ordinal, name);
-        seep_page_paragraph(page, SEEP_INK_STRONG, i == 0 ? "devices" : "",
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, i == 0 ? "devices" : "",
                             INDENT, "%s, %s, %s free%s%s%s", name, total, now,
                             was_lower ? ", " : "", was_lower ? low : "",
                             was_lower ? " at least" : "");
@@ -97,7 +97,7 @@ static void print_recorder(struct seep_page *page,
     char cost[SEEP_WORDS_COST_BYTES];
 
     if (report->inert != SEEP_INERT_NONE) {
-        seep_page_paragraph(page, SEEP_INK_WARNING, "inert", INDENT, "%s",
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "inert", INDENT, "%s",
                             seep_words_inert(report->inert));
     }
     seep_view_rejected(page, report, INDENT);
@@ -124,7 +124,7 @@ static void add_usage(struct seep_table *table, struct fullest *fullest,
     if (share > fullest->share) {
         *fullest = (struct fullest){name, share};
     }
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, 0, "%s", name);
     seep_table_cell(table, 1, "%s", SEEP_UNITS_COUNT(usage->used));
     seep_table_cell(table, 2, "%s", SEEP_UNITS_COUNT(usage->capacity));
@@ -168,7 +168,7 @@ static void print_cuts(struct seep_page *page, const struct seep_report *report)
         double count =
             (double)seep_words_counter(report, SEEP_COUNT_CUT_FIRST + i);
         if (count > 0) {
-            seep_table_row(table, SEEP_INK_PLAIN);
+            seep_table_row(table, SEEP_STYLE_PLAIN);
             seep_table_cell(table, 0, "%s", SEEP_UNITS_SHARE(count / all));
             seep_table_cell(table, 1, "%s", SEEP_UNITS_COUNT(count));
             seep_table_cell(table, 2, "%s", seep_words_cut((enum seep_cut)i));
@@ -193,8 +193,9 @@ static void print_counters(struct seep_page *page,
             i >= SEEP_COUNT_CUT_FIRST) {
             continue; /* cuts have their own table */
         }
-        seep_table_row(table, counter->kind == SEEP_KIND_LOSS ? SEEP_INK_WARNING
-                                                              : SEEP_INK_PLAIN);
+        seep_table_row(table, counter->kind == SEEP_KIND_LOSS
+                                  ? SEEP_STYLE_WARNING
+                                  : SEEP_STYLE_PLAIN);
         seep_table_cell(table, 0, "%s", kinds[counter->kind % 3]);
         seep_table_cell(table, 1, "%s",
                         SEEP_UNITS_COUNT((double)counter->value));
@@ -233,7 +234,7 @@ void seep_view_text_info(struct seep_page *page,
 {
     struct fullest fullest = {NULL, NEARLY_FULL};
 
-    seep_page_print(page, SEEP_INK_STRONG, "%s", report->path);
+    seep_page_print(page, SEEP_STYLE_STRONG, "%s", report->path);
     seep_page_end_line(page);
     print_process(page, report);
     print_python(page, report);

@@ -293,7 +293,7 @@ static void add_memory(struct seep_diff_side *side,
 }
 
 /* One of them grows and nobody knows by what: it is not left out for that. */
-static const char *grown_untold(const struct seep_diff_side *side)
+static const char *grown_unknown(const struct seep_diff_side *side)
 {
     for (size_t i = 0; i < side->count; i++) {
         const struct seep_report_verdict *verdict = &side->reports[i]->verdict;
@@ -324,7 +324,7 @@ static void add_exposure(struct seep_diff_side *side)
         }
     }
     if (side->judged_count > 0) {
-        side->reason = grown_untold(side);
+        side->reason = grown_unknown(side);
     } else if (side->reason == NULL) {
         side->reason = "no process";
     }

@@ -57,7 +57,7 @@ static uint64_t add_text(uint64_t hash, const char *text, size_t length)
 /* "malloc+0x40" is near malloc: how far is a matter of the build. */
 static size_t length_of_name(const char *name)
 {
-    const char *behind = strstr(name, "+0x");
+    const char *behind = seep_where_distance(name);
 
     return behind == NULL ? strlen(name) : (size_t)(behind - name);
 }

@@ -47,7 +47,7 @@ enum seep_check_outcome {
 
 #define SEEP_CHECK_ALL_SPACES (-1)
 
-#define SEEP_CHECK_WARMUP_UNTOLD (-1.0)
+#define SEEP_CHECK_WARMUP_UNKNOWN (-1.0)
 
 struct seep_check_limit {
     enum seep_check_kind kind;
@@ -85,7 +85,7 @@ struct seep_check_result {
 struct seep_check_options {
     const struct seep_check_limit *limits;
     size_t count;
-    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNTOLD */
+    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNKNOWN */
     const char *warmup_mark; /* its end is the first of that name, in the place
                                 of warmup_s; NULL: none was named */
     const struct seep_report *const *baseline;

@@ -335,7 +335,7 @@ static bool bound_growth(const struct seep_report *report, int space,
 }
 
 /* Is it one that says what grows, or that nothing does? All else is open. */
-static bool is_told(const struct seep_report_verdict *verdict)
+static bool is_known(const struct seep_report_verdict *verdict)
 {
     return verdict->reassures || verdict->class == SEEP_VERDICT_LEAK ||
            seep_check_grows_outside(verdict);
@@ -359,7 +359,7 @@ static void agree(const struct seep_report *report, int space,
         }
         return;
     }
-    if (!is_told(verdict)) {
+    if (!is_known(verdict)) {
         value->high = INFINITY;
         measure->reason = verdict->reason;
     } else if (verdict->reassures) {

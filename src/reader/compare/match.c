@@ -216,21 +216,11 @@ static size_t length_of(const char *text)
     return text != NULL ? strlen(text) : 0;
 }
 
-/* "name+0x40" is not inside name: the file is stripped, and name is only the
- * nearest that is left. To tell a cause from it would be a guess. */
-static bool is_nearest(const char *function)
-{
-    const char *plus = strrchr(function, '+');
-
-    return plus != NULL && plus[1] == '0' && plus[2] == 'x' &&
-           plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
-}
-
 static bool matches_function(const char *pattern,
                              const struct seep_report_frame *frame)
 {
     return seep_match_text(pattern, frame->function) &&
-           !is_nearest(frame->function);
+           seep_where_distance(frame->function) == NULL;
 }
 
 static bool matches_any(const char *pattern,

@@ -476,7 +476,7 @@ static void judge(struct seep_family *family)
         if (seep_family_is_brief(report) || class >= SEEP_VERDICT_COUNT) {
             continue;
         }
-        family->told_count++;
+        family->lasting_count++;
         family->by_class[class]++;
         if (class < family->class) {
             family->class = class;
@@ -556,8 +556,8 @@ static int compare_families(const void *a, const void *b)
     const struct seep_family *right = b;
     double order = growth_of(right) - growth_of(left);
 
-    if ((left->told_count == 0) != (right->told_count == 0)) {
-        return left->told_count == 0 ? 1 : -1;
+    if ((left->lasting_count == 0) != (right->lasting_count == 0)) {
+        return left->lasting_count == 0 ? 1 : -1;
     }
     if (left->class != right->class) {
         return left->class < right->class ? -1 : 1;
@@ -615,7 +615,7 @@ seep_families_class(const struct seep_families *families)
 
     for (size_t i = 0; i < families->count; i++) {
         const struct seep_family *family = &families->list[i];
-        bool is_brief = family->told_count == 0 &&
+        bool is_brief = family->lasting_count == 0 &&
                         family->class == SEEP_VERDICT_INSUFFICIENT;
 
         if (!is_brief && family->class < class) {

@@ -101,7 +101,7 @@ void seep_family_kept_test(const double *length, const double *bytes,
 struct seep_family_ages {
     double life_s;
     double level[SEEP_FAMILY_AGE_LEVELS];
-    bool is_untold; /* how it came to what it holds is not known */
+    bool is_unknown; /* how it came to what it holds is not known */
 };
 
 /** Add what the child, of @life_s, held at @site. */
@@ -134,7 +134,7 @@ struct seep_family {
     const struct seep_report *const *members; /* as they were given */
     size_t count;
     size_t running_count;
-    size_t told_count;                   /* members that are not brief */
+    size_t lasting_count;                /* members that are not brief */
     size_t by_class[SEEP_VERDICT_COUNT]; /* of these */
     /*
      * Those that hold memory at one time: all that run, and where none does

@@ -83,7 +83,7 @@ static double mean_between(const struct seep_report_site *site, double from_s,
 void seep_family_age_add(const struct seep_report_site *site, double life_s,
                          struct seep_family_ages *ages)
 {
-    ages->is_untold |= site->point_count == 0;
+    ages->is_unknown |= site->point_count == 0;
     for (size_t i = 0; i < SEEP_FAMILY_AGE_LEVELS; i++) {
         ages->level[i] +=
             mean_between(site, parts[i][0] * life_s, parts[i][1] * life_s);
@@ -161,7 +161,7 @@ void seep_family_age_test(const struct seep_family_ages *ages, size_t count,
     for (size_t i = 0; i < count; i++) {
         struct rates rates = rates_of(&ages[i]);
 
-        if (!ages[i].is_untold && ages[i].life_s >= OLD_SHARE * oldest_s) {
+        if (!ages[i].is_unknown && ages[i].life_s >= OLD_SHARE * oldest_s) {
             add(&growth, rates.growth);
             add(&kept_up, rates.kept_up);
             tail += rates.tail;

@@ -188,7 +188,7 @@ static void add_entries(const struct seep_family *family,
     }
 }
 
-static bool is_told_leak(const struct seep_report_site *site)
+static bool is_reported_leak(const struct seep_report_site *site)
 {
     return site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_SUSPECT;
 }
@@ -217,7 +217,7 @@ static void sum_up(const struct entry *entries, size_t count,
         const struct entry *entry = &entries[i];
 
         site->process_count += i == 0 || entry->member != entries[i - 1].member;
-        if (is_told_leak(entry->site) && leaks_in != entry->member) {
+        if (is_reported_leak(entry->site) && leaks_in != entry->member) {
             leaks_in = entry->member;
             site->leak_count++;
         }
@@ -228,7 +228,7 @@ static void sum_up(const struct entry *entries, size_t count,
         }
         if (entry->is_together) {
             site->live_bytes += entry->site->live_bytes;
-            if (entry->site->has_growth && is_told_leak(entry->site) &&
+            if (entry->site->has_growth && is_reported_leak(entry->site) &&
                 is_finite(&entry->site->growth_bytes_per_s)) {
                 site->has_growth = true;
                 seep_family_add_rate(&site->growth_bytes_per_s,

@@ -183,7 +183,7 @@ seep_forecast_of_device(const struct seep_report_device *device,
         is_followed ? SEEP_FORECAST_GROWS : SEEP_FORECAST_UNTOLD;
     struct seep_report_forecast forecast;
 
-    if (pace->told &&
+    if (pace->is_known &&
         !(is_followed && least_slope(used) > pace->bytes_per_s.high)) {
         basis = pace->basis;
         limit.bytes_per_s = pace->bytes_per_s;
@@ -342,7 +342,7 @@ static bool sum_now(const struct seep_family *family,
                     struct seep_interval *ret_rate)
 {
     struct seep_interval sum = {0};
-    bool told = false;
+    bool is_known = false;
 
     for (size_t i = 0; i < family->together_count; i++) {
         const struct seep_report *report = family->together[i];
@@ -352,12 +352,12 @@ static bool sum_now(const struct seep_family *family,
             struct seep_interval rate = rate_now(report);
 
             seep_family_add_rate(&sum, &rate);
-            told = true;
+            is_known = true;
         }
     }
     seep_family_finish_rate(&sum);
     *ret_rate = sum;
-    return told;
+    return is_known;
 }
 
 static bool counts(const struct seep_family *family,
@@ -376,11 +376,11 @@ static void add_forecast(struct seep_family *family)
         machine_of(family),
     };
     struct seep_interval rate;
-    bool told = sum_now(family, &rate) && !family->on_devices;
+    bool is_known = sum_now(family, &rate) && !family->on_devices;
 
     limits[0].bytes_per_s = limits[1].bytes_per_s = rate;
     seep_forecast_make(limits, sizeof(limits) / sizeof(*limits),
-                       !told        ? SEEP_FORECAST_UNTOLD
+                       !is_known    ? SEEP_FORECAST_UNTOLD
                        : is_suspect ? SEEP_FORECAST_SUSPECTED
                                     : SEEP_FORECAST_GROWS,
                        &family->forecast);

@@ -114,14 +114,14 @@ static bool by_bytes(struct seep_clock *clock, const struct seep_view *view)
     return share_out(work, clock->count, clock->at);
 }
 
-struct told {
+struct progress {
     double tick;
     double units;
 };
 
 /* Spread the units told between two samples over the buckets between them. */
-static void spread(const struct seep_clock *clock, struct told from,
-                   struct told to, double *work)
+static void spread(const struct seep_clock *clock, struct progress from,
+                   struct progress to, double *work)
 {
     if (!(to.tick > from.tick) || !(to.units > from.units)) {
         return;
@@ -144,13 +144,13 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
     const struct seep_rec_header *header = view->header;
     uint32_t capacity = header->sections[SEEP_SECTION_TIMELINE].entry_count;
     double work[SEEP_BUCKET_COUNT] = {0};
-    struct told last = {0, 0};
+    struct progress last = {0, 0};
     uint32_t samples = 0;
     uint32_t marked = 0;
 
     for (uint32_t i = 0; i < capacity; i++) {
         struct seep_rec_moment *sample = &view->timeline[i];
-        struct told now = {
+        struct progress now = {
             (double)seep_word_load(&sample->tick),
             (double)seep_word_load(&sample->progress_units),
         };
@@ -167,7 +167,8 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
         last.units = now.units > last.units ? now.units : last.units;
     }
     spread(clock, last,
-           (struct told){(double)clock->end_tick, (double)clock->units}, work);
+           (struct progress){(double)clock->end_tick, (double)clock->units},
+           work);
     return share_out(work, clock->count, clock->units_at) && marked > 0 &&
            marked * 2 >= samples && share_out(work, clock->count, clock->at);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "reader/judge/sites.h"
+#include "reader/symbols/where.h"
 
 /* In step? Invariant: too few survivors are never in step. */
 
@@ -408,8 +409,8 @@ static bool is_whole_program(const char *function)
 /* "put" of "put.<locals>.<listcomp>", "put" of "put+0x12". */
 static size_t function_length(const struct seep_report_frame *frame)
 {
-    const char *end =
-        strstr(frame->function, frame->python ? ".<locals>.<" : "+0x");
+    const char *end = frame->python ? strstr(frame->function, ".<locals>.<")
+                                    : seep_where_distance(frame->function);
 
     return end != NULL ? (size_t)(end - frame->function)
                        : strlen(frame->function);

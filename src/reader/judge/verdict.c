@@ -47,7 +47,7 @@ static struct seep_verdict_now now_of(const struct seep_verdict_tally *tally,
     for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
         part = &tally->parts[SEEP_PLACE_DEVICE + i];
         now.devices[i] = (struct seep_verdict_pace){
-            .told = part->count > 0,
+            .is_known = part->count > 0,
             .basis = basis,
             .bytes_per_s = around(part->now, part->now_squares),
         };
@@ -552,7 +552,7 @@ call_quiet(const struct seep_verdict_input *input,
         verdict->has_growth_per_unit = false;
         verdict->first_share = 0;
         verdict->growing_count = 0;
-    } else if (counts->untold_bytes >
+    } else if (counts->unknown_bytes >
                    SEEP_VERDICT_MOSTLY *
                        (double)input->live_bytes[SEEP_PLACE_HOST] &&
                most_bytes >= verdict->floor_bytes) {

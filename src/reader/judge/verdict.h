@@ -67,7 +67,7 @@ struct seep_verdict_now {
     double pace; /* that, over what it grew by over the run; 0: the same */
     /* Of the memory of each device: what the class is about of it. */
     struct seep_verdict_pace {
-        bool told; /* false: nothing */
+        bool is_known; /* false: nothing */
         enum seep_forecast_basis basis;
         struct seep_interval bytes_per_s;
     } devices[SEEP_DEVICES_MAX];
@@ -125,7 +125,7 @@ struct seep_verdict_counts {
     size_t known;
     size_t doubtful;         /* may leak, too little of it to count */
     size_t grew;             /* surely so, of whatever class */
-    double untold_bytes;     /* of the host's memory */
+    double unknown_bytes;    /* of the host's memory */
     double bound_left_bytes; /* of what fills of the host: INFINITY if a
                                 bound is unknown */
 };

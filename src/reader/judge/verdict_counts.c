@@ -214,7 +214,7 @@ static void count_class(struct seep_verdict_counts *counts,
     default:
         if (site->class == SEEP_CLASS_INSUFFICIENT &&
             place == SEEP_PLACE_HOST) {
-            counts->untold_bytes += (double)site->live_bytes;
+            counts->unknown_bytes += (double)site->live_bytes;
         }
         if (site->known_bound_bytes == 0 && surely_grew(site)) {
             add_to_tally(&counts->rising, site);

@@ -279,10 +279,10 @@ static void add_device(const struct seep_vitals_series *series,
                   held_then(series, ordinal, last, vitals->lost_events > 0) -
                   (double)device->live_bytes;
 
-    device->told = true;
+    device->reported = true;
     device->total_bytes = seep_word_load(&last->total_bytes);
     device->free_bytes = (uint64_t)fmax(0, fmin(left, total));
-    device->told_age_s =
+    device->reported_age_s =
         seep_sites_seconds((double)(now_tick - seep_word_load(&last->tick)));
 }
 

@@ -33,10 +33,10 @@ struct seep_vitals_growth {
 /** One GPU. Calls of the process changed it since the driver was asked: what
  * they took and gave back is counted. Other processes are seen when it is. */
 struct seep_vitals_device {
-    bool told; /* the driver told what it has left */
+    bool reported; /* the driver did report what it has left */
     uint64_t free_bytes;
     uint64_t total_bytes;
-    double told_age_s;                /* since it did */
+    double reported_age_s;            /* since it did */
     uint64_t live_bytes;              /* that calls of the process hold of it */
     struct seep_vitals_growth growth; /* of these */
 };

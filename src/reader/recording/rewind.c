@@ -412,7 +412,7 @@ static bool fell_before(const struct fall *fall, uint32_t moment,
     return false;
 }
 
-struct told {
+struct progress {
     double tick;
     double units;
 };
@@ -423,13 +423,13 @@ static void rewind_units(struct seep_rec_header *header,
                          struct seep_rec_moment *timeline, uint32_t count,
                          uint32_t moment)
 {
-    struct told first = {0, 0};
-    struct told last = {0, 0};
+    struct progress first = {0, 0};
+    struct progress last = {0, 0};
     double most = (double)seep_word_load(&header->progress_units);
     double units;
 
     for (uint32_t i = 0; i < count; i++) {
-        struct told now = {
+        struct progress now = {
             (double)seep_word_load(&timeline[i].tick),
             (double)seep_word_load(&timeline[i].progress_units),
         };

@@ -37,7 +37,7 @@ static bool read_brief(const struct seep_view *view, uint32_t index,
                sizeof(*brief));
         return true;
     }
-    if (index != 0 && number == 0 && seep_account_is_told(site) &&
+    if (index != 0 && number == 0 && seep_account_is_whole(site) &&
         seep_word_load(&site->state) == SEEP_PUBLISHED) {
         seep_account_tell(view, index, brief);
         return true;

@@ -13,7 +13,8 @@
 
 #include "base/hash.h"
 
-/* The first, and as large as they become: of many small reports each has one. */
+/* The first, and as large as they become: of many small reports each has one.
+ */
 #define CHUNK_LEAST_BYTES ((size_t)4 << 10)
 #define CHUNK_MOST_BYTES ((size_t)256 << 10)
 
@@ -29,10 +30,9 @@ static struct seep_store_chunk *add_chunk(struct seep_store *store,
 {
     size_t twice_bytes =
         store->chunks == NULL ? 0 : 2 * store->chunks->capacity_bytes;
-    size_t capacity_bytes = twice_bytes < CHUNK_LEAST_BYTES ? CHUNK_LEAST_BYTES
-                            : twice_bytes > CHUNK_MOST_BYTES
-                                ? CHUNK_MOST_BYTES
-                                : twice_bytes;
+    size_t capacity_bytes = twice_bytes < CHUNK_LEAST_BYTES  ? CHUNK_LEAST_BYTES
+                            : twice_bytes > CHUNK_MOST_BYTES ? CHUNK_MOST_BYTES
+                                                             : twice_bytes;
     struct seep_store_chunk *chunk;
 
     capacity_bytes = bytes > capacity_bytes ? bytes : capacity_bytes;

@@ -79,10 +79,10 @@ static void add_sample(struct series *series, struct seep_rec_device *sample,
                 seep_balance_positive(total - load(&sample->free_bytes)),
                 seep_balance_positive(held));
     }
-#define ADD_TOLD(name) \
+#define ADD_STATED(name) \
     seep_window_add(&series->name, t_s, load(&sample->name##_bytes));
-    TOLD(ADD_TOLD)
-#undef ADD_TOLD
+    TOLD(ADD_STATED)
+#undef ADD_STATED
 }
 
 static void note_use(struct seep_report_device *device,

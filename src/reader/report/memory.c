@@ -497,7 +497,7 @@ static void note_moment(struct seep_report_memory *memory,
     if (seep_word_load(&moment->allocator_resident_bytes) == 0) {
         return;
     }
-    memory->allocator_told = true;
+    memory->allocator_reported = true;
 #define NOTE(figure) memory->figure = seep_word_load(&moment->figure)
     NOTE(allocator_allocated_bytes);
     NOTE(allocator_active_bytes);
@@ -827,7 +827,7 @@ int seep_report_add_memory(struct seep_report_build *build)
         points[i].files =
             live_at(&build->clock, build->file_live, points[i].t_s);
     }
-    if (memory->allocator_told && build->report.exact) {
+    if (memory->allocator_reported && build->report.exact) {
         input.heap_pages_bytes = ranges_pages(&build->snapshot.view);
     }
     seep_balance_fill(&input, memory, &build->outside);

@@ -323,7 +323,7 @@ struct seep_report_memory {
     uint64_t machine_bytes;   /* RAM; 0 unknown */
     uint64_t available_bytes; /* of it, at the last sample; 0 unknown */
     enum seep_allocator_kind allocator;
-    bool allocator_told;                /* its own figures, the next ones */
+    bool allocator_reported;            /* its own figures, the next ones */
     uint64_t allocator_allocated_bytes; /* at the last sample that has them */
     uint64_t allocator_active_bytes;
     uint64_t allocator_resident_bytes;

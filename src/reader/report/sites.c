@@ -47,12 +47,6 @@ static void name_without_numbers(const char *name, char text[SEEP_NAME_BYTES])
     text[length] = '\0';
 }
 
-/* "name+0x40": the nearest name in a stripped file. */
-static bool name_is_nearest(const char *function)
-{
-    return strstr(function, "+0x") != NULL;
-}
-
 /* "torch", "serve.py", "libtorch_cpu.so". @return as snprintf */
 static int name_module(const struct seep_report_frame *frame, char *text,
                        size_t capacity)
@@ -153,7 +147,7 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
     if (is_main(frame->function)) {
         return snprintf(text, capacity, "main");
     }
-    if (frame->function[0] != '\0' && !name_is_nearest(frame->function)) {
+    if (frame->function[0] != '\0' && !seep_where_distance(frame->function)) {
         return snprintf(text, capacity, "thread of %s", frame->function);
     }
     name_module(frame, module, sizeof(module));
@@ -410,7 +404,7 @@ static uint64_t add_function(uint64_t hash,
         return add_python(hash, frame);
     }
     hash = add_text(hash, seep_text_base_name(frame->module));
-    return frame->function[0] == '\0' || name_is_nearest(frame->function)
+    return frame->function[0] == '\0' || seep_where_distance(frame->function)
                ? seep_hash_add(hash, frame->offset)
                : add_text(hash, frame->function);
 }

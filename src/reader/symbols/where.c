@@ -383,10 +383,20 @@ static const struct {
     {"", "snmalloc::", {"", "snmalloc"}},
 };
 
-/* "name+0x40" is the nearest name in a stripped file. */
+const char *seep_where_distance(const char *function)
+{
+    const char *plus = strrchr(function, '+');
+
+    return plus != NULL && plus[1] == '0' && plus[2] == 'x' &&
+                   plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0'
+               ? plus
+               : NULL;
+}
+
 static bool has_own_name(const struct seep_report_frame *frame)
 {
-    return frame->function[0] != '\0' && strstr(frame->function, "+0x") == NULL;
+    return frame->function[0] != '\0' &&
+           seep_where_distance(frame->function) == NULL;
 }
 
 static bool names_pool(const struct seep_report_frame *run, size_t count,

@@ -18,15 +18,15 @@
 
 /* What was told, by one letter an event. */
 static char told[64];
-static size_t told_count;
+static size_t lasting_count;
 static const void *last_block;
 static size_t last_size;
 
 static void tell(char what, const void *block, size_t size_bytes)
 {
-    assert_true(told_count + 1 < sizeof(told));
-    told[told_count++] = what;
-    told[told_count] = '\0';
+    assert_true(lasting_count + 1 < sizeof(told));
+    told[lasting_count++] = what;
+    told[lasting_count] = '\0';
     last_block = block;
     last_size = size_bytes;
 }
@@ -167,7 +167,7 @@ static int begin(void **state)
 {
     (void)state;
     beneath = PLAIN;
-    told_count = 0;
+    lasting_count = 0;
     told[0] = '\0';
     marks_seen = 0;
     seep_thread.countdown_bytes = 1 << 20;

@@ -220,7 +220,7 @@ static void fill_memory(struct fake_report *fake)
     memory->unexplained =
         (struct seep_report_extent){true, 5 << 20, 24 << 20, 18000, 9000};
     memory->allocator = SEEP_ALLOCATOR_GLIBC;
-    memory->allocator_told = true;
+    memory->allocator_reported = true;
     memory->allocator_allocated_bytes = 577ULL << 20;
     memory->allocator_free_chunks = 4312;
     memory->has_samples = true;

@@ -71,7 +71,7 @@ static void of_what_lies_outside(void **state)
 {
     (void)state;
     become(SEEP_VERDICT_UNEXPLAINED);
-    memory->allocator_told = false;
+    memory->allocator_reported = false;
     memory->has_samples = false;
     holds("while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
           "sys_enter_mmap /pid == PID/");
@@ -79,7 +79,7 @@ static void of_what_lies_outside(void **state)
         "start it with `seep run`, which samples its mappings from outside and names those that grow");
     holds(
         "seep run --allocator jemalloc -- COMMAND: jemalloc reports what it holds itself, which narrows down the rest");
-    memory->allocator_told = true;
+    memory->allocator_reported = true;
     fails(
         "seep run --allocator jemalloc -- COMMAND: jemalloc reports what it holds itself, which narrows down the rest");
     memory->has_samples = true;

@@ -91,11 +91,11 @@ static char *print_table(size_t columns, const char *where)
     struct seep_page page = {.file = open_memstream(&text, &size),
                              .columns = columns};
 
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, 0, "%d", 7);
     seep_table_cell(table, 1, "heap");
     seep_table_cell(table, 2, "%s", where);
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, 0, "12,345");
     seep_table_print(table, &page, 1);
     fclose(page.file);

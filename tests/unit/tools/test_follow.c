@@ -359,20 +359,20 @@ static void what_is_no_recording_costs_no_other(void **state)
     assert_int_equal(counts_of(fixture).refused, 1);
 }
 
-static unsigned told_count;
+static unsigned lasting_count;
 
 static void count_told(const char *path, const struct seep_refusal *refusal)
 {
     assert_non_null(path);
     assert_string_equal(refusal->reason, "is not a seep recording");
-    told_count++;
+    lasting_count++;
 }
 
 static unsigned told(const struct fixture *fixture)
 {
-    told_count = 0;
+    lasting_count = 0;
     assert_int_equal(seep_follow_visit_refused(fixture->follow, count_told), 0);
-    return told_count;
+    return lasting_count;
 }
 
 static void

@@ -68,7 +68,7 @@ static struct seep_vitals *add(void)
     vitals->host_growth.bytes_per_s = (struct seep_interval){100, -500, 700};
     vitals->room =
         (struct seep_vitals_room){SEEP_ROOM_CGROUP, 3 * GIB, 8 * GIB, false};
-    vitals->devices[0].told = true;
+    vitals->devices[0].reported = true;
     vitals->devices[0].free_bytes = 10 * GIB;
     vitals->devices[0].total_bytes = 16 * GIB;
     /* Nobody else is here: pairs with nothing. */
@@ -183,7 +183,7 @@ static void what_cannot_be_told_is_not_ready_if_that_is_asked(void **state)
     limit_all();
     vitals->duration_s = 12;
     vitals->host_growth.known = false;
-    vitals->devices[0].told = false;
+    vitals->devices[0].reported = false;
     vitals->room.kind = SEEP_ROOM_UNKNOWN;
     assert_string_equal(
         line(),
@@ -204,7 +204,7 @@ static void what_is_wrong_stands_before_what_cannot_be_told(void **state)
     f->arguments.age_s = 0.1;
     f->arguments.gpu_free_bytes = 1;
     f->arguments.strict = true;
-    vitals->devices[0].told = false;
+    vitals->devices[0].reported = false;
     assert_string_equal(
         line(),
         "not ready: nothing was written for 400 ms, over 100 "
@@ -215,7 +215,7 @@ static void what_is_wrong_stands_before_what_cannot_be_told(void **state)
 static void a_process_without_a_gpu_is_no_fault_beside_one_with(void **state)
 {
     (void)state;
-    add()->devices[0].told = false;
+    add()->devices[0].reported = false;
     add()->devices[0].free_bytes = 5 * GIB;
     f->arguments.gpu_free_bytes = 1;
     assert_string_equal(line(), "ready: GPU 0 has 5 GiB left (pid 101)");

@@ -66,7 +66,7 @@ static char *plain(const char *line)
         struct seep_top_piece piece = seep_top_frame_piece(line);
 
         assert_int_not_equal(piece.bytes, 0); /* an escape not of ours */
-        if (!piece.is_ink) {
+        if (!piece.is_style) {
             out = mempcpy(out, line, piece.bytes);
         }
         line += piece.bytes;
@@ -341,14 +341,14 @@ static void colours_are_closed_where_a_line_is_cut(void **state)
     for (size_t columns = 1; columns < 80; columns++) {
         make(columns, 24, NULL);
         for (size_t i = 0; i < frame.count; i++) {
-            enum seep_ink ink = SEEP_INK_PLAIN;
+            enum seep_style style = SEEP_STYLE_PLAIN;
 
             for (const char *at = frame.lines[i]; *at != '\0';) {
                 struct seep_top_piece piece = seep_top_frame_piece(at);
-                ink = piece.is_ink ? piece.ink : ink;
+                style = piece.is_style ? piece.style : style;
                 at += piece.bytes;
             }
-            assert_int_equal(ink, SEEP_INK_PLAIN);
+            assert_int_equal(style, SEEP_STYLE_PLAIN);
         }
     }
 }

@@ -183,7 +183,7 @@ static void fill(struct shown *shown)
         .count = 2,
         .reports = &shown->report,
         .report_count = 1,
-        .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
+        .warmup_s = SEEP_CHECK_WARMUP_UNKNOWN,
     };
 }
 

@@ -672,7 +672,7 @@ static void there_are_at_most_three_next_steps(void **state)
         fake_report_become(&fake, (enum seep_verdict_class) class);
         fake.sites[0].pattern = &fake_report_pattern;
         fake.report.memory.has_samples = false;
-        fake.report.memory.allocator_told = false;
+        fake.report.memory.allocator_reported = false;
         seep_words_verdict_fini(&words);
         seep_words_verdict(&fake.report, &fake_report_pattern, &words);
         assert_true(words.advice_count <= SEEP_WORDS_ADVICE_MAX);

@@ -526,12 +526,12 @@ bool seep_doctor_read(const struct seep_doctor_facts *facts, const char *path,
 
 #define INDENT 18
 
-static enum seep_ink ink_of(enum seep_doctor_level level)
+static enum seep_style style_of(enum seep_doctor_level level)
 {
-    return level == SEEP_DOCTOR_NO       ? SEEP_INK_BAD
-           : level == SEEP_DOCTOR_WARN   ? SEEP_INK_WARNING
-           : level == SEEP_DOCTOR_ABSENT ? SEEP_INK_FAINT
-                                         : SEEP_INK_PLAIN;
+    return level == SEEP_DOCTOR_NO       ? SEEP_STYLE_BAD
+           : level == SEEP_DOCTOR_WARN   ? SEEP_STYLE_WARNING
+           : level == SEEP_DOCTOR_ABSENT ? SEEP_STYLE_FAINT
+                                         : SEEP_STYLE_PLAIN;
 }
 
 static enum seep_doctor_level worst_of(const struct seep_doctor *doctor)
@@ -551,10 +551,10 @@ static void print_finding(struct seep_page *page,
                  ? "-"
                  : seep_doctor_level_name(finding->level),
              finding->check);
-    seep_page_paragraph(page, ink_of(finding->level), label, INDENT, "%s",
+    seep_page_paragraph(page, style_of(finding->level), label, INDENT, "%s",
                         finding->reason);
     if (finding->remedy != NULL) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "                  > ",
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "                  > ",
                             INDENT + 2, "%s", finding->remedy);
     }
 }
@@ -567,18 +567,18 @@ static void print_next(struct seep_page *page,
     const struct seep_doctor_finding *no = first_no(doctor);
 
     if (no != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, " next", 8, "%s: %s",
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, " next", 8, "%s: %s",
                             no->check,
                             no->remedy == NULL ? "see its row" : no->remedy);
         return;
     }
-    seep_page_paragraph(page, SEEP_INK_STRONG, " next", 8, "seep run -- %s",
+    seep_page_paragraph(page, SEEP_STYLE_STRONG, " next", 8, "seep run -- %s",
                         facts->command == NULL ? "python3 serve.py"
                                                : facts->command[0]);
 }
 
 /* The answer itself stands out, what follows it does not. */
-static void print_sentence(struct seep_page *page, enum seep_ink ink,
+static void print_sentence(struct seep_page *page, enum seep_style style,
                            const char *sentence)
 {
     size_t length = strcspn(sentence, ",:");
@@ -589,7 +589,7 @@ static void print_sentence(struct seep_page *page, enum seep_ink ink,
     }
     answer = strndup(sentence, length);
     if (answer != NULL) {
-        seep_page_paragraph(page, ink, answer, 2, "%s", sentence + length);
+        seep_page_paragraph(page, style, answer, 2, "%s", sentence + length);
         free(answer);
     }
 }
@@ -602,7 +602,7 @@ void seep_doctor_print(struct seep_page *page,
     char *sentence = seep_doctor_sentence(facts, doctor);
 
     print_sentence(page,
-                   worst == SEEP_DOCTOR_OK ? SEEP_INK_GOOD : ink_of(worst),
+                   worst == SEEP_DOCTOR_OK ? SEEP_STYLE_GOOD : style_of(worst),
                    sentence == NULL ? "?" : sentence);
     free(sentence);
     for (size_t i = 0; i < doctor->count; i++) {

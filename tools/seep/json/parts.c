@@ -268,8 +268,8 @@ static json_t *python_of(const struct seep_report *report)
 static json_t *end_of(const struct seep_report *report)
 {
     const struct seep_report_end *end = &report->end;
-    bool is_told = end->judged_before || end->unreachable;
-    json_t *object = is_told ? json_object() : NULL;
+    bool is_known = end->judged_before || end->unreachable;
+    json_t *object = is_known ? json_object() : NULL;
 
     SEEP_JSON_COPY(object, end, judged_before);
     seep_json_put(object, "judged_to_s",

@@ -134,7 +134,7 @@ static json_t *allocator_of(const struct seep_report_memory *memory)
         SEEP_ALLOCATORS(ALLOCATOR_NAME)
 #undef ALLOCATOR_NAME
     };
-    json_t *object = memory->allocator_told ? json_object() : NULL;
+    json_t *object = memory->allocator_reported ? json_object() : NULL;
 
     seep_json_put(object, "kind", kinds[memory->allocator]);
     seep_json_put(object, "allocated_bytes", memory->allocator_allocated_bytes);

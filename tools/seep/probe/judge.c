@@ -221,7 +221,7 @@ static void judge_gpus(struct seep_probe_answer *answer)
             const struct seep_vitals_device *device =
                 &process->vitals.devices[j];
 
-            if (device->told) {
+            if (device->reported) {
                 told++;
                 hold(answer, SEEP_PROBE_GPU_FREE, (int)i, j,
                      exactly((double)device->free_bytes),
@@ -284,7 +284,8 @@ static void judge_growth(struct seep_probe_answer *answer, int index)
     for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
         const struct seep_vitals_device *device = &vitals->devices[i];
 
-        if (device->growth.known && (device->told || device->live_bytes > 0)) {
+        if (device->growth.known &&
+            (device->reported || device->live_bytes > 0)) {
             hold(answer, SEEP_PROBE_GROWTH, index, i,
                  device->growth.bytes_per_s, limit);
         }

@@ -376,15 +376,16 @@ static void put_devices(FILE *file, const struct seep_vitals *vitals)
     for (unsigned i = 0; i < SEEP_DEVICES_MAX; i++) {
         const struct seep_vitals_device *device = &vitals->devices[i];
 
-        if (!device->told && device->live_bytes == 0) {
+        if (!device->reported && device->live_bytes == 0) {
             continue;
         }
         fprintf(file, "%s{\"ordinal\":%u", separator, i);
         put_number(file, "free_bytes",
-                   device->told ? (double)device->free_bytes : NAN);
+                   device->reported ? (double)device->free_bytes : NAN);
         put_number(file, "total_bytes",
-                   device->told ? (double)device->total_bytes : NAN);
-        put_number(file, "told_age_s", device->told ? device->told_age_s : NAN);
+                   device->reported ? (double)device->total_bytes : NAN);
+        put_number(file, "told_age_s",
+                   device->reported ? device->reported_age_s : NAN);
         put_number(file, "live_bytes", (double)device->live_bytes);
         json_put_growth(file, "growth_bytes_per_s", &device->growth);
         fputc('}', file);

@@ -19,7 +19,7 @@ struct seep_gathering {
     const struct seep_report **reports; /* worst first */
     size_t count;
     size_t refused_count;
-    size_t nameless_count; /* files whose names were given up */
+    size_t nameless_count;             /* files whose names were given up */
     struct seep_symbol_memory *memory; /* that the reports point into */
 };
 

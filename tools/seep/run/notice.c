@@ -252,7 +252,7 @@ static void put_next(struct seep_page *page, const struct summary *summary,
     }
     word = seep_words_quote(path);
     if (word != NULL) {
-        seep_page_print(page, SEEP_INK_PLAIN, "; what grew: seep report %s",
+        seep_page_print(page, SEEP_STYLE_PLAIN, "; what grew: seep report %s",
                         word);
     }
     free(word);
@@ -270,7 +270,7 @@ static void say_recorded(const struct summary *summary, size_t count,
     }
     seep_page_init(&page, stderr, SEEP_COLOR_AUTO);
     seep_page_print(
-        &page, SEEP_INK_PLAIN, "seep: recorded %s%s, %s, %zu process%s",
+        &page, SEEP_STYLE_PLAIN, "seep: recorded %s%s, %s, %zu process%s",
         short_path(summary->first, path), more,
         SEEP_UNITS_BYTES((double)summary->bytes), summary->process_count,
         summary->process_count == 1 ? "" : "es");

@@ -51,7 +51,7 @@ void seep_view_balance_row(struct seep_table *table,
     struct seep_interval growth = {slope, slope - extent->slope_error,
                                    slope + extent->slope_error};
 
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, PART, "%s", part);
     seep_table_cell(table, FIRST, "%s", SEEP_UNITS_BYTES(extent->first_bytes));
     seep_table_cell(table, LAST, "%s", SEEP_UNITS_BYTES(extent->last_bytes));
@@ -94,7 +94,7 @@ static void note_allocator(struct seep_table *table,
 {
     const char *name = seep_words_allocator(memory->allocator);
 
-    if (!memory->allocator_told) {
+    if (!memory->allocator_reported) {
         seep_table_cell(table, NOTE, SEEP_NOTE_ESTIMATED, name);
     } else if (memory->allocator_free_chunks > 0) {
         seep_table_cell(table, NOTE, SEEP_NOTE_FREE_PIECES, name,
@@ -208,7 +208,7 @@ static void add_bound(struct seep_table *table, const char *part,
                       const struct seep_report_bound *bound, const char *name)
 {
     if (bound->limit_bytes > 0) {
-        seep_table_row(table, SEEP_INK_PLAIN);
+        seep_table_row(table, SEEP_STYLE_PLAIN);
         seep_table_cell(table, PART, "%s", part);
         seep_table_cell(table, LAST, "%s",
                         SEEP_UNITS_BYTES((double)bound->used_bytes));
@@ -218,7 +218,7 @@ static void add_bound(struct seep_table *table, const char *part,
 }
 
 /* What the part on GPUs tells is not told twice. */
-static bool is_told(const struct seep_report *report, enum seep_space space)
+static bool is_known(const struct seep_report *report, enum seep_space space)
 {
     bool tensors = false;
 
@@ -246,7 +246,7 @@ static void add_spaces(struct seep_table *table,
         if (space->space == SEEP_SPACE_FILE && report->memory.files.valid) {
             extent = report->memory.files;
         }
-        if (!is_told(report, space->space)) {
+        if (!is_known(report, space->space)) {
             seep_view_balance_row(table, report, seep_words_space(space->space),
                                   &extent);
         }
@@ -273,7 +273,7 @@ static void print_mappings(struct seep_page *page,
         }
         shown++;
         seep_page_paragraph(
-            page, SEEP_INK_PLAIN, " grew", 8, SEEP_NOTE_MAPPING_GREW,
+            page, SEEP_STYLE_PLAIN, " grew", 8, SEEP_NOTE_MAPPING_GREW,
             *mapping->name == '\0' ? "anonymous memory" : mapping->name,
             (unsigned long long)mapping->start,
             SEEP_UNITS_BYTES(mapping->first_bytes),
@@ -423,10 +423,10 @@ static void print_forecast(struct seep_page *page,
     char *when = seep_words_when(&device->forecast);
 
     if (!seep_words_is_followed(device) && report->duration_s >= LEAST_S) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, " full", INDENT_FULL,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, " full", INDENT_FULL,
                             SEEP_NOTE_DEVICE_UNTOLD);
     } else if (when != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, " full", INDENT_FULL, "%s",
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, " full", INDENT_FULL, "%s",
                             when);
     }
     free(when);

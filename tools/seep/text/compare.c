@@ -27,9 +27,9 @@ void seep_view_family(struct seep_page *page, const struct seep_family *family,
     struct seep_words_verdict words;
 
     seep_words_family(family, &words);
-    seep_view_answer(page, seep_view_verdict_ink(family->class), &words);
+    seep_view_answer(page, seep_view_verdict_style(family->class), &words);
     for (size_t i = 0; reasons && i < words.reason_count; i++) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
                             "%s", words.reasons[i]);
     }
     seep_words_verdict_fini(&words);
@@ -44,7 +44,7 @@ void seep_view_families(struct seep_page *page,
         return;
     }
     for (size_t i = 0; i < families.count; i++) {
-        if (seep_words_family_is_told(&families.list[i])) {
+        if (seep_words_family_is_reported(&families.list[i])) {
             seep_view_family(page, &families.list[i], true);
         }
     }
@@ -60,19 +60,19 @@ void seep_view_families(struct seep_page *page,
 
 static const struct {
     const char *mark;
-    enum seep_ink ink;
+    enum seep_style style;
 } outcomes[] = {
-    [SEEP_CHECK_PASS] = {"pass", SEEP_INK_GOOD},
-    [SEEP_CHECK_INSUFFICIENT] = {"?", SEEP_INK_WARNING},
-    [SEEP_CHECK_FAIL] = {"fail", SEEP_INK_BAD},
+    [SEEP_CHECK_PASS] = {"pass", SEEP_STYLE_GOOD},
+    [SEEP_CHECK_INSUFFICIENT] = {"?", SEEP_STYLE_WARNING},
+    [SEEP_CHECK_FAIL] = {"fail", SEEP_STYLE_BAD},
 };
 
 static void put_limit(struct seep_table *table,
                       const struct seep_check_result *result)
 {
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, 0, "%s", outcomes[result->outcome].mark);
-    seep_table_ink(table, 0, outcomes[result->outcome].ink);
+    seep_table_style(table, 0, outcomes[result->outcome].style);
     seep_table_take(table, 1, seep_check_title(result->limit));
     seep_table_take(table, 2, seep_check_bound(result->limit));
     seep_table_take(table, 3, seep_check_measured(result));
@@ -123,13 +123,13 @@ static void print_sites(struct seep_page *page,
         char *text = seep_check_place(result, i);
 
         if (!is_said(first, result, site)) {
-            seep_page_paragraph(page, SEEP_INK_STRONG, " where", SITE_INDENT,
+            seep_page_paragraph(page, SEEP_STYLE_STRONG, " where", SITE_INDENT,
                                 "%s", text == NULL ? "?" : text);
         }
         free(text);
     }
     if (result->site_total > result->site_count) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", SITE_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", SITE_INDENT,
                             SEEP_NOTE_CHECK_MORE_SITES,
                             result->site_total - result->site_count);
     }
@@ -147,10 +147,10 @@ static void print_next(struct seep_page *page,
         }
     }
     if (text != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, " next", SITE_INDENT, "%s",
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, " next", SITE_INDENT, "%s",
                             text);
     } else if (report != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, " next", SITE_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, " next", SITE_INDENT,
                             "seep report %s", report->path);
     }
     free(text);
@@ -164,8 +164,8 @@ static void print_since(struct seep_page *page,
     char *since = seep_check_since(set, report);
 
     if (since != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, " since", SITE_INDENT, "%s",
-                            since);
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, " since", SITE_INDENT,
+                            "%s", since);
     }
     free(since);
 }
@@ -180,16 +180,16 @@ static void print_process(struct seep_page *page,
     if (set->report_count > 1 && worst == SEEP_CHECK_PASS) {
         const char *name = process == NULL ? "?" : process;
         if (count == 1) {
-            seep_page_paragraph(page, SEEP_INK_FAINT, "", 0,
+            seep_page_paragraph(page, SEEP_STYLE_FAINT, "", 0,
                                 SEEP_NOTE_CHECK_LIMIT_KEPT, name);
         } else {
-            seep_page_paragraph(page, SEEP_INK_FAINT, "", 0,
+            seep_page_paragraph(page, SEEP_STYLE_FAINT, "", 0,
                                 SEEP_NOTE_CHECK_LIMITS_KEPT, name, count);
         }
         free(process);
         return;
     }
-    seep_page_paragraph(page, SEEP_INK_STRONG, "", 0, "%s",
+    seep_page_paragraph(page, SEEP_STYLE_STRONG, "", 0, "%s",
                         process == NULL ? "?" : process);
     print_limits(page, results, count);
     for (size_t i = 0; i < count; i++) {
@@ -210,8 +210,8 @@ void seep_view_check(struct seep_page *page, const struct seep_check_set *set)
     char *headline = seep_check_headline(set);
     size_t last;
 
-    seep_page_print(page, SEEP_INK_PLAIN, "seep: ");
-    seep_page_print(page, outcomes[seep_check_worst(results, set->count)].ink,
+    seep_page_print(page, SEEP_STYLE_PLAIN, "seep: ");
+    seep_page_print(page, outcomes[seep_check_worst(results, set->count)].style,
                     "%s", headline == NULL ? "?" : headline);
     seep_page_end_line(page);
     free(headline);
@@ -234,26 +234,26 @@ void seep_view_check(struct seep_page *page, const struct seep_check_set *set)
 
 enum column { OUTCOME, BEFORE, NOW, CHANGE, WHERE, COLUMN_COUNT };
 
-static enum seep_ink answer_ink(enum seep_diff_answer answer)
+static enum seep_style answer_style(enum seep_diff_answer answer)
 {
-    return answer == SEEP_DIFF_LEAKS  ? SEEP_INK_BAD
-           : answer == SEEP_DIFF_FINE ? SEEP_INK_GOOD
-                                      : SEEP_INK_WARNING;
+    return answer == SEEP_DIFF_LEAKS  ? SEEP_STYLE_BAD
+           : answer == SEEP_DIFF_FINE ? SEEP_STYLE_GOOD
+                                      : SEEP_STYLE_WARNING;
 }
 
-static enum seep_ink row_ink(const struct seep_diff_row *row)
+static enum seep_style row_style(const struct seep_diff_row *row)
 {
     return row->outcome == SEEP_DIFF_SAME
-               ? SEEP_INK_PLAIN
-               : answer_ink(seep_diff_row_answer(row));
+               ? SEEP_STYLE_PLAIN
+               : answer_style(seep_diff_row_answer(row));
 }
 
 static void put_change(struct seep_table *table, const struct seep_diff *diff,
                        const struct seep_diff_row *row)
 {
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, OUTCOME, "%s", seep_diff_words(row->outcome));
-    seep_table_ink(table, OUTCOME, row_ink(row));
+    seep_table_style(table, OUTCOME, row_style(row));
     seep_table_cell(table, BEFORE, "%s",
                     seep_diff_growth(diff, &row->before, SEEP_UNITS_TEXT));
     seep_table_cell(table, NOW, "%s",
@@ -269,17 +269,17 @@ static void print_rest(struct seep_page *page, const struct seep_diff *diff,
     size_t excused = diff->before.excused_count + diff->now.excused_count;
 
     if (weighty + minor > 0) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_MORE, weighty + minor,
                             weighty == 0 ? ", by little or for a time" : "");
     }
     if (diff->still_count > 0) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_STILL, diff->still_count,
                             diff->still_count == 1 ? " grows" : "s grow");
     }
     if (excused > 0) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_EXCUSED, excused);
     }
 }
@@ -325,11 +325,11 @@ static void put_held(struct seep_table *table,
     double now = held->at_peak ? held->now_peak_bytes : held->now_bytes;
     const char *peak = held->at_peak ? " at the peak" : "";
 
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, OUTCOME, "%s", seep_diff_words(held->outcome));
-    seep_table_ink(table, OUTCOME,
-                   held->outcome == SEEP_DIFF_WORSE ? SEEP_INK_WARNING
-                                                    : SEEP_INK_GOOD);
+    seep_table_style(table, OUTCOME,
+                     held->outcome == SEEP_DIFF_WORSE ? SEEP_STYLE_WARNING
+                                                      : SEEP_STYLE_GOOD);
     seep_table_cell(table, BEFORE, "%s", SEEP_UNITS_BYTES(before));
     seep_table_cell(table, NOW, "%s", SEEP_UNITS_BYTES(now));
     seep_table_cell(table, CHANGE, "%s", SEEP_UNITS_CHANGE(now - before));
@@ -366,7 +366,7 @@ static void print_held(struct seep_page *page, const struct seep_diff *diff,
         seep_table_close(table);
     }
     if (diff->age_s > 0) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_AGE,
                             SEEP_UNITS_DURATION(diff->age_s));
     }
@@ -376,7 +376,7 @@ static void print_held(struct seep_page *page, const struct seep_diff *diff,
 static void put_figure(struct seep_table *table, const char *name,
                        const char *before, const char *now, const char *change)
 {
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, 0, "%s", name);
     seep_table_cell(table, 1, "%s", before);
     seep_table_cell(table, 2, "%s", now);
@@ -472,7 +472,7 @@ static void print_pair(struct seep_page *page, const struct seep_diff_set *set,
     const struct seep_diff *diff = &pair->diff;
     char *sides = seep_diff_sides(set, pair);
 
-    seep_page_paragraph(page, SEEP_INK_STRONG, "", 0, "%s: %s", pair->program,
+    seep_page_paragraph(page, SEEP_STYLE_STRONG, "", 0, "%s: %s", pair->program,
                         sides == NULL ? "?" : sides);
     free(sides);
     print_changes(page, diff, limit);
@@ -486,7 +486,7 @@ static void print_alone(struct seep_page *page, const char *program,
                         const char *side)
 {
     if (program != NULL) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_ALONE, program, side);
     }
 }
@@ -497,8 +497,8 @@ void seep_view_diff(struct seep_page *page, const struct seep_diff_set *set,
     char *headline = seep_diff_headline(set);
     char *next = seep_diff_next(set);
 
-    seep_page_paragraph(page, answer_ink(seep_diff_set_answer(set)), "seep:", 6,
-                        "%s", headline == NULL ? "?" : headline);
+    seep_page_paragraph(page, answer_style(seep_diff_set_answer(set)),
+                        "seep:", 6, "%s", headline == NULL ? "?" : headline);
     for (size_t i = 0; i < set->count; i++) {
         print_pair(page, set, &set->pairs[i], site_limit);
         if (i + 1 < set->count || next != NULL || set->only_before != NULL ||
@@ -509,7 +509,8 @@ void seep_view_diff(struct seep_page *page, const struct seep_diff_set *set,
     print_alone(page, set->only_before, "before");
     print_alone(page, set->only_now, "now");
     if (next != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "next", INDENT, "%s", next);
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "next", INDENT, "%s",
+                            next);
     }
     free(headline);
     free(next);

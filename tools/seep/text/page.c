@@ -16,28 +16,28 @@
 #define COLUMNS_UNKNOWN 120
 #define COLUMNS_LEAST 40
 
-static const char *const ink_codes[] = {
-    [SEEP_INK_PLAIN] = "",
-    [SEEP_INK_STRONG] = "\033[1m",
-    [SEEP_INK_FAINT] = "\033[2m",
-    [SEEP_INK_BAD] = "\033[1;31m",
-    [SEEP_INK_WARNING] = "\033[1;33m",
-    [SEEP_INK_GOOD] = "\033[1;32m",
+static const char *const style_codes[] = {
+    [SEEP_STYLE_PLAIN] = "",
+    [SEEP_STYLE_STRONG] = "\033[1m",
+    [SEEP_STYLE_FAINT] = "\033[2m",
+    [SEEP_STYLE_BAD] = "\033[1;31m",
+    [SEEP_STYLE_WARNING] = "\033[1;33m",
+    [SEEP_STYLE_GOOD] = "\033[1;32m",
 };
 
 static const char plain_code[] = "\033[0m";
 
-size_t seep_page_read_ink(const char *text, enum seep_ink *ret_ink)
+size_t seep_page_read_style(const char *text, enum seep_style *ret_style)
 {
     if (strncmp(text, plain_code, sizeof(plain_code) - 1) == 0) {
-        *ret_ink = SEEP_INK_PLAIN;
+        *ret_style = SEEP_STYLE_PLAIN;
         return sizeof(plain_code) - 1;
     }
-    for (size_t i = SEEP_INK_STRONG; i <= SEEP_INK_GOOD; i++) {
-        size_t length = strlen(ink_codes[i]);
+    for (size_t i = SEEP_STYLE_STRONG; i <= SEEP_STYLE_GOOD; i++) {
+        size_t length = strlen(style_codes[i]);
 
-        if (strncmp(text, ink_codes[i], length) == 0) {
-            *ret_ink = (enum seep_ink)i;
+        if (strncmp(text, style_codes[i], length) == 0) {
+            *ret_style = (enum seep_style)i;
             return length;
         }
     }
@@ -73,13 +73,13 @@ void seep_page_init(struct seep_page *page, FILE *file, enum seep_color color)
         (color == SEEP_COLOR_AUTO && !refused && isatty(fileno(file)));
 }
 
-static void put(struct seep_page *page, enum seep_ink ink, const char *text,
+static void put(struct seep_page *page, enum seep_style style, const char *text,
                 size_t length)
 {
-    bool colored = page->color && ink != SEEP_INK_PLAIN && length > 0;
+    bool colored = page->color && style != SEEP_STYLE_PLAIN && length > 0;
 
     if (colored) {
-        fputs(ink_codes[ink], page->file);
+        fputs(style_codes[style], page->file);
     }
     fwrite(text, 1, length, page->file);
     if (colored) {
@@ -87,7 +87,7 @@ static void put(struct seep_page *page, enum seep_ink ink, const char *text,
     }
 }
 
-void seep_page_print(struct seep_page *page, enum seep_ink ink,
+void seep_page_print(struct seep_page *page, enum seep_style style,
                      const char *format, ...)
 {
     va_list arguments;
@@ -96,7 +96,7 @@ void seep_page_print(struct seep_page *page, enum seep_ink ink,
     char *text = seep_clean_vformat(format, arguments);
     va_end(arguments);
     if (text != NULL) {
-        put(page, ink, text, strlen(text));
+        put(page, style, text, strlen(text));
         free(text);
     }
 }
@@ -161,7 +161,7 @@ static void put_wrapped(struct seep_page *page, size_t indent, size_t start,
     }
 }
 
-void seep_page_paragraph(struct seep_page *page, enum seep_ink ink,
+void seep_page_paragraph(struct seep_page *page, enum seep_style style,
                          const char *label, size_t indent, const char *format,
                          ...)
 {
@@ -173,7 +173,7 @@ void seep_page_paragraph(struct seep_page *page, enum seep_ink ink,
     if (text == NULL) {
         return;
     }
-    put(page, ink, label, strlen(label));
+    put(page, style, label, strlen(label));
     size_t start = seep_clean_columns(label);
     if (start < indent) {
         fprintf(page->file, "%*s", (int)(indent - start), "");

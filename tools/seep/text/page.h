@@ -16,13 +16,13 @@
 #include "options/option.h"
 #include "words/clean.h"
 
-enum seep_ink {
-    SEEP_INK_PLAIN,
-    SEEP_INK_STRONG,
-    SEEP_INK_FAINT,
-    SEEP_INK_BAD,
-    SEEP_INK_WARNING,
-    SEEP_INK_GOOD,
+enum seep_style {
+    SEEP_STYLE_PLAIN,
+    SEEP_STYLE_STRONG,
+    SEEP_STYLE_FAINT,
+    SEEP_STYLE_BAD,
+    SEEP_STYLE_WARNING,
+    SEEP_STYLE_GOOD,
 };
 
 struct seep_page {
@@ -39,8 +39,8 @@ void seep_page_init(struct seep_page *page, FILE *file, enum seep_color color);
 
 /** Print without a line end; a line end in the result is shown, not made. */
 __attribute__((format(printf, 3, 4))) void
-seep_page_print(struct seep_page *page, enum seep_ink ink, const char *format,
-                ...);
+seep_page_print(struct seep_page *page, enum seep_style style,
+                const char *format, ...);
 
 void seep_page_end_line(struct seep_page *page);
 
@@ -49,15 +49,15 @@ void seep_page_end_line(struct seep_page *page);
  * columns, then the text, later lines indented as much.
  */
 __attribute__((format(printf, 5, 6))) void
-seep_page_paragraph(struct seep_page *page, enum seep_ink ink,
+seep_page_paragraph(struct seep_page *page, enum seep_style style,
                     const char *label, size_t indent, const char *format, ...);
 
 /**
  * Read back what a page with colours printed: is there a sequence at @text?
  *
- * @param ret_ink  that it begins; SEEP_INK_PLAIN: it ends one
+ * @param ret_style  that it begins; SEEP_STYLE_PLAIN: it ends one
  * @return bytes of the sequence; 0: there is none
  */
-size_t seep_page_read_ink(const char *text, enum seep_ink *ret_ink);
+size_t seep_page_read_style(const char *text, enum seep_style *ret_style);
 
 #endif

@@ -43,7 +43,8 @@ void seep_view_marks(struct seep_page *page, const struct seep_report *report,
     }
     text = seep_words_close(&words);
     if (text != NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "marks", indent, "%s", text);
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "marks", indent, "%s",
+                            text);
     }
     free(text);
 }
@@ -64,7 +65,7 @@ void seep_view_rejected(struct seep_page *page,
         struct seep_variable_words words;
 
         seep_variable_explain(entry, &words);
-        seep_page_paragraph(page, SEEP_INK_WARNING, "ignored", indent,
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "ignored", indent,
                             "%s: %s; %s", words.thing, words.reason,
                             words.remedy);
     }
@@ -74,7 +75,7 @@ void seep_view_removed(struct seep_page *page, const struct seep_report *report,
                        size_t indent)
 {
     if (report->removed_count > 0) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "removed", indent,
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "removed", indent,
                             SEEP_NOTE_REMOVED, (unsigned)report->removed_count,
                             report->removed_count == 1 ? "" : "s",
                             SEEP_UNITS_BYTES((double)report->removed_bytes));
@@ -110,9 +111,9 @@ static void fill_row(struct seep_table *table, const struct seep_label_row *row)
 {
     char *program = seep_words_program(row->first);
 
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, CLASS, "%s", seep_verdict_name(row->class));
-    seep_table_ink(table, CLASS, seep_view_verdict_ink(row->class));
+    seep_table_style(table, CLASS, seep_view_verdict_style(row->class));
     seep_table_cell(table, GROWTH, "%s",
                     row->has_growth
                         ? SEEP_UNITS_INTERVAL(&row->growth_bytes_per_s, 60)
@@ -160,7 +161,7 @@ void seep_view_text_head(struct seep_page *page,
 
     seep_words_state(report, state, sizeof(state));
     seep_page_paragraph(
-        page, SEEP_INK_STRONG, label, strlen(label) + 1,
+        page, SEEP_STYLE_STRONG, label, strlen(label) + 1,
         "%s, pid %u%s, %s%s%s%s, %s", command == NULL ? "?" : command,
         report->pid, report->is_fork ? " (a fork)" : "",
         SEEP_UNITS_DURATION(seep_words_life_s(report)),
@@ -169,30 +170,30 @@ void seep_view_text_head(struct seep_page *page,
         report->units == 0 ? "" : " units of work", state);
     free(command);
     if (*seep_words_end(report, end) != '\0') {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "end", INDENT, "%s", end);
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "end", INDENT, "%s", end);
     }
 }
 
-enum seep_ink seep_view_verdict_ink(enum seep_verdict_class class)
+enum seep_style seep_view_verdict_style(enum seep_verdict_class class)
 {
     switch (class) {
     case SEEP_VERDICT_LEAK:
-        return SEEP_INK_BAD;
+        return SEEP_STYLE_BAD;
     case SEEP_VERDICT_INSUFFICIENT:
-        return SEEP_INK_STRONG;
+        return SEEP_STYLE_STRONG;
     case SEEP_VERDICT_BOUNDED:
     case SEEP_VERDICT_STEADY:
-        return SEEP_INK_GOOD;
+        return SEEP_STYLE_GOOD;
     default:
-        return SEEP_INK_WARNING;
+        return SEEP_STYLE_WARNING;
     }
 }
 
-static enum seep_ink answer_ink(const struct seep_report *report)
+static enum seep_style answer_style(const struct seep_report *report)
 {
     return report->inert != SEEP_INERT_NONE
-               ? SEEP_INK_WARNING
-               : seep_view_verdict_ink(report->verdict.class);
+               ? SEEP_STYLE_WARNING
+               : seep_view_verdict_style(report->verdict.class);
 }
 
 /* Sentences of their own, though each was made as a part of one. */
@@ -203,22 +204,22 @@ static void print_reason(struct seep_page *page, const char *reason)
     size_t length = strlen(reason);
 
     if (length > 0) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
                             "%c%s%s", first, reason + 1,
                             reason[length - 1] == '.' ? "" : ".");
     }
 }
 
-void seep_view_answer(struct seep_page *page, enum seep_ink ink,
+void seep_view_answer(struct seep_page *page, enum seep_style style,
                       const struct seep_words_verdict *words)
 {
     char label[SEEP_WORDS_LABEL_BYTES + 2];
 
     snprintf(label, sizeof(label), "%s  ", words->label);
-    seep_page_paragraph(page, ink, label, SEEP_VIEW_ANSWER_INDENT, "%s",
+    seep_page_paragraph(page, style, label, SEEP_VIEW_ANSWER_INDENT, "%s",
                         words->sentence == NULL ? "" : words->sentence);
     if (words->forecast != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
                             "%s", words->forecast);
     }
 }
@@ -233,7 +234,7 @@ static void print_begin(struct seep_page *page,
         bool late = begin->at_s > report->duration_s / 2;
         const char *from = SEEP_UNITS_DURATION(begin->from_s);
 
-        seep_page_paragraph(page, SEEP_INK_STRONG, "began", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "began", INDENT,
                             SEEP_NOTE_BEGAN, SEEP_UNITS_DURATION(begin->at_s),
                             seep_beginning_words(begin->source),
                             late ? "; growth counts from half of the run, "
@@ -250,7 +251,7 @@ static void print_failed(struct seep_page *page,
     double since_s = fmax(0, report->life_s - failed->last_s);
 
     if (failed->count > 0) {
-        seep_page_paragraph(page, SEEP_INK_WARNING, "failed", INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "failed", INDENT,
                             report->state == SEEP_STATE_RUNNING
                                 ? SEEP_NOTE_FAILED_AGO
                                 : SEEP_NOTE_FAILED,
@@ -269,7 +270,7 @@ void seep_view_text_answer(struct seep_page *page,
     struct seep_words_verdict words;
 
     seep_words_verdict(report, NULL, &words);
-    seep_view_answer(page, answer_ink(report), &words);
+    seep_view_answer(page, answer_style(report), &words);
     seep_words_verdict_fini(&words);
 }
 
@@ -283,7 +284,7 @@ static void print_next(struct seep_page *page,
 
     for (size_t i = 0; i < words->advice_count; i++) {
         if (!options->stacks || strstr(words->advice[i], stack) == NULL) {
-            seep_page_paragraph(page, SEEP_INK_STRONG, label, INDENT, "%s",
+            seep_page_paragraph(page, SEEP_STYLE_STRONG, label, INDENT, "%s",
                                 words->advice[i]);
             label = "or";
         }
@@ -296,9 +297,9 @@ static void print_losses(struct seep_page *page,
     for (size_t i = 0; i < report->counter_count; i++) {
         const struct seep_report_counter *counter = &report->counters[i];
         if (counter->kind == SEEP_KIND_LOSS && counter->value > 0) {
-            seep_page_paragraph(page, SEEP_INK_WARNING, "lost", INDENT, "%s %s",
-                                SEEP_UNITS_COUNT((double)counter->value),
-                                counter->words);
+            seep_page_paragraph(
+                page, SEEP_STYLE_WARNING, "lost", INDENT, "%s %s",
+                SEEP_UNITS_COUNT((double)counter->value), counter->words);
         }
     }
 }
@@ -314,7 +315,7 @@ static void print_python(struct seep_page *page,
 
     if (frames || objects) {
         seep_page_paragraph(
-            page, SEEP_INK_WARNING, "python", INDENT, "%s%s%s%s%s",
+            page, SEEP_STYLE_WARNING, "python", INDENT, "%s%s%s%s%s",
             frames ? "frames " : "",
             frames ? seep_python_state_words(report->python_state) : "",
             frames && objects ? "; " : "", objects ? "objects " : "",
@@ -330,7 +331,7 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     seep_words_mode(report, mode, sizeof(mode));
     seep_words_cost(report, false, cost, sizeof(cost));
     seep_page_paragraph(
-        page, SEEP_INK_STRONG, "seep", INDENT, SEEP_NOTE_RECORDER, mode,
+        page, SEEP_STYLE_STRONG, "seep", INDENT, SEEP_NOTE_RECORDER, mode,
         SEEP_UNITS_COUNT((double)seep_words_lost_events(report)), cost);
     print_python(page, report);
     seep_view_rejected(page, report, INDENT);
@@ -346,7 +347,7 @@ void seep_view_text_report(struct seep_page *page,
 
     seep_words_verdict(report, seep_words_pattern(report, options->catalogue),
                        &words);
-    seep_view_answer(page, answer_ink(report), &words);
+    seep_view_answer(page, answer_style(report), &words);
     for (size_t i = 0; i < words.reason_count; i++) {
         print_reason(page, words.reasons[i]);
     }
@@ -378,8 +379,8 @@ void seep_view_text_verdict(struct seep_page *page,
     struct seep_words_verdict words;
 
     seep_words_verdict(report, NULL, &words);
-    seep_page_print(page, answer_ink(report), "%s", words.label);
-    seep_page_print(page, SEEP_INK_PLAIN, "  %s%s%s",
+    seep_page_print(page, answer_style(report), "%s", words.label);
+    seep_page_print(page, SEEP_STYLE_PLAIN, "  %s%s%s",
                     words.sentence == NULL ? "" : words.sentence,
                     words.forecast == NULL ? "" : " ",
                     words.forecast == NULL ? "" : words.forecast);
@@ -406,7 +407,7 @@ static void print_summary(struct seep_page *page,
     seep_words_put_classes(file, by_class);
     char *text = seep_words_close(&words);
     char *command = seep_words_command(reports[0]);
-    seep_page_paragraph(page, answer_ink(reports[0]), "seep:", 6,
+    seep_page_paragraph(page, answer_style(reports[0]), "seep:", 6,
                         SEEP_NOTE_PROCESSES, count, text == NULL ? "" : text,
                         reports[0]->pid, command == NULL ? "?" : command);
     free(command);
@@ -428,7 +429,7 @@ static void print_rest(struct seep_page *page,
     }
     if (brief_count > 0) {
         seep_page_end_line(page);
-        seep_page_paragraph(page, SEEP_INK_FAINT, "and", 4,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "and", 4,
                             SEEP_NOTE_BRIEF_PROCESSES, brief_count,
                             brief_count == 1 ? "" : "es", SEEP_WORDS_BRIEF_S);
     }

@@ -34,12 +34,12 @@ struct seep_text_options {
 };
 
 /** How loud a verdict is. */
-enum seep_ink seep_view_verdict_ink(enum seep_verdict_class class);
+enum seep_style seep_view_verdict_style(enum seep_verdict_class class);
 
 #define SEEP_VIEW_ANSWER_INDENT 6
 
-/** The label in @ink, its sentence, and the forecast if there is one. */
-void seep_view_answer(struct seep_page *page, enum seep_ink ink,
+/** The label in @style, its sentence, and the forecast if there is one. */
+void seep_view_answer(struct seep_page *page, enum seep_style style,
                       const struct seep_words_verdict *words);
 
 /** The process: its command, age, work and state, behind @label. */

@@ -48,19 +48,19 @@ struct choice {
 };
 
 /* How loud a class is. */
-static enum seep_ink class_ink(enum seep_class class)
+static enum seep_style class_style(enum seep_class class)
 {
     switch (class) {
     case SEEP_CLASS_LEAK:
-        return SEEP_INK_BAD;
+        return SEEP_STYLE_BAD;
     case SEEP_CLASS_SUSPECT:
     case SEEP_CLASS_WARMING:
     case SEEP_CLASS_AGING:
-        return SEEP_INK_WARNING;
+        return SEEP_STYLE_WARNING;
     case SEEP_CLASS_INSUFFICIENT:
-        return SEEP_INK_STRONG;
+        return SEEP_STYLE_STRONG;
     default:
-        return SEEP_INK_GOOD;
+        return SEEP_STYLE_GOOD;
     }
 }
 
@@ -199,7 +199,7 @@ static void note_row(struct seep_table *table, const struct seep_report *report,
     }
 }
 
-/* What a site is, in its ink. */
+/* What a site is, in its style. */
 static void fill_class(struct seep_table *table,
                        const struct seep_report_site *site)
 {
@@ -211,7 +211,7 @@ static void fill_class(struct seep_table *table,
                     site->class == SEEP_CLASS_INSUFFICIENT
                         ? "unclear"
                         : seep_class_name(site->class));
-    seep_table_ink(table, CLASS, class_ink(site->class));
+    seep_table_style(table, CLASS, class_style(site->class));
 }
 
 /* Of a group the head is a row, and the others stand under it; what is too
@@ -244,7 +244,7 @@ static void fill_with(struct seep_table *table,
                       const struct seep_report *report,
                       const struct seep_report_site *site)
 {
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, CLASS, "%s",
                     site->role == SEEP_ROLE_LENDER ? "  lent by" : "  with");
     fill_figures(table, report, site);
@@ -304,8 +304,8 @@ void seep_view_sites_row(struct seep_table *table,
                          char *trend)
 {
     seep_table_row(table, site->class == SEEP_CLASS_LEAK && !site->backs_tensors
-                              ? SEEP_INK_STRONG
-                              : SEEP_INK_PLAIN);
+                              ? SEEP_STYLE_STRONG
+                              : SEEP_STYLE_PLAIN);
     fill_class(table, site);
     fill_figures(table, report, site);
     seep_table_take(table, TREND, trend);
@@ -447,7 +447,7 @@ static void print_suppressed(struct seep_page *page,
     put_rules(file, report);
     char *rules = seep_words_close(&words);
     seep_page_paragraph(
-        page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_SUPPRESSED, count,
+        page, SEEP_STYLE_FAINT, " and", 5, SEEP_NOTE_SUPPRESSED, count,
         rules == NULL ? "" : rules, growth > 0 ? ", growing by " : "",
         growth > 0 ? rate + (*rate == '+') : "", count == 1 ? "it" : "them");
     free(rules);
@@ -458,8 +458,8 @@ static void print_minor(struct seep_page *page,
 {
     const struct seep_report_verdict *verdict = &report->verdict;
     const char *rate = SEEP_UNITS_RATE(verdict->minor_bytes_per_s);
-    seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5, SEEP_NOTE_MINOR, count,
-                        SEEP_UNITS_BYTES(verdict->floor_bytes),
+    seep_page_paragraph(page, SEEP_STYLE_FAINT, " and", 5, SEEP_NOTE_MINOR,
+                        count, SEEP_UNITS_BYTES(verdict->floor_bytes),
                         *rate == '+' ? rate + 1 : rate);
 }
 
@@ -500,7 +500,7 @@ static void print_left_out(struct seep_page *page,
         print_minor(page, report, minor);
     }
     if (total > told) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, " and", 5,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, " and", 5,
                             SEEP_NOTE_MORE_SITES, total - told,
                             seep_words_rows(report, total - told));
     }
@@ -518,7 +518,7 @@ static size_t fill_start(struct seep_table *table,
         begin->site_count == 0) {
         return 0;
     }
-    seep_table_row(table, SEEP_INK_FAINT);
+    seep_table_row(table, SEEP_STYLE_FAINT);
     seep_table_cell(table, CLASS, "start-up");
     seep_table_cell(table, GROWTH, "-");
     seep_table_cell(table, PER_UNIT, "-");
@@ -612,7 +612,7 @@ void seep_view_sites_table(struct seep_page *page,
         seep_table_close(table);
     }
     if (shown == 0 && options->site_id != NULL) {
-        seep_page_print(page, SEEP_INK_PLAIN, SEEP_NOTE_NO_SITE,
+        seep_page_print(page, SEEP_STYLE_PLAIN, SEEP_NOTE_NO_SITE,
                         options->site_id);
         seep_page_end_line(page);
     }
@@ -633,19 +633,19 @@ static void print_evidence(struct seep_page *page,
     char *kept = seep_words_kept(report, site);
 
     if (site->class_reason != NULL && *site->class_reason != '\0') {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s",
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2, "%s",
                             site->class_reason);
     }
     if (kept != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "%s", kept);
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2, "%s", kept);
         free(kept);
     }
     if (site->suppressed_by != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2,
                             SEEP_NOTE_SUPPRESSED_BY, site->suppressed_by);
     }
     if (site->pattern != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, SEEP_NOTE_PATTERN,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2, SEEP_NOTE_PATTERN,
                             site->pattern->name, site->pattern->cause,
                             site->pattern->remedy, site->pattern->source);
     }
@@ -656,12 +656,12 @@ static void print_largest(struct seep_page *page,
                           const struct seep_report_site *site)
 {
     if (site->stack_count > 1) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2,
                             SEEP_NOTE_LARGEST_STACK, site->stack_count,
                             SEEP_UNITS_BYTES((double)site->stack_live_bytes));
     }
     if (*site->thread != '\0') {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 2, "thread %s",
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2, "thread %s",
                             site->thread);
     }
 }
@@ -719,8 +719,8 @@ static void print_frame(struct seep_page *page,
     bool user = i == site->where_frame;
     char *frame = frame_text(page, &site->frames[i], user, whole);
 
-    seep_page_print(page, user ? SEEP_INK_STRONG : SEEP_INK_PLAIN, "  %s %s",
-                    user ? ">" : " ", frame == NULL ? "?" : frame);
+    seep_page_print(page, user ? SEEP_STYLE_STRONG : SEEP_STYLE_PLAIN,
+                    "  %s %s", user ? ">" : " ", frame == NULL ? "?" : frame);
     seep_page_end_line(page);
     free(frame);
 }
@@ -731,7 +731,7 @@ static void print_fold(struct seep_page *page,
 {
     char *words = seep_fold_words(&site->frames[piece->first], piece->count);
 
-    seep_page_print(page, SEEP_INK_FAINT, "    … %s …",
+    seep_page_print(page, SEEP_STYLE_FAINT, "    … %s …",
                     words == NULL ? "frames" : words);
     seep_page_end_line(page);
     free(words);
@@ -765,9 +765,9 @@ static void print_stack(struct seep_page *page,
 {
     char place[SEEP_WORDS_GPU_BYTES];
 
-    seep_page_print(page, SEEP_INK_STRONG, "site %.*s", SEEP_WORDS_ID_COLUMNS,
+    seep_page_print(page, SEEP_STYLE_STRONG, "site %.*s", SEEP_WORDS_ID_COLUMNS,
                     site->id);
-    seep_page_print(page, SEEP_INK_PLAIN, "  %s, %s, %s live in %s blocks",
+    seep_page_print(page, SEEP_STYLE_PLAIN, "  %s, %s, %s live in %s blocks",
                     site->backs_tensors ? "segments of PyTorch's cache"
                                         : seep_class_name(site->class),
                     seep_words_place(report, site, place),
@@ -778,7 +778,7 @@ static void print_stack(struct seep_page *page,
     print_evidence(page, report, site);
     print_frames(page, site, options);
     if (site->cut != SEEP_CUT_NONE) {
-        seep_page_print(page, SEEP_INK_FAINT, "    (cut here: %s)",
+        seep_page_print(page, SEEP_STYLE_FAINT, "    (cut here: %s)",
                         seep_words_cut(site->cut));
         seep_page_end_line(page);
     }

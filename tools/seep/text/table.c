@@ -16,7 +16,7 @@
 #define NOTE_INDENT 6
 
 struct row {
-    enum seep_ink inks[COLUMNS_MAX];
+    enum seep_style styles[COLUMNS_MAX];
     char *cells[COLUMNS_MAX];
     char *note; /* NULL: none */
 };
@@ -60,7 +60,7 @@ void seep_table_close(struct seep_table *table)
     free(table);
 }
 
-void seep_table_row(struct seep_table *table, enum seep_ink ink)
+void seep_table_row(struct seep_table *table, enum seep_style style)
 {
     if (table == NULL) {
         return;
@@ -77,7 +77,7 @@ void seep_table_row(struct seep_table *table, enum seep_ink ink)
     struct row *row = &table->rows[table->row_count++];
     *row = (struct row){0};
     for (size_t j = 0; j < COLUMNS_MAX; j++) {
-        row->inks[j] = ink;
+        row->styles[j] = style;
     }
 }
 
@@ -88,12 +88,13 @@ static struct row *last_row(const struct seep_table *table)
                : &table->rows[table->row_count - 1];
 }
 
-void seep_table_ink(struct seep_table *table, size_t column, enum seep_ink ink)
+void seep_table_style(struct seep_table *table, size_t column,
+                      enum seep_style style)
 {
     struct row *row = last_row(table);
 
     if (row != NULL && column < table->column_count) {
-        row->inks[column] = ink;
+        row->styles[column] = style;
     }
 }
 
@@ -149,20 +150,20 @@ static void measure(const struct seep_table *table, size_t *widths)
 }
 
 /* One cell, at most @room columns wide; @return the columns it took. */
-static size_t print_cut(struct seep_page *page, enum seep_ink ink,
+static size_t print_cut(struct seep_page *page, enum seep_style style,
                         const char *text, size_t room)
 {
     size_t width = seep_clean_columns(text);
 
     if (width <= room) {
-        seep_page_print(page, ink, "%s", text);
+        seep_page_print(page, style, "%s", text);
         return width;
     }
     const char *mark = seep_clean_ellipsis();
     size_t mark_columns = seep_clean_columns(mark);
     mark_columns = mark_columns < room ? mark_columns : room;
     size_t fit = seep_clean_fit(text, room - mark_columns);
-    seep_page_print(page, ink, "%.*s%.*s", (int)fit, text,
+    seep_page_print(page, style, "%.*s%.*s", (int)fit, text,
                     (int)seep_clean_fit(mark, mark_columns), mark);
     return room;
 }
@@ -193,12 +194,12 @@ static void print_row(const struct seep_table *table, struct seep_page *page,
         }
         fprintf(page->file, "%*s", (int)before, "");
         column += before;
-        column += print_cut(page, row->inks[j], text, page->columns - column);
+        column += print_cut(page, row->styles[j], text, page->columns - column);
         pending = table->columns[j].right ? 0 : pad;
     }
     seep_page_end_line(page);
     if (row->note != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", indent + NOTE_INDENT,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", indent + NOTE_INDENT,
                             "%s", row->note);
     }
 }
@@ -214,7 +215,7 @@ void seep_table_print(struct seep_table *table, struct seep_page *page,
     }
     measure(table, widths);
     for (size_t j = 0; j < table->column_count; j++) {
-        head.inks[j] = SEEP_INK_FAINT;
+        head.styles[j] = SEEP_STYLE_FAINT;
         /* row cells are only read here; titles outlive the table */
         head.cells[j] = (char *)(uintptr_t)table->columns[j].title;
     }

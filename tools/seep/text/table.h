@@ -33,9 +33,9 @@ struct seep_table *seep_table_open(const struct seep_table_column *columns,
 void seep_table_close(struct seep_table *table);
 
 /** Begin a row; cells that are not set are empty. */
-void seep_table_row(struct seep_table *table, enum seep_ink ink);
+void seep_table_row(struct seep_table *table, enum seep_style style);
 
-/** Set a cell of the last row, in the row's ink. */
+/** Set a cell of the last row, in the row's style. */
 __attribute__((format(printf, 3, 4))) void
 seep_table_cell(struct seep_table *table, size_t column, const char *format,
                 ...);
@@ -43,8 +43,9 @@ seep_table_cell(struct seep_table *table, size_t column, const char *format,
 /** The same of @text, which is freed; NULL: the cell is empty. */
 void seep_table_take(struct seep_table *table, size_t column, char *text);
 
-/** Another ink for a cell of the last row. */
-void seep_table_ink(struct seep_table *table, size_t column, enum seep_ink ink);
+/** Another style for a cell of the last row. */
+void seep_table_style(struct seep_table *table, size_t column,
+                      enum seep_style style);
 
 /** A paragraph under the last row, wrapped. */
 __attribute__((format(printf, 2, 3))) void

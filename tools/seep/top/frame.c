@@ -44,7 +44,7 @@ static void draw_head(struct seep_page *page, const struct seep_top_part *part)
     const struct seep_top_size *size = part->size;
 
     if (part->report == NULL) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, "seep top:", 10, "%s: %s",
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "seep top:", 10, "%s: %s",
                             size->target == NULL ? "?" : size->target,
                             size->waiting ? "is being read"
                                           : "nothing is recorded there yet");
@@ -86,7 +86,7 @@ static void draw_families(struct seep_page *page,
         page->columns = WIDE; /* a line for each sentence, cut at the end */
     }
     for (size_t i = 0; i < families->count && left > 0; i++) {
-        if (seep_words_family_is_told(&families->list[i])) {
+        if (seep_words_family_is_reported(&families->list[i])) {
             seep_view_family(page, &families->list[i], false);
             left--;
         }
@@ -101,7 +101,7 @@ static void draw_no_sites(struct seep_page *page,
 
     if (model->all_count > 0) {
         seep_page_paragraph(
-            page, SEEP_INK_PLAIN, "", 1,
+            page, SEEP_STYLE_PLAIN, "", 1,
             "none of %zu call sites matches: %s%s%s%s", model->all_count,
             model->filter,
             *model->filter != '\0' && model->space >= 0 ? ", " : "",
@@ -109,7 +109,7 @@ static void draw_no_sites(struct seep_page *page,
             model->space >= 0 ? seep_words_space((enum seep_space)model->space)
                               : "");
     } else if (part->report != NULL) {
-        seep_page_paragraph(page, SEEP_INK_PLAIN, "", 1,
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 1,
                             "no call site recorded yet");
     }
 }
@@ -126,7 +126,7 @@ static void draw_left_out(struct seep_page *page,
         more += report->site_total - report->site_count;
     }
     if (more > 0) {
-        seep_page_paragraph(page, SEEP_INK_FAINT, "", 1,
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", 1,
                             "and %zu more call site%s (--sites 0 shows all)",
                             more, more == 1 ? "" : "s");
     }
@@ -146,7 +146,7 @@ static void draw_stack(struct seep_page *page, const struct seep_top_part *part)
     if (found) {
         seep_view_sites_stacks(page, report, &options);
     } else {
-        seep_page_paragraph(page, SEEP_INK_WARNING, "", 0,
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "", 0,
                             "site %.8s is no longer among the call sites",
                             model->site_id);
     }
@@ -175,12 +175,12 @@ static void draw_help(struct seep_page *page, const struct seep_top_part *part)
 
     (void)part;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        seep_page_paragraph(page, SEEP_INK_STRONG, lines[i].keys, 13, "%s",
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, lines[i].keys, 13, "%s",
                             lines[i].words);
     }
     seep_page_end_line(page);
     seep_page_paragraph(
-        page, SEEP_INK_PLAIN, "", 0,
+        page, SEEP_STYLE_PLAIN, "", 0,
         "A rate is a mean of the run with its 95 %% interval; \"-\" does not grow, \"?\" is not known yet. The bars are live bytes from the start of the run to now, the highest of the row is full.");
 }
 
@@ -188,20 +188,20 @@ static void put_state(struct seep_page *page,
                       const struct seep_top_model *model)
 {
     if (model->paused) {
-        seep_page_print(page, SEEP_INK_WARNING, "PAUSED");
-        seep_page_print(page, SEEP_INK_PLAIN, "  ");
+        seep_page_print(page, SEEP_STYLE_WARNING, "PAUSED");
+        seep_page_print(page, SEEP_STYLE_PLAIN, "  ");
     }
     if (*model->filter != '\0') {
-        seep_page_print(page, SEEP_INK_STRONG, "/%s", model->filter);
-        seep_page_print(page, SEEP_INK_PLAIN, "  ");
+        seep_page_print(page, SEEP_STYLE_STRONG, "/%s", model->filter);
+        seep_page_print(page, SEEP_STYLE_PLAIN, "  ");
     }
     if (model->space >= 0) {
-        seep_page_print(page, SEEP_INK_STRONG, "space %s",
+        seep_page_print(page, SEEP_STYLE_STRONG, "space %s",
                         seep_words_space((enum seep_space)model->space));
-        seep_page_print(page, SEEP_INK_PLAIN, "  ");
+        seep_page_print(page, SEEP_STYLE_PLAIN, "  ");
     }
     seep_page_print(
-        page, SEEP_INK_FAINT,
+        page, SEEP_STYLE_FAINT,
         "h help  q quit  %zu of %zu by %s  every %s%s  Enter stack  / filter  s space  p pause  + - slower, faster",
         model->row_count > 0 ? model->row + 1 : 0, model->row_count,
         seep_top_sort_names[model->sort],
@@ -215,15 +215,15 @@ static void draw_keys(struct seep_page *page, const struct seep_top_part *part)
     const struct seep_top_model *model = part->model;
 
     if (part->size->notice != NULL) {
-        seep_page_print(page, SEEP_INK_WARNING, "%s", part->size->notice);
+        seep_page_print(page, SEEP_STYLE_WARNING, "%s", part->size->notice);
         seep_page_end_line(page);
     }
     if (model->typing) {
-        seep_page_print(page, SEEP_INK_STRONG, "/%s_", model->filter);
-        seep_page_print(page, SEEP_INK_FAINT,
+        seep_page_print(page, SEEP_STYLE_STRONG, "/%s_", model->filter);
+        seep_page_print(page, SEEP_STYLE_FAINT,
                         "  Enter keeps it, Escape takes it away");
     } else if (model->pane != SEEP_TOP_SITES) {
-        seep_page_print(page, SEEP_INK_FAINT,
+        seep_page_print(page, SEEP_STYLE_FAINT,
                         "Escape back  arrows scroll  q quit");
     } else {
         put_state(page, model);
@@ -233,11 +233,11 @@ static void draw_keys(struct seep_page *page, const struct seep_top_part *part)
 
 struct seep_top_piece seep_top_frame_piece(const char *line)
 {
-    struct seep_top_piece piece = {.ink = SEEP_INK_PLAIN};
+    struct seep_top_piece piece = {.style = SEEP_STYLE_PLAIN};
 
-    piece.bytes = seep_page_read_ink(line, &piece.ink);
-    piece.is_ink = piece.bytes > 0;
-    if (!piece.is_ink) {
+    piece.bytes = seep_page_read_style(line, &piece.style);
+    piece.is_style = piece.bytes > 0;
+    if (!piece.is_style) {
         piece.bytes = strcspn(line, "\033");
     }
     return piece;
@@ -256,7 +256,7 @@ static char *cut(const char *line, size_t length, size_t columns)
         struct seep_top_piece piece = seep_top_frame_piece(at);
         char *part = strndup(at, piece.bytes);
         size_t width =
-            piece.is_ink || part == NULL ? 0 : seep_clean_columns(part);
+            piece.is_style || part == NULL ? 0 : seep_clean_columns(part);
 
         if (piece.bytes == 0 || part == NULL) {
             free(part);
@@ -538,7 +538,7 @@ void seep_top_frame_print(const struct seep_top_frame *frame, FILE *file,
             if (piece.bytes == 0) {
                 break; /* no colour of ours: nothing that may go out */
             }
-            if (color || !piece.is_ink) {
+            if (color || !piece.is_style) {
                 fwrite(at, 1, piece.bytes, file);
             }
             at += piece.bytes;

@@ -161,23 +161,23 @@ static void screen_fit(struct seep_top_size *ret_size)
     ret_size->lines = (size_t)getmaxy(stdscr);
 }
 
-static attr_t attributes_of(enum seep_ink ink)
+static attr_t attributes_of(enum seep_style style)
 {
     static const struct {
         attr_t attributes;
         int pair; /* 0: none */
     } styles[] = {
-        [SEEP_INK_PLAIN] = {A_NORMAL, 0},
-        [SEEP_INK_STRONG] = {A_BOLD, 0},
-        [SEEP_INK_FAINT] = {A_DIM, 0},
-        [SEEP_INK_BAD] = {A_BOLD, PAIR_BAD},
-        [SEEP_INK_WARNING] = {A_BOLD, PAIR_WARNING},
-        [SEEP_INK_GOOD] = {A_BOLD, PAIR_GOOD},
+        [SEEP_STYLE_PLAIN] = {A_NORMAL, 0},
+        [SEEP_STYLE_STRONG] = {A_BOLD, 0},
+        [SEEP_STYLE_FAINT] = {A_DIM, 0},
+        [SEEP_STYLE_BAD] = {A_BOLD, PAIR_BAD},
+        [SEEP_STYLE_WARNING] = {A_BOLD, PAIR_WARNING},
+        [SEEP_STYLE_GOOD] = {A_BOLD, PAIR_GOOD},
     };
     bool colors = has_colors() && COLOR_PAIRS > PAIR_GOOD;
 
-    return styles[ink].attributes |
-           (colors ? (attr_t)COLOR_PAIR(styles[ink].pair) : 0);
+    return styles[style].attributes |
+           (colors ? (attr_t)COLOR_PAIR(styles[style].pair) : 0);
 }
 
 static void draw_line(int row, const char *line)
@@ -190,8 +190,8 @@ static void draw_line(int row, const char *line)
         if (piece.bytes == 0) {
             break;
         }
-        if (piece.is_ink) {
-            wattrset(stdscr, (int)attributes_of(piece.ink));
+        if (piece.is_style) {
+            wattrset(stdscr, (int)attributes_of(piece.style));
         } else {
             waddnstr(stdscr, line, (int)piece.bytes);
         }

@@ -52,12 +52,12 @@ static void fill_process(struct seep_table *table,
     uint64_t live =
         seep_words_host_bytes(report) + seep_words_gpu_bytes(report);
 
-    seep_table_row(table, SEEP_INK_PLAIN);
+    seep_table_row(table, SEEP_STYLE_PLAIN);
     seep_table_cell(table, PID, "%u", report->pid);
     seep_table_cell(table, VERDICT, "%s",
                     seep_verdict_name(report->verdict.class));
-    seep_table_ink(table, VERDICT,
-                   seep_view_verdict_ink(report->verdict.class));
+    seep_table_style(table, VERDICT,
+                     seep_view_verdict_style(report->verdict.class));
     if (report->verdict.has_growth) {
         seep_table_cell(
             table, RATE, "%s",

@@ -161,11 +161,11 @@ void seep_top_frame_print(const struct seep_top_frame *frame, FILE *file,
                           bool color);
 
 /** Bytes and columns of the next piece of a @line: a colour sequence, whose
- * ink is returned, or a text up to one or the end. */
+ * style is returned, or a text up to one or the end. */
 struct seep_top_piece {
     size_t bytes;
-    bool is_ink;
-    enum seep_ink ink;
+    bool is_style;
+    enum seep_style style;
 };
 struct seep_top_piece seep_top_frame_piece(const char *line);
 

@@ -435,7 +435,7 @@ static void advise_unexplained(const struct seep_report *report,
             words,
             "start it with `seep run`, which samples its mappings from outside and names those that grow");
     }
-    if (!memory->allocator_told) {
+    if (!memory->allocator_reported) {
         seep_words_advise(
             words,
             "seep run --allocator jemalloc -- COMMAND: jemalloc reports what it holds itself, which narrows down the rest");

@@ -24,7 +24,7 @@ struct seep_check_set {
     const struct seep_report *const *baseline;
     size_t baseline_count;
     size_t refused_count;    /* recordings that could not be read */
-    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNTOLD */
+    double warmup_s;         /* or SEEP_CHECK_WARMUP_UNKNOWN */
     const char *warmup_mark; /* in the place of that; NULL */
 };
 

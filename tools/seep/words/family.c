@@ -28,9 +28,9 @@ char *seep_words_family_name(const struct seep_family *family)
     return name;
 }
 
-bool seep_words_family_is_told(const struct seep_family *family)
+bool seep_words_family_is_reported(const struct seep_family *family)
 {
-    return family->told_count > 1 || family->children.count > 0;
+    return family->lasting_count > 1 || family->children.count > 0;
 }
 
 /* " at serve.py:31 handle, in 3 of 4 processes" */
@@ -44,7 +44,7 @@ static void put_first(FILE *file, const struct seep_family *family)
     }
     where = seep_words_where(first->report, first->site);
     fprintf(file, ", most at %s, in %zu of %zu", where == NULL ? "?" : where,
-            first->leak_count, family->told_count);
+            first->leak_count, family->lasting_count);
     free(where);
 }
 
@@ -57,9 +57,10 @@ static void put_who(FILE *file, const struct seep_family *family, size_t count,
         fprintf(file, "%zu", of);
     }
     fprintf(file, " process%s of %s", of == 1 ? "" : "es", name);
-    if (of < family->told_count) {
+    if (of < family->lasting_count) {
         fprintf(file, " that %s together (of %zu in all)",
-                family->running_count > 0 ? "run" : "ran", family->told_count);
+                family->running_count > 0 ? "run" : "ran",
+                family->lasting_count);
     }
 }
 
@@ -235,11 +236,11 @@ static void put_quiet(FILE *file, const struct seep_family *family,
 
     if (is_open) {
         fprintf(file, "cannot tell yet for %zu of %zu processes of %s: ",
-                family->by_class[SEEP_VERDICT_INSUFFICIENT], family->told_count,
-                name);
+                family->by_class[SEEP_VERDICT_INSUFFICIENT],
+                family->lasting_count, name);
     } else {
         fprintf(file, "%s%zu processes of %s: ",
-                reassures(family) ? "no leak in " : "", family->told_count,
+                reassures(family) ? "no leak in " : "", family->lasting_count,
                 name);
     }
     seep_words_put_classes(file, family->by_class);
@@ -286,11 +287,11 @@ char *seep_words_family_site(const struct seep_family *family,
         const char *growth = SEEP_UNITS_INTERVAL(&site->growth_bytes_per_s, 60);
         text = seep_words_make("%s grows by %s/min in %zu of %zu processes",
                                where == NULL ? "?" : where, growth,
-                               site->leak_count, family->told_count);
+                               site->leak_count, family->lasting_count);
     } else {
         text = seep_words_make("%s is in %zu of %zu processes",
                                where == NULL ? "?" : where, site->process_count,
-                               family->told_count);
+                               family->lasting_count);
     }
     free(where);
     return text;

@@ -64,7 +64,7 @@ static bool is_named(const struct seep_report_frame *frame)
 {
     return *frame->function != '\0' &&
            (*frame->module == '\0' || *frame->file != '\0' ||
-            strstr(frame->function, "+0x") == NULL);
+            seep_where_distance(frame->function) == NULL);
 }
 
 /* "parse in libfoo", "libfoo+0x12" */
@@ -196,7 +196,7 @@ static void put_python(FILE *file, const struct seep_report_frame *frame)
  * is: the nearest name may be another function's. */
 static void put_function(FILE *file, const char *function, bool brief)
 {
-    const char *behind = strstr(function, "+0x");
+    const char *behind = seep_where_distance(function);
     char *name = brief ? short_function(function) : NULL;
 
     fputs(name == NULL ? function : name, file);

@@ -279,7 +279,7 @@ static void put_leak(FILE *file, const struct seep_report *report)
     char memory[SEEP_WORDS_GPU_BYTES];
 
     fprintf(file, "%s %s by ", seep_words_growing(report, site, memory),
-            seep_words_end_is_told(report) ? "grew" : "grows");
+            seep_words_end_is_reported(report) ? "grew" : "grows");
     put_growth(file, report);
     put_place(file, report, site);
     seep_words_put_until(file, report);

@@ -107,7 +107,7 @@ void seep_words_family(const struct seep_family *family,
                        struct seep_words_verdict *ret_words);
 
 /** Is it more than its processes one by one? */
-bool seep_words_family_is_told(const struct seep_family *family);
+bool seep_words_family_is_reported(const struct seep_family *family);
 
 /** "python3 serve.py": the program of all of them, to be freed. */
 char *seep_words_family_name(const struct seep_family *family);

@@ -112,7 +112,7 @@ double seep_words_life_s(const struct seep_report *report)
     return fmax(report->life_s, report->duration_s);
 }
 
-bool seep_words_end_is_told(const struct seep_report *report)
+bool seep_words_end_is_reported(const struct seep_report *report)
 {
     double live = 0;
 
@@ -125,7 +125,7 @@ bool seep_words_end_is_told(const struct seep_report *report)
 
 void seep_words_put_until(FILE *file, const struct seep_report *report)
 {
-    if (seep_words_end_is_told(report)) {
+    if (seep_words_end_is_reported(report)) {
         fprintf(file, ", until it shut down and freed %s",
                 SEEP_UNITS_BYTES(report->end.freed_bytes));
     }
@@ -139,7 +139,7 @@ const char *seep_words_end(const struct seep_report *report,
         snprintf(
             text, SEEP_WORDS_END_BYTES,
             "most of its memory was freed before the last samples that are kept: growth before that cannot be judged");
-    } else if (seep_words_end_is_told(report)) {
+    } else if (seep_words_end_is_reported(report)) {
         snprintf(text, SEEP_WORDS_END_BYTES, "judged up to %s, %s and freed %s",
                  SEEP_UNITS_DURATION(report->end.judged_to_s),
                  report->end.by_exit ? "where it called exit()"

@@ -182,7 +182,7 @@ char *seep_words_quote(const char *path);
 double seep_words_life_s(const struct seep_report *report);
 
 /** Did its end free so much of what it held that a reader should know? */
-bool seep_words_end_is_told(const struct seep_report *report);
+bool seep_words_end_is_reported(const struct seep_report *report);
 
 /**
  * ", until it shut down and freed 110 MiB": for a sentence that says what

@@ -85,8 +85,8 @@ struct seep_check_measure check_world_measure(enum seep_check_kind kind,
 {
     struct seep_check_measure measured;
 
-    seep_check_measure(kind, space, &check_now.report, SEEP_CHECK_WARMUP_UNTOLD,
-                       &measured);
+    seep_check_measure(kind, space, &check_now.report,
+                       SEEP_CHECK_WARMUP_UNKNOWN, &measured);
     assert_non_null(measured.reason);
     return measured;
 }
@@ -99,7 +99,7 @@ struct seep_check_result check_world_one(const struct seep_check_limit *limit,
     struct seep_check_options options = {
         .limits = limit,
         .count = 1,
-        .warmup_s = SEEP_CHECK_WARMUP_UNTOLD,
+        .warmup_s = SEEP_CHECK_WARMUP_UNKNOWN,
         .baseline = &old,
         .baseline_count = with_baseline,
     };

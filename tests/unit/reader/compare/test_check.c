@@ -316,7 +316,7 @@ static void the_warm_up_ends_at_the_first_mark_of_its_name(void **state)
 {
     static const struct seep_report_mark marks[] = {
         {100, "loaded", 0}, {600, "warm-up done", 0}, {900, "warm-up done", 0}};
-    double share = SEEP_CHECK_WARMUP_UNTOLD;
+    double share = SEEP_CHECK_WARMUP_UNKNOWN;
 
     (void)state;
     for (int i = 0; i < CHECK_MOMENTS; i++) {
@@ -405,7 +405,7 @@ static void a_label_has_its_own_limit_in_the_place_of_the_others(void **state)
     };
     const struct seep_report *report = &check_now.report;
     struct seep_check_options options = {
-        .limits = limits, .count = 2, .warmup_s = SEEP_CHECK_WARMUP_UNTOLD};
+        .limits = limits, .count = 2, .warmup_s = SEEP_CHECK_WARMUP_UNKNOWN};
     struct seep_check_result *results;
     size_t count;
 

@@ -80,9 +80,9 @@ static void what_a_device_holds_says_nothing_of_the_host(void **state)
     assert_true(process.verdict.filling);
     assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
     assert_true(process.now.bytes_per_s.estimate == 0);
-    assert_true(process.now.devices[0].told);
+    assert_true(process.now.devices[0].is_known);
     assert_int_equal(process.now.devices[0].basis, SEEP_FORECAST_UNTOLD);
-    assert_false(process.now.devices[1].told);
+    assert_false(process.now.devices[1].is_known);
 }
 
 /* Of the host's memory, or of more than the whole of the cache's growth. */

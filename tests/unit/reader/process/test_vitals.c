@@ -288,7 +288,7 @@ static void tensors_and_segments_are_no_memory_of_the_host(void **state)
     assert_true(vitals.devices[0].growth.known);
     assert_true(device_run_is_near(
         vitals.devices[0].growth.bytes_per_s.estimate, 10. * (double)MIB, .02));
-    assert_false(vitals.devices[1].told);
+    assert_false(vitals.devices[1].reported);
 }
 
 static void a_device_has_left_what_the_report_says(void **state)
@@ -303,7 +303,7 @@ static void a_device_has_left_what_the_report_says(void **state)
     told = device_run_report(run);
     assert_int_equal(seep_vitals_open(run->path, false, NULL, &vitals), 0);
 
-    assert_true(vitals.devices[1].told);
+    assert_true(vitals.devices[1].reported);
     assert_int_equal(vitals.devices[1].total_bytes, DEVICE_RUN_TOTAL_BYTES);
     assert_int_equal(vitals.devices[1].live_bytes, 1000 * MIB);
     assert_int_equal(told->device_count, 1);
@@ -506,7 +506,7 @@ static void assert_sound(const struct seep_vitals *vitals)
 
         assert_true(is_finite(&device->growth));
         assert_true(device->free_bytes <= device->total_bytes);
-        assert_true(device->told_age_s >= 0);
+        assert_true(device->reported_age_s >= 0);
     }
 }
 

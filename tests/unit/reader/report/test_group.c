@@ -200,7 +200,7 @@ static void the_balance_does_not_know_of_rows(void **state)
     assert_true(moments[9].held_bytes == 10000000);
     assert_true(moments[9].t_s > moments[8].t_s);
     group_report(f, SEEP_BY_LINE);
-    assert_true(memory.valid && memory.allocator_told);
+    assert_true(memory.valid && memory.allocator_reported);
     assert_memory_equal(moments, f->report->memory.moments, sizeof(moments));
     memory.moments = f->report->memory.moments; /* its own are gone */
     assert_memory_equal(&memory, &f->report->memory, sizeof(memory));

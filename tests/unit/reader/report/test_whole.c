@@ -328,7 +328,7 @@ static void what_malloc_keeps_in_pages_is_retention(void **state)
                               memory_order_relaxed);
     }
     assert_int_equal(report_of(f)->verdict.class, SEEP_VERDICT_RETENTION);
-    assert_true(f->report->memory.allocator_told);
+    assert_true(f->report->memory.allocator_reported);
     assert_int_equal(f->report->memory.allocator_free_chunks, 4);
 }
 
