@@ -21,7 +21,7 @@ import command_line
 from verb_list import PATH, arguments, codes, verbs
 
 FAIL_MALLOC = FILES / "fail_malloc.so"
-MOST = times(12, 400)  # of each verb
+MOST = times(8, 300)  # of each verb
 # What is said of it; of a file of symbols the parent tells what its child, in
 # which they are read, found.
 LINE = re.compile(rb"^seep: .*(memory|allocate|reader of symbols)", re.M)
@@ -62,7 +62,9 @@ def ends_well(done, plain, verb):
         return False
     if (done.returncode, done.stdout) == (plain.returncode, plain.stdout):
         return True
-    return done.returncode in codes(verb) and (
+    if b"\\u{2" in done.stdout:  # libc had no memory for a locale
+        return done.returncode == plain.returncode
+    return done.returncode in codes(verb) | {plain.returncode} and (
         LINE.search(done.stderr) is not None
         or (verb in OF_CHILDREN and done.stdout != b""))
 
@@ -77,13 +79,15 @@ def spread(count):
 @pytest.mark.parametrize("verb", verbs())
 def test_whichever_allocation_fails_a_verb_ends_well(place, recording, verb):
     plain = run(place, verb, recording, 0)
-    assert plain.returncode in codes(verb), plain.stderr
+    assert plain.returncode in codes(verb) | {0}, plain.stderr
     count = int((place / "count").read_text().split("\n")[0])
 
     def fail(which):
         at, flags = which
         with tempfile.TemporaryDirectory(dir=place) as folder:
             done = run(pathlib.Path(folder), verb, recording, at, *flags)
+            done.stdout = done.stdout.replace(folder.encode(),
+                                              str(place).encode())
         if ends_well(done, plain, verb):
             return None
         return (f"{at} {flags}: {done.returncode} {done.stderr[-300:]} "

@@ -2,8 +2,10 @@
 /*
  * seep VERB ...: find the verb and hand over.
  */
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -125,6 +127,7 @@ static int help(const char *verb)
 
 int main(int argc, char **argv)
 {
+    json_set_alloc_funcs(malloc, free); /* its own are not seen by memory.c */
     seep_clean_init();
     seep_clean_follow_locale();
     if (argc < 2) {
