@@ -73,8 +73,7 @@ int seep_identity_init(void)
                            (long)executable, sizeof(executable) - 1);
     executable[length > 0 ? length : 0] = '\0';
     if (length <= 0) { /* no /proc here: as it was started */
-        const char *started_as =
-            (const char *)(uintptr_t)getauxval(AT_EXECFN);
+        const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
 
         seep_text_copy(executable, sizeof(executable),
                        started_as == NULL ? "" : started_as);

@@ -2,9 +2,9 @@
 """Each allocation of each verb fails in turn: it ends with a line that says so,
 or with its answer, and never by a signal.
 
-Each alone and with all behind it: of each verb up to MOST of them, closer at the
-beginning. A folder of its own for each: what lies there decides how much `run`
-allocates.
+Each alone and with all behind it: of each verb up to MOST of them, closer at
+the beginning. Each in a folder of its own: what lies there decides how much
+`run` allocates.
 """
 import concurrent.futures
 import os

@@ -2,16 +2,15 @@
 /*
  * seep VERB ...: find the verb and hand over.
  */
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
 #include "options/option.h"
 #include "text/page.h"
 #include "verbs.h"
+#include "json/json.h"
 
 static const struct {
     const char *name;
@@ -127,7 +126,7 @@ static int help(const char *verb)
 
 int main(int argc, char **argv)
 {
-    json_set_alloc_funcs(malloc, free); /* its own are not seen by memory.c */
+    seep_json_init();
     seep_clean_init();
     seep_clean_follow_locale();
     if (argc < 2) {

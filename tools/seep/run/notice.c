@@ -314,8 +314,7 @@ static void say_too_little(const struct summary *summary)
     if (summary->lost > 0) {
         bool full = summary->room_refused > 0;
 
-        snprintf(reason, sizeof(reason),
-                 "%s %s missing from its figures%s",
+        snprintf(reason, sizeof(reason), "%s %s missing from its figures%s",
                  SEEP_UNITS_COUNT((double)summary->lost),
                  summary->lost == 1 ? "event is" : "events are",
                  full ? ": its disk was full (SEEP_FLOOR)" : "");
