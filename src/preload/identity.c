@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -71,6 +72,12 @@ int seep_identity_init(void)
     length = seep_syscall4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe",
                            (long)executable, sizeof(executable) - 1);
     executable[length > 0 ? length : 0] = '\0';
+    if (length <= 0) { /* no /proc here: as it was started */
+        const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+
+        seep_text_copy(executable, sizeof(executable),
+                       started_as == NULL ? "" : started_as);
+    }
     return 0;
 }
 

@@ -195,6 +195,15 @@ static void describe_allocator(void)
     seep_allocator_init(start, end, path);
 }
 
+/* Before it is known who this process is. */
+static void give_up(char *const *environment, const char *words)
+{
+    seep_options_read(environment, "");
+    verbose_init();
+    verbose_refused(words);
+    seep_life_disarm();
+}
+
 __attribute__((constructor)) static void begin(int argc, char **argv,
                                                char **environment)
 {
@@ -202,9 +211,16 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
 
     (void)argc;
     (void)argv;
-    if (getauxval(AT_SECURE) != 0 || !seep_real_resolve() ||
-        seep_identity_init() != 0) {
+    if (getauxval(AT_SECURE) != 0) {
         seep_life_disarm();
+        return;
+    }
+    if (!seep_real_resolve()) {
+        give_up(environment, "this C library lacks what it needs");
+        return;
+    }
+    if (seep_identity_init() != 0) {
+        give_up(environment, "there is no memory for it");
         return;
     }
     /* Also where nothing is recorded: the wrappers stand there all the same,

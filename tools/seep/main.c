@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "memory.h"
 #include "options/option.h"
 #include "text/page.h"
 #include "verbs.h"
+#include "json/json.h"
 
 static const struct {
     const char *name;
@@ -67,6 +69,21 @@ static int refuse(const char *word)
     return seep_say_meant("unknown command", word, "", remedy);
 }
 
+/* What was printed lacks what there was no memory for. The status of a run is
+ * its command's, and that of a probe decides whether a process is restarted. */
+static int finish_in_memory(const char *verb, int code)
+{
+    if (!seep_memory_has_failed()) {
+        return code;
+    }
+    seep_say(verb, "not enough memory: what it printed may not be whole",
+             "give it more, or fewer recordings at once");
+    return code == SEEP_EXIT_FINE && strcmp(verb, "run") != 0 &&
+                   strcmp(verb, "probe") != 0
+               ? SEEP_EXIT_FAILED
+               : code;
+}
+
 static int finish(int code)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -82,7 +99,7 @@ static int run_verb(int argc, char **argv)
 {
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (strcmp(argv[0], verbs[i].name) == 0) {
-            return finish(verbs[i].run(argc, argv));
+            return finish_in_memory(argv[0], finish(verbs[i].run(argc, argv)));
         }
     }
     return refuse(argv[0]);
@@ -109,6 +126,7 @@ static int help(const char *verb)
 
 int main(int argc, char **argv)
 {
+    seep_json_init();
     seep_clean_init();
     seep_clean_follow_locale();
     if (argc < 2) {

@@ -511,6 +511,9 @@ static int parse_text(struct seep_catalogue *catalogue, const char *text,
     const json_t *list;
     char reason[192];
 
+    if (root == NULL && json_error_code(&fault) == json_error_out_of_memory) {
+        return seep_open_refuse_errno(ret_refusal, -ENOMEM);
+    }
     if (root == NULL) {
         snprintf(reason, sizeof(reason), "line %d is not JSON: %.120s",
                  fault.line, fault.text);

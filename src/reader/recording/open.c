@@ -221,15 +221,15 @@ int seep_open_list_add(struct seep_open_list *list, char *path)
 {
     char **paths = seep_list_grow(list->paths, list->count + 1, sizeof(*paths));
 
-    if (paths == NULL || path == NULL) {
+    if (paths == NULL) {
         free(path);
-        list->paths = paths != NULL ? paths : list->paths;
         return -ENOMEM;
     }
-    paths[list->count++] = path;
+    paths[list->count] = path;
+    list->count += path != NULL;
     paths[list->count] = NULL;
     list->paths = paths;
-    return 0;
+    return path == NULL ? -ENOMEM : 0;
 }
 
 static int is_recording(const struct dirent *entry)

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "format/layout.h"
+#include "reader/recording/open.h"
 #include "run/run.h"
 #include "seep/recording.h"
 
@@ -205,6 +206,32 @@ static void what_is_cut_while_it_is_read_is_no_recording(void **state)
     assert_false(valid);
 }
 
+static void what_is_below_folders_of_any_name_is_matched(void **state)
+{
+    const struct fixture *fixture = *state;
+    static const char *const names[] = {"h[1]", "h[2]", "h[1]/.a.seep",
+                                        "h[1]/a.seep", "h[2]/a.seep"};
+    struct seep_open_list found = {.paths = NULL};
+    char path[160];
+
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(path, sizeof(path), "%s/%s", fixture->folder, names[i]);
+        if (i < 2) {
+            assert_int_equal(mkdir(path, 0700), 0);
+        } else {
+            write_recording(fixture, names[i], 1, 1);
+        }
+    }
+    snprintf(path, sizeof(path), "%s//h\\[*]/[!.]*.seep", fixture->folder);
+    assert_int_equal(seep_harvest_match(path, &found), 0);
+    assert_int_equal(found.count, 2);
+    for (size_t i = 0; i < found.count; i++) {
+        assert_non_null(strstr(found.paths[i], "]/a.seep"));
+        assert_int_equal(access(found.paths[i], R_OK), 0);
+    }
+    seep_report_list_free(found.paths);
+}
+
 static void a_pattern_matches_only_what_it_can_name(void **state)
 {
     char *glob = seep_harvest_glob("/a[1]/%%x*/%e.%p.%q%");
@@ -229,6 +256,9 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(
             what_is_cut_while_it_is_read_is_no_recording, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(
+            what_is_below_folders_of_any_name_is_matched, make_folder,
             remove_folder),
         cmocka_unit_test(a_pattern_matches_only_what_it_can_name),
     };

@@ -29,6 +29,10 @@ struct seep_json_options {
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
+/** Before any other: memory comes from the program's own malloc, of which it
+ * knows what failed. */
+void seep_json_init(void);
+
 /** "seep-report/1": the reports, worst first, and how many were refused. */
 int seep_json_reports(FILE *file, const struct seep_report *const *reports,
                       size_t count, size_t refused_count,

@@ -28,6 +28,11 @@
 
 #define FORM (JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII)
 
+void seep_json_init(void)
+{
+    json_set_alloc_funcs(malloc, free);
+}
+
 void seep_json_out_raw(struct seep_json_out *out, const char *text)
 {
     if (out->error == 0 && fputs(text, out->file) == EOF) {

@@ -20,10 +20,11 @@
  * Errors. Invariant: one error is one line.
  */
 
-/* Takes @text. @return SEEP_EXIT_USAGE */
+/* Takes @text; NULL is one that there was no memory for.
+ * @return SEEP_EXIT_USAGE */
 static int say(char *text)
 {
-    fprintf(stderr, "%s\n", text == NULL ? "" : text);
+    fprintf(stderr, "%s\n", text == NULL ? "seep: not enough memory" : text);
     free(text);
     return SEEP_EXIT_USAGE;
 }
@@ -43,8 +44,8 @@ int seep_say_usage(const char *verb, const char *format, ...)
     va_start(arguments, format);
     text = seep_clean_vformat(format, arguments);
     va_end(arguments);
-    fprintf(stderr, "seep: %s; see `seep %s -h`\n", text == NULL ? "" : text,
-            verb);
+    fprintf(stderr, "seep: %s; see `seep %s -h`\n",
+            text == NULL ? "not enough memory" : text, verb);
     free(text);
     return SEEP_EXIT_USAGE;
 }

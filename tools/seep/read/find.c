@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,13 +191,14 @@ static bool is_of(const char *path, pid_t pid)
 }
 
 /* Add those of @found that are @pid's. */
-static int take(const glob_t *found, pid_t pid, struct seep_open_list *list)
+static int take(const struct seep_open_list *found, pid_t pid,
+                struct seep_open_list *list)
 {
     int error = 0;
 
-    for (size_t i = 0; error == 0 && i < found->gl_pathc; i++) {
-        if (is_of(found->gl_pathv[i], pid)) {
-            error = seep_open_list_add(list, strdup(found->gl_pathv[i]));
+    for (size_t i = 0; error == 0 && i < found->count; i++) {
+        if (is_of(found->paths[i], pid)) {
+            error = seep_open_list_add(list, strdup(found->paths[i]));
         }
     }
     return error;
@@ -214,7 +214,7 @@ static int find_by_pattern(const char *pattern, pid_t pid,
          i++) {
         char root[48] = "";
         char *whole = NULL;
-        glob_t found = {0};
+        struct seep_open_list found = {.paths = NULL};
 
         if (i == 1) { /* of another container: seen through its root */
             snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
@@ -224,10 +224,11 @@ static int find_by_pattern(const char *pattern, pid_t pid,
             error = -ENOMEM;
             break;
         }
-        if (glob(whole, 0, NULL, &found) == 0) {
+        error = seep_harvest_match(whole, &found);
+        if (error == 0) {
             error = take(&found, pid, list);
         }
-        globfree(&found);
+        seep_report_list_free(found.paths);
         free(whole);
     }
     free(text);

@@ -5,9 +5,11 @@
  */
 #include "run/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
+#include <fnmatch.h>
+#include <linux/limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,23 +56,106 @@ char *seep_harvest_glob(const char *pattern)
     return text;
 }
 
-/* What matches the pattern, and with a number behind it. */
-static int look(const char *pattern, glob_t *found)
+/*
+ * What a glob matches. libc's frees a name twice if there is no memory to put
+ * its folder before it (glibc 2.36).
+ */
+
+struct match {
+    struct seep_open_list *list;
+    char path[PATH_MAX];
+};
+
+static int match_from(struct match *match, size_t length, const char *rest);
+
+/* @name lies below the first @length bytes of the path. */
+static int match_name(struct match *match, size_t length, const char *name,
+                      const char *rest)
+{
+    size_t bytes = strlen(name);
+    struct stat status;
+
+    if (length + bytes + 2 > sizeof(match->path)) {
+        return 0;
+    }
+    memcpy(match->path + length, name, bytes + 1);
+    if (*rest == '/') {
+        strcpy(match->path + length + bytes, "/");
+        return match_from(match, length + bytes + 1, rest + strspn(rest, "/"));
+    }
+    return lstat(match->path, &status) < 0
+               ? 0
+               : seep_open_list_add(match->list, strdup(match->path));
+}
+
+static int match_folder(struct match *match, size_t length, const char *part,
+                        const char *rest)
+{
+    DIR *folder = opendir(length == 0 ? "." : match->path);
+    const struct dirent *entry;
+    int error = 0;
+
+    if (folder == NULL) {
+        return errno == ENOMEM ? -ENOMEM : 0;
+    }
+    while (error == 0 && (entry = readdir(folder)) != NULL) {
+        if (fnmatch(part, entry->d_name, FNM_PERIOD) == 0) {
+            error = match_name(match, length, entry->d_name, rest);
+        }
+    }
+    closedir(folder);
+    return error;
+}
+
+static int match_from(struct match *match, size_t length, const char *rest)
+{
+    size_t bytes = strcspn(rest, "/");
+    char *part = strndup(rest, bytes);
+    int error = -ENOMEM;
+
+    if (part != NULL) {
+        error = (strpbrk(part, "*?[\\") == NULL ? match_name : match_folder)(
+            match, length, part, rest + bytes);
+    }
+    free(part);
+    return error;
+}
+
+int seep_harvest_match(const char *glob, struct seep_open_list *list)
+{
+    struct match match = {.list = list};
+    size_t slashes = strspn(glob, "/");
+
+    strcpy(match.path, slashes > 0 ? "/" : "");
+    return match_from(&match, slashes > 0, glob + slashes);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What matches the pattern, and with a number behind it, sorted. */
+static int look(const char *pattern, struct seep_open_list *found)
 {
     char *numbered = malloc(strlen(pattern) + sizeof(".[0-9]*"));
+    int error;
 
     if (numbered == NULL) {
         return -ENOMEM;
     }
     strcat(strcpy(numbered, pattern), ".[0-9]*");
-    int first = glob(pattern, 0, NULL, found);
-    int second = glob(numbered, first == 0 ? GLOB_APPEND : 0, NULL, found);
-    free(numbered);
-    if (first == GLOB_NOSPACE || second == GLOB_NOSPACE) {
-        globfree(found);
-        return -ENOMEM;
+    error = seep_harvest_match(pattern, found);
+    if (error == 0) {
+        error = seep_harvest_match(numbered, found);
     }
-    return 0;
+    free(numbered);
+    if (error < 0) {
+        seep_report_list_free(found->paths);
+    } else if (found->count > 0) {
+        qsort(found->paths, found->count, sizeof(*found->paths), compare_paths);
+    }
+    return error;
 }
 
 static int compare_identities(const void *a, const void *b)
@@ -93,18 +178,18 @@ static bool identify(const char *path, struct identity *ret_identity)
 
 static int remember(struct seep_harvest *harvest)
 {
-    glob_t found = {0};
+    struct seep_open_list found = {.paths = NULL};
     int error = look(harvest->glob, &found);
 
     if (error < 0) {
         return error;
     }
-    harvest->before = calloc(found.gl_pathc + 1, sizeof(*harvest->before));
-    for (size_t i = 0; harvest->before != NULL && i < found.gl_pathc; i++) {
-        harvest->before_count += identify(
-            found.gl_pathv[i], &harvest->before[harvest->before_count]);
+    harvest->before = calloc(found.count + 1, sizeof(*harvest->before));
+    for (size_t i = 0; harvest->before != NULL && i < found.count; i++) {
+        harvest->before_count +=
+            identify(found.paths[i], &harvest->before[harvest->before_count]);
     }
-    globfree(&found);
+    seep_report_list_free(found.paths);
     if (harvest->before == NULL) {
         return -ENOMEM;
     }
@@ -170,32 +255,25 @@ bool seep_harvest_read_header(const char *path,
     return valid;
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Both globs can name one file: sorted, the second one is dropped. */
+/* Both can name one file: sorted, the second one is dropped. */
 int seep_harvest_visit(const struct seep_harvest *harvest,
                        void (*visit)(void *context, const char *path),
                        void *context)
 {
-    glob_t found = {0};
+    struct seep_open_list found = {.paths = NULL};
     int error = look(harvest->glob, &found);
 
     if (error < 0) {
         return error;
     }
-    qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv),
-          compare_paths);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *path = found.gl_pathv[i];
-        bool again = i > 0 && strcmp(path, found.gl_pathv[i - 1]) == 0;
+    for (size_t i = 0; i < found.count; i++) {
+        const char *path = found.paths[i];
+        bool again = i > 0 && strcmp(path, found.paths[i - 1]) == 0;
         if (!again && is_new(harvest, path)) {
             visit(context, path);
         }
     }
-    globfree(&found);
+    seep_report_list_free(found.paths);
     return 0;
 }
 

@@ -84,7 +84,7 @@ static int take_beside(const char *const *names, take_file *take,
         if (snprintf(path, sizeof(path), "%s/%s", folder, *names) < PATH_MAX) {
             error = take(path, ret_path);
         }
-        if (error == 0 || error == -EINVAL) {
+        if (error == 0 || error == -EINVAL || error == -ENOMEM) {
             return error;
         }
     }
@@ -131,7 +131,7 @@ int seep_launch_find_preload(char **ret_path)
         return take_library(named, ret_path);
     }
     int error = take_beside(beside, take_library, ret_path);
-    return error == 0 || error == -EINVAL
+    return error == 0 || error == -EINVAL || error == -ENOMEM
                ? error
                : take_library(SEEP_LIBDIR "/seep/libseep.so", ret_path);
 }
@@ -323,6 +323,10 @@ const struct seep_option seep_launch_options[] = {
 
 static void put(struct seep_launch *launch, const char *name, char *value)
 {
+    if (value == NULL) {
+        launch->short_of_memory = true;
+        return;
+    }
     launch->variables[launch->count++] =
         (struct seep_launch_variable){name, value};
 }
@@ -338,10 +342,12 @@ static void put_text(struct seep_launch *launch, const char *name,
 static void put_number(struct seep_launch *launch, const char *name,
                        uint64_t value)
 {
-    char *text;
+    char *text = NULL;
 
-    if (value != 0 && asprintf(&text, "%llu", (unsigned long long)value) >= 0) {
-        put(launch, name, text);
+    if (value != 0) {
+        put(launch, name,
+            asprintf(&text, "%llu", (unsigned long long)value) < 0 ? NULL
+                                                                   : text);
     }
 }
 
@@ -393,6 +399,9 @@ static char *default_folder(void)
 
     if (here != NULL && !is_bad(here)) {
         return here;
+    }
+    if (here == NULL && errno == ENOMEM) {
+        return NULL; /* not for that elsewhere */
     }
     free(here);
     return strdup(temporary != NULL && *temporary == '/' ? temporary : "/tmp");
@@ -549,6 +558,10 @@ static int find_preload(struct seep_launch *launch,
     char *allocator = NULL;
     int error = seep_launch_find_preload(&seep);
 
+    if (error == -ENOMEM) {
+        seep_say("libseep.so", strerror(ENOMEM), NULL);
+        return SEEP_EXIT_FAILED;
+    }
     if (error < 0) {
         seep_say(
             "libseep.so",
@@ -611,6 +624,10 @@ int seep_launch_prepare(const struct seep_launch_options *options,
              choose(options->python, "SEEP_PYTHON", "objects"));
     put_text(&launch, "SEEP_CUDA",
              choose(options->cuda, "SEEP_CUDA", "tensors"));
+    if (launch.short_of_memory) {
+        seep_launch_close(&launch);
+        return SEEP_EXIT_FAILED;
+    }
     *ret_launch = launch;
     return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef SEEP_TOOL_RUN_LAUNCH_H
 #define SEEP_TOOL_RUN_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,9 +36,10 @@ struct seep_launch_variable {
 struct seep_launch {
     struct seep_launch_variable variables[SEEP_LAUNCH_VARIABLES_MAX];
     size_t count;
-    char *out;         /* absolute pattern of the recordings */
-    size_t made_bytes; /* of its first folder that was made; 0: none was */
-    char *preload;     /* what LD_PRELOAD must begin with */
+    char *out;            /* absolute pattern of the recordings */
+    size_t made_bytes;    /* of its first folder that was made; 0: none was */
+    char *preload;        /* what LD_PRELOAD must begin with */
+    bool short_of_memory; /* a variable is missing */
 };
 
 /** The options of `run` and `env` but -o, for struct seep_launch_options. */

@@ -84,6 +84,10 @@ int seep_harvest_put_status(char *const *paths, size_t count,
 /** The glob that matches what @pattern can name. To be freed. */
 char *seep_harvest_glob(const char *pattern);
 
+struct seep_open_list;
+/** Add what @glob matches, in no order. @return 0 or -ENOMEM */
+int seep_harvest_match(const char *glob, struct seep_open_list *list);
+
 /*
  * What `seep run` says beside the report, on stderr: before, what cannot work;
  * after, what was written, or why nothing was. Each is one line.
