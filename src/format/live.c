@@ -409,6 +409,32 @@ static bool has_slot(const struct seep_live *live, uint64_t count)
     return count + 1 < slots - slots / 16;
 }
 
+/* One window more behind those in use. @return false: there is none */
+static bool lengthen(const struct seep_live *live)
+{
+    uint32_t end = end_window_of(live);
+
+    return end < windows_most(live) && extend(live, end + 1);
+}
+
+/*
+ * A run of dense blocks, which fill whole windows, may have reached the end of
+ * the table. One window more in use parts them, but need not move that end;
+ * and at the end of all, only with all in use the last goes on at the first.
+ */
+static uint32_t find_room(const struct seep_live *live, uint64_t address)
+{
+    uint32_t index = find_empty(live, address);
+
+    if (index == SEEP_LIVE_NONE && grow(live)) {
+        index = find_empty(live, address);
+    }
+    while (index == SEEP_LIVE_NONE && (lengthen(live) || grow(live))) {
+        index = find_empty(live, address);
+    }
+    return index;
+}
+
 bool seep_live_insert(const struct seep_live *live,
                       const struct seep_block *block)
 {
@@ -419,10 +445,7 @@ bool seep_live_insert(const struct seep_live *live,
     if (block->address == 0 || !has_slot(live, count)) {
         return false;
     }
-    index = find_empty(live, block->address);
-    if (index == SEEP_LIVE_NONE && grow(live)) {
-        index = find_empty(live, block->address);
-    }
+    index = find_room(live, block->address);
     if (index == SEEP_LIVE_NONE) {
         return false;
     }

@@ -126,6 +126,49 @@ static void blocks_that_lie_close_find_their_places(void **state)
     assert_true(seep_live_slots(&table) >= 12 * SEEP_WINDOW_SLOTS);
 }
 
+/* A KiB of the smallest blocks, which fills a window. */
+static void insert_dense(uint64_t from)
+{
+    for (uint64_t i = 0; i < SEEP_WINDOW_SLOTS; i++) {
+        assert_true(insert(from + 16 * i));
+        assert_int_not_equal(seep_live_find(&table, from + 16 * i),
+                             SEEP_LIVE_NONE);
+    }
+}
+
+static void remove_dense(uint64_t from)
+{
+    for (uint64_t i = 0; i < SEEP_WINDOW_SLOTS; i++) {
+        seep_live_remove(&table, seep_live_find(&table, from + 16 * i));
+    }
+}
+
+/* What has its home in one of the last windows goes on behind it, more than one
+ * window far. */
+static void dense_blocks_find_room_behind_the_end(void **state)
+{
+    for (uint32_t round = 0; round < 500; round++) {
+        uint64_t kept[16] = {0};
+        uint32_t most = 2 + pick(7); /* half of the table at most */
+
+        for (uint32_t step = 0; step < 60; step++) {
+            uint64_t *from = &kept[pick(most)];
+
+            if (*from != 0) {
+                remove_dense(*from);
+                *from = 0;
+                continue;
+            }
+            do {
+                *from = (64 + pick(1 << 20)) * UINT64_C(1024);
+            } while (seep_live_find(&table, *from) != SEEP_LIVE_NONE);
+            insert_dense(*from);
+        }
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
 /* Killed between the word that says that there is a window more and the moves
  * into it; and in the midst of one of those. */
 static void a_kill_while_it_grows_is_repaired(void **state)
@@ -202,6 +245,7 @@ int main(void)
         TEST(a_table_grows_with_what_is_in_it),
         TEST(a_table_that_churns_as_it_grows_is_a_plain_list),
         TEST(blocks_that_lie_close_find_their_places),
+        TEST(dense_blocks_find_room_behind_the_end),
         TEST(a_kill_while_it_grows_is_repaired),
         TEST(a_table_that_may_not_grow_is_a_full_one),
     };
