@@ -521,20 +521,34 @@ static void end_sites(struct seep_snapshot *s, int fd)
     }
 }
 
+static int copy_whole(struct seep_snapshot *s, int fd)
+{
+    int error = copy_header(s, fd);
+
+    end_sites(s, fd);
+    return error != 0 ? error
+                      : seep_snapshot_read_sparse(
+                            fd, (char *)s->bytes + SEEP_PAGE_BYTES,
+                            SEEP_PAGE_BYTES, s->file_bytes - SEEP_PAGE_BYTES);
+}
+
+static int copy_while_written(struct seep_snapshot *s, int fd)
+{
+    int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
+
+    if (error == 0 && s->view.site_capacity > 0) {
+        error = snapshot_settle(s, fd);
+    }
+    return error != 0 ? error
+                      : copy_parts(s, fd, referred,
+                                   sizeof(referred) / sizeof(*referred));
+}
+
 static int copy_all(struct seep_snapshot *s, int fd, bool dead)
 {
     struct stat status;
-    int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
+    int error = dead ? copy_whole(s, fd) : copy_while_written(s, fd);
 
-    if (dead) { /* what was copied is as it was */
-        end_sites(s, fd);
-    } else if (error == 0 && s->view.site_capacity > 0) {
-        error = snapshot_settle(s, fd);
-    }
-    if (error == 0) {
-        error =
-            copy_parts(s, fd, referred, sizeof(referred) / sizeof(*referred));
-    }
     end_strings(s);
     /* A hole and a lost end look the same until one asks. */
     if (error == 0 &&
