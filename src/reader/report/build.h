@@ -26,8 +26,8 @@ struct seep_names;
 struct seep_symboliser;
 
 struct seep_report_build {
-    struct seep_report report; /* first: what is given out */
-    struct seep_store store;   /* lives as long as the report */
+    struct seep_report report;          /* first: what is given out */
+    struct seep_store store;            /* lives as long as the report */
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
     /* From here on it is there while the report is made. */

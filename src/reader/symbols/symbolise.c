@@ -384,9 +384,9 @@ struct seep_symboliser {
     struct seep_symboliser_options options;
     struct module *modules; /* and behind them the JIT's map */
     size_t module_count;
-    char *map_path; /* NULL: none is wanted */
+    char *map_path;                  /* NULL: none is wanted */
     struct seep_symbol_house *house; /* NULL: the memory has one */
-    struct seep_symbol_memory own; /* answers by the index of the module */
+    struct seep_symbol_memory own;   /* answers by the index of the module */
 };
 
 static void init_module(const struct seep_symboliser *symboliser,
@@ -401,12 +401,12 @@ static void init_module(const struct seep_symboliser *symboliser,
     }
     if (memory != NULL) {
         module->memory_key = seep_symbol_memory_key(source);
-        module->failure_key = module->memory_key != 0
-                                  ? module->memory_key
-                                  : seep_hash_bytes(module->source.path,
-                                                    strlen(module->source.path));
-        module->error =
-            seep_symbol_memory_failure(memory, module->failure_key);
+        module->failure_key =
+            module->memory_key != 0
+                ? module->memory_key
+                : seep_hash_bytes(module->source.path,
+                                  strlen(module->source.path));
+        module->error = seep_symbol_memory_failure(memory, module->failure_key);
         module->without_names = module->error != 0;
     }
 }

@@ -79,7 +79,8 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count);
 
-/** What a memory has of the files that names were looked up in. NULL is fine. */
+/** What a memory has of the files that names were looked up in. NULL is fine.
+ */
 struct seep_symbol_house;
 void seep_symbol_house_close(struct seep_symbol_house *house);
 

@@ -324,8 +324,8 @@ static bool take_question(struct question *taken,
         return false;
     }
     taken->path[taken->head.path_bytes] = '\0';
-    *source = (struct seep_symbol_module){
-        taken->path, taken->head.build_id, taken->head.build_id_bytes};
+    *source = (struct seep_symbol_module){taken->path, taken->head.build_id,
+                                          taken->head.build_id_bytes};
     *question = (struct seep_wall_question){source, taken->head.is_map != 0,
                                             taken->head.offset};
     return true;
@@ -563,8 +563,7 @@ static struct deadline deadline_of(const struct seep_wall *wall,
         left = left_of(LOST_NS, gone);
     }
     return (struct deadline){
-        now + left,
-        cpu + left_of(asks ? SERVER_NS : MODULE_NS, spent->cpu_ns)};
+        now + left, cpu + left_of(asks ? SERVER_NS : MODULE_NS, spent->cpu_ns)};
 }
 
 static uint64_t hash_of(const struct seep_wall_question *question)

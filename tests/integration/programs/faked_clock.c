@@ -17,7 +17,7 @@ clock_gettime(clockid_t clock, struct timespec *ret_time)
     long result = syscall(SYS_clock_gettime, clock, &now);
     int64_t ns = (now.tv_sec % 1000000 * SECOND_NS + now.tv_nsec) / 10;
 
-    *ret_time = (struct timespec){.tv_sec = ns / SECOND_NS,
-                                  .tv_nsec = ns % SECOND_NS};
+    *ret_time =
+        (struct timespec){.tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS};
     return (int)result;
 }

@@ -101,7 +101,8 @@ void seep_metrics_page_put(struct seep_metrics_page *page,
 
 #define CONNECTIONS_MOST 64
 /* So many stay, and who comes beyond them is let in all the same: one of the
- * others goes. The rest of the places is for those that are on their way out. */
+ * others goes. The rest of the places is for those that are on their way out.
+ */
 #define STAYING_MOST 48
 #define CONNECTION_S 5 /* without a word */
 #define CONNECTION_BYTES (32 << 10)
@@ -166,13 +167,13 @@ static struct connection *place_of(struct MHD_Connection *connection)
 /* All of IPv4, 64 bits of IPv6, where one host has all of the others. */
 static void read_address(struct MHD_Connection *connection, uint64_t to[2])
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-        connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *from = info == NULL ? NULL : info->client_addr;
 
     if (from != NULL && from->sa_family == AF_INET) {
-        to[1] = ((const struct sockaddr_in *)(const void *)from)
-                    ->sin_addr.s_addr;
+        to[1] =
+            ((const struct sockaddr_in *)(const void *)from)->sin_addr.s_addr;
     } else if (from != NULL && from->sa_family == AF_INET6) {
         const struct sockaddr_in6 *six = (const void *)from;
         bool is_four = IN6_IS_ADDR_V4MAPPED(&six->sin6_addr);

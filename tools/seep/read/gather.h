@@ -19,7 +19,7 @@ struct seep_gathering {
     const struct seep_report **reports; /* worst first */
     size_t count;
     size_t refused_count;
-    size_t nameless_count; /* files whose names were given up */
+    size_t nameless_count;             /* files whose names were given up */
     struct seep_symbol_memory *memory; /* that the reports point into */
 };
 
@@ -30,6 +30,11 @@ void seep_gather(char *const *paths, size_t path_count,
                  struct seep_gathering *ret_gathering);
 
 void seep_gather_close(struct seep_gathering *gathering);
+
+#define SEEP_NAMELESS_MEANS "its functions are shown as module+offset"
+
+/** One line on stderr. */
+void seep_gather_say_nameless(const struct seep_report_nameless *nameless);
 
 /** Exit code of a reading verb: fine, or failed if something was refused. */
 int seep_gather_exit(const struct seep_gathering *gathering);

@@ -80,8 +80,8 @@ static int ask(struct seep_wall *wall, struct seep_symbol_memory *memory,
                uint64_t what)
 {
     /* of twelve seconds: enough for a child that is well */
-    struct seep_wall_spent spent = {
-        .cpu_ns = what == 2 ? UINT64_C(11900000000) : 0};
+    struct seep_wall_spent spent = {.cpu_ns =
+                                        what == 2 ? UINT64_C(11900000000) : 0};
 
     return ask_for(wall, memory, "a", what, spent);
 }
