@@ -22,7 +22,7 @@ while time.perf_counter() < end:
 
 
 def is_as_long(path, took_s):
-    """It lasted as long as it did, but for what comes before the first event."""
+    """As long as it was, but for what came before its first event."""
     process, = report(path)["processes"]
     return took_s / 2 < process["process"]["duration_s"] <= took_s + 1
 

@@ -138,7 +138,8 @@ def test_a_good_library_has_its_names(made):
 
 @pytest.fixture(name="planted", scope="module", params=[
     (bomb, "inflates"), (fifo, "is a FIFO"), (endless, "is too large"),
-    (linked, "is too large"), (device, "is a socket or a device")], ids=lambda pair: pair[0].__name__)
+    (linked, "is too large"), (device, "is a socket or a device")],
+    ids=lambda pair: pair[0].__name__)
 def planted_fixture(made, request):
     """The library is something else now."""
     library, good, recording = made
