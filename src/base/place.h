@@ -56,14 +56,18 @@
       "raise the limit (ulimit -n)")                                          \
     X(LINKS, 14, "is behind too many links", "choose another folder")         \
     X(REFUSED, 15, "was denied by the system",                                \
-      "check the security policy, or choose another folder")
+      "check the security policy, or choose another folder")                  \
+    X(NO_LOCK, 16,                                                            \
+      "cannot be mapped: the process locks all that it maps, and may not "    \
+      "lock so much",                                                         \
+      "raise the limit (ulimit -l), or make recordings smaller (SEEP_SIZE)")
 
 enum seep_place_reason {
 #define SEEP_PLACE_VALUE(symbol, value, words, remedy) \
     SEEP_PLACE_##symbol = (value),
     SEEP_PLACE_REASONS(SEEP_PLACE_VALUE)
 #undef SEEP_PLACE_VALUE
-        SEEP_PLACE_COUNT = 16
+        SEEP_PLACE_COUNT = 17
 };
 
 /** What must stay free of a file system. All zero: the default, which is the

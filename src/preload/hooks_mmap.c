@@ -25,6 +25,7 @@
 #include "preload/life.h"
 #include "preload/real.h"
 #include "preload/track.h"
+#include "record/region.h"
 
 /* <sys/mman.h> declares what is defined here, with other types for 64. Before
  * everything is looked up these hooks are system calls: an allocator in front
@@ -181,14 +182,35 @@ void *mmap64(void *address, size_t size, int protection, int flags, int fd,
     return map(seep_real.mmap64, address, &request, offset);
 }
 
+/* Who unmaps what it did not make, as all that is shared and can be written to,
+ * would die at the next allocation: the recording stays, the rest goes. */
+static int unmap_beside(char *address, size_t size, char *start, char *end)
+{
+    char *last = address + whole_pages(size);
+    int result = 0;
+
+    if (address < start) {
+        result = munmap(address, (size_t)(start - address));
+    }
+    if (result == 0 && last > end) {
+        result = munmap(end, (size_t)(last - end));
+    }
+    return result;
+}
+
 int munmap(void *address, size_t size)
 {
     struct seep_track_out out = {false, 0};
+    char *start;
+    char *end;
     int result;
 
     if (seep_unlikely(seep_real.munmap == NULL)) {
         return (int)seep_hooks_as_libc(
             seep_syscall2(SYS_munmap, (long)address, (long)size));
+    }
+    if (seep_unlikely(seep_room_is_in(address, size, &start, &end))) {
+        return unmap_beside(address, size, start, end);
     }
     if (!is_allocator((uintptr_t)__builtin_return_address(0))) {
         out =

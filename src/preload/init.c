@@ -19,6 +19,7 @@
 #include "base/place.h"
 #include "base/syscall.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/word.h"
 #include "capture/native/elf.h"
 #include "cuda/resolve.h"
@@ -223,6 +224,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
         give_up(environment, "there is no memory for it");
         return;
     }
+    seep_clock_find();
     /* Also where nothing is recorded: the wrappers stand there all the same,
      * and know what is behind them without asking the loader. */
     seep_objects_init();

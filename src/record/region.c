@@ -38,7 +38,8 @@
 
 static struct seep_view_room room;
 static struct seep_rec_header *reserved;
-static uint64_t memory_bytes; /* of .pages and the index behind them */
+static uint64_t reserved_bytes; /* of its mapping */
+static uint64_t memory_bytes;   /* of .pages and the index behind them */
 static struct statfs system_at_start;
 static char folder_path[SEEP_PLACE_PATH_BYTES];
 static _Atomic uint32_t way;
@@ -217,6 +218,7 @@ static int room_begin(struct seep_rec_header *header, int fd,
         return (int)memory;
     }
     reserved = header;
+    reserved_bytes = header->file_bytes;
     room.pages = (_Atomic uint64_t *)(uintptr_t)memory;
     room.reserve = reserve;
     seep_word_store(&restricted, 0);
@@ -248,6 +250,21 @@ void seep_room_attach(struct seep_view *view)
     if (reserved != NULL && view->header == reserved) {
         view->room = &room;
     }
+}
+
+bool seep_room_is_in(const void *address, size_t bytes, char **ret_start,
+                     char **ret_end)
+{
+    uintptr_t start = (uintptr_t)reserved;
+    uintptr_t from = (uintptr_t)address;
+
+    if (reserved == NULL || from >= start + reserved_bytes ||
+        (from < start && bytes <= start - from)) {
+        return false;
+    }
+    *ret_start = (char *)reserved;
+    *ret_end = *ret_start + reserved_bytes;
+    return true;
 }
 
 /* Of each of @count pieces that lie one after the other one of @share parts,

@@ -80,6 +80,10 @@ void seep_region_replace(void *mapping, size_t size_bytes);
 /** Let @view, of the mapping that was begun with, know. */
 void seep_room_attach(struct seep_view *view);
 
+/** Is any of the @bytes at @address the recording's? Then where it lies. */
+bool seep_room_is_in(const void *address, size_t bytes, char **ret_start,
+                     char **ret_end);
+
 /** No system call from now on: what a run will need is reserved before. */
 void seep_room_restrict(void);
 

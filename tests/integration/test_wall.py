@@ -5,11 +5,13 @@ Invariant: what is asserted of time is the processor's.
 """
 import ctypes
 import os
+import random
 import re
 import resource
 import shutil
 import struct
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -94,6 +96,16 @@ def endless(library, good):
     os.truncate(library, 1 << 40)
 
 
+def linked(library, good):
+    """Its debug link leads to 1 TiB."""
+    debug = library.parent / "linked.debug"
+    debug.unlink(missing_ok=True)
+    debug.write_bytes(b"x")
+    subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}",
+                    good, library], check=True)
+    os.truncate(debug, 1 << 40)
+
+
 def device(library, _good):
     """/dev/zero under another name."""
     try:
@@ -126,7 +138,8 @@ def test_a_good_library_has_its_names(made):
 
 @pytest.fixture(name="planted", scope="module", params=[
     (bomb, "inflates"), (fifo, "is a FIFO"), (endless, "is too large"),
-    (device, "is a socket or a device")], ids=lambda pair: pair[0].__name__)
+    (linked, "is too large"), (device, "is a socket or a device")],
+    ids=lambda pair: pair[0].__name__)
 def planted_fixture(made, request):
     """The library is something else now."""
     library, good, recording = made
@@ -153,6 +166,74 @@ def test_a_hostile_library_costs_its_names_and_is_said(planted, verb):
     assert "keep.c" not in out
     assert spent < MOST_CPU_S
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
+
+
+def sections_of(path):
+    """{name: (offset, size)}"""
+    data = path.read_bytes()
+    offset, = struct.unpack_from("<Q", data, 0x28)
+    size, count, strings = struct.unpack_from("<HHH", data, 0x3a)
+    at, = struct.unpack_from("<Q", data, offset + strings * size + 24)
+    found = {}
+    for header in range(offset, offset + count * size, size):
+        name = at + struct.unpack_from("<I", data, header)[0]
+        name = bytes(data[name:data.index(0, name)]).decode()
+        found[name] = struct.unpack_from("<QQ", data, header + 24)
+    return found
+
+
+@pytest.mark.parametrize("name", [".debug_info", ".debug_abbrev",
+                                  ".debug_line", ".debug_str", ".symtab"])
+def test_what_lies_of_itself_costs_no_more_than_its_names(made, name):
+    """Lengths, offsets and forms that are none; some of them are loops."""
+    library, good, recording = made
+    offset, size = sections_of(good)[name]
+    chance = random.Random(name)
+    try:
+        for _ in range(4):
+            data = bytearray(good.read_bytes())
+            for _ in range(max(2, size // 16)):
+                data[offset + chance.randrange(size)] = chance.choice(
+                    (0, 1, 0x7f, 0x80, 0xff, chance.randrange(256)))
+            library.write_bytes(data)
+
+            code, _, err, spent = read("report", "--sites", "0", recording)
+
+            assert code == 0, err
+            assert spent < MOST_CPU_S
+    finally:
+        shutil.copy(good, library)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
+
+
+@pytest.mark.parametrize("rules", [
+    "leak:q\n" * 599000, "leak:" + "*a" * 20 + "*q\n" * 100000,
+    "leak:" + "*a" * 2000000 + "\n"], ids=["many", "long", "longest"])
+def test_rules_that_are_too_many_or_too_long_are_refused(made, tmp_path,
+                                                         rules):
+    path = tmp_path / "rules"
+    path.write_text(rules[:4 << 20])
+
+    code, _, err, spent = read("report", "--suppressions", path, made[2])
+
+    assert code == 1 and str(path) in err and "line" in err, err
+    assert spent < MOST_CPU_S
+
+
+def test_metrics_say_which_file_has_no_names_once(planted):
+    library, recording, reason = planted
+
+    with subprocess.Popen(
+            [SEEP, "metrics", "--textfile", recording.parent / "x.prom",
+             "--interval", "0.1s", recording], env=environment(),
+            stderr=subprocess.PIPE, text=True) as process:
+        line = process.stderr.readline()
+        time.sleep(1)  # refreshes, of which each would say more
+        process.terminate()
+        more = process.stderr.read()
+
+    assert str(library) in line and reason in line
+    assert str(library) not in more
 
 
 class Watch:

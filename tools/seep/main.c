@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "memory.h"
 #include "options/option.h"
 #include "text/page.h"
@@ -127,6 +128,7 @@ static int help(const char *verb)
 int main(int argc, char **argv)
 {
     seep_json_init();
+    seep_clock_find();
     seep_clean_init();
     seep_clean_follow_locale();
     if (argc < 2) {

@@ -14,6 +14,9 @@
 #include "reader/recording/open.h"
 
 #define SEEP_READ_TEXT_BYTES (4U << 20) /* larger is no file of this kind */
+/* Each is tried at each frame: 600,000 of them took a report minutes. */
+#define RULES_MOST 4096U
+#define PATTERN_BYTES_MOST 4096U
 
 /* Up to @capacity bytes of @fd. */
 static int read_all(int fd, char *bytes, size_t capacity, size_t *ret_length)
@@ -201,6 +204,12 @@ static int add_line(struct seep_rules *rules, const char *line, size_t length,
     }
     if (length == 5) {
         return refuse_line(ret_refusal, number, "has no pattern after leak:");
+    }
+    if (length - 5 > PATTERN_BYTES_MOST) {
+        return refuse_line(ret_refusal, number, "is longer than 4,096 bytes");
+    }
+    if (rules->count >= RULES_MOST) {
+        return refuse_line(ret_refusal, number, "is one of over 4,096 rules");
     }
     error =
         add_rule(rules, line + 5, length - 5, (struct rule){.is_id = false});

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "format/account.h"
 #include "format/live.h"
@@ -71,6 +72,25 @@ static void rewind_drop_young(struct seep_rewind *rewind)
     rewind->ghost_address = GHOST_BASE;
 }
 
+/* Twice as many, of which none is used. NULL: no memory. */
+static struct seep_rec_live *add_slot(struct seep_rewind *rewind)
+{
+    struct seep_view *view = &rewind->snapshot->view;
+    size_t count = view->live_capacity;
+    struct seep_rec_live *live =
+        reallocarray(rewind->snapshot->live, 2 * count + 1, sizeof(*live));
+
+    if (live == NULL) {
+        return NULL;
+    }
+    memset((void *)&live[count], 0, (count + 1) * sizeof(*live));
+    rewind->snapshot->live = live;
+    view->live = live;
+    view->live_capacity = (uint32_t)(2 * count + 1);
+    rewind->free_slot = (uint32_t)count + 1;
+    return &live[count];
+}
+
 /* NULL: there are as many as may be, as there may be in a damaged recording. */
 static struct seep_rec_live *take_slot(struct seep_rewind *rewind)
 {
@@ -85,11 +105,7 @@ static struct seep_rec_live *take_slot(struct seep_rewind *rewind)
             return live;
         }
     }
-    if (view->live_capacity >= section->entry_count) {
-        return NULL;
-    }
-    rewind->free_slot++;
-    return &view->live[view->live_capacity++];
+    return view->live_capacity < section->entry_count ? add_slot(rewind) : NULL;
 }
 
 /* What was seen is sampled in the spaces of the allocators alone. */

@@ -89,41 +89,49 @@ static int snapshot_expand(struct seep_snapshot *snapshot)
     return 0;
 }
 
+static uint32_t gather_live(const struct seep_view *view,
+                            struct seep_rec_live *to, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (uint32_t shard = 0; shard < view->shard_count; shard++) {
+        struct seep_live live;
+        uint32_t end =
+            seep_live_init(&live, view, shard) ? seep_live_end(&live) : 0;
+
+        for (uint32_t i = 0; i < end; i++) {
+            if (seep_word_load(&live.entries[i].address) == 0) {
+                continue;
+            }
+            if (count < most) {
+                memcpy((void *)&to[count], (const void *)&live.entries[i],
+                       sizeof(*to));
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
 /*
  * The live blocks alone, one after the other: their tables are large and
  * mostly empty, and each page of them that is looked at is one more of the
- * reader's. Behind them there is room for as many as the tables could have.
+ * reader's.
  *
  * @return 0 or -ENOMEM
  */
 static int snapshot_gather_live(struct seep_snapshot *snapshot)
 {
     struct seep_view *view = &snapshot->view;
-    size_t bytes = ((size_t)view->live_capacity + 1) * sizeof(*view->live);
-    struct seep_rec_live *all =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint32_t count = 0;
+    uint32_t count = gather_live(view, NULL, 0);
+    struct seep_rec_live *all = malloc(((size_t)count + 1) * sizeof(*all));
 
-    if (all == MAP_FAILED) {
+    if (all == NULL) {
         return -ENOMEM;
     }
-    snapshot->live = all;
-    snapshot->live_bytes = bytes;
-    for (uint32_t shard = 0; shard < view->shard_count; shard++) {
-        struct seep_live live;
-        uint32_t end =
-            seep_live_init(&live, view, shard) ? seep_live_end(&live) : 0;
-
-        for (uint32_t i = 0; i < end && count < view->live_capacity; i++) {
-            if (seep_word_load(&live.entries[i].address) != 0) {
-                memcpy((void *)&all[count++], (const void *)&live.entries[i],
-                       sizeof(*all));
-            }
-        }
-    }
+    view->live_capacity = gather_live(view, all, count);
     view->live = all;
-    view->live_capacity = count;
+    snapshot->live = all;
     return 0;
 }
 
@@ -521,20 +529,34 @@ static void end_sites(struct seep_snapshot *s, int fd)
     }
 }
 
+static int copy_whole(struct seep_snapshot *s, int fd)
+{
+    int error = copy_header(s, fd);
+
+    end_sites(s, fd);
+    return error != 0 ? error
+                      : seep_snapshot_read_sparse(
+                            fd, (char *)s->bytes + SEEP_PAGE_BYTES,
+                            SEEP_PAGE_BYTES, s->file_bytes - SEEP_PAGE_BYTES);
+}
+
+static int copy_while_written(struct seep_snapshot *s, int fd)
+{
+    int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
+
+    if (error == 0 && s->view.site_capacity > 0) {
+        error = snapshot_settle(s, fd);
+    }
+    return error != 0 ? error
+                      : copy_parts(s, fd, referred,
+                                   sizeof(referred) / sizeof(*referred));
+}
+
 static int copy_all(struct seep_snapshot *s, int fd, bool dead)
 {
     struct stat status;
-    int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
+    int error = dead ? copy_whole(s, fd) : copy_while_written(s, fd);
 
-    if (dead) { /* what was copied is as it was */
-        end_sites(s, fd);
-    } else if (error == 0 && s->view.site_capacity > 0) {
-        error = snapshot_settle(s, fd);
-    }
-    if (error == 0) {
-        error =
-            copy_parts(s, fd, referred, sizeof(referred) / sizeof(*referred));
-    }
     end_strings(s);
     /* A hole and a lost end look the same until one asks. */
     if (error == 0 &&
@@ -616,9 +638,7 @@ void seep_snapshot_fini(struct seep_snapshot *snapshot)
     if (snapshot->series != NULL) {
         munmap(snapshot->series, snapshot->series_bytes);
     }
-    if (snapshot->live != NULL) {
-        munmap(snapshot->live, snapshot->live_bytes);
-    }
+    free(snapshot->live);
     free(snapshot->torn);
     snapshot->live = NULL;
     snapshot->series = NULL;

@@ -31,9 +31,8 @@ struct seep_snapshot {
     uint64_t disk_bytes; /* of these, what the file takes of the disk */
     void *series;        /* memory of .view.series, once all have one */
     size_t series_bytes;
-    void *live; /* memory of .view.live, which has the live blocks alone */
-    size_t live_bytes; /* room for all that the tables could have */
-    uint8_t *torn;     /* one a site: 1 if it was being written */
+    struct seep_rec_live *live; /* that of .view, the live blocks alone */
+    uint8_t *torn;              /* one a site: 1 if it was being written */
     uint64_t torn_sites;
     uint64_t torn_slots;      /* events that were claimed and never finished */
     uint64_t pending_events;  /* folded here */

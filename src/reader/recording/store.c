@@ -13,8 +13,7 @@
 
 #include "base/hash.h"
 
-/* The first, and as large as they become: of many small reports each has one.
- */
+/* Each is half of what there is: many small reports have little for nothing. */
 #define CHUNK_LEAST_BYTES ((size_t)4 << 10)
 #define CHUNK_MOST_BYTES ((size_t)256 << 10)
 
@@ -22,23 +21,28 @@ struct seep_store_chunk {
     struct seep_store_chunk *next;
     size_t used_bytes;
     size_t capacity_bytes;
+    size_t all_bytes; /* of it and those before it */
     alignas(max_align_t) unsigned char bytes[];
 };
 
 static struct seep_store_chunk *add_chunk(struct seep_store *store,
                                           size_t bytes)
 {
-    size_t twice_bytes =
-        store->chunks == NULL ? 0 : 2 * store->chunks->capacity_bytes;
-    size_t capacity_bytes = twice_bytes < CHUNK_LEAST_BYTES  ? CHUNK_LEAST_BYTES
-                            : twice_bytes > CHUNK_MOST_BYTES ? CHUNK_MOST_BYTES
-                                                             : twice_bytes;
+    size_t all_bytes = store->chunks == NULL ? 0 : store->chunks->all_bytes;
+    size_t capacity_bytes = all_bytes / 2;
     struct seep_store_chunk *chunk;
 
+    if (capacity_bytes > CHUNK_MOST_BYTES) {
+        capacity_bytes = CHUNK_MOST_BYTES;
+    }
+    if (capacity_bytes < CHUNK_LEAST_BYTES) {
+        capacity_bytes = CHUNK_LEAST_BYTES;
+    }
     capacity_bytes = bytes > capacity_bytes ? bytes : capacity_bytes;
     chunk = calloc(1, sizeof(*chunk) + capacity_bytes);
     if (chunk != NULL) {
         chunk->capacity_bytes = capacity_bytes;
+        chunk->all_bytes = all_bytes + capacity_bytes;
         chunk->next = store->chunks;
         store->chunks = chunk;
     }

@@ -26,15 +26,16 @@ struct seep_names;
 struct seep_symboliser;
 
 struct seep_report_build {
-    struct seep_report report; /* first: what is given out */
-    struct seep_store store;   /* lives as long as the report */
+    struct seep_report report;          /* first: what is given out */
+    struct seep_store store;            /* lives as long as the report */
+    struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
+                                           no symbols are wanted */
+    /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
     struct seep_clock clock;
     struct seep_sites sites;
-    struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
-                                           no symbols are wanted */
-    struct seep_names *names;           /* while the report is made */
-    bool *is_import; /* by site of the recording, while the report is made */
+    struct seep_names *names;
+    bool *is_import; /* by site of the recording */
     const struct seep_report_options *options;
     /* What is live of the allocator's blocks, and of the other spaces that lie
      * in RSS, at the end of each bucket of the clock. */

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,8 +295,12 @@ static int add_process(struct seep_report_build *build)
 static const char *lower_case(struct seep_report_build *build, const char *name)
 {
     size_t bytes = strlen(name) + 1;
-    char *copy = seep_store_take(&build->store, bytes, 1);
+    char *copy;
 
+    if (strpbrk(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL) {
+        return name;
+    }
+    copy = seep_store_take(&build->store, bytes, 1);
     for (size_t i = 0; copy != NULL && i < bytes; i++) {
         copy[i] =
             (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
@@ -638,7 +643,10 @@ int seep_report_open(const char *path,
         seep_report_close(&build->report);
         return error;
     }
-    *ret_report = &build->report;
+    /* Of many reports the rest would be most. */
+    struct seep_report_build *kept =
+        realloc(build, offsetof(struct seep_report_build, snapshot));
+    *ret_report = kept != NULL ? &kept->report : &build->report;
     return 0;
 }
 

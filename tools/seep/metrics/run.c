@@ -20,6 +20,7 @@
 #include "metrics/metrics.h"
 #include "options/option.h"
 #include "options/variables.h"
+#include "read/gather.h"
 
 #define NS_PER_S 1000000000.0
 /* What a reading took is followed by so many times as much of rest at least. */
@@ -109,6 +110,7 @@ static int say_found(struct run *run, int error)
     char reason[48];
     size_t more = seep_follow_visit_refused(run->follow, say_refusal);
 
+    seep_follow_visit_nameless(run->follow, seep_gather_say_nameless);
     seep_follow_counts(run->follow, &counts);
     if (more > 0) {
         snprintf(reason, sizeof(reason), "and %zu more cannot be read", more);

@@ -27,6 +27,7 @@
 
 #define LIMIT_DEFAULT 64
 #define TOLD_MOST 3 /* refusals at once: the others are alike, mostly */
+#define NAMELESS_MOST 10
 
 enum state {
     IS_NEW, /* not known to be a recording yet */
@@ -63,6 +64,8 @@ struct seep_follow {
     const struct seep_followed **list;
     size_t list_count;
     struct seep_follow_counts counts;
+    char *nameless[NAMELESS_MOST]; /* that were told */
+    size_t nameless_count;
 };
 
 static void let_go(const struct seep_follow *follow, struct seep_report *report)
@@ -285,6 +288,9 @@ void seep_follow_close(struct seep_follow *follow)
         drop_entry(follow, follow->entries[i]);
     }
     seep_symbol_memory_close(follow->options.report.memory);
+    for (size_t i = 0; i < follow->nameless_count; i++) {
+        free(follow->nameless[i]);
+    }
     free(follow->entries);
     free(follow->list);
     free(follow);
@@ -555,4 +561,35 @@ size_t seep_follow_visit_refused(
         }
     }
     return count > TOLD_MOST ? count - TOLD_MOST : 0;
+}
+
+/* @return false: it was told, or there is no room to remember it */
+static bool is_untold(struct seep_follow *follow, const char *path)
+{
+    for (size_t i = 0; i < follow->nameless_count; i++) {
+        if (strcmp(follow->nameless[i], path) == 0) {
+            return false;
+        }
+    }
+    if (follow->nameless_count == NAMELESS_MOST) {
+        return false;
+    }
+    follow->nameless[follow->nameless_count] = strdup(path);
+    return follow->nameless[follow->nameless_count] != NULL;
+}
+
+void seep_follow_visit_nameless(
+    struct seep_follow *follow,
+    void (*visit)(const struct seep_report_nameless *nameless))
+{
+    for (size_t i = 0; i < follow->list_count; i++) {
+        const struct seep_report *report = follow->list[i]->report;
+
+        for (size_t j = 0; j < report->nameless_count; j++) {
+            if (is_untold(follow, report->nameless[j].path)) {
+                follow->nameless_count++;
+                visit(&report->nameless[j]);
+            }
+        }
+    }
 }

@@ -106,6 +106,14 @@ size_t seep_follow_visit_refused(
     const struct seep_follow *follow,
     void (*visit)(const char *path, const struct seep_refusal *refusal));
 
+/**
+ * Files that gave up their names in what is in the list, each once in the
+ * follower's life, and so many that nobody's log is filled.
+ */
+void seep_follow_visit_nameless(
+    struct seep_follow *follow,
+    void (*visit)(const struct seep_report_nameless *nameless));
+
 /*
  * What a word on the command line means to one who follows: a recording, the
  * recordings of a folder now, or those of a process.

@@ -52,15 +52,19 @@ static bool is_said(const struct seep_gathering *gathering,
     return false;
 }
 
+void seep_gather_say_nameless(const struct seep_report_nameless *nameless)
+{
+    seep_say(nameless->path, seep_nameless_reason(nameless->error),
+             SEEP_NAMELESS_MEANS);
+}
+
 static void say_nameless(struct seep_gathering *gathering,
                          const struct seep_report *report)
 {
     for (size_t i = 0; i < report->nameless_count; i++) {
         if (!is_said(gathering, report, i) &&
             gathering->nameless_count++ < SAID_MOST) {
-            seep_say(report->nameless[i].path,
-                     seep_nameless_reason(report->nameless[i].error),
-                     "its functions are shown as module+offset");
+            seep_gather_say_nameless(&report->nameless[i]);
         }
     }
 }

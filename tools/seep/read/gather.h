@@ -31,6 +31,11 @@ void seep_gather(char *const *paths, size_t path_count,
 
 void seep_gather_close(struct seep_gathering *gathering);
 
+#define SEEP_NAMELESS_MEANS "its functions are shown as module+offset"
+
+/** One line on stderr. */
+void seep_gather_say_nameless(const struct seep_report_nameless *nameless);
+
 /** Exit code of a reading verb: fine, or failed if something was refused. */
 int seep_gather_exit(const struct seep_gathering *gathering);
 

@@ -123,6 +123,25 @@ static void note(const struct seep_follow *follow, int error,
     }
 }
 
+/* Where nothing else is to be said. */
+static void note_nameless(const struct seep_follow *follow,
+                          struct seep_top_shot *shot)
+{
+    size_t count;
+    const struct seep_followed *const *list = seep_follow_list(follow, &count);
+
+    for (size_t i = 0; i < count && shot->notice[0] == '\0'; i++) {
+        if (list[i]->report->nameless_count > 0) {
+            const struct seep_report_nameless *first =
+                &list[i]->report->nameless[0];
+
+            snprintf(shot->notice, sizeof(shot->notice), "%s %s; %s",
+                     seep_text_base_name(first->path),
+                     seep_nameless_reason(first->error), SEEP_NAMELESS_MEANS);
+        }
+    }
+}
+
 static struct shot *read_shot(struct seep_top_source *source)
 {
     struct shot *shot = calloc(1, sizeof(*shot));
@@ -142,6 +161,7 @@ static struct shot *read_shot(struct seep_top_source *source)
     }
     seep_gather_sort(shot->shot.reports, shot->shot.count);
     note(source->follow, error, &refusal, word, &shot->shot);
+    note_nameless(source->follow, &shot->shot);
     shot->gone = source->gone;
     source->gone = (struct gone){0};
     return shot;

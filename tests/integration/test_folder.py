@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A folder of very many recordings costs each reader little.
+
+Invariant: what is asserted is what one more recording costs, in memory and in
+pages that are touched, which no other work on the machine changes.
+
+The full length (SEEP_TEST_LONG=1) is 10,000 recordings, which take less than
+300 MB, and 5 s of a processor that nobody else uses.
+"""
+import os
+import subprocess
+
+import pytest
+
+from conftest import LONG, SEEP, environment, execute, need
+
+FEW = 50
+MANY = 10000 if LONG else 1500
+MEMORY_BYTES = 300e6
+CPU_S = 5
+MORE_BYTES = MEMORY_BYTES / 10000
+MORE_FAULTS = 500  # it was 5,000, and a child that read libc's DWARF
+PROGRAM = """
+#include <stdlib.h>
+void *kept[100];
+int main(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(5000); }
+"""
+VERBS = [("report",), ("report", "--json", "--no-series"), ("top", "--once"),
+         ("check", "--max-growth", "1MiB/min"), ("metrics", "--once"),
+         ("probe", "--max-growth", "1MiB/min")]
+
+
+@pytest.fixture(name="folders", scope="module")
+def folders_fixture(tmp_path_factory):
+    """(few, many) recordings, each of them the same file."""
+    recorded = tmp_path_factory.mktemp("recorded")
+    source, main = recorded / "main.c", recorded / "main"
+    need("cc")
+    source.write_text(PROGRAM)
+    subprocess.run(["cc", "-g", "-o", main, source], check=True)
+    done = execute([main], recorded, sample=1)
+    path, = done.recordings
+    folders = []
+    for count in (FEW, MANY):
+        folder = tmp_path_factory.mktemp("many")
+        folders.append(folder)
+        for i in range(count):
+            os.link(path, folder / f"{i}.seep")
+    return folders
+
+
+def cost_of(*words):
+    """Its usage, and what its children had, as the system counted it."""
+    with subprocess.Popen([SEEP, *map(str, words)], env=environment(),
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        err = process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (0, 1, 3, 4, 5, 6), err
+    assert len(err.splitlines()) < 12, err
+    return usage
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_one_more_recording_costs_little(folders, verb):
+    few, many = (cost_of(*verb, folder) for folder in folders)
+    more = MANY - FEW
+
+    assert (many.ru_maxrss - few.ru_maxrss) * 1024 / more < MORE_BYTES
+    assert (many.ru_minflt - few.ru_minflt) / more < MORE_FAULTS
+    if LONG:
+        assert many.ru_maxrss * 1024 < MEMORY_BYTES
+        assert many.ru_utime + many.ru_stime < CPU_S
