@@ -83,18 +83,21 @@ def test_a_growing_recording_survives_each_kill(place):
 
 @MODES
 def test_children_of_four_threads_end_as_without_us(place, sample):
-    count = times(400, 10000)
-    run = same(place, "forks", count, sample=sample, SEEP_SIZE=8 << 20)
+    count, most = times(800, 10000), times(100, MOST_RECORDINGS)
+    run = same(place, "forks", count, sample=sample, SEEP_SIZE=8 << 20,
+               SEEP_KEEP=most)
     assert run.stdout == f"{count} children ended as they should\n".encode()
-    assert len(run.recordings) <= MOST_RECORDINGS
+    # One child in 16 cleans, if by then another one does not.
+    assert len(run.recordings) < times(0.8, 0.2) * count
+    print(f"{count} children left {len(run.recordings)} recordings")
     forks = 0
-    for path in run.recordings[::times(20, 1)]:
+    for path in run.recordings[::1 + len(run.recordings) // times(30, 1000)]:
         document = totals(path)
         if sample == 1 and document["is_fork"]:
             assert document["losses"] == {}
             assert sum(site["live_count"] for site in document["sites"]) == 20
             forks += 1
-    assert forks >= 10 or sample is None
+    assert forks > 0 or sample is None
 
 
 def test_threads_in_turn_lose_nothing(place):
@@ -116,10 +119,10 @@ def test_libraries_come_and_go(place):
 
 
 def test_each_program_of_a_chain_has_a_recording(place):
-    count = times(40, 2000)
+    count = times(40, 1000)
     run = same(place, "execs", count)
-    assert min(count, MOST_RECORDINGS - 1) <= len(run.recordings)
-    assert len(run.recordings) <= MOST_RECORDINGS + 1
+    # None is removed: the process that they are of still lives.
+    assert len(run.recordings) == count + 1
     for path in run.recordings[::times(10, 1)]:
         assert totals(path)["losses"] == {}
 
