@@ -39,6 +39,9 @@
 #define MADV_WIPEONFORK 18
 #endif
 #define CLOCK_TICKS_PER_S 100U
+/* One child of so many keeps the folder within its bounds for the others: a
+ * server that forks for each request starts nothing else there. */
+#define CLEANING_FORKS 16U
 
 /* A page that the kernel wipes in a child: not 0 in the process that set it. */
 static volatile struct {
@@ -108,6 +111,7 @@ bool seep_identity_is_sound(void)
 void seep_identity_adopt(void)
 {
     is_fork = true;
+    seep_keep_take_removed(); /* that was its parent's doing */
     own_pid = (uint32_t)seep_syscall0(SYS_getpid);
     if (unwiped_pid != 0) {
         unwiped_pid = own_pid;
@@ -187,15 +191,15 @@ static void add_arguments(const struct seep_view *view)
     }
 }
 
-/* What had to go before this recording; a fork's was its parent's doing. */
+/* What had to go before this recording. */
 static void add_removed(struct seep_rec_header *header)
 {
     struct seep_keep_removed removed = seep_keep_take_removed();
-    uint64_t count = is_fork ? 0 : removed.file_count;
+    uint64_t count = removed.file_count;
 
     seep_word_store(&header->removed_count,
                     count > UINT32_MAX ? UINT32_MAX : (uint32_t)count);
-    seep_word_store(&header->removed_bytes, is_fork ? 0 : removed.bytes);
+    seep_word_store(&header->removed_bytes, removed.bytes);
 }
 
 /* What is text. The fixed part is hashed again after it. */
@@ -252,6 +256,9 @@ int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping)
     options.host = head.host;
     options.start_s = head.start_realtime_ns / UINT64_C(1000000000);
     options.pid = head.pid;
+    if (is_fork && head.pid % CLEANING_FORKS == 0) {
+        seep_keep_clean(seep_options.pattern, &seep_options.keep);
+    }
     return seep_region_create(&options, &head, ret_mapping);
 }
 

@@ -99,6 +99,7 @@ static SEEP_COLD void life_abandoned(struct seep_thread *thread)
     if (seep_life_state() == SEEP_LIFE_STARTING &&
         seep_word_load(&starter) == thread->id) {
         seep_proc_close();
+        seep_keep_abandon();
         seep_region_abandon();
         set_state(SEEP_LIFE_ARMED);
     }

@@ -85,8 +85,14 @@ struct cleaning {
     struct seep_rec_header header;
 };
 
-/* The constructor alone cleans; nobody else is at it yet. */
+/* One thread cleans: in the constructor, or who begins a recording. */
 static struct seep_keep_removed removed;
+
+/* What a cleaning holds at the moment, for seep_keep_abandon(). */
+static struct {
+    volatile int folder;
+    volatile long mapping;
+} held = {.folder = -1};
 
 struct kernel_entry { /* struct linux_dirent64 */
     uint64_t inode;
@@ -506,17 +512,32 @@ static void clean_folder(int folder, const struct seep_place_keep *limits)
     if (seep_syscall_failed(mapping)) {
         return;
     }
+    held.mapping = mapping;
     cleaning = (struct cleaning *)(uintptr_t)mapping;
     cleaning->folder = folder;
     cleaning->limits = *limits;
     cleaning->end_ns = seep_clock_ns(CLOCK_MONOTONIC) + TIME_NS;
     clean(cleaning);
-    seep_syscall2(SYS_munmap, mapping, sizeof(*cleaning));
+}
+
+void seep_keep_abandon(void)
+{
+    int folder = held.folder;
+    long mapping = held.mapping;
+
+    held.folder = -1;
+    held.mapping = 0;
+    if (mapping != 0) {
+        seep_syscall2(SYS_munmap, mapping, sizeof(struct cleaning));
+    }
+    if (folder >= 0) {
+        seep_syscall1(SYS_close, folder);
+    }
 }
 
 void seep_keep_clean(const char *pattern, const struct seep_place_keep *limits)
 {
-    static char path[SEEP_PLACE_PATH_BYTES]; /* the constructor alone cleans */
+    static char path[SEEP_PLACE_PATH_BYTES]; /* one thread cleans */
     long folder;
 
     if ((limits->file_count == 0 && limits->bytes == 0) ||
@@ -527,8 +548,9 @@ void seep_keep_clean(const char *pattern, const struct seep_place_keep *limits)
     folder = seep_syscall4(SYS_openat, AT_FDCWD, (long)path,
                            O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
     if (folder >= 0) {
+        held.folder = (int)folder;
         clean_folder((int)folder, limits);
-        seep_syscall1(SYS_close, folder);
+        seep_keep_abandon();
     }
 }
 

@@ -40,6 +40,9 @@ struct seep_keep_removed {
  */
 void seep_keep_clean(const char *pattern, const struct seep_place_keep *limits);
 
+/** A cleaning that was left by a jump leaves nothing open. */
+void seep_keep_abandon(void);
+
 /** Is it worth folding what is pending, at the end, to know the next? */
 bool seep_keep_may_be_minor(const struct seep_view *view);
 

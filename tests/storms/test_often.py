@@ -58,7 +58,7 @@ def test_a_growing_recording_survives_each_kill(place):
     generator = random.Random()
     worst = torn = 0
     sizes = []
-    for turn in range(times(25, 1000)):
+    for turn in range(times(15, 1000)):
         with tempfile.TemporaryDirectory(dir=place) as name:
             folder = pathlib.Path(name)
             begun, done = kill_when_at(folder, generator.randrange(1, BLOCKS))
@@ -83,22 +83,25 @@ def test_a_growing_recording_survives_each_kill(place):
 
 @MODES
 def test_children_of_four_threads_end_as_without_us(place, sample):
-    count = times(400, 10000)
-    run = same(place, "forks", count, sample=sample, SEEP_SIZE=8 << 20)
+    count, most = times(800, 10000), times(100, MOST_RECORDINGS)
+    run = same(place, "forks", count, sample=sample, SEEP_SIZE=8 << 20,
+               SEEP_KEEP=most)
     assert run.stdout == f"{count} children ended as they should\n".encode()
-    assert len(run.recordings) <= MOST_RECORDINGS
+    # One child in 16 cleans, if by then another one does not.
+    assert len(run.recordings) < times(0.8, 0.2) * count
+    print(f"{count} children left {len(run.recordings)} recordings")
     forks = 0
-    for path in run.recordings[::times(20, 1)]:
+    for path in run.recordings[::1 + len(run.recordings) // times(30, 1000)]:
         document = totals(path)
         if sample == 1 and document["is_fork"]:
             assert document["losses"] == {}
             assert sum(site["live_count"] for site in document["sites"]) == 20
             forks += 1
-    assert forks >= 10 or sample is None
+    assert forks > 0 or sample is None
 
 
 def test_threads_in_turn_lose_nothing(place):
-    count = times(3200, 100000)
+    count = times(1600, 100000)
     run = same(place, "threads", count)
     document = is_consistent(dump(*run.recordings))
     assert document["losses"] == {}
@@ -107,7 +110,7 @@ def test_threads_in_turn_lose_nothing(place):
 
 
 def test_libraries_come_and_go(place):
-    count = times(3000, 1000000)
+    count = times(2000, 1000000)
     run = same(place, "loads", count, LIBRARY)
     document = is_consistent(dump(*run.recordings))
     assert only(document, "storm_make")["live_count"] == 0
@@ -116,17 +119,17 @@ def test_libraries_come_and_go(place):
 
 
 def test_each_program_of_a_chain_has_a_recording(place):
-    count = times(40, 2000)
+    count = times(40, 1000)
     run = same(place, "execs", count)
-    assert min(count, MOST_RECORDINGS - 1) <= len(run.recordings)
-    assert len(run.recordings) <= MOST_RECORDINGS + 1
+    # None is removed: the process that they are of still lives.
+    assert len(run.recordings) == count + 1
     for path in run.recordings[::times(10, 1)]:
         assert totals(path)["losses"] == {}
 
 
 @MODES
 def test_handlers_allocate_and_fork_wherever_they_interrupt(place, sample):
-    count = times(4000, 200000)
+    count = times(2000, 200000)
     run = same(place, "signals", count, sample=sample, SEEP_SIZE=16 << 20)
     assert run.stdout == f"{count} signals\n".encode()
     for path in run.recordings[::times(4, 1)]:
@@ -153,7 +156,7 @@ def test_many_readers_see_a_whole_recording(place):
             before, start = progress(log), time.monotonic()
             with concurrent.futures.ThreadPoolExecutor(4) as readers:
                 seen = list(readers.map(lambda _: totals(path)["state"],
-                                        range(times(100, 10000))))
+                                        range(times(60, 2000))))
             passed = time.monotonic() - start
             steps = progress(log) - before
             assert process.poll() is None
