@@ -23,11 +23,9 @@ parser.add_argument("--layers", action="store_true",
 arguments = parser.parse_args()
 
 
-def encode_batch(model):
+def encode_batch(model, texts):
     """One request."""
-    return model.encode(embedder.sentences(random.randint(1, 2),
-                                           arguments.longest),
-                        convert_to_tensor=False)
+    return model.encode(texts, convert_to_tensor=False)
 
 
 def main():
@@ -38,13 +36,17 @@ def main():
         model = to_mkldnn(model, torch.float)
     work = Work(1e9 if arguments.batches else arguments.seconds)
     took = []
+    shapes = set()
     for count in work:
         if arguments.batches is not None and count == arguments.batches:
             break
+        texts = embedder.sentences(random.randint(1, 2), arguments.longest)
+        shapes.add((len(texts), max(len(text.split()) for text in texts)))
         start = time.monotonic()
-        encode_batch(model)
+        encode_batch(model, texts)
         took.append(time.monotonic() - start)
-    work.tell(requests=len(took), median_s=sorted(took)[len(took) // 2])
+    work.tell(requests=len(took), shapes=len(shapes),
+              median_s=sorted(took)[len(took) // 2])
 
 
 main()

@@ -594,6 +594,21 @@ static void a_known_pattern_is_a_hint_beside_the_verdict(void **state)
     assert_true(has_advice("Keep keys few."));
 }
 
+static void too_little_to_tell_names_the_remedy_of_what_is_known(void **state)
+{
+    (void)state;
+    fake_report_become(&fake, SEEP_VERDICT_INSUFFICIENT);
+    fake.report.duration_s = 60;
+    snprintf(fake.report.verdict.first_id, sizeof(fake.sites[0].id), "%s",
+             fake.sites[0].id);
+    make();
+    assert_false(has_advice("Keep keys few."));
+    fake.sites[0].pattern = &fake_report_pattern;
+    make();
+    assert_true(has_reason("known: json's cache of keys. Each new key"));
+    assert_true(has_advice("Keep keys few."));
+}
+
 static void the_next_step_is_never_an_experiment_of_ours(void **state)
 {
     (void)state;
@@ -732,6 +747,7 @@ int main(void)
         TEST(a_site_that_was_seen_to_evict_is_no_cache_that_fills),
         TEST(files_that_are_mapped_ever_again_are_address_space),
         TEST(a_known_pattern_is_a_hint_beside_the_verdict),
+        TEST(too_little_to_tell_names_the_remedy_of_what_is_known),
         TEST(the_next_step_is_never_an_experiment_of_ours),
         TEST(a_command_can_be_pasted_whatever_the_file_is_called),
         TEST(what_a_pattern_advises_is_not_said_twice),

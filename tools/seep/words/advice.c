@@ -332,6 +332,15 @@ char *seep_words_forecast(const struct seep_report *report)
 #define LEAST_UNITS 100
 #define PID_BYTES 16
 
+/* @site may be NULL */
+static void advise_remedy(const struct seep_report_site *site,
+                          struct seep_words_verdict *words)
+{
+    if (site != NULL && site->pattern != NULL) {
+        seep_words_advise(words, "%s", site->pattern->remedy);
+    }
+}
+
 static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_words_verdict *words)
@@ -351,9 +360,7 @@ static void advise_site(const struct seep_report *report,
     }
     free(holder);
     free(command);
-    if (site->pattern != NULL) {
-        seep_words_advise(words, "%s", site->pattern->remedy);
-    }
+    advise_remedy(site, words);
 }
 
 /* What a rule could name; only of Python is it sure to be a function's. All
@@ -506,9 +513,7 @@ static void advise_bounded(const struct seep_report *report,
     const struct seep_report_site *site = seep_words_site(report);
 
     if (!report->verdict.filling) {
-        if (site != NULL && site->pattern != NULL) {
-            seep_words_advise(words, "%s", site->pattern->remedy);
-        }
+        advise_remedy(site, words);
         return;
     }
     const char *longer = SEEP_UNITS_DURATION(report->duration_s * 2);
@@ -517,9 +522,7 @@ static void advise_bounded(const struct seep_report *report,
         seep_words_advise(words, "give its bound: --known %.*s=SIZE",
                           SEEP_WORDS_ID_COLUMNS, site->id);
     }
-    if (site != NULL && site->pattern != NULL) {
-        seep_words_advise(words, "%s", site->pattern->remedy);
-    }
+    advise_remedy(site, words);
 }
 
 /* A denser sample would fill them the sooner. @return are they full? */
@@ -586,6 +589,7 @@ static void advise_insufficient(const struct seep_report *report,
             SEEP_UNITS_BYTES((double)report->sample_bytes),
             SEEP_UNITS_BYTES((double)report->sample_bytes * 12));
     }
+    advise_remedy(seep_words_site(report), words);
 }
 
 void seep_words_add_advice(const struct seep_report *report,
