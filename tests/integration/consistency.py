@@ -159,6 +159,11 @@ def of_forecast(verdict, text):
     return found
 
 
+def of_lists(text):
+    """A list that begins with a comma lacks its first item."""
+    return [line.strip() for line in text.splitlines() if "  , " in line]
+
+
 def of_check(verdict, code):
     """What the verdict says against what a limit on growth comes to."""
     found = []
@@ -183,6 +188,7 @@ def contradictions(process, text, code):
              + of_rows(verdict, process["sites"])
              + of_holders(verdict, process["sites"], text)
              + of_forecast(verdict, text)
+             + of_lists(text)
              + of_check(verdict, code))
     label = verdict["class"].replace("-", " ").upper()
     if not text.startswith(label):

@@ -95,6 +95,18 @@ static ssize_t stream_write(void *cookie, const char *data, size_t size)
     return (ssize_t)size;
 }
 
+/* ftell() asks where it is; it goes nowhere else. */
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    const struct stream *stream = cookie;
+
+    if (whence != SEEK_CUR || *offset != 0) {
+        return -1;
+    }
+    *offset = (off64_t)*stream->bytes;
+    return 0;
+}
+
 static int stream_close(void *cookie)
 {
     free(cookie);
@@ -107,8 +119,8 @@ wrap_open_memstream(char **text,
 
 FILE *wrap_open_memstream(char **text, size_t *bytes)
 {
-    static const cookie_io_functions_t functions = {.write = stream_write,
-                                                    .close = stream_close};
+    static const cookie_io_functions_t functions = {
+        .write = stream_write, .seek = stream_seek, .close = stream_close};
     struct stream *stream = malloc(sizeof(*stream));
     FILE *file = NULL;
 
