@@ -3,14 +3,15 @@
 
 All but the first test run with a build of the preload that asks at every
 moment of the timeline and not every 10 s: some sixty times in a run, so that
-a question at a wrong place is a deadlock, and no luck.
+a question at a wrong place is a deadlock, and no luck. SEEP_TEST_LONG=1 forks
+three times as often.
 """
 import os
 import struct
 
 import pytest
 
-from conftest import (PRELOAD, PROGRAMS, allocator_path, dump, execute,
+from conftest import (LONG, PRELOAD, PROGRAMS, allocator_path, dump, execute,
                       frame_functions, need, program)
 
 OFTEN = PRELOAD.parent / "libseep_often.so"
@@ -158,12 +159,15 @@ def test_threads_that_never_go_on_are_not_waited_for(folder):
     *(("forks", allocator) for allocator in (*TELLING, *STRICT)),
     *(("fork_storm", allocator) for allocator in TELLING)])
 def test_a_fork_is_not_asked_in_its_middle(folder, case, allocator):
-    run = run_often(folder, case, allocator, 1)
-    assert run.seen == (0, b"", b"")
-    # One of each child, and a look into some of them.
-    assert len(run.recordings) == 201
-    for path in run.recordings[::20]:
-        dump(path, "--no-symbols")
+    for turn in range(3 if LONG else 1):
+        own = folder / str(turn)
+        own.mkdir()
+        run = run_often(own, case, allocator, 1)
+        assert run.seen == (0, b"", b"")
+        # One of each child, and a look into some of them.
+        assert len(run.recordings) == 81
+        for path in run.recordings[::10]:
+            dump(path, "--no-symbols")
 
 
 def test_a_raw_child_is_not_asked(folder):

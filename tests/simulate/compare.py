@@ -5,9 +5,10 @@
 Simulates fresh call sites of every kind, clean and leaking, exact and sampled,
 under every clock, sites at the edges between classes, and whole runs; compares
 each class, and each number within 1e-9. The seed is drawn and printed; --seed
-or SEEP_SIMULATE_SEED repeats a run. A site that differs because a decision
-hangs on the last digits is counted and left out, at most one in 1000. Prints
-one line a difference; exit 0 if there is none.
+or SEEP_SIMULATE_SEED repeats a run, SEEP_TEST_LONG=1 takes twice as many sites.
+A site that differs because a decision hangs on the last digits is counted and
+left out, at most one in 1000. Prints one line a difference; exit 0 if there is
+none.
 """
 import argparse
 import itertools
@@ -24,6 +25,8 @@ import service
 import sites
 
 TOLERANCE = 1e-9
+LONG = os.environ.get("SEEP_TEST_LONG", "") not in ("", "0")
+ALL_RUNS = 6  # three clocks, exact and sampled
 # Down to 1/16! and below: only their ratio means something.
 PROBABILITIES = (".p", ".immortal_p")
 
@@ -83,7 +86,7 @@ def compare_runs(replay, seed, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("replay", help="the program growth_replay")
-    parser.add_argument("--sites", type=int, default=2000)
+    parser.add_argument("--sites", type=int, default=2000 if LONG else 1000)
     parser.add_argument("--seed", type=int, default=int(
         os.environ.get("SEEP_SIMULATE_SEED", secrets.randbelow(2 ** 32))))
     options = parser.parse_args()
@@ -106,7 +109,7 @@ def main():
             wrong += 1
             print("\n".join(found), flush=True)
     print(f"{count} sites, {wrong} differ, {close} left out")
-    runs = options.sites // 200
+    runs = max(options.sites // 200, ALL_RUNS)
     wrong_runs = compare_runs(options.replay, options.seed, runs)
     print(f"{runs} runs, {wrong_runs} differ")
     return 1 if wrong + wrong_runs or close > max(1, count / 1000) else 0

@@ -400,9 +400,11 @@ static pid_t fork_primed(void)
 
 static void forks(void)
 {
+    enum { CHILDREN = 80 };
+
     find_what_serves();
     busy(0.2);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < CHILDREN; i++) {
         pid_t child = fork_primed();
 
         if (child == 0) {

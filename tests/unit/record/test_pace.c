@@ -15,6 +15,8 @@
 #define EVENTS_A_LOOK 16U
 #define LOOK_MS 8.0
 #define LOOKS_WITHIN_CREDIT 12U /* 96 ms of 100 */
+#define PAST_CREDIT_MS 5.5      /* one more, too much by 1.5 ms */
+#define WORK_MS 600U            /* half a percent of it is 3 ms */
 
 static struct seep_view view;
 static double cycles_a_ms;
@@ -76,14 +78,19 @@ static unsigned level(void)
                                 memory_order_relaxed);
 }
 
-static void spend_looks(unsigned looks)
+static void spend_looks_of(unsigned looks, double look_ms)
 {
     double cycles =
-        LOOK_MS * cycles_a_ms / EVENTS_A_LOOK / SEEP_PACE_TIMED_EVERY;
+        look_ms * cycles_a_ms / EVENTS_A_LOOK / SEEP_PACE_TIMED_EVERY;
 
     for (unsigned i = 0; i < looks * EVENTS_A_LOOK; i++) {
         seep_pace_spent(&view, (uint64_t)cycles, false);
     }
+}
+
+static void spend_looks(unsigned looks)
+{
+    spend_looks_of(looks, LOOK_MS);
 }
 
 static void use_processor_ms(unsigned ms)
@@ -122,16 +129,18 @@ static void half_a_percent_of_the_processor_is_free(void **state)
 {
     (void)state;
     spend_looks(LOOKS_WITHIN_CREDIT);
-    use_processor_ms(1500);
-    spend_looks(1);
-    assert_int_equal(level(), 14); /* 96 + 8 less 7.5 */
+    use_processor_ms(WORK_MS);
+    spend_looks_of(1, PAST_CREDIT_MS);
+    assert_int_equal(level(), 14); /* 96 + 5.5 less 3 */
 }
 
 static void time_without_work_is_not_saved_up(void **state)
 {
     (void)state;
-    use_processor_ms(1500);
-    spend_looks(LOOKS_WITHIN_CREDIT + 2);
+    use_processor_ms(WORK_MS);
+    spend_looks_of(1, 0.1); /* takes of the 3 ms what it costs: all is gone */
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    spend_looks_of(1, PAST_CREDIT_MS);
     assert_int_equal(level(), 15);
 }
 
