@@ -20,13 +20,10 @@
  * and the cycle counter for our own cost.
  */
 
-/** libc's own clock_gettime(), once seep_clock_find() was called: one that was
+/** libc's own clock_gettime(), once it was looked up at the start: one that was
  * preloaded to fake the time (libfaketime) would make rates ten times wrong. */
 extern int (*seep_clock_gettime)(clockid_t clock, struct timespec *ret_time)
     __attribute__((visibility("hidden")));
-
-/** Asks the loader: at the start, when nothing else runs. */
-void seep_clock_find(void);
 
 /* The coarse clocks are read from the vDSO whatever the clock source, and
  * clock_gettime() touches errno only for a bad clock id. */

@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -196,6 +197,27 @@ static void describe_allocator(void)
     seep_allocator_init(start, end, path);
 }
 
+/* The clock that no library in front of libc fakes. The loader is not asked:
+ * it would allocate from the program's heap. */
+static void find_clock(void)
+{
+    for (const struct link_map *map = _r_debug.r_map; map != NULL;
+         map = map->l_next) {
+        struct seep_elf_symbols symbols;
+        uintptr_t found;
+
+        if (strcmp(seep_text_base_name(map->l_name), "libc.so.6") != 0) {
+            continue;
+        }
+        symbols = seep_elf_symbols_of(map);
+        found = seep_elf_symbols_find(&symbols, "clock_gettime", NULL);
+        if (found != 0) {
+            memcpy(&seep_clock_gettime, &found, sizeof(found));
+        }
+        return;
+    }
+}
+
 /* Before it is known who this process is. */
 static void give_up(char *const *environment, const char *words)
 {
@@ -224,7 +246,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
         give_up(environment, "there is no memory for it");
         return;
     }
-    seep_clock_find();
+    find_clock();
     /* Also where nothing is recorded: the wrappers stand there all the same,
      * and know what is behind them without asking the loader. */
     seep_objects_init();

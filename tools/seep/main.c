@@ -2,6 +2,7 @@
 /*
  * seep VERB ...: find the verb and hand over.
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,10 +126,22 @@ static int help(const char *verb)
     return run_verb(2, words);
 }
 
+/* The clock that no library in front of libc fakes. libc is not closed again:
+ * it stays. */
+static void find_clock(void)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = libc == NULL ? NULL : dlsym(libc, "clock_gettime");
+
+    if (symbol != NULL) {
+        memcpy(&seep_clock_gettime, &symbol, sizeof(symbol));
+    }
+}
+
 int main(int argc, char **argv)
 {
     seep_json_init();
-    seep_clock_find();
+    find_clock();
     seep_clean_init();
     seep_clean_follow_locale();
     if (argc < 2) {
