@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import tree
@@ -15,9 +16,21 @@ JOBS = 2
 OURS = ('src', 'tools')
 
 
-def sources(root, build):
+# Sources of the product whose atomics are made to something else.
+INTERCEPTED = 'intercept.h'
+
+
+def commands(build, folder):
+    """What the build compiles as it is, as clang-tidy wants it."""
     with open(os.path.join(build, 'compile_commands.json')) as file:
-        entries = json.load(file)
+        entries = [entry for entry in json.load(file)
+                   if INTERCEPTED not in entry['command']]
+    with open(os.path.join(folder, 'compile_commands.json'), 'w') as file:
+        json.dump(entries, file)
+    return entries
+
+
+def sources(root, entries):
     paths = {os.path.relpath(os.path.join(entry['directory'], entry['file']),
                              os.path.realpath(root)) for entry in entries}
     return sorted(p for p in paths
@@ -40,10 +53,13 @@ def tidy(root, build, paths):
 
 
 def check(root, build):
-    paths = sources(root, build)
-    shares = [paths[i::JOBS * 4] for i in range(JOBS * 4) if paths[i::JOBS * 4]]
-    with ThreadPoolExecutor(JOBS) as pool:
-        found = pool.map(lambda share: tidy(root, build, share), shares)
+    with tempfile.TemporaryDirectory(prefix='seep-tidy-') as folder:
+        paths = sources(root, commands(build, folder))
+        shares = [paths[i::JOBS * 4] for i in range(JOBS * 4)
+                  if paths[i::JOBS * 4]]
+        with ThreadPoolExecutor(JOBS) as pool:
+            found = list(pool.map(lambda share: tidy(root, folder, share),
+                                  shares))
     return sorted({fault for faults in found for fault in faults})
 
 

@@ -149,6 +149,7 @@ static int snapshot_gather_live(struct seep_snapshot *snapshot)
 #define PATIENCE 10
 #define SITE_ROUNDS 8
 #define FEW_SITES 1024U
+#define WORDS_AT_ONCE 64U
 
 struct settling {
     struct seep_snapshot *snapshot;
@@ -165,6 +166,49 @@ struct recheck {
     uint32_t held;
 };
 
+/*
+ * Within one read nothing is ordered: the word that guards an entry, a lock or
+ * the state of a slot, could be newer than what stands beside it. So it is read
+ * first, and stays in the copy when the rest is read behind it.
+ */
+struct guarded {
+    size_t entry_bytes;
+    size_t word_at; /* in an entry */
+    uint64_t count;
+};
+
+/* @entries lie in the copy and have their words already. */
+static int read_behind_words(const struct seep_snapshot *s, int fd,
+                             char *entries, const struct guarded *guarded)
+{
+    uint64_t offset = (uint64_t)(entries - (const char *)s->bytes);
+    size_t step = guarded->entry_bytes;
+    uint64_t words[WORDS_AT_ONCE];
+    int error = 0;
+
+    for (uint64_t i = 0; error == 0 && i < guarded->count; i += WORDS_AT_ONCE) {
+        uint64_t rest = guarded->count - i;
+        uint64_t count = rest < WORDS_AT_ONCE ? rest : WORDS_AT_ONCE;
+        char *first = entries + i * step;
+        uint64_t any = 0;
+
+        for (uint64_t j = 0; j < count; j++) {
+            memcpy(&words[j], first + j * step + guarded->word_at,
+                   sizeof(words[j]));
+            any |= words[j];
+        }
+        if (any == 0) {
+            continue; /* newer than nothing */
+        }
+        error = seep_snapshot_read(fd, first, offset + i * step, count * step);
+        for (uint64_t j = 0; j < count; j++) {
+            memcpy(first + j * step + guarded->word_at, &words[j],
+                   sizeof(words[j]));
+        }
+    }
+    return error;
+}
+
 /* Read @bytes that lie at @in_copy again, into @to. */
 static int read_again(const struct settling *st, const void *in_copy,
                       uint64_t bytes, void *to)
@@ -178,6 +222,31 @@ static int read_again(const struct settling *st, const void *in_copy,
 static int copy_again(const struct settling *st, void *in_copy, uint64_t bytes)
 {
     return read_again(st, in_copy, bytes, in_copy);
+}
+
+/* An entry with the lock word at @lock_at in it. */
+static int copy_locked(const struct settling *st, void *in_copy, size_t bytes,
+                       size_t lock_at)
+{
+    struct guarded guarded = {bytes, lock_at, 1};
+    int error = copy_again(st, (char *)in_copy + lock_at, sizeof(uint64_t));
+
+    return error != 0
+               ? error
+               : read_behind_words(st->snapshot, st->fd, in_copy, &guarded);
+}
+
+static int copy_ring(const struct settling *st, uint32_t i)
+{
+    struct seep_rec_event *ring = seep_view_ring(&st->snapshot->view, i);
+    struct guarded guarded = {sizeof(*ring),
+                              offsetof(struct seep_rec_event, state),
+                              st->snapshot->view.ring_slots};
+    int error = copy_again(st, ring, guarded.count * sizeof(*ring));
+
+    return error != 0 ? error
+                      : read_behind_words(st->snapshot, st->fd, (char *)ring,
+                                          &guarded);
 }
 
 static bool shard_changed(const struct settling *st, uint32_t i)
@@ -195,14 +264,12 @@ static int copy_shard(const struct settling *st, uint32_t i)
     const struct seep_rec_header *header = view->header;
     bool is_last = i + 1 == view->shard_count;
     struct seep_rec_live *live = view->live + (size_t)i * header->live_slots;
-    struct seep_rec_event *ring = seep_view_ring(view, i);
     uint64_t slots = is_last ? header->range_slots : header->live_slots;
-    int error = copy_again(st, &view->shards[i], sizeof(view->shards[i]));
+    int error = copy_locked(st, &view->shards[i], sizeof(view->shards[i]),
+                            offsetof(struct seep_rec_shard, lock));
 
     error = error != 0 ? error : copy_again(st, live, slots * sizeof(*live));
-    return error != 0 ? error
-                      : copy_again(st, ring,
-                                   (uint64_t)view->ring_slots * sizeof(*ring));
+    return error != 0 ? error : copy_ring(st, i);
 }
 
 /* @copy: whether what changed is copied again, or only counted. */
@@ -249,7 +316,8 @@ static int copy_site(const struct settling *st, uint32_t i)
     int error = 0;
 
     for (int round = 0; error == 0 && round < SITE_ROUNDS; round++) {
-        error = copy_again(st, site, sizeof(*site));
+        error = copy_locked(st, site, sizeof(*site),
+                            offsetof(struct seep_rec_site, lock));
         if (error == 0) {
             error = copy_series(st, site);
         }
@@ -473,6 +541,28 @@ static int copy_section(struct seep_snapshot *s, int fd,
                                      section->offset_bytes, bytes);
 }
 
+/* What a word guards is read once more, behind it. */
+static int copy_part(struct seep_snapshot *s, int fd, enum seep_section which)
+{
+    const struct seep_rec_section *section = &s->view.header->sections[which];
+    struct guarded guarded = {section->entry_bytes, 0, section->entry_count};
+    int error = copy_section(s, fd, which);
+
+    if (which == SEEP_SECTION_SHARDS) {
+        guarded.word_at = offsetof(struct seep_rec_shard, lock);
+    } else if (which == SEEP_SECTION_SITES) {
+        guarded.word_at = offsetof(struct seep_rec_site, lock);
+    } else if (which == SEEP_SECTION_RINGS) {
+        guarded.word_at = offsetof(struct seep_rec_event, state);
+    } else {
+        return error;
+    }
+    return error != 0
+               ? error
+               : read_behind_words(
+                     s, fd, (char *)s->bytes + section->offset_bytes, &guarded);
+}
+
 /* Never the fixed part: what was checked once stays what it was. */
 static int copy_header(struct seep_snapshot *s, int fd)
 {
@@ -489,7 +579,7 @@ static int copy_parts(struct seep_snapshot *s, int fd,
 
     for (size_t i = 0; error == 0 && i < count; i++) {
         error = parts[i] == HEADER ? copy_header(s, fd)
-                                   : copy_section(s, fd, parts[i]);
+                                   : copy_part(s, fd, parts[i]);
     }
     return error;
 }
