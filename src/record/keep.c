@@ -478,6 +478,17 @@ static void clean_deep(struct cleaning *cleaning)
     }
 }
 
+/* As they are behind the lock: who had it before may have removed some. */
+static bool take_names_again(struct cleaning *cleaning)
+{
+    if (seep_syscall3(SYS_lseek, cleaning->folder, 0, SEEK_SET) != 0) {
+        return false;
+    }
+    cleaning->count = 0;
+    take_names(cleaning);
+    return true;
+}
+
 static void clean(struct cleaning *cleaning)
 {
     uint32_t half = HEADS_MAX / 2;
@@ -486,7 +497,8 @@ static void clean(struct cleaning *cleaning)
     /* Whoever holds the lock cleans. It goes with the descriptor, and is not
      * taken for nothing: the program may lock the same folder. */
     if (!may_be_over(cleaning) ||
-        seep_syscall2(SYS_flock, cleaning->folder, LOCK_EX | LOCK_NB) < 0) {
+        seep_syscall2(SYS_flock, cleaning->folder, LOCK_EX | LOCK_NB) < 0 ||
+        !take_names_again(cleaning)) {
         return;
     }
     take_sizes(cleaning);
