@@ -38,7 +38,7 @@ bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread)
     }
     /* Release: a reader that sees what is written next sees the odd word
      * too; pairs with the acquire fence of the reader's second look
-     * (reader/recording/open.c). */
+     * (reader/recording/open.h). */
     atomic_thread_fence(memory_order_release);
     return true;
 }

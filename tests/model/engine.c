@@ -533,13 +533,13 @@ void model_fence(struct model_place *place, const char *function)
     }
 }
 
-void model_read(void *to, const void *from, size_t bytes)
+void model_read(void *to, uint64_t offset, size_t bytes)
 {
     static struct model_place place = {
         "pread", "", "load", 0, memory_order_relaxed, false, false, NULL};
-    const char *start = from;
+    const char *start = (const char *)memory + offset;
 
-    memcpy(to, from, bytes);
+    memcpy(to, start, bytes);
     if (running < 0) {
         return;
     }

@@ -75,8 +75,8 @@ bool model_is_dead(uint32_t id);
 void model_signal(unsigned flag);
 void model_await(unsigned flag);
 
-/** What pread() would give of the shared memory. */
-void model_read(void *to, const void *from, size_t bytes);
+/** What pread() would give of the shared memory, from @offset on. */
+void model_read(void *to, uint64_t offset, size_t bytes);
 
 /** All places that were reached; the first of a list. */
 struct model_place *model_places(void);

@@ -12,7 +12,6 @@
 #include "record/sampler.h"
 #include "record/sites.h"
 #include "record/timeline.h"
-#include "recording.h"
 
 void seep_room_attach(struct seep_view *view)
 {
@@ -98,12 +97,10 @@ int seep_open_copy(int fd, uint64_t size_bytes,
     return seep_snapshot_read(0, bytes, 0, SEEP_PAGE_BYTES);
 }
 
-int seep_snapshot_read(int fd, void *to, uint64_t offset, uint64_t bytes)
+int seep_open_read_whole(int fd, void *to, uint64_t offset, uint64_t bytes)
 {
     (void)fd;
-    model_read(to, (const char *)recording + offset, bytes);
-    /* Acquire: as that of the product, in reader/recording/open.c. */
-    atomic_thread_fence(memory_order_acquire);
+    model_read(to, offset, bytes);
     return 0;
 }
 

@@ -22,7 +22,6 @@
 #include "reader/recording/snapshot.h"
 #include "record/recorder.h"
 #include "record/ring.h"
-#include "recording.h"
 
 #define SITE 1U
 #define SITES 4U
@@ -31,7 +30,7 @@
 #define SHORT_EXECUTIONS 10000U
 #define BIT(i) (UINT32_C(1) << (i))
 
-struct seep_rec_header *recording;
+static struct seep_rec_header *recording;
 static void *copy;
 static int sized_fd = -1;           /* what the reader asks for its size */
 static struct seep_thread *threads; /* not shared: on the heap */

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -343,14 +342,10 @@ ssize_t seep_open_read(int fd, void *to, uint64_t offset, uint64_t bytes)
     return (ssize_t)done;
 }
 
-int seep_snapshot_read(int fd, void *to, uint64_t offset, uint64_t bytes)
+int seep_open_read_whole(int fd, void *to, uint64_t offset, uint64_t bytes)
 {
     ssize_t got = seep_open_read(fd, to, offset, bytes);
 
-    /* Acquire: what is read next is not older than this; pairs with the
-     * release of seep_fold_try_lock(), seep_fold_unlock() and seep_ring_push().
-     */
-    atomic_thread_fence(memory_order_acquire);
     return got < 0 ? (int)got : (uint64_t)got == bytes ? 0 : -ENODATA;
 }
 

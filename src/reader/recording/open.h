@@ -8,6 +8,7 @@
 #ifndef SEEP_READER_RECORDING_OPEN_H
 #define SEEP_READER_RECORDING_OPEN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,7 +83,19 @@ ssize_t seep_open_read(int fd, void *to, uint64_t offset, uint64_t bytes);
  * Read exactly @bytes at @offset.
  * @return 0; -ENODATA when the file ends before; else -errno of pread()
  */
-int seep_snapshot_read(int fd, void *to, uint64_t offset, uint64_t bytes);
+int seep_open_read_whole(int fd, void *to, uint64_t offset, uint64_t bytes);
+
+/** The same of a file that is being written: what is read next is not older. */
+static inline int seep_snapshot_read(int fd, void *to, uint64_t offset,
+                                     uint64_t bytes)
+{
+    int error = seep_open_read_whole(fd, to, offset, bytes);
+
+    /* Acquire: pairs with the release of seep_fold_try_lock(),
+     * seep_fold_unlock() and seep_ring_push(). */
+    atomic_thread_fence(memory_order_acquire);
+    return error;
+}
 
 /** The same into memory that is zero: holes of the file are skipped. */
 int seep_snapshot_read_sparse(int fd, void *to, uint64_t offset,
