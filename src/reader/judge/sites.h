@@ -39,8 +39,9 @@ struct seep_clock {
     uint64_t units;      /* told since the work began */
     uint64_t begin_tick; /* when it began: an edge of the grid */
     uint64_t end_tick;
-    uint32_t width_log2;              /* ticks */
-    uint32_t count;                   /* buckets up to the end of the run */
+    double waited_s;     /* from the start, without any work; 0 for most */
+    uint32_t width_log2; /* ticks */
+    uint32_t count;      /* buckets up to the end of the run */
     double at[SEEP_BUCKET_COUNT + 1]; /* share done at each bucket's edge */
     /* Share of the units told by each edge, whatever the clock is; all 0: none
      * were told. */
@@ -60,7 +61,7 @@ void seep_clock_begin(struct seep_clock *clock, uint64_t tick);
 /** The time since the start by which @share of that of the work is over. */
 double seep_clock_time_at(const struct seep_clock *clock, double share);
 
-/** How long the work took. */
+/** How long the work took, with what is left of a wait before it. */
 double seep_clock_worked_s(const struct seep_clock *clock);
 
 /** Share of the work done by @tick; 1 behind the end. */

@@ -372,11 +372,17 @@ static double oldest_death_ticks(const struct seep_series_table *table,
 /* A leak may give back some of what got old: then it is not said to be none,
  * and where that was seen to be so it is no cache that only fills. */
 static void word_leak(const struct seep_evidence *evidence,
-                      const struct seep_report_kept *kept,
+                      const struct seep_report_kept *kept, bool began_late,
                       struct seep_growth *growth)
 {
-    if (growth->class != SEEP_CLASS_LEAK || growth->growing_block ||
-        !(evidence->input.died_old > 0)) {
+    if (growth->class != SEEP_CLASS_LEAK || growth->growing_block) {
+        return;
+    }
+    if (!(evidence->input.died_old > 0)) {
+        growth->reason =
+            began_late && growth->reason == seep_growth_leak_reason(0)
+                ? "every tenth of the run since the work began keeps a share of what it allocates"
+                : growth->reason;
         return;
     }
     growth->reason =
@@ -430,7 +436,7 @@ static void describe_kept(const struct seep_evidence *evidence,
     };
     kept->gave_back_old = input->died_old >= GAVE_BACK_COUNT &&
                           kept->died_share >= GAVE_BACK_SHARE;
-    word_leak(evidence, kept, &work->growth);
+    word_leak(evidence, kept, clock->begin_tick > 0, &work->growth);
 }
 
 #define RUN_SECONDS_MIN 30.0
@@ -591,6 +597,13 @@ static void count_touched(struct seep_site_work *work, double floor_bytes)
     }
 }
 
+/* Since the wait that it began with, where growth counts from before that. */
+static double seconds_of_work(const struct seep_clock *clock)
+{
+    return fmin(seep_clock_worked_s(clock),
+                seep_sites_seconds((double)clock->end_tick) - clock->waited_s);
+}
+
 /* What holds of a leak only in view of the whole process. */
 static void restrain(struct seep_growth *growth, const struct seep_clock *clock,
                      bool rising, double floor_bytes)
@@ -609,6 +622,11 @@ static void restrain(struct seep_growth *growth, const struct seep_clock *clock,
                !growth->growing_block) {
         decide(growth, SEEP_CLASS_SUSPECT,
                "the load is still rising, and it may just follow the load");
+    } else if (clock->waited_s > 0 &&
+               seconds_of_work(clock) < RUN_SECONDS_MIN) {
+        decide(
+            growth, SEEP_CLASS_SUSPECT,
+            "it grows since a long wait, and less than 30 s of work is too little to be sure");
     } else if (growth->rate.estimate < floor_bytes) {
         decide(
             growth, SEEP_CLASS_MINOR,
@@ -637,7 +655,7 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
 {
     const struct seep_growth *growth = &work->growth;
     struct seep_report_site *site = &work->site;
-    double seconds = seep_clock_worked_s(clock);
+    double seconds = seconds_of_work(clock);
 
     site->class = growth->class;
     site->class_reason = growth->reason != NULL ? growth->reason : "";
@@ -658,13 +676,14 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
     site->has_growth = true;
     site->confidence = growth->confidence;
     if (growth->kept_time > 0) {
-        site->growth_bytes_per_s =
-            divided(&growth->rate, seconds * growth->kept_time);
+        site->growth_bytes_per_s = divided(
+            &growth->rate, seep_clock_worked_s(clock) * growth->kept_time);
         site->growth_now_bytes_per_s = site->growth_bytes_per_s.estimate;
     } else {
         site->growth_bytes_per_s = divided(&growth->rate, seconds);
-        site->growth_now_bytes_per_s =
-            site->growth_bytes_per_s.estimate * seep_clock_late_pace(clock);
+        site->growth_now_bytes_per_s = growth->rate.estimate /
+                                       seep_clock_worked_s(clock) *
+                                       seep_clock_late_pace(clock);
     }
     if (clock->kind == SEEP_CLOCK_UNITS) {
         site->has_growth_per_unit = true;

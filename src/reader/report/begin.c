@@ -16,11 +16,18 @@
 
 /* A service that runs inside of an import is no import. */
 #define IMPORTS_MOST 0.75 /* of the run */
+#define WAIT_MOST 0.75    /* of the run: a burst at its end is no work */
 #define LATEST 0.5 /* of the run: growth counts from here at the latest */
 #define SOON 0.05  /* of the run: what the statistics take as start */
 /* Imports may rest for so much of the time that they took until then. */
 #define PAUSE_SHARE 0.25
 #define PAUSE_BUCKETS 2U
+
+/* A bucket with so much of the mean work of what follows is a wait: one at the
+ * start counts where it is so many times as long as any later one. */
+#define IDLE_SHARE 0.1
+#define IDLE_GAPS 2.0
+#define WORK_LEAST 0.5 /* of all work, that follows */
 
 /* A row from before the work is start-up, but for what is a large part. */
 #define EARLY_SHARE 0.9
@@ -178,6 +185,67 @@ static void find_told(const struct seep_report_build *build,
     }
 }
 
+/* Is next to no work done in bucket @i, by the mean of what follows? */
+static bool is_idle(const struct seep_clock *clock, uint32_t i)
+{
+    double mean = (1 - clock->at[i]) / (double)(clock->count - i);
+
+    return clock->at[i + 1] - clock->at[i] <= IDLE_SHARE * mean;
+}
+
+/* The longest wait from bucket @from on that ended. */
+static uint32_t longest_wait(const struct seep_clock *clock, uint32_t from)
+{
+    uint32_t longest = 0;
+    uint32_t since = from;
+
+    for (uint32_t i = from; i < clock->count; i++) {
+        if (!is_idle(clock, i)) {
+            longest = i - since > longest ? i - since : longest;
+            since = i + 1;
+        }
+    }
+    return longest;
+}
+
+/*
+ * A process that waits for its first request does no work, and what leaks by
+ * work kept nothing then: a rate over that time would be too low. Waits that
+ * come again are part of the load.
+ */
+static void find_wait(const struct seep_report_build *build,
+                      struct seep_report_begin *begin)
+{
+    const struct seep_clock *clock = &build->clock;
+    uint32_t soon = (uint32_t)ceil(SOON * clock->count);
+    uint32_t first =
+        (uint32_t)((uint64_t)(begin->at_s / seep_sites_seconds(1)) >>
+                   clock->width_log2);
+    uint32_t start;
+    uint32_t end;
+
+    if (clock->kind == SEEP_CLOCK_WALL ||
+        begin->source == SEEP_BEGINS_AT_MARK) {
+        return;
+    }
+    start = first;
+    while (start < clock->count && start < first + soon &&
+           !is_idle(clock, start)) {
+        start++;
+    }
+    end = start;
+    while (end < clock->count && is_idle(clock, end)) {
+        end++;
+    }
+    if (end <= WAIT_MOST * clock->count && end - start >= soon &&
+        1 - clock->at[end] >= WORK_LEAST &&
+        end - start >= IDLE_GAPS * longest_wait(clock, end)) {
+        begin->source = SEEP_BEGINS_AT_WORK;
+        begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
+                                              clock->end_tick);
+    }
+}
+
 int seep_report_add_begin(struct seep_report_build *build)
 {
     struct seep_report *report = &build->report;
@@ -196,10 +264,14 @@ int seep_report_add_begin(struct seep_report_build *build)
     }
     free(flow);
     find_told(build, &begin);
+    find_wait(build, &begin);
     if (begin.at_s >= SOON * report->duration_s) {
         double latest = fmin(begin.at_s, LATEST * report->duration_s);
 
         seep_clock_begin(clock, (uint64_t)(latest / seep_sites_seconds(1)));
+    }
+    if (begin.source == SEEP_BEGINS_AT_WORK) {
+        clock->waited_s = begin.at_s;
     }
     begin.from_s = seep_sites_seconds((double)clock->begin_tick);
     begin.units = clock->units;

@@ -111,6 +111,7 @@ struct seep_report_point {
     X(START, "start", "start of the process")          \
     X(IMPORTS, "imports", "end of the imports")        \
     X(PROGRESS, "progress", "first unit of work told") \
+    X(WORK, "work", "end of a wait without work")      \
     X(MARK, "mark", "mark \"warm-up done\"")
 
 enum seep_beginning {

@@ -155,6 +155,9 @@ bool seep_class_may_leak(enum seep_class class);
 /** Also by less than is worth a word? */
 bool seep_class_grows(enum seep_class class);
 
+/** What is said of a leak whose chain begins at @onset. */
+const char *seep_growth_leak_reason(int onset);
+
 /** Of a site of which nothing can be told. */
 void seep_growth_clear(struct seep_growth *growth, const char *reason);
 

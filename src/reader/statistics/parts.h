@@ -91,9 +91,6 @@ void seep_growth_measure_rate(struct seep_growth_site *site);
 int seep_growth_find_onset(const double kept[SEEP_GROWTH_WINDOWS], int first,
                            int end);
 
-/** What is said of a leak whose chain begins at @onset. */
-const char *seep_growth_leak_reason(int onset);
-
 struct seep_growth_moments {
     double mean;
     double variance;

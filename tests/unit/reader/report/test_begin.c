@@ -209,6 +209,96 @@ static void what_stopped_is_named_by_what_rose_after_the_imports(void **state)
     assert_true(kept_by(report, 180 * 40000)->stands_out);
 }
 
+/* 40,000 bytes are kept each tenth of a second, from @from_s to the end. */
+static const struct seep_report_site *waits_until(struct judge_run *f,
+                                                  double from_s)
+{
+    takes(f, work_site(f, 20, false), 40960, 0, 1, false);
+    takes(f, work_site(f, 21, false), 4096, from_s, 100, false);
+    takes(f, work_site(f, 31, false), 40000, from_s, 100, true);
+    return kept_by(judge_report(f, 100),
+                   (uint64_t)((100 - from_s) * 10) * 40000);
+}
+
+/* It was 80 % of the rate, "throughout the run". */
+static void a_wait_for_the_first_request_is_no_part_of_the_rate(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak = waits_until(f, 20);
+    const struct seep_interval *rate = &leak->growth_bytes_per_s;
+
+    assert_true(begins(f->report, SEEP_BEGINS_AT_WORK, 20, 20));
+    judge_assert_class(leak, "leak");
+    assert_true(rate->low < 400000 && rate->high > 400000);
+    assert_true(fabs(rate->estimate / 400000 - 1) < 0.05);
+    assert_true(leak->kept.since_s > 18);
+    assert_non_null(strstr(leak->class_reason, "since the work began"));
+}
+
+static void a_wait_of_more_than_half_of_the_run_neither(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak = waits_until(f, 70);
+
+    assert_true(begins(f->report, SEEP_BEGINS_AT_WORK, 70, 50));
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 400000 - 1) < 0.05);
+    assert_true(fabs(leak->growth_now_bytes_per_s / 400000 - 1) < 0.05);
+}
+
+static void less_than_30_s_of_work_behind_a_wait_is_no_proof(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak = waits_until(f, 72);
+
+    judge_assert_class(leak, "suspect");
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 400000 - 1) < 0.1);
+}
+
+/* One line that loads all, and a trifle at the end. */
+static void a_trifle_behind_a_wait_is_no_work(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, work_site(f, 31, false), 40000, 0, 4, true);
+    takes(f, work_site(f, 20, false), 16, 70, 71, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
+}
+
+static void waits_that_come_again_are_the_load(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t site = work_site(f, 31, false);
+
+    for (int burst = 1; burst <= 4; burst++) {
+        takes(f, site, 40000, burst * 24 - 4, burst * 24, true);
+    }
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
+}
+
+static void a_slow_leak_that_runs_while_it_waits_is_found(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak;
+
+    takes(f, work_site(f, 31, false), 4096, 0, 100, true);
+    takes(f, work_site(f, 20, false), 80000, 20, 100, false);
+    leak = kept_by(judge_report(f, 100), 1000 * 4096);
+    assert_true(begins(f->report, SEEP_BEGINS_AT_WORK, 20, 20));
+    judge_assert_class(leak, "leak");
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 40960 - 1) < 0.05);
+}
+
+static void a_cache_that_fills_behind_a_wait_is_no_leak(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, work_site(f, 31, false), 40000, 20, 50, true);
+    takes(f, work_site(f, 20, false), 40000, 20, 100, false);
+    assert_int_not_equal(judge_report(f, 100)->verdict.class,
+                         SEEP_VERDICT_LEAK);
+    assert_int_not_equal(f->report->verdict.class, SEEP_VERDICT_SUSPECT);
+}
+
 #define WITH(test) \
     cmocka_unit_test_setup_teardown(test, judge_set_up_exact, judge_tear_down)
 
@@ -223,6 +313,13 @@ int main(void)
         WITH(a_short_start_is_what_the_statistics_take_as_one),
         WITH(what_the_program_says_overrides),
         WITH(what_stopped_is_named_by_what_rose_after_the_imports),
+        WITH(a_wait_for_the_first_request_is_no_part_of_the_rate),
+        WITH(a_wait_of_more_than_half_of_the_run_neither),
+        WITH(less_than_30_s_of_work_behind_a_wait_is_no_proof),
+        WITH(a_trifle_behind_a_wait_is_no_work),
+        WITH(waits_that_come_again_are_the_load),
+        WITH(a_slow_leak_that_runs_while_it_waits_is_found),
+        WITH(a_cache_that_fills_behind_a_wait_is_no_leak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
