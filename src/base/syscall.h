@@ -4,20 +4,25 @@
  * binding, no hook of another library.
  *
  * Invariant: a result is what the kernel answered, a negative errno in case of
- * failure; nothing else of the process changes.
+ * failure, -EPERM if it was not asked because of a filter; nothing else of the
+ * process changes.
  */
 #ifndef SEEP_BASE_SYSCALL_H
 #define SEEP_BASE_SYSCALL_H
 
+#include <errno.h>
 #include <linux/mman.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 
+#include "base/calls.h"
+#include "base/compiler.h"
+
 #if defined(__x86_64__)
 
-static inline long seep_syscall6(long number, long a, long b, long c, long d,
-                                 long e, long f)
+static inline long seep_syscall_forward(long number, long a, long b, long c,
+                                        long d, long e, long f)
 {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -34,8 +39,8 @@ static inline long seep_syscall6(long number, long a, long b, long c, long d,
 
 #elif defined(__aarch64__)
 
-static inline long seep_syscall6(long number, long a, long b, long c, long d,
-                                 long e, long f)
+static inline long seep_syscall_forward(long number, long a, long b, long c,
+                                        long d, long e, long f)
 {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
@@ -55,6 +60,18 @@ static inline long seep_syscall6(long number, long a, long b, long c, long d,
 #else
 #error "seep: no raw system calls for this architecture"
 #endif
+
+/* seep_syscall_forward() makes a call that the program asked for. The others
+ * are our own: what a filter would kill the process for is not made. */
+static inline long seep_syscall6(long number, long a, long b, long c, long d,
+                                 long e, long f)
+{
+    if (seep_unlikely(seep_calls_denied != 0) &&
+        (seep_calls_denied & seep_calls_bit(number)) != 0) {
+        return -EPERM;
+    }
+    return seep_syscall_forward(number, a, b, c, d, e, f);
+}
 
 static inline long seep_syscall0(long number)
 {

@@ -10,6 +10,7 @@
 #define SEEP_VARIABLES(X) \
     X("SEEP_COMMAND_PID") \
     X("SEEP_CUDA")        \
+    X("SEEP_FILTER")      \
     X("SEEP_FLOOR")       \
     X("SEEP_KEEP")        \
     X("SEEP_LABELS")      \

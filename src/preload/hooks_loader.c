@@ -87,9 +87,9 @@ static long raw_syscall(long number, ...)
         argument[i] = va_arg(arguments, long);
     }
     va_end(arguments);
-    return seep_hooks_as_libc(seep_syscall6(number, argument[0], argument[1],
-                                            argument[2], argument[3],
-                                            argument[4], argument[5]));
+    return seep_hooks_as_libc(
+        seep_syscall_forward(number, argument[0], argument[1], argument[2],
+                             argument[3], argument[4], argument[5]));
 }
 
 int prctl(int option, ...)
@@ -124,7 +124,7 @@ void exit(int status)
     seep_life_exiting();
     if (seep_unlikely(seep_real.exit == NULL) &&
         (!seep_real_resolve() || seep_real.exit == NULL)) {
-        seep_syscall1(SYS_exit_group, status);
+        seep_syscall_forward(SYS_exit_group, status, 0, 0, 0, 0, 0);
     }
     seep_real.exit(status);
 }

@@ -152,7 +152,7 @@ SEEP_INLINE void *map(void *(*real)(void *, size_t, int, int, int, off_t),
     void *result;
 
     if (seep_unlikely(real == NULL)) {
-        return (void *)seep_hooks_as_libc(seep_syscall6(
+        return (void *)seep_hooks_as_libc(seep_syscall_forward(
             SYS_mmap, (long)address, (long)request->size, request->protection,
             request->flags, request->fd, offset));
     }
@@ -206,8 +206,8 @@ int munmap(void *address, size_t size)
     int result;
 
     if (seep_unlikely(seep_real.munmap == NULL)) {
-        return (int)seep_hooks_as_libc(
-            seep_syscall2(SYS_munmap, (long)address, (long)size));
+        return (int)seep_hooks_as_libc(seep_syscall_forward(
+            SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
     }
     if (seep_unlikely(seep_room_is_in(address, size, &start, &end))) {
         return unmap_beside(address, size, start, end);
@@ -239,8 +239,8 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     }
     if (seep_unlikely(seep_real.mremap == NULL)) {
         return (void *)seep_hooks_as_libc(
-            seep_syscall6(SYS_mremap, (long)old, (long)old_size, (long)size,
-                          flags, (long)fixed, 0));
+            seep_syscall_forward(SYS_mremap, (long)old, (long)old_size,
+                                 (long)size, flags, (long)fixed, 0));
     }
     own = own && seep_track_knows_range(old, whole_pages(old_size), &space);
     if (own && (flags & MREMAP_DONTUNMAP) == 0) {

@@ -50,19 +50,28 @@ static void verbose_init(void)
     armed = seep_options.verbose && look(&stderr_status);
 }
 
-/* The program may have put its own file there; a pipe nobody reads from would
- * be a signal, and a full one a wait. */
-static bool may_write(void)
+/* A pipe nobody reads from would be a signal, and a full one a wait. Where it
+ * may not be asked (a filter), only a file or a terminal is written to. */
+static bool takes_a_line(const struct stat *status)
 {
-    struct stat status;
     struct pollfd poll_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec none = {0, 0};
 
-    return look(&status) && status.st_dev == stderr_status.st_dev &&
-           status.st_ino == stderr_status.st_ino &&
-           seep_syscall6(SYS_ppoll, (long)&poll_fd, 1, (long)&none, 0, 0, 0) ==
+    if ((seep_calls_denied & SEEP_CALL_BIT(ppoll)) != 0) {
+        return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode);
+    }
+    return seep_syscall6(SYS_ppoll, (long)&poll_fd, 1, (long)&none, 0, 0, 0) ==
                1 &&
            poll_fd.revents == POLLOUT;
+}
+
+/* The program may have put its own file there. */
+static bool may_write(void)
+{
+    struct stat status;
+
+    return look(&status) && status.st_dev == stderr_status.st_dev &&
+           status.st_ino == stderr_status.st_ino && takes_a_line(&status);
 }
 
 static void write_line(const char *first, const char *second, const char *third,
@@ -231,6 +240,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
                                                char **environment)
 {
     enum seep_inert_reason reason;
+    const char *filter;
 
     (void)argc;
     (void)argv;
@@ -238,8 +248,13 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
         seep_life_disarm();
         return;
     }
+    filter = seep_filter_settle(environment);
     if (!seep_real_resolve()) {
         give_up(environment, "this C library lacks what it needs");
+        return;
+    }
+    if (filter != NULL) {
+        give_up(environment, filter);
         return;
     }
     if (seep_identity_init() != 0) {

@@ -54,6 +54,14 @@ uint64_t seep_life_take_missed(void);
  */
 int seep_life_at_fork(void (*child)(void));
 
+/**
+ * The constructor's first act: which system calls would an inherited filter
+ * kill this process for? They are not made from here on (base/calls.h).
+ *
+ * @return NULL; why nothing can be recorded: then hardly any is made
+ */
+const char *seep_filter_settle(char *const *environment);
+
 /** The process restricts itself: no system call of ours from here on. */
 void seep_life_restrict(void);
 bool seep_life_is_restricted(void);

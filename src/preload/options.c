@@ -26,7 +26,7 @@
 
 struct seep_options seep_options __attribute__((visibility("hidden")));
 
-static const char *find(char *const *environment, const char *name)
+const char *seep_options_find(char *const *environment, const char *name)
 {
     size_t length = strlen(name);
 
@@ -42,7 +42,7 @@ static const char *find(char *const *environment, const char *name)
 /* The value of @name; one that is empty is none. */
 static const char *take(char *const *environment, const char *name)
 {
-    const char *value = find(environment, name);
+    const char *value = seep_options_find(environment, name);
 
     return value == NULL || *value == '\0' ? NULL : value;
 }
@@ -246,9 +246,9 @@ static bool is_skipped(const char *skip, const char *base_name)
 void seep_options_read(char *const *environment, const char *base_name)
 {
     const char *pattern = take(environment, "SEEP_OUT");
-    const char *folder = find(environment, "TMPDIR");
-    const char *labels = find(environment, "SEEP_LABELS");
-    const char *skip = find(environment, "SEEP_SKIP");
+    const char *folder = seep_options_find(environment, "TMPDIR");
+    const char *labels = seep_options_find(environment, "SEEP_LABELS");
+    const char *skip = seep_options_find(environment, "SEEP_SKIP");
 
     seep_options.rejected[0] = '\0';
     /* A name that is cut short would be another's. */

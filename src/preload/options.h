@@ -53,6 +53,9 @@ struct seep_options {
 
 extern struct seep_options seep_options __attribute__((visibility("hidden")));
 
+/** The value of a variable in @environment; NULL if it is not there. */
+const char *seep_options_find(char *const *environment, const char *name);
+
 /** Read @environment for the program @base_name. */
 void seep_options_read(char *const *environment, const char *base_name);
 

@@ -37,7 +37,7 @@ ALLOCATORS = {
 OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE",
         "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY", "SEEP_PYTHON",
         "SEEP_CUDA", "SEEP_FLOOR", "SEEP_KEEP", "SEEP_VERBOSE",
-        "SEEP_COMMAND_PID")
+        "SEEP_COMMAND_PID", "SEEP_FILTER")
 TIMEOUT_S = 180  # none takes that long: for what hangs
 
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "base/thread.h"
 #include "cmd_check.h"
 #include "options/option.h"
@@ -151,12 +152,33 @@ static int exit_of(const struct seep_child *child)
                : WEXITSTATUS(child->status);
 }
 
+/* A filter that kills is said before the command has run: what it would not
+ * survive is not tried in it. */
+static void tell_filter(uint64_t denied)
+{
+    bool needed = (denied & SEEP_CALLS_ALL_NEEDED) != 0;
+    char reason[512];
+    char names[384];
+
+    if (denied == 0) {
+        return;
+    }
+    seep_launch_name_calls(needed ? denied & SEEP_CALLS_ALL_NEEDED : denied,
+                           names, sizeof(names));
+    snprintf(reason, sizeof(reason), "kills for %s%s", names,
+             needed ? ": nothing will be recorded"
+                    : ": recording goes on without");
+    seep_say("seccomp filter", reason,
+             "allow these system calls in it, or let it return an error");
+}
+
 /* A command that failed did: what was measured of it comes after that. */
 static int run(char *const *argv, struct seep_launch *launch,
                struct arguments *arguments)
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
+    uint64_t denied = 0;
     int checked = SEEP_EXIT_FINE;
     int folder_error = seep_launch_make_folders(launch);
     int error;
@@ -165,6 +187,9 @@ static int run(char *const *argv, struct seep_launch *launch,
     if (error == 0) {
         error = seep_launch_apply(launch);
     }
+    if (error == 0) {
+        error = seep_launch_put_filter(&denied);
+    }
     if (error < 0) {
         seep_harvest_close(harvest);
         seep_launch_drop_folders(launch);
@@ -172,6 +197,7 @@ static int run(char *const *argv, struct seep_launch *launch,
         return SEEP_EXIT_FAILED;
     }
     if (!arguments->quiet) {
+        tell_filter(denied);
         seep_notice_before(argv[0], launch->out, folder_error);
     }
     error = run_child(argv, harvest, arguments->samples, &child);

@@ -15,11 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "format/layout.h"
 #include "options/variables.h"
 #include "reader/process/cgroup.h"
+#include "run/launch.h"
 #include "run/program.h"
 #include "words/units.h"
 
@@ -397,6 +399,29 @@ static void find_mandatory(const struct seep_doctor_facts *facts,
     }
 }
 
+/* What a killing filter costs, but process_vm_readv, which has a row. */
+static bool find_killed(const struct seep_doctor_facts *facts,
+                        struct seep_doctor *doctor)
+{
+    uint64_t denied = facts->denied_calls & ~SEEP_CALL_BIT(process_vm_readv);
+    bool needed = (denied & SEEP_CALLS_ALL_NEEDED) != 0;
+    char names[384];
+
+    if (denied == 0) {
+        return false;
+    }
+    seep_launch_name_calls(needed ? denied & SEEP_CALLS_ALL_NEEDED : denied,
+                           names, sizeof(names));
+    seep_doctor_find(
+        doctor, "security", needed ? SEEP_DOCTOR_NO : SEEP_DOCTOR_WARN,
+        "allow these system calls in the seccomp profile, or let it return an error",
+        "a seccomp filter kills for %s: %s", names,
+        needed
+            ? "nothing would be recorded"
+            : "`seep run` records without them, and LD_PRELOAD alone nothing");
+    return true;
+}
+
 void seep_doctor_check_security(const struct seep_doctor_facts *facts,
                                 struct seep_doctor *doctor)
 {
@@ -412,6 +437,9 @@ void seep_doctor_check_security(const struct seep_doctor_facts *facts,
             facts->vm_readv_error == -ECANCELED
                 ? "seccomp kills"
                 : strerror(-facts->vm_readv_error));
+        return;
+    }
+    if (find_killed(facts, doctor)) {
         return;
     }
     seep_doctor_find(

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A filter that kills for a system call, inherited by a program that never
+makes it: recorded without it, or not recorded and told, never dead.
+"""
+import pathlib
+import re
+
+import pytest
+
+from conftest import PRELOAD, SEEP, dump, execute, program
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+TABLE = (SOURCE / "src/base/calls.h").read_text(encoding="ascii")
+NEED = dict(re.findall(r"^ +X\((\w+), (NEEDED|WANTED),", TABLE, re.M))
+WORKER = [program("filtered_worker")]
+SIGSYS = -31
+
+
+def numbers_of_calls():
+    """{name: number} of this machine."""
+    for path in pathlib.Path("/usr/include").glob("**/asm/unistd_64.h"):
+        return {name: number for name, number in re.findall(
+            r"#define __NR_(\w+) (\d+)", path.read_text(encoding="ascii"))}
+    return {}
+
+
+NUMBERS = numbers_of_calls()
+
+
+def behind(names, argv, folder=None, **variables):
+    """Run argv behind a filter that kills for these calls."""
+    run = execute([program("filtered"), ",".join(NUMBERS[n] for n in names),
+                   *argv], folder, preload=False, **variables)
+    if run.status == 77:
+        pytest.skip("no seccomp here")
+    return run
+
+
+def test_every_call_of_the_recorder_is_in_the_table():
+    made = set()
+    for layer in ("base", "record", "capture", "preload", "cuda"):
+        for path in (SOURCE / "src" / layer).rglob("*.[ch]"):
+            made |= set(re.findall(r"\bSYS_([a-z]\w*)",
+                                   path.read_text(encoding="utf-8")))
+    # Forwarded, or made by the program's own order.
+    assert made - {"vfork", "exit_group", "seccomp"} <= set(NEED)
+
+
+@pytest.mark.parametrize("name", sorted(NEED))
+def test_the_preload_alone_makes_no_call_that_kills(name, folder):
+    plain = behind([name], WORKER)
+    if plain.status == SIGSYS:
+        pytest.skip("the program itself makes it")
+    run = behind([name], WORKER, folder, FILTERED_PRELOAD=PRELOAD)
+    assert run.seen == plain.seen
+    assert run.recordings == []
+
+
+@pytest.mark.parametrize("name", sorted(NEED))
+def test_seep_run_records_without_what_would_kill(name, folder):
+    plain = behind([name], WORKER)
+    if plain.status == SIGSYS:
+        pytest.skip("the program itself makes it")
+    run = behind([name], [SEEP, "run", "--no-report", "-o", f"{folder}/",
+                          "--exact", "--", *WORKER], folder,
+                 SEEP_PRELOAD=PRELOAD)
+    if run.status == SIGSYS:
+        pytest.xfail("the tool makes it")
+    assert (run.status, run.stdout) == (plain.status, plain.stdout)
+    assert f"seccomp filter: kills for {name}" in run.stderr.decode()
+    if NEED[name] == "NEEDED":
+        assert run.recordings == [] and b"nothing will be" in run.stderr
+    elif run.recordings:
+        for path in run.recordings:
+            assert dump(path)["sites"]
+    else:
+        assert b"nothing was recorded" in run.stderr, run.stderr
+
+
+def test_a_filter_that_kills_for_nothing_of_ours_costs_nothing(folder):
+    run = behind(["swapon"], [SEEP, "run", "--no-report", "-o", f"{folder}/",
+                              "--exact", "--", *WORKER], folder,
+                 SEEP_PRELOAD=PRELOAD)
+    assert b"seccomp" not in run.stderr
+    assert dump(run.recordings[0])["losses"] == {}
+
+
+def test_a_wrong_word_about_filters_is_not_believed(folder):
+    for word in ("0:0", "99:0", "1:zz", "1", ":"):
+        run = behind(["linkat"], WORKER, folder, FILTERED_PRELOAD=PRELOAD,
+                     SEEP_FILTER=word)
+        assert run.status == 3 and run.recordings == [], word
