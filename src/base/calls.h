@@ -16,18 +16,18 @@
 /**
  * X(NAME, NEED, FIRST, SECOND): two arguments with which it does nothing and
  * does not wait, the others 0. NEEDED: without it nothing is recorded, since an
- * error would be taken for a value, or what was begun could not be undone.
+ * error would be taken for a value, or there is no file.
  */
 #define SEEP_CALLS(X)                     \
     X(close, NEEDED, -1, 0)               \
     X(faccessat, WANTED, -1, 0)           \
     X(fallocate, WANTED, -1, 0)           \
-    X(fchmod, WANTED, -1, 0)              \
+    X(fchmod, NEEDED, -1, 0)              \
     X(fcntl, WANTED, -1, F_DUPFD_CLOEXEC) \
     X(flock, WANTED, -1, 0)               \
     X(fstat, WANTED, -1, 0)               \
     X(fstatfs, WANTED, -1, 0)             \
-    X(ftruncate, WANTED, -1, 0)           \
+    X(ftruncate, NEEDED, -1, 0)           \
     X(futex, WANTED, 0, FUTEX_WAKE)       \
     X(getcwd, WANTED, 0, 0)               \
     X(getdents64, WANTED, -1, 0)          \
@@ -78,7 +78,7 @@ static_assert(SEEP_CALL_COUNT <= 64, "a set of them is one word");
 
 /**
  * The set of those that are not made. Written once, by the constructor, before
- * the hooks are armed; of other processes it stays 0.
+ * the hooks are armed, and by `seep run`; of others it stays 0.
  */
 extern uint64_t seep_calls_denied;
 

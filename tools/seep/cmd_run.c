@@ -32,7 +32,8 @@
 #define SCAN_REST 50
 
 struct arguments {
-    bool samples; /* external ones are taken */
+    uint64_t denied_calls; /* a filter kills for them: base/calls.h */
+    bool samples;          /* external ones are taken */
     bool quiet;
     bool report;
     const char *limits; /* text of --check; NULL: none */
@@ -152,24 +153,51 @@ static int exit_of(const struct seep_child *child)
                : WEXITSTATUS(child->status);
 }
 
-/* A filter that kills is said before the command has run: what it would not
- * survive is not tried in it. */
+/* System calls that this program makes itself, before the command is run. */
+#define OWN_CALLS                                                              \
+    (SEEP_CALL_BIT(faccessat) | SEEP_CALL_BIT(fcntl) | SEEP_CALL_BIT(futex) |  \
+     SEEP_CALL_BIT(getcwd) | SEEP_CALL_BIT(getdents64) |                       \
+     SEEP_CALL_BIT(geteuid) | SEEP_CALL_BIT(ioctl) | SEEP_CALL_BIT(pwrite64) | \
+     SEEP_CALL_BIT(rt_sigprocmask) | SEEP_CALL_BIT(statfs) |                   \
+     SEEP_CALL_BIT(write))
+
+static bool prevents_a_recording(uint64_t denied)
+{
+    return (denied & (SEEP_CALLS_ALL_NEEDED | OWN_CALLS)) != 0;
+}
+
+/* A filter that kills is told before the command has run. */
 static void tell_filter(uint64_t denied)
 {
-    bool needed = (denied & SEEP_CALLS_ALL_NEEDED) != 0;
+    bool prevents = prevents_a_recording(denied);
     char reason[512];
     char names[384];
 
-    if (denied == 0) {
+    if (denied == 0 || (denied & SEEP_CALL_BIT(write)) != 0) {
         return;
     }
-    seep_launch_name_calls(needed ? denied & SEEP_CALLS_ALL_NEEDED : denied,
-                           names, sizeof(names));
-    snprintf(reason, sizeof(reason), "kills for %s%s", names,
-             needed ? ": nothing will be recorded"
-                    : ": recording goes on without");
+    seep_launch_name_calls(
+        prevents ? denied & (SEEP_CALLS_ALL_NEEDED | OWN_CALLS) : denied, names,
+        sizeof(names));
+    snprintf(reason, sizeof(reason), "kills for %s: %s", names,
+             prevents ? "nothing will be recorded"
+                      : "recording goes on without");
     seep_say("seccomp filter", reason,
              "allow these system calls in it, or let it return an error");
+}
+
+/* The command alone, in our place: we would not live to see its end. Limits
+ * that nothing is held against are not kept. */
+static int stand_aside(char *const *argv, const struct arguments *arguments)
+{
+    if (!arguments->quiet || arguments->limits != NULL) {
+        tell_filter(arguments->denied_calls);
+    }
+    if (arguments->limits != NULL) {
+        return SEEP_EXIT_FAILED;
+    }
+    execvp(argv[0], argv);
+    return refuse_command(argv[0], -errno);
 }
 
 /* A command that failed did: what was measured of it comes after that. */
@@ -178,7 +206,6 @@ static int run(char *const *argv, struct seep_launch *launch,
 {
     struct seep_harvest *harvest = NULL;
     struct seep_child child;
-    uint64_t denied = 0;
     int checked = SEEP_EXIT_FINE;
     int folder_error = seep_launch_make_folders(launch);
     int error;
@@ -187,9 +214,6 @@ static int run(char *const *argv, struct seep_launch *launch,
     if (error == 0) {
         error = seep_launch_apply(launch);
     }
-    if (error == 0) {
-        error = seep_launch_put_filter(&denied);
-    }
     if (error < 0) {
         seep_harvest_close(harvest);
         seep_launch_drop_folders(launch);
@@ -197,9 +221,11 @@ static int run(char *const *argv, struct seep_launch *launch,
         return SEEP_EXIT_FAILED;
     }
     if (!arguments->quiet) {
-        tell_filter(denied);
+        tell_filter(arguments->denied_calls);
         seep_notice_before(argv[0], launch->out, folder_error);
     }
+    /* why there is none is told already */
+    arguments->quiet |= prevents_a_recording(arguments->denied_calls);
     error = run_child(argv, harvest, arguments->samples, &child);
     if (error == 0) {
         checked = finish(harvest, &child, argv[0], launch->out, arguments);
@@ -299,13 +325,19 @@ int seep_cmd_run(int argc, char **argv)
 {
     struct arguments arguments = {
         .samples = true,
-        .report = isatty(STDERR_FILENO),
         .reading = {.symbols = true,
                     .by = SEEP_BY_LINE,
                     .site_limit = SEEP_TEXT_SITES_DEFAULT},
     };
-    int code = seep_options_parse(&options, argc, argv, &arguments);
+    int code = seep_launch_put_filter(&arguments.denied_calls);
 
+    if (code < 0) {
+        seep_say("run", strerror(-code), NULL);
+        return SEEP_EXIT_FAILED;
+    }
+    arguments.report = (arguments.denied_calls & SEEP_CALL_BIT(ioctl)) == 0 &&
+                       isatty(STDERR_FILENO);
+    code = seep_options_parse(&options, argc, argv, &arguments);
     if (code == 0 && optind == argc) {
         code = seep_say_usage("run", "no command given");
     }
@@ -314,7 +346,9 @@ int seep_cmd_run(int argc, char **argv)
         code = take_limits(&arguments);
     }
     if (code == 0) {
-        code = prepare_and_run(argv, &arguments);
+        code = (arguments.denied_calls & OWN_CALLS) != 0
+                   ? stand_aside(argv, &arguments)
+                   : prepare_and_run(argv, &arguments);
     }
     seep_check_options_close(&arguments.check);
     free(arguments.limit_words);

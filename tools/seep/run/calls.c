@@ -107,6 +107,7 @@ int seep_launch_put_filter(uint64_t *ret_denied)
         return 0;
     }
     *ret_denied = tried.denied;
+    seep_calls_denied = tried.denied;
     snprintf(value, sizeof(value), "%u:%llx", tried.filter_count,
              (unsigned long long)tried.denied);
     return setenv("SEEP_FILTER", value, 1) == 0 ? 0 : -errno;

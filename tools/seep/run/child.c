@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/syscall.h"
 #include "base/thread.h"
 #include "reader/process/cgroup.h"
 
@@ -88,10 +89,10 @@ static void discard_pending(const struct inherited *inherited)
  * any chain of exec, from its children. */
 static char command_variable[] = "SEEP_COMMAND_PID=0000000000";
 
-/* No heap and no lock: this is a child. */
+/* No heap and no lock: this is a child. Nothing, if a filter kills for it. */
 static void put_own_pid(void)
 {
-    pid_t pid = getpid();
+    long pid = seep_syscall0(SYS_getpid);
 
     for (size_t i = sizeof(command_variable) - 1; pid > 0; pid /= 10) {
         command_variable[--i] = (char)('0' + pid % 10);

@@ -99,7 +99,8 @@ bool seep_launch_try_calls(struct seep_launch_calls *ret_calls);
 /** The names of a set: "linkat, madvise". */
 void seep_launch_name_calls(uint64_t denied, char *text, size_t size);
 
-/** Hand that over to what is started, in SEEP_FILTER. */
+/** Try, and hand it over to what is started, in SEEP_FILTER; this process makes
+ * none of the set from here on by base/syscall.h. */
 int seep_launch_put_filter(uint64_t *ret_denied);
 
 /*
