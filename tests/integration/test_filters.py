@@ -49,6 +49,14 @@ def test_every_call_of_the_recorder_is_in_the_table():
     assert made - {"vfork", "exit_group", "seccomp"} <= set(NEED)
 
 
+def test_the_list_in_docs_is_the_table():
+    text = (SOURCE / "docs/recording.md").read_text(encoding="utf-8")
+    lists = [set(re.findall(r"\w+", text.split(f"{before}: ")[1].split(".")[0]))
+             for before in ("no recording", "if need be")]
+    assert lists == [{name for name, need in NEED.items() if need == which}
+                     for which in ("NEEDED", "WANTED")]
+
+
 @pytest.mark.parametrize("name", sorted(NEED))
 def test_the_preload_alone_makes_no_call_that_kills(name, folder):
     plain = behind([name], WORKER)
