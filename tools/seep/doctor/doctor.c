@@ -374,8 +374,7 @@ int seep_doctor_facts_take(const char *out, char *const *command,
     dl_iterate_phdr(take_libc, libc_path);
     seep_launch_try(pattern, ret_facts->file_limit_bytes, &ret_facts->folder);
     free(pattern);
-    struct seep_launch_calls tried;
-    ret_facts->denied_calls = seep_launch_try_calls(&tried) ? tried.denied : 0;
+    seep_launch_put_filter(&ret_facts->denied_calls); /* the trial's, too */
     ret_facts->vm_readv_error = try_vm_readv();
     take_trial(ret_facts);
     seep_doctor_python_take(ret_facts);

@@ -399,6 +399,17 @@ static void find_mandatory(const struct seep_doctor_facts *facts,
     }
 }
 
+/* As many filters as process 1: the recorder takes them for a container's. */
+static bool is_as_first(const struct seep_doctor_facts *facts,
+                        const char *status)
+{
+    char first[8192] = "";
+    int count = status_number(status, "\nSeccomp_filters:");
+
+    seep_doctor_read(facts, "/proc/1/status", first, sizeof(first));
+    return count > 0 && status_number(first, "\nSeccomp_filters:") == count;
+}
+
 /* What a killing filter costs, but process_vm_readv, which has a row. */
 static bool find_killed(const struct seep_doctor_facts *facts,
                         struct seep_doctor *doctor)
@@ -445,7 +456,8 @@ void seep_doctor_check_security(const struct seep_doctor_facts *facts,
     seep_doctor_find(
         doctor, "security", SEEP_DOCTOR_OK, NULL,
         "%s; neither ptrace nor privileges are needed; set-uid programs are never recorded",
-        status_number(status, "\nSeccomp:") == 2
+        status_number(status, "\nSeccomp:") != 2 ? "no seccomp filter"
+        : is_as_first(facts, status)
             ? "a seccomp filter that does not matter"
-            : "no seccomp filter");
+            : "a seccomp filter that does not matter to `seep run`, but with LD_PRELOAD alone nothing is recorded");
 }
