@@ -21,8 +21,8 @@ PAGES = [MADE, *sorted((SOURCE / "tools/man").glob("*.[357]"))]
 PAGE = MADE.read_text(encoding="utf-8")
 # What the pytest plugin tells itself when it starts pytest again, `seep run`
 # the process that it starts, and what those have who build and test seep.
-PRIVATE = {"SEEP_PYTEST_SAVED", "SEEP_PYTEST_FOLDER", "SEEP_COMMAND_PID", "SEEP_FILTER",
-           "SEEP_BUILD", "SEEP_CUDA_TOOLKIT", "SEEP_SOURCE"}
+PRIVATE = {"SEEP_PYTEST_SAVED", "SEEP_PYTEST_FOLDER", "SEEP_COMMAND_PID",
+           "SEEP_FILTER", "SEEP_BUILD", "SEEP_CUDA_TOOLKIT", "SEEP_SOURCE"}
 # Read to be looked at or handed on, not to change what seep does.
 NOT_OURS = {"HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"}
 
