@@ -37,6 +37,7 @@
     X(gettid, NEEDED, 0, 0)               \
     X(ioctl, WANTED, -1, FS_IOC_GETFLAGS) \
     X(linkat, WANTED, -1, 0)              \
+    X(lseek, WANTED, -1, 0)               \
     X(madvise, WANTED, 0, 0)              \
     X(mmap, NEEDED, 0, 0)                 \
     X(mremap, NEEDED, 0, 0)               \

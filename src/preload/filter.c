@@ -8,7 +8,8 @@
  * added, so that this holds for a process with as many of them.
  *
  * Invariant: until it is known what may be called, no call is made but openat,
- * read and close, which the loader has made for every library before us.
+ * read and close, which the loader has made for every library before us; and
+ * fstat and write where SEEP_VERBOSE asks for a word.
  */
 #include <stddef.h>
 #include <string.h>
@@ -86,6 +87,14 @@ static bool is_of_container(const struct filters *own)
     return first.present && first.count == own->count && own->count != 0;
 }
 
+/* What it takes to say why, if that is asked for (SEEP_VERBOSE). */
+static void deny_all_but_telling(uint64_t denied)
+{
+    seep_calls_denied =
+        denied |
+        (SEEP_CALLS_ALL & ~(SEEP_CALL_BIT(fstat) | SEEP_CALL_BIT(write)));
+}
+
 const char *seep_filter_settle(char *const *environment)
 {
     struct filters own = filters_of("/proc/self/status");
@@ -97,13 +106,11 @@ const char *seep_filter_settle(char *const *environment)
     if (!parse(seep_options_find(environment, "SEEP_FILTER"), own.count,
                &denied) &&
         !is_of_container(&own)) {
-        seep_calls_denied =
-            SEEP_CALLS_ALL & ~(SEEP_CALL_BIT(fstat) | SEEP_CALL_BIT(write));
+        deny_all_but_telling(0);
         return "a seccomp filter may kill it for a system call; start it with `seep run`, which tries them";
     }
     if ((denied & SEEP_CALLS_ALL_NEEDED) != 0) {
-        seep_calls_denied =
-            SEEP_CALLS_ALL & ~(SEEP_CALL_BIT(fstat) | SEEP_CALL_BIT(write));
+        deny_all_but_telling(denied);
         return "a seccomp filter kills it for a system call that is needed";
     }
     seep_calls_denied = denied;

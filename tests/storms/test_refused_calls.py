@@ -37,6 +37,10 @@ MORE = {"openat": ["ENOENT", "EMFILE", "ENFILE", "EROFS", "ENOSPC", "ELOOP",
         "read": ["EIO", "EISDIR", "EBADF"], "pread64": ["EIO"],
         "readlinkat": ["ENOENT"], "statfs": ["EIO", "ENOENT"],
         "fstatfs": ["EIO"], "fcntl": ["EMFILE"], "close": ["EIO"]}
+TABLE = set(re.findall(
+    r"^ +X\((\w+), ", (pathlib.Path(__file__).resolve().parents[2] /
+                       "src/base/calls.h").read_text(encoding="ascii"), re.M))
+FORWARDED = {"vfork", "exit_group"}  # the program's own, made by us
 # What is said of a process of which nothing was recorded.
 SAID = re.compile(rb"^seep: (not recording|nothing recorded|recording)")
 assert place_
@@ -108,6 +112,7 @@ def test_whichever_call_fails_the_program_goes_on_and_it_is_told(place):
     calls, run = with_failure(0, 0, place)
     assert (run.status, run.stdout) == (plain.status, plain.stdout)
     assert len(calls) > 100
+    assert set(calls) - FORWARDED <= TABLE
 
     def fail(which):
         number, name = which

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "doctor_world.h"
 #include "seep_test.h"
 
@@ -322,6 +323,22 @@ static void a_refused_system_call_is_a_limit(void **state)
     expect(seep_doctor_check_security, SEEP_DOCTOR_OK, "does not matter");
 }
 
+static void what_a_filter_kills_for_is_named(void **state)
+{
+    (void)state;
+    doctor_world_write(&world, "/proc/self/status",
+                       "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t2\n");
+    doctor_world_write(&world, "/proc/1/status",
+                       "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+    expect(seep_doctor_check_security, SEEP_DOCTOR_OK, "LD_PRELOAD alone");
+    world.facts.denied_calls = SEEP_CALL_BIT(linkat) | SEEP_CALL_BIT(statfs);
+    expect(seep_doctor_check_security, SEEP_DOCTOR_WARN,
+           "kills for linkat, statfs: `seep run` records without them");
+    world.facts.denied_calls |= SEEP_CALL_BIT(openat);
+    expect(seep_doctor_check_security, SEEP_DOCTOR_NO,
+           "kills for openat: nothing would be recorded");
+}
+
 static void mandatory_access_control_is_hinted_at(void **state)
 {
     (void)state;
@@ -367,6 +384,7 @@ int main(void)
         TEST(cgroups_of_the_first_version_are_read_too),
         TEST(a_proc_that_hides_or_is_not_there_is_a_limit),
         TEST(a_refused_system_call_is_a_limit),
+        TEST(what_a_filter_kills_for_is_named),
         TEST(mandatory_access_control_is_hinted_at),
     };
 
