@@ -17,13 +17,17 @@ configure() {
     case $folder in
     build) set -- "$@" --werror -Dtests=enabled -Dlibunwind=enabled ;;
     build-clang) set -- "$@" --werror -Dtests=enabled ;;
-    build-asan) set -- "$@" -Db_sanitize=address,undefined ;;
+    build-asan)
+        set -- "$@" -Db_sanitize=address,undefined \
+            -Dc_args=-fsanitize=fuzzer-no-link
+        ;;
     build-tsan) set -- "$@" -Db_sanitize=thread ;;
     esac
     case $folder in
     build-asan | build-tsan) set -- "$@" -Db_lundef=false -Doptimization=g ;;
     esac
-    if [ "$folder" = build-clang ]; then
+    # gcc has no fuzzer.
+    if [ "$folder" = build-clang ] || [ "$folder" = build-asan ]; then
         CC=clang meson setup "$folder" "-Dgpu_toolkit=$GPU_TOOLKIT" "$@"
     else
         meson setup "$folder" "-Dgpu_toolkit=$GPU_TOOLKIT" "$@"

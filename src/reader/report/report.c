@@ -6,6 +6,7 @@
  */
 #include "reader/report/report.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <math.h>
@@ -613,6 +614,20 @@ static int fill(struct seep_report_build *build, const char *path)
     return error;
 }
 
+/* What of struct seep_report_build lives on: its first members. */
+struct kept {
+    struct seep_report report;
+    struct seep_store store;
+    struct seep_symboliser *symboliser;
+};
+static_assert(offsetof(struct kept, store) ==
+                      offsetof(struct seep_report_build, store) &&
+                  offsetof(struct kept, symboliser) ==
+                      offsetof(struct seep_report_build, symboliser) &&
+                  sizeof(struct kept) <=
+                      offsetof(struct seep_report_build, snapshot),
+              "the same members at the same places");
+
 int seep_report_open(const char *path,
                      const struct seep_report_options *options,
                      struct seep_refusal *ret_refusal,
@@ -644,8 +659,7 @@ int seep_report_open(const char *path,
         return error;
     }
     /* Of many reports the rest would be most. */
-    struct seep_report_build *kept =
-        realloc(build, offsetof(struct seep_report_build, snapshot));
+    struct kept *kept = realloc(build, sizeof(*kept));
     *ret_report = kept != NULL ? &kept->report : &build->report;
     return 0;
 }
@@ -653,12 +667,12 @@ int seep_report_open(const char *path,
 void seep_report_close(struct seep_report *report)
 {
     /* .report is the first member of what was allocated. */
-    struct seep_report_build *build = (void *)report;
+    struct kept *kept = (void *)report;
 
-    if (build != NULL) {
-        seep_symboliser_close(build->symboliser);
-        seep_store_fini(&build->store);
-        free((void *)(uintptr_t)build->report.nameless);
-        free(build);
+    if (kept != NULL) {
+        seep_symboliser_close(kept->symboliser);
+        seep_store_fini(&kept->store);
+        free((void *)(uintptr_t)kept->report.nameless);
+        free(kept);
     }
 }
