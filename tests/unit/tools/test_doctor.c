@@ -206,6 +206,42 @@ static void a_place_that_is_refused_is_told_in_its_words(void **state)
     }
 }
 
+static size_t findings_of(const char *configuration, const char *rule)
+{
+    doctor_world_write(&world, "/etc/logrotate.conf", configuration);
+    doctor_world_write(&world, "/etc/logrotate.d/service", rule);
+    doctor_world_run(&world, seep_doctor_check_rotation);
+    return world.doctor.count;
+}
+
+static void logrotate_that_would_cut_a_recording_is_a_limit(void **state)
+{
+    (void)state;
+    doctor_world_write(&world, "/etc/logrotate.d/service",
+                       "/var/log/*.log\n\"/data/*\" {\n  daily\n"
+                       "  copytruncate\n}\n");
+    expect(seep_doctor_check_rotation, SEEP_DOCTOR_WARN,
+           "/etc/logrotate.d/service cuts what lies in /data (copytruncate)");
+    assert_int_equal(findings_of("copytruncate\n", "/data/*.seep{\n}\n"), 1);
+    assert_int_equal(findings_of("", "/data/* {\n postrotate\n  }\n"
+                                     " endscript\n copytruncate\n}\n"),
+                     1);
+}
+
+static void logrotate_that_moves_or_leaves_recordings_is_none(void **state)
+{
+    (void)state;
+    doctor_world_run(&world, seep_doctor_check_rotation);
+    assert_int_equal(world.doctor.count, 0);
+    assert_int_equal(findings_of("weekly\n", "/data/* {\n  create\n}\n"), 0);
+    assert_int_equal(
+        findings_of("", "/data/*.log {\n  copytruncate\n}\n/data/* {\n}\n"), 0);
+    assert_int_equal(
+        findings_of("copytruncate\n", "/data/* {\n  nocopytruncate\n}\n"), 0);
+    assert_int_equal(findings_of("", "# /data/* {\n#  copytruncate\n#}\n"), 0);
+    assert_int_equal(findings_of("", "/data/* {\n  copytruncate"), 0);
+}
+
 static void a_folder_that_is_not_there_yet_is_a_limit(void **state)
 {
     (void)state;
@@ -374,6 +410,8 @@ int main(void)
         TEST(a_folder_that_refuses_is_told_with_the_step),
         TEST(a_folder_that_everybody_writes_is_no_fault_and_is_told),
         TEST(a_place_that_is_refused_is_told_in_its_words),
+        TEST(logrotate_that_would_cut_a_recording_is_a_limit),
+        TEST(logrotate_that_moves_or_leaves_recordings_is_none),
         TEST(a_folder_that_is_not_there_yet_is_a_limit),
         TEST(file_systems_that_break_their_word_are_told_where_allowed),
         TEST(variables_that_are_not_understood_are_limits),

@@ -25,6 +25,7 @@
     X(recording)              \
     X(glibc)                  \
     X(folder)                 \
+    X(rotation)               \
     X(variables)              \
     X(limits)                 \
     X(container)              \
