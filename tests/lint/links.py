@@ -2,7 +2,8 @@
 """What a page of the project points to is there: links, and paths in `...`.
 
 A path may be a pattern (`diff*`, `{run,probe}/`); one in capitals (cmd_VERB.c)
-stands for many. Links to other hosts are not followed.
+stands for many. A test is a path and its name (`tests/a.py::test_b`). Links to
+other hosts are not followed.
 """
 import glob
 import os
@@ -13,6 +14,7 @@ import tree
 LINK = re.compile(r'\]\(([^)#\s]+)(?:#[^)]*)?\)')
 PATH = re.compile(r'`((?:src|tools|tests|include|docs|share|examples)/'
                   r'[\w./*{},-]+)`')
+TEST = re.compile(r'`(tests/[\w/]+\.\w+)::(\w+)`')
 NEW = re.compile(r'^A new file `([^`]+)`:$')
 
 
@@ -31,6 +33,14 @@ def is_there(root, path):
     return all(glob.glob(os.path.join(root, name)) for name in patterns(path))
 
 
+def has_test(root, path, name):
+    path = os.path.join(root, path)
+    if not os.path.isfile(path):
+        return False
+    with open(path, encoding='utf-8') as file:
+        return re.search(rf'^(?:def|static void) {name}\(', file.read(), re.M)
+
+
 def check(root):
     faults = []
     for path in tree.files(root, '.md'):
@@ -44,6 +54,9 @@ def check(root):
                        if to not in made]
             faults += [f'{path}:{number}: links: {to} is not there'
                        for to in wanted if not is_there(root, to)]
+            faults += [f'{path}:{number}: links: {file} has no {name}'
+                       for file, name in TEST.findall(line)
+                       if not has_test(root, file, name)]
     return faults
 
 

@@ -438,11 +438,15 @@ def test_a_key_of_the_json_stands_on_its_page(tmp_path, source):
     ('see `src/base/absent.c`', 1),
     ('see `src/{base,absent}/`', 1),
     ('A new file `src/base/new.c`:', 0),
+    ('`tests/test_x.py::test_a`, `tests/test_x.c::a_sentence`', 0),
+    ('`tests/test_x.py::test_b`, `tests/absent.py::test_a`', 2),
 ])
 def test_what_a_page_points_to_is_there(tmp_path, text, count):
     plant(tmp_path, 'there.md', '')
     plant(tmp_path, 'src/base/x.c', '')
     plant(tmp_path, 'src/other/x.c', '')
+    plant(tmp_path, 'tests/test_x.py', 'def test_a():\n    test_b()\n')
+    plant(tmp_path, 'tests/test_x.c', 'static void a_sentence(void **state)\n')
     plant(tmp_path, 'page.md', text + '\n')
 
     assert len(links.check(str(tmp_path))) == count
