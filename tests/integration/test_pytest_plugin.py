@@ -174,8 +174,10 @@ def test_what_keeps_nothing_passes(suites, tmp_path):
              if "clean" in case.get("classname")}
 
     assert len(clean) >= 24, suite.out
-    wrong = {name: how for name, how in clean.items() if how != ("pass", "")}
-    assert not wrong
+    # pytest would cut a dictionary short.
+    wrong = [f"{name}: {how}" for name, how in clean.items()
+             if how != ("pass", "")]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", LEAKS)
