@@ -34,13 +34,14 @@ static int (*is_finalizing)(void);
 void seep_ending_init(void)
 {
     /* CPython 3.13 and later; 3.7 to 3.12. */
-    void *symbol = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    static const char *const names[] = {"Py_IsFinalizing", "_Py_IsFinalizing"};
+    void *symbol = NULL;
 
-    if (symbol == NULL) {
-        symbol = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    for (size_t i = 0; i < 2 && symbol == NULL; i++) {
+        symbol = seep_elf_is_defined(names[i]) ? dlsym(RTLD_DEFAULT, names[i])
+                                               : NULL;
     }
     memcpy(&is_finalizing, &symbol, sizeof(is_finalizing));
-    dlerror();
 }
 
 bool seep_ending_has_begun(void)

@@ -6,7 +6,6 @@
  * main; whatever fails leaves the process as it would be without us. The
  * destructor stores flags.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <poll.h>
@@ -154,9 +153,8 @@ static enum seep_inert_reason find_reason(char *const *environment)
     bool sanitized = false;
 
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-        sanitized = sanitized || dlsym(RTLD_DEFAULT, marks[i]) != NULL;
+        sanitized = sanitized || seep_elf_is_defined(marks[i]);
     }
-    dlerror();
     if (sanitized) {
         return SEEP_INERT_SANITIZER;
     }
@@ -210,20 +208,13 @@ static void describe_allocator(void)
  * it would allocate from the program's heap. */
 static void find_clock(void)
 {
-    for (const struct link_map *map = _r_debug.r_map; map != NULL;
-         map = map->l_next) {
-        struct seep_elf_symbols symbols;
-        uintptr_t found;
+    struct seep_elf_symbols libc;
+    uintptr_t found = seep_elf_symbols_of_libc(&libc)
+                          ? seep_elf_symbols_find(&libc, "clock_gettime", NULL)
+                          : 0;
 
-        if (strcmp(seep_text_base_name(map->l_name), "libc.so.6") != 0) {
-            continue;
-        }
-        symbols = seep_elf_symbols_of(map);
-        found = seep_elf_symbols_find(&symbols, "clock_gettime", NULL);
-        if (found != 0) {
-            memcpy(&seep_clock_gettime, &found, sizeof(found));
-        }
-        return;
+    if (found != 0) {
+        memcpy(&seep_clock_gettime, &found, sizeof(found));
     }
 }
 

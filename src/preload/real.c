@@ -131,7 +131,9 @@ SEEP_COLD static void resolve(void)
             seep_real._Znwm == NULL) {
             continue;
         }
-        symbol = dlsym(RTLD_NEXT, entries[i].name);
+        symbol = seep_elf_is_defined(entries[i].name)
+                     ? dlsym(RTLD_NEXT, entries[i].name)
+                     : NULL;
         if (entries[i].offset == offsetof(struct seep_real, malloc)) {
             real_malloc = symbol;
             continue;
@@ -352,38 +354,29 @@ static void note_child(void)
 }
 
 /* Add the code of libc's @name. @return false if it cannot be told */
-static bool add_function(void *libc, const char *name)
+static bool add_function(const struct seep_elf_symbols *libc, const char *name)
 {
-    Dl_info info;
-    void *symbol = NULL;
-    const ElfW(Sym) * entry;
-    void *address = dlsym(libc, name);
+    size_t bytes = 0;
+    uintptr_t start = seep_elf_symbols_find(libc, name, &bytes);
 
-    if (address == NULL ||
-        dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) == 0 ||
-        symbol == NULL) {
+    if (start == 0) {
         return false;
     }
-    entry = symbol;
-    ranges[range_count].start = (uintptr_t)info.dli_saddr;
-    ranges[range_count].end = (uintptr_t)info.dli_saddr + entry->st_size;
+    ranges[range_count].start = start;
+    ranges[range_count].end = start + bytes;
     range_count++;
-    return entry->st_size != 0;
+    return bytes != 0;
 }
 
 /* In fork handlers the allocator may be locked; malloc_stats() and
  * malloc_info() print, which may call anything. */
 static bool add_libc(void)
 {
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    bool found = libc != NULL && add_function(libc, "fork") &&
-                 add_function(libc, "malloc_stats") &&
-                 add_function(libc, "malloc_info");
+    struct seep_elf_symbols libc;
 
-    if (libc != NULL && seep_real.dlclose != NULL) {
-        seep_real.dlclose(libc);
-    }
-    return found;
+    return seep_elf_symbols_of_libc(&libc) && add_function(&libc, "fork") &&
+           add_function(&libc, "malloc_stats") &&
+           add_function(&libc, "malloc_info");
 }
 
 static bool starts_with(const char *string, const char *start)

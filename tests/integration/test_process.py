@@ -166,6 +166,15 @@ def test_closed_standard_descriptors_stay_the_programs(folder, closed,
 
 
 @modes
+def test_no_block_of_ours_is_on_the_heap_as_main_begins(folder, sample):
+    """A look-up in vain, and dlopen(), would leave one of the loader's."""
+    plain = execute([program("heap_at_main")])
+    run = execute([program("heap_at_main")], folder, sample=sample)
+    assert plain.stdout == (b"0 bytes in use, 0 from the kernel, 0 free\n")
+    assert run.seen == plain.seen
+
+
+@modes
 def test_nothing_of_ours_stays_in_the_process(folder, sample):
     run = compare([program("limit_cases"), "traces"], folder, sample)
     assert run.status == 0

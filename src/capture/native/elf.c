@@ -314,6 +314,18 @@ struct seep_elf_symbols seep_elf_symbols_of(const struct link_map *map)
     return symbols;
 }
 
+bool seep_elf_symbols_of_libc(struct seep_elf_symbols *ret_symbols)
+{
+    for (const struct link_map *map = _r_debug.r_map; map != NULL;
+         map = map->l_next) {
+        if (seep_text_equal(seep_text_base_name(map->l_name), "libc.so.6")) {
+            *ret_symbols = seep_elf_symbols_of(map);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The address of the @index-th symbol, if it is defined here as @name. */
 static uintptr_t match(const struct seep_elf_symbols *symbols, uint32_t index,
                        const char *name, size_t *ret_bytes)
@@ -330,7 +342,8 @@ static uintptr_t match(const struct seep_elf_symbols *symbols, uint32_t index,
     }
     type = ELF64_ST_TYPE(symbol->st_info);
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
-        (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE)) {
+        (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE &&
+         !(symbols->with_resolvers && type == STT_GNU_IFUNC))) {
         return 0;
     }
     if (ret_bytes != NULL) {
@@ -429,6 +442,21 @@ uintptr_t seep_elf_definition(const struct seep_elf_image *image,
     return seep_elf_symbols_open(image, &symbols)
                ? seep_elf_symbols_find(&symbols, name, NULL)
                : 0;
+}
+
+bool seep_elf_is_defined(const char *name)
+{
+    for (const struct link_map *map = _r_debug.r_map; map != NULL;
+         map = map->l_next) {
+        struct seep_elf_symbols symbols = seep_elf_symbols_of(map);
+
+        symbols.with_resolvers = true;
+        if (map->l_ld != _DYNAMIC &&
+            seep_elf_symbols_find(&symbols, name, NULL) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /*
@@ -617,7 +645,9 @@ static void find_program(void)
 void seep_objects_init(void)
 {
     /* Weak by hand: a reference would need GLIBC_2.35. */
-    void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    void *found = seep_elf_is_defined("_dl_find_object")
+                      ? dlsym(RTLD_DEFAULT, "_dl_find_object")
+                      : NULL;
 
     __builtin_memcpy(&real_find, &found, sizeof(found));
     find_program();

@@ -64,6 +64,9 @@ struct seep_elf_symbols {
     uintptr_t hash;           /* 0: none */
     uintptr_t relocations[2]; /* DT_RELA, DT_JMPREL; not checked; 0: none */
     size_t relocation_counts[2];
+    /* What a resolver gives (STT_GNU_IFUNC) is found as well, by its address:
+     * that is none to call. */
+    bool with_resolvers;
 };
 
 /** Find the tables of @image, which must outlive them. */
@@ -74,6 +77,9 @@ bool seep_elf_symbols_open(const struct seep_elf_image *image,
  * other library: a sanitizer's may not be called yet. */
 struct seep_elf_symbols seep_elf_symbols_of(const struct link_map *map);
 
+/** The same of the C library. @return false if there is none of that name */
+bool seep_elf_symbols_of_libc(struct seep_elf_symbols *ret_symbols);
+
 /**
  * A function or an object that the image itself defines.
  *
@@ -82,6 +88,13 @@ struct seep_elf_symbols seep_elf_symbols_of(const struct link_map *map);
  */
 uintptr_t seep_elf_symbols_find(const struct seep_elf_symbols *symbols,
                                 const char *name, size_t *ret_bytes);
+
+/**
+ * Does an object other than ours define @name? To be asked before dlsym(),
+ * which leaves a message on the program's heap where it finds nothing. While
+ * the process starts: no object may come or go meanwhile.
+ */
+bool seep_elf_is_defined(const char *name);
 
 /** As above, of one name only. */
 uintptr_t seep_elf_definition(const struct seep_elf_image *image,

@@ -147,15 +147,19 @@ static enum seep_python_objects find_and_wrap(void)
     enum seep_python_state python = seep_python_state();
     seep_python_allocator_call *get;
     seep_python_allocator_call *set;
-    void *get_symbol = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-    void *set_symbol = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
-    void *get_arenas = dlsym(RTLD_DEFAULT, "PyObject_GetArenaAllocator");
-    void *set_arenas = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
+    void *get_symbol;
+    void *set_symbol;
+    void *get_arenas;
+    void *set_arenas;
 
-    dlerror();
     if (python == SEEP_PYTHON_NONE) {
         return SEEP_PYTHON_OBJECTS_ABSENT;
     }
+    get_symbol = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    set_symbol = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    get_arenas = dlsym(RTLD_DEFAULT, "PyObject_GetArenaAllocator");
+    set_arenas = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
+    dlerror();
     if ((python != SEEP_PYTHON_ON && python != SEEP_PYTHON_PROBATION) ||
         get_symbol == NULL || set_symbol == NULL || get_arenas == NULL ||
         set_arenas == NULL) {
