@@ -252,13 +252,13 @@ static void take_entry(const ElfW(Dyn) * entry,
         symbols->relocations[0] = address;
         break;
     case DT_RELASZ:
-        symbols->relocation_counts[0] = value / sizeof(ElfW(Rela));
+        symbols->relocation_counts[0] = (uint32_t)(value / sizeof(ElfW(Rela)));
         break;
     case DT_JMPREL:
         symbols->relocations[1] = address;
         break;
     case DT_PLTRELSZ:
-        symbols->relocation_counts[1] = value / sizeof(ElfW(Rela));
+        symbols->relocation_counts[1] = (uint32_t)(value / sizeof(ElfW(Rela)));
         break;
     default:
         break;
@@ -444,7 +444,7 @@ uintptr_t seep_elf_definition(const struct seep_elf_image *image,
                : 0;
 }
 
-bool seep_elf_is_defined(const char *name)
+SEEP_COLD bool seep_elf_is_defined(const char *name)
 {
     for (const struct link_map *map = _r_debug.r_map; map != NULL;
          map = map->l_next) {

@@ -63,7 +63,7 @@ struct seep_elf_symbols {
     uintptr_t gnu_hash;       /* 0: none */
     uintptr_t hash;           /* 0: none */
     uintptr_t relocations[2]; /* DT_RELA, DT_JMPREL; not checked; 0: none */
-    size_t relocation_counts[2];
+    uint32_t relocation_counts[2];
     /* What a resolver gives (STT_GNU_IFUNC) is found as well, by its address:
      * that is none to call. */
     bool with_resolvers;
