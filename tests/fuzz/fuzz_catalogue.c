@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct seep_report_frame frames[] = {
         {.module = "/lib/libc.so.6", .function = "malloc", .file = ""},
-        {.module = "/opt/libfoo.so", .function = "foo+0x40", .file = "/s/f.c"},
+        {.module = "/opt/libfoo.so", .function = "foo", .file = "/s/f.c"},
     };
     const struct seep_report_site site = {
         .space = SEEP_SPACE_HEAP,

@@ -24,11 +24,9 @@ static void ask(struct seep_symbolise_file *file)
     if (seep_symbolise_elf_init(file->module, &elf) == 0 &&
         seep_symbolise_dwarf_init(file->module, &dwarf) == 0) {
         for (uint64_t i = 0; i < ASKED; i++) {
-            uint64_t distance_bytes;
             size_t count = 0;
 
-            (void)seep_symbolise_elf_find(&elf, 0x1000 + i * 9,
-                                          &distance_bytes);
+            (void)seep_symbolise_elf_find(&elf, 0x1000 + i * 9);
             if (seep_symbolise_dwarf_find(&dwarf, 0x1000 + i * 9, places,
                                           &count) == 0 &&
                 count > SEEP_SYMBOLISE_PLACES_MAX) {

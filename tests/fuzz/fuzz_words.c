@@ -22,9 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct seep_report_frame frames[] = {
     {.module = "/lib/libc.so.6", .function = "malloc", .file = ""},
-    {.module = "/opt/libfoo.so",
-     .function = "ns::f(int)+0x40",
-     .file = "/s/f.c"},
+    {.module = "/opt/libfoo.so", .function = "ns::f(int)", .file = "/s/f.c"},
 };
 static const struct seep_report_site site = {.id = "12345678",
                                              .where = "f.c:7 ns::f",

@@ -54,19 +54,21 @@ static uint64_t add_text(uint64_t hash, const char *text, size_t length)
     return seep_hash_add(hash, seep_hash_bytes(text, length));
 }
 
-/* "malloc+0x40" is near malloc: how far is a matter of the build. */
-static size_t length_of_name(const char *name)
+/* Of "libfoo+0x40": how far is a matter of the build. */
+static size_t length_of_name(const char *where)
 {
-    const char *behind = seep_where_distance(name);
+    const char *plus = strrchr(where, '+');
+    bool is_offset = plus != NULL && plus[1] == '0' && plus[2] == 'x' &&
+                     plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
 
-    return behind == NULL ? strlen(name) : (size_t)(behind - name);
+    return is_offset ? (size_t)(plus - where) : strlen(where);
 }
 
 static uint64_t add_frame(uint64_t hash, const struct seep_report_frame *frame)
 {
     const char *name = frame->function;
 
-    if (*name == '\0' || length_of_name(name) < strlen(name)) {
+    if (*name == '\0') {
         name = seep_text_base_name(frame->module);
     }
     return add_text(hash, name, strlen(name));
@@ -103,8 +105,8 @@ static long line_of(const char *digits, const char **ret_behind)
     return line < LINE_MAX_KNOWN ? line : LINE_MAX_KNOWN;
 }
 
-/* "serve.py:31 handle" is file, line and function; "libfoo parse+0x40" and
- * "libfoo+0x1240" are what is known of stripped code. */
+/* "serve.py:31 handle" is file, line and function; "libfoo+0x1240" is what is
+ * known of stripped code. */
 static void fill(struct key *key, const struct seep_report_site *site,
                  size_t index)
 {

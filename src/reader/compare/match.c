@@ -219,8 +219,8 @@ static size_t length_of(const char *text)
 static bool matches_function(const char *pattern,
                              const struct seep_report_frame *frame)
 {
-    return seep_match_text(pattern, frame->function) &&
-           seep_where_distance(frame->function) == NULL;
+    return frame->function[0] != '\0' &&
+           seep_match_text(pattern, frame->function);
 }
 
 static bool matches_any(const char *pattern,

@@ -6,8 +6,7 @@
  * instead of it.
  *
  * A pattern of sites asks for frames, innermost first, each at the frame of the
- * one before or further out. A function is matched by its name only if it is
- * its own: not by the nearest one in a stripped file ("name+0x40"). The most
+ * one before or further out. The most
  * specific pattern wins: the one with more frames (by function or file twice
  * what by module), then with more conditions, then with the frame further in,
  * then with the longer text, then the later.

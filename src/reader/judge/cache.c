@@ -48,8 +48,7 @@ static bool has_name(const struct seep_report_frame *frame)
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (strstr(frame->function, names[i]) != NULL &&
-            seep_where_distance(frame->function) == NULL) {
+        if (strstr(frame->function, names[i]) != NULL) {
             return true;
         }
     }

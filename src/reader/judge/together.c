@@ -406,11 +406,11 @@ static bool is_whole_program(const char *function)
            strcmp(function, "main") == 0;
 }
 
-/* "put" of "put.<locals>.<listcomp>", "put" of "put+0x12". */
+/* "put" of "put.<locals>.<listcomp>". */
 static size_t function_length(const struct seep_report_frame *frame)
 {
-    const char *end = frame->python ? strstr(frame->function, ".<locals>.<")
-                                    : seep_where_distance(frame->function);
+    const char *end =
+        frame->python ? strstr(frame->function, ".<locals>.<") : NULL;
 
     return end != NULL ? (size_t)(end - frame->function)
                        : strlen(frame->function);

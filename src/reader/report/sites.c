@@ -147,7 +147,7 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
     if (is_main(frame->function)) {
         return snprintf(text, capacity, "main");
     }
-    if (frame->function[0] != '\0' && !seep_where_distance(frame->function)) {
+    if (frame->function[0] != '\0') {
         return snprintf(text, capacity, "thread of %s", frame->function);
     }
     name_module(frame, module, sizeof(module));
@@ -404,9 +404,8 @@ static uint64_t add_function(uint64_t hash,
         return add_python(hash, frame);
     }
     hash = add_text(hash, seep_text_base_name(frame->module));
-    return frame->function[0] == '\0' || seep_where_distance(frame->function)
-               ? seep_hash_add(hash, frame->offset)
-               : add_text(hash, frame->function);
+    return frame->function[0] == '\0' ? seep_hash_add(hash, frame->offset)
+                                      : add_text(hash, frame->function);
 }
 
 static uint64_t add_module(uint64_t hash, const struct seep_report_frame *frame)

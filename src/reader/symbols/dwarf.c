@@ -53,7 +53,7 @@ static int order(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Of one start the best comes last, where below() looks. */
+/* Of one start the best comes last. */
 static int compare_ranges(const void *left, const void *right)
 {
     const struct seep_symbolise_range *a = left;
@@ -187,20 +187,16 @@ int seep_symbolise_index_seal(struct seep_symbolise_index *index)
     return 0;
 }
 
-/* How many of @count begin at or below @address: ranges and segments both have
- * their start first. */
-static size_t count_up_to(const void *items, size_t item_bytes, size_t count,
-                          uint64_t address)
+/* How many of @count begin at or below @address. */
+static size_t count_up_to(const struct seep_symbolise_segment *segments,
+                          size_t count, uint64_t address)
 {
     size_t low = 0;
 
     while (low < count) {
         size_t middle = low + (count - low) / 2;
-        uint64_t start;
 
-        memcpy(&start, (const char *)items + middle * item_bytes,
-               sizeof(start));
-        if (start <= address) {
+        if (segments[middle].start <= address) {
             low = middle + 1;
         } else {
             count = middle;
@@ -214,27 +210,12 @@ seep_symbolise_index_find(const struct seep_symbolise_index *index,
                           uint64_t address)
 {
     const struct seep_symbolise_segment *segments = index->segments;
-    size_t count =
-        count_up_to(segments, sizeof(*segments), index->segment_count, address);
+    size_t count = count_up_to(segments, index->segment_count, address);
 
     return count > 0 && segments[count - 1].end > address
                ? &index->ranges[segments[count - 1].range]
                : NULL;
 }
-
-const struct seep_symbolise_range *
-seep_symbolise_index_below(const struct seep_symbolise_index *index,
-                           uint64_t address)
-{
-    size_t count = count_up_to(index->ranges, sizeof(*index->ranges),
-                               index->range_count, address);
-
-    return count > 0 ? &index->ranges[count - 1] : NULL;
-}
-
-static_assert(offsetof(struct seep_symbolise_range, start) == 0 &&
-                  offsetof(struct seep_symbolise_segment, start) == 0,
-              "count_up_to() reads it there");
 
 void seep_symbolise_index_fini(struct seep_symbolise_index *index)
 {

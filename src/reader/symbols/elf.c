@@ -393,8 +393,25 @@ static uint32_t rank_alias(const char *name, const GElf_Sym *symbol)
            (binding < 3 ? bindings[binding] : 3);
 }
 
+/* Does @image have all symbols that it was linked with? */
+static bool has_all_symbols(Elf *image)
+{
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+
+    while (image != NULL && (section = elf_nextscn(image, section)) != NULL) {
+        if (gelf_getshdr(section, &header) != NULL &&
+            header.sh_type == SHT_SYMTAB) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* @labels: of a file that has all symbols. In a stripped one what follows a
+ * label may be another function, whose symbol is gone. */
 static int add_symbol(struct seep_symbolise_elf *elf, const char *name,
-                      const GElf_Sym *symbol, GElf_Addr address)
+                      const GElf_Sym *symbol, GElf_Addr address, bool labels)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     const struct seep_symbolise_range *section =
@@ -407,7 +424,8 @@ static int add_symbol(struct seep_symbolise_elf *elf, const char *name,
 
     /* $x and the like mark code for disassemblers. */
     if (section == NULL || name[0] == '\0' || name[0] == '$' ||
-        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)) {
+        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+        (symbol->st_size == 0 && !labels)) {
         return 0;
     }
     range.class = symbol->st_size == 0 ? CLASS_LABEL
@@ -440,12 +458,36 @@ static void end_labels(struct seep_symbolise_index *symbols)
     }
 }
 
+static int add_symbols(struct seep_symbolise_elf *elf, Dwfl_Module *module)
+{
+    int count = dwfl_module_getsymtab(module);
+    Elf *last = NULL;
+    bool labels = false;
+    int result = 0;
+
+    for (int i = 1; i < count && result == 0; i++) {
+        GElf_Sym symbol;
+        GElf_Addr address = 0;
+        GElf_Word section = 0;
+        Elf *of = NULL;
+        const char *name = dwfl_module_getsym_info(module, i, &symbol, &address,
+                                                   &section, &of, NULL);
+
+        if (name == NULL || section == SHN_UNDEF || section == SHN_ABS) {
+            continue;
+        }
+        labels = of == last ? labels : has_all_symbols(of);
+        last = of;
+        result = add_symbol(elf, name, &symbol, address, labels);
+    }
+    return result;
+}
+
 int seep_symbolise_elf_init(Dwfl_Module *module,
                             struct seep_symbolise_elf *ret_elf)
 {
     Dwarf_Addr bias = 0;
     Elf *image = dwfl_module_getelf(module, &bias);
-    int count = dwfl_module_getsymtab(module);
     int result;
 
     if (image == NULL) {
@@ -458,16 +500,8 @@ int seep_symbolise_elf_init(Dwfl_Module *module,
     if (result == 0) {
         result = seep_symbolise_index_seal(&ret_elf->sections);
     }
-    for (int i = 1; i < count && result == 0; i++) {
-        GElf_Sym symbol;
-        GElf_Addr address = 0;
-        GElf_Word section = 0;
-        const char *name = dwfl_module_getsym_info(module, i, &symbol, &address,
-                                                   &section, NULL, NULL);
-
-        if (name != NULL && section != SHN_UNDEF && section != SHN_ABS) {
-            result = add_symbol(ret_elf, name, &symbol, address);
-        }
+    if (result == 0) {
+        result = add_symbols(ret_elf, module);
     }
     if (result != 0) {
         return result;
@@ -477,26 +511,12 @@ int seep_symbolise_elf_init(Dwfl_Module *module,
 }
 
 const char *seep_symbolise_elf_find(const struct seep_symbolise_elf *elf,
-                                    uint64_t address,
-                                    uint64_t *ret_distance_bytes)
+                                    uint64_t address)
 {
-    const struct seep_symbolise_range *section =
-        seep_symbolise_index_find(&elf->sections, address);
     const struct seep_symbolise_range *symbol =
         seep_symbolise_index_find(&elf->symbols, address);
 
-    if (section == NULL) {
-        return NULL;
-    }
-    *ret_distance_bytes = 0;
-    if (symbol == NULL) {
-        symbol = seep_symbolise_index_below(&elf->symbols, address);
-        if (symbol == NULL || symbol->start < section->start) {
-            return NULL;
-        }
-        *ret_distance_bytes = address - symbol->start;
-    }
-    return (const char *)(uintptr_t)symbol->value;
+    return symbol != NULL ? (const char *)(uintptr_t)symbol->value : NULL;
 }
 
 void seep_symbolise_elf_fini(struct seep_symbolise_elf *elf)

@@ -65,7 +65,7 @@ struct seep_symbolise_index {
 int seep_symbolise_index_add(struct seep_symbolise_index *index,
                              const struct seep_symbolise_range *range);
 
-/** Sort the ranges only: enough for seep_symbolise_index_below(). */
+/** Sort the ranges only. */
 void seep_symbolise_index_sort(struct seep_symbolise_index *index);
 
 /** After the last add, before the first find. @return 0 or -ENOMEM */
@@ -75,11 +75,6 @@ int seep_symbolise_index_seal(struct seep_symbolise_index *index);
 const struct seep_symbolise_range *
 seep_symbolise_index_find(const struct seep_symbolise_index *index,
                           uint64_t address);
-
-/** The range with the highest start that is not above @address; or NULL. */
-const struct seep_symbolise_range *
-seep_symbolise_index_below(const struct seep_symbolise_index *index,
-                           uint64_t address);
 
 void seep_symbolise_index_fini(struct seep_symbolise_index *index);
 
@@ -98,15 +93,10 @@ struct seep_symbolise_elf {
 int seep_symbolise_elf_init(Dwfl_Module *module,
                             struct seep_symbolise_elf *ret_elf);
 
-/**
- * The symbol of @address; NULL if there is none.
- *
- * @param ret_distance_bytes  0 if the symbol holds the address; else it only
- *                            is the nearest one below, so far away
- */
+/** The symbol that holds @address; NULL if none does: the nearest one below
+ * would be another function's. */
 const char *seep_symbolise_elf_find(const struct seep_symbolise_elf *elf,
-                                    uint64_t address,
-                                    uint64_t *ret_distance_bytes);
+                                    uint64_t address);
 
 void seep_symbolise_elf_fini(struct seep_symbolise_elf *elf);
 

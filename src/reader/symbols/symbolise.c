@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,32 +97,17 @@ static bool is_better(const char *symbol, const char *name)
            (name[0] == '_' && symbol[0] != '_');
 }
 
-/*
- * The function that stands in the machine code. "name+0x40" is not inside
- * name: it is the nearest symbol that a stripped file still has.
- */
+/* The function that stands in the machine code. */
 static const char *name_outermost(struct seep_symbol_memory *memory,
                                   const struct seep_symbolise_elf *elf,
                                   uint64_t offset,
                                   const struct seep_symbolise_place *place)
 {
-    char text[SEEP_DEMANGLE_TEXT_MAX + 32];
-    uint64_t distance_bytes = 0;
     const char *name = choose_name(place);
-    const char *symbol = seep_symbolise_elf_find(elf, offset, &distance_bytes);
+    const char *symbol = seep_symbolise_elf_find(elf, offset);
 
-    if (symbol != NULL && distance_bytes == 0 && is_better(symbol, name)) {
-        name = symbol;
-    }
-    if (name != NULL || symbol == NULL) {
-        return name_function(memory, name);
-    }
-    symbol = name_function(memory, symbol);
-    if (symbol == NULL) {
-        return NULL;
-    }
-    snprintf(text, sizeof(text), "%s+0x%" PRIx64, symbol, distance_bytes);
-    return seep_symbol_memory_text(memory, text);
+    return name_function(
+        memory, symbol != NULL && is_better(symbol, name) ? symbol : name);
 }
 
 /* Frames of @offset from its @places, of which there is at least one (empty

@@ -383,29 +383,13 @@ static const struct {
     {"", "snmalloc::", {"", "snmalloc"}},
 };
 
-const char *seep_where_distance(const char *function)
-{
-    const char *plus = strrchr(function, '+');
-
-    return plus != NULL && plus[1] == '0' && plus[2] == 'x' &&
-                   plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0'
-               ? plus
-               : NULL;
-}
-
-static bool has_own_name(const struct seep_report_frame *frame)
-{
-    return frame->function[0] != '\0' &&
-           seep_where_distance(frame->function) == NULL;
-}
-
 static bool names_pool(const struct seep_report_frame *run, size_t count,
                        const char *function)
 {
     bool named = false;
 
     for (size_t i = 0; i < count; i++) {
-        if (has_own_name(&run[i])) {
+        if (run[i].function[0] != '\0') {
             named = true;
             if (strncmp(run[i].function, function, strlen(function)) == 0) {
                 return true;
@@ -440,7 +424,7 @@ bool seep_where_is_pool(const struct seep_report_frame *frames, size_t count,
         const char *library = pools[i].library;
 
         if (strncmp(object, library, strlen(library)) == 0 &&
-            (library[0] != '\0' || has_own_name(&frames[first])) &&
+            (library[0] != '\0' || frames[first].function[0] != '\0') &&
             names_pool(&frames[first], end - first, pools[i].function)) {
             *ret_pool = pools[i].pool;
             if (ret_pool->library[0] == '\0') {

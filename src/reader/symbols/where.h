@@ -23,13 +23,6 @@ bool seep_where_is_user(const struct seep_report_frame *frame);
 /** Index of the user's frame; 0 when there is none. */
 size_t seep_where_pick(const struct seep_report_frame *frames, size_t count);
 
-/**
- * The "+0x40" of "name+0x40", to its end; else NULL. A name with one is only
- * the nearest that a stripped file has left: the code is another function's,
- * and to tell a cause from it would be a guess.
- */
-const char *seep_where_distance(const char *function);
-
 /** "file:line function", or as much of it as is known. @return as snprintf */
 int seep_where_format(const struct seep_report_frame *frame, char *text,
                       size_t capacity);

@@ -242,14 +242,14 @@ static void a_wide_name_of_cplusplus_loses_its_arguments(void **state)
                "c10::optional<c10::MemoryFormat>)",
                TORCH, 1);
     add_native("std::map<void*, std::pair<void*, int>, std::less<void*> >::at("
-               "void* const&)+0x301",
+               "void* const&)",
                TORCH, 1);
     add_native("operator new(unsigned long)", TORCH, 1);
     add_python("handle", "/srv/serve.py", 31);
     fake.sites[0].where_frame = 3;
     char *text = print(80, &options);
     assert_has(text, "    at::empty  (libtorch_cpu.so+0x1234)\n"
-                     "    std::map::at+0x301  (libtorch_cpu.so+0x1234)\n"
+                     "    std::map::at  (libtorch_cpu.so+0x1234)\n"
                      "    operator new(unsigned long)  (libtorch_cpu.so");
     free(text);
     text = print(200, &options);

@@ -519,11 +519,9 @@ static void a_place_without_a_name_is_a_short_module_and_an_offset(void **state)
 {
     (void)state;
     fake.sites[0].where_frame = 0;
+    fake.frames[0].function = "";
     fake.frames[0].module = "/x/_multiarray_umath.cpython-311-x86_64-linux-"
                             "gnu.so";
-    make();
-    assert_non_null(strstr(words.sentence, " at _multiarray_umath+0x1234."));
-    fake.frames[0].function = "give_bad_field_error+0x483f";
     make();
     assert_non_null(strstr(words.sentence, " at _multiarray_umath+0x1234."));
     fake.frames[0].function = "npy_alloc";

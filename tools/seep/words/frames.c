@@ -58,22 +58,13 @@ static char *short_module(const char *module)
     return strndup(name, end == NULL ? strlen(name) : (size_t)(end - name));
 }
 
-/* "PyObject_IS_GC+0x167f": the nearest name in a stripped file, of another
- * function. In full it may help; in short it would mislead. */
-static bool is_named(const struct seep_report_frame *frame)
-{
-    return *frame->function != '\0' &&
-           (*frame->module == '\0' || *frame->file != '\0' ||
-            seep_where_distance(frame->function) == NULL);
-}
-
 /* "parse in libfoo", "libfoo+0x12" */
 static char *native_text(const struct seep_report_frame *frame)
 {
     char *text = NULL;
     char *function = short_function(frame->function);
     char *module = short_module(frame->module);
-    if (module != NULL && !is_named(frame)) {
+    if (module != NULL && *frame->function == '\0') {
         text = seep_words_make("%s+0x%llx", module,
                                (unsigned long long)frame->offset);
     } else if (function != NULL && module != NULL) {
@@ -174,7 +165,7 @@ char *seep_words_frame(const struct seep_report_frame *frame)
     if (frame->python) { /* "<module>" is all name */
         return strdup(short_python(frame->function));
     }
-    if (is_named(frame)) {
+    if (*frame->function != '\0') {
         return short_function(frame->function);
     }
     if (*frame->module != '\0') {
@@ -192,17 +183,12 @@ static void put_python(FILE *file, const struct seep_report_frame *frame)
     fprintf(file, " %s", *frame->function == '\0' ? "?" : frame->function);
 }
 
-/* The function without its arguments, yet with how far behind it the frame
- * is: the nearest name may be another function's. */
+/* @brief: without its arguments. */
 static void put_function(FILE *file, const char *function, bool brief)
 {
-    const char *behind = seep_where_distance(function);
     char *name = brief ? short_function(function) : NULL;
 
     fputs(name == NULL ? function : name, file);
-    if (name != NULL && behind != NULL && strstr(name, behind) == NULL) {
-        fputs(behind, file);
-    }
     free(name);
 }
 

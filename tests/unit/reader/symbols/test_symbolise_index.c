@@ -76,29 +76,6 @@ static void an_index_of_nothing_finds_nothing(void **state)
     assert_int_equal(seep_symbolise_index_add(&index, &empty), 0);
     assert_int_equal(seep_symbolise_index_seal(&index), 0);
     assert_null(seep_symbolise_index_find(&index, 5));
-    assert_null(seep_symbolise_index_below(&index, 5));
-    seep_symbolise_index_fini(&index);
-}
-
-static void the_nearest_below_starts_highest(void **state)
-{
-    struct seep_symbolise_index index = {0};
-    static const struct seep_symbolise_range ranges[] = {
-        {.start = 30, .end = 40, .value = 3},
-        {.start = 10, .end = 90, .value = 1},
-        {.start = 20, .end = 25, .value = 2},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(seep_symbolise_index_add(&index, &ranges[i]), 0);
-    }
-    assert_int_equal(seep_symbolise_index_seal(&index), 0);
-    assert_null(seep_symbolise_index_below(&index, 9));
-    assert_int_equal(seep_symbolise_index_below(&index, 29)->value, 2);
-    assert_int_equal(seep_symbolise_index_below(&index, 500)->value, 3);
-    assert_int_equal(seep_symbolise_index_find(&index, 45)->value, 1);
-    assert_int_equal(seep_symbolise_index_find(&index, UINT64_C(35))->value, 3);
     seep_symbolise_index_fini(&index);
 }
 
@@ -107,7 +84,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_address_finds_the_range_that_wins),
         cmocka_unit_test(an_index_of_nothing_finds_nothing),
-        cmocka_unit_test(the_nearest_below_starts_highest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
