@@ -83,7 +83,7 @@ static double mean_between(const struct seep_report_site *site, double from_s,
 void seep_family_age_add(const struct seep_report_site *site, double life_s,
                          struct seep_family_ages *ages)
 {
-    ages->is_unknown |= site->point_count == 0;
+    ages->is_unknown |= site->point_count == 0 || site->has_totals_only;
     for (size_t i = 0; i < SEEP_FAMILY_AGE_LEVELS; i++) {
         ages->level[i] +=
             mean_between(site, parts[i][0] * life_s, parts[i][1] * life_s);

@@ -407,14 +407,6 @@ static void raise(struct seep_series_table *sum, const uint64_t *rise)
     }
 }
 
-static void start_sum(struct seep_series_table *sum, uint64_t end_tick)
-{
-    memset(sum, 0, sizeof(*sum));
-    sum->width_log2 = seep_series_width_for(end_tick);
-    sum->count = (uint32_t)(end_tick >> sum->width_log2) + 1;
-    sum->first = sum->count - 1;
-}
-
 void seep_sites_read_series(const struct seep_sites *sites,
                             const struct seep_site_work *work,
                             uint64_t end_tick,
@@ -426,7 +418,7 @@ void seep_sites_read_series(const struct seep_sites *sites,
         seep_series_read(work->series, work->first_tick, end_tick, ret_table);
         return;
     }
-    start_sum(ret_table, end_tick);
+    seep_series_start_table(end_tick, ret_table);
     for (size_t i = 0; i < work->member_count; i++) {
         const struct seep_site_member *member =
             &sites->members[work->member_first + i];

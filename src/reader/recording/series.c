@@ -142,6 +142,15 @@ static void fill_live(struct seep_series_table *table, uint64_t base_bytes,
     }
 }
 
+void seep_series_start_table(uint64_t end_tick,
+                             struct seep_series_table *ret_table)
+{
+    memset(ret_table, 0, sizeof(*ret_table));
+    ret_table->width_log2 = seep_series_width_for(end_tick);
+    ret_table->count = (uint32_t)(end_tick >> ret_table->width_log2) + 1;
+    ret_table->first = ret_table->count - 1;
+}
+
 void seep_series_read(struct seep_rec_series *series, uint32_t site_first_tick,
                       uint64_t end_tick, struct seep_series_table *ret_table)
 {

@@ -52,6 +52,11 @@ struct seep_series_table {
     struct seep_series_bucket buckets[SEEP_BUCKET_COUNT];
 };
 
+/** An empty one, on the grid of a run up to @end_tick: it begins in the last
+ * bucket. */
+void seep_series_start_table(uint64_t end_tick,
+                             struct seep_series_table *ret_table);
+
 /** @param end_tick  at most SEEP_SITES_TICK_MAX */
 void seep_series_read(struct seep_rec_series *series, uint32_t site_first_tick,
                       uint64_t end_tick, struct seep_series_table *ret_table);

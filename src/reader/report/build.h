@@ -136,6 +136,13 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
 
 int seep_report_add_sites(struct seep_report_build *build);
 
+/* points.c: what of a row happened when */
+
+/** Its series, and what of it none tells of. */
+int seep_report_add_points(struct seep_report_build *build,
+                           const struct seep_site_work *work,
+                           struct seep_report_site *site);
+
 /* largest.c: what holds and rose most */
 
 /** Mark those rows, and have them among the first.

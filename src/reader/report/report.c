@@ -580,6 +580,8 @@ static int add_time(struct seep_report_build *build)
     }
     seep_clock_init(&build->clock, &build->snapshot.view, end_tick);
     report->duration_s = seep_sites_seconds((double)end_tick);
+    report->bucket_s =
+        seep_sites_seconds(ldexp(1, (int)build->clock.width_log2));
     return error;
 }
 

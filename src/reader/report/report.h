@@ -156,6 +156,19 @@ enum seep_role {
                          BACKING where that is a leak */
 };
 
+/**
+ * What of a row came and went, and is not in its series: from .from_s to .to_s
+ * no series was kept of it, since the tables were full. Of what stood there
+ * only the end is known. All 0: the series tells all.
+ */
+struct seep_report_untold {
+    double from_s;
+    double to_s;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
+    double allocated_count;
+};
+
 struct seep_report_site {
     char id[20];      /* stable over runs of the same program */
     char line_id[20]; /* by stack: of the row that it is in by line; else "" */
@@ -226,6 +239,14 @@ struct seep_report_site {
      * and live and low are the live bytes of the point before. */
     const struct seep_report_point *series;
     size_t point_count;
+    bool has_totals_only; /* the recording has no series of it: points, if any,
+                             are of stacks that allocated once */
+    struct seep_report_untold untold;
+    /* Of the blocks that died, and told of it: those that lived for less than
+     * one bucket (struct seep_report, .bucket_s). */
+    uint64_t died_bytes;
+    uint64_t temporary_bytes;
+    double temporary_count;
 };
 
 struct seep_report_counter {
@@ -476,6 +497,8 @@ struct seep_report {
     uint64_t start_realtime_ns;
     double life_s;     /* until exit, death as far as known, or now */
     double duration_s; /* what is judged: that, or up to .end.judged_to_s */
+    double bucket_s; /* the width of a series' point: the grid begins at 0, and
+                        the last may be cut by the end */
     struct seep_report_end end;
     struct seep_report_begin begin;
     struct seep_report_failed {

@@ -602,90 +602,9 @@ static void mark_site(const struct seep_report_options *options,
     }
 }
 
-/* The rows in their order, each with its curve. */
+/* The rows in their order. */
 
 #define MAYBE_LIMIT 200U /* of those that may leak, that are shown anyway */
-
-static void fill_point(struct seep_report_point *point,
-                       const struct seep_series_bucket *bucket,
-                       double start_ticks, double end_ticks)
-{
-    *point = (struct seep_report_point){
-        .start_s = seep_sites_seconds(start_ticks),
-        .width_s = seep_sites_seconds(end_ticks - start_ticks),
-        .live_bytes = bucket->live_bytes,
-        .low_bytes = bucket->low_bytes,
-        .allocated_bytes = bucket->allocated_bytes,
-        .freed_bytes = bucket->freed_bytes,
-        .born_freed_bytes = bucket->born_freed_bytes,
-        .born_count = (double)bucket->born_count_q16 / (double)SEEP_COUNT_ONE,
-        .born_freed_count =
-            (double)bucket->born_freed_count_q16 / (double)SEEP_COUNT_ONE,
-    };
-}
-
-/* Nothing happened in it, and nothing looks as if it had in a damaged file. */
-static bool is_flat(const struct seep_series_bucket *bucket,
-                    const struct seep_series_bucket *before)
-{
-    return bucket->allocated_bytes == 0 && bucket->freed_bytes == 0 &&
-           bucket->born_freed_bytes == 0 && bucket->born_count_q16 == 0 &&
-           bucket->born_freed_count_q16 == 0 &&
-           bucket->live_bytes == before->live_bytes &&
-           bucket->low_bytes == before->live_bytes;
-}
-
-/* The first and the last always: they say from when and until when. */
-static bool is_point(const struct seep_series_table *table, uint32_t i)
-{
-    return i == table->first || i == table->count - 1 ||
-           !is_flat(&table->buckets[i], &table->buckets[i - 1]);
-}
-
-static void fill_points(struct seep_report_point *points,
-                        const struct seep_series_table *table,
-                        uint64_t end_tick)
-{
-    for (uint32_t i = table->first; i < table->count; i++) {
-        uint64_t start = (uint64_t)i << table->width_log2;
-        uint64_t end = (uint64_t)(i + 1) << table->width_log2;
-
-        if (end > end_tick && start < end_tick) {
-            end = end_tick; /* the run ended inside it */
-        }
-        if (is_point(table, i)) {
-            fill_point(points++, &table->buckets[i], (double)start,
-                       (double)end);
-        }
-    }
-}
-
-/* Points from the bucket in which the series begins; none from before it. */
-static int add_points(struct seep_report_build *build,
-                      const struct seep_site_work *work,
-                      struct seep_report_site *site)
-{
-    struct seep_series_table table;
-    struct seep_report_point *points;
-    uint64_t end_tick = build->clock.end_tick;
-    size_t count = 0;
-
-    if (!seep_sites_has_series(work)) {
-        return 0;
-    }
-    seep_sites_read_series(&build->sites, work, end_tick, &table);
-    for (uint32_t i = table.first; i < table.count; i++) {
-        count += is_point(&table, i);
-    }
-    points = seep_store_take(&build->store, count, sizeof(*points));
-    if (points == NULL) {
-        return -ENOMEM;
-    }
-    fill_points(points, &table, end_tick);
-    site->series = points;
-    site->point_count = count;
-    return 0;
-}
 
 /* Of Python, a line that is told by few blocks may keep what one that is told
  * by many lent it. */
@@ -812,7 +731,8 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         sites[i] = build->sites.works[i].site;
-        error = add_points(build, &build->sites.works[i], &sites[i]);
+        error =
+            seep_report_add_points(build, &build->sites.works[i], &sites[i]);
         if (error != 0) {
             return error;
         }
