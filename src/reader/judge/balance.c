@@ -516,9 +516,20 @@ static void fill_memory(const struct series *series,
     memory->valid = memory->rss.valid;
 }
 
+/* At @t_s; below 0 where it is not known: before the first and after the last
+ * figure nobody asked. */
+static double part_at(const struct seep_window_series *series, double t_s)
+{
+    return series->count > 0 && t_s >= series->t_s[0] &&
+                   t_s <= series->t_s[series->count - 1]
+               ? seep_window_at(series, t_s)
+               : -1;
+}
+
 void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
-                       struct seep_balance_outside *ret_outside)
+                       struct seep_balance_outside *ret_outside,
+                       struct seep_balance_parts *ret_parts)
 {
     double from_s =
         seep_window_time_at(input->begin_s, input->end_s, SEEP_WINDOW_SETTLE);
@@ -537,4 +548,13 @@ void seep_balance_fill(const struct seep_balance_input *input,
     add_rest(&series, input, told);
     fill_memory(&series, input, ret_memory);
     fill_outside(&series, input, told, ret_outside);
+    for (size_t i = 0; ret_parts != NULL && i < input->count; i++) {
+        double t_s = input->points[i].t_s;
+
+        ret_parts[i] = (struct seep_balance_parts){
+            .tracked = part_at(&series.shown, t_s),
+            .overhead = part_at(&series.overhead, t_s),
+            .unexplained = part_at(&series.unexplained, t_s),
+        };
+    }
 }

@@ -80,13 +80,22 @@ struct seep_balance_outside {
     double tracked_rise_bytes; /* to the most that was live in the last half */
 };
 
+/** What is private, in its parts, at one time; below 0: not known. */
+struct seep_balance_parts {
+    double tracked;
+    double overhead; /* of the allocator */
+    double unexplained;
+};
+
 /**
  * @param ret_memory   the extents; its other fields are left alone
  * @param ret_outside  all of it
+ * @param ret_parts    one for each of the input's points; may be NULL
  */
 void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
-                       struct seep_balance_outside *ret_outside);
+                       struct seep_balance_outside *ret_outside,
+                       struct seep_balance_parts *ret_parts);
 
 /** Of the whole run, its slope of the settled part since the work began. Also
  * of devices. */

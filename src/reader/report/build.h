@@ -136,12 +136,22 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
 
 int seep_report_add_sites(struct seep_report_build *build);
 
+/** Frames, ids and names of the first @count of @works, into @sites. */
+int seep_report_name_sites(struct seep_report_build *build,
+                           const struct seep_site_work *works,
+                           struct seep_report_site *sites, size_t count);
+
 /* points.c: what of a row happened when */
 
 /** Its series, and what of it none tells of. */
 int seep_report_add_points(struct seep_report_build *build,
                            const struct seep_site_work *work,
                            struct seep_report_site *site);
+
+/* stacks.c: each stack by itself */
+
+/** If they are asked for; when the order of the rows is the last. */
+int seep_report_add_stacks(struct seep_report_build *build);
 
 /* largest.c: what holds and rose most */
 

@@ -84,6 +84,38 @@ static void add_site(struct space_sum *sum, const struct seep_site_work *work,
     }
 }
 
+/* When each bucket of the grid ends, and what of the space was live then. */
+static int keep_grid(struct seep_report_build *build)
+{
+    const struct seep_clock *clock = &build->clock;
+    double *end_s =
+        seep_store_take(&build->store, clock->count, sizeof(*end_s));
+
+    if (end_s == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < clock->count; i++) {
+        end_s[i] =
+            seep_sites_bucket_end_s(i, clock->width_log2, clock->end_tick);
+    }
+    build->report.bucket_end_s = end_s;
+    build->report.bucket_count = clock->count;
+    return 0;
+}
+
+static int keep_series(struct seep_report_build *build, struct space_sum *sum)
+{
+    uint32_t count = build->clock.count;
+    double *live = seep_store_take(&build->store, count, sizeof(*live));
+
+    if (live == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(live, sum->live, count * sizeof(*live));
+    sum->space.live = live;
+    return 0;
+}
+
 static void finish(struct space_sum *sum, const struct seep_clock *clock)
 {
     struct seep_window_series series;
@@ -191,14 +223,14 @@ static int add_holdings(struct seep_report_build *build,
     return 0;
 }
 
-/* @return how many spaces were used */
-static size_t sum_spaces(struct seep_report_build *build,
-                         const struct seep_sites *sites,
-                         struct seep_report_space *spaces)
+static int sum_spaces(struct seep_report_build *build,
+                      const struct seep_sites *sites,
+                      struct seep_report_space *spaces)
 {
     struct space_sum sums[SEEP_SPACE_COUNT];
     struct space_sum arenas; /* of python, what lies in its own mappings */
     size_t count = 0;
+    int error = keep_grid(build);
 
     memset(sums, 0, sizeof(sums));
     memset(&arenas, 0, sizeof(arenas));
@@ -211,14 +243,17 @@ static size_t sum_spaces(struct seep_report_build *build,
         }
         keep_device(build, work);
     }
-    for (unsigned i = 0; i < SEEP_SPACE_COUNT; i++) {
+    for (unsigned i = 0; error == 0 && i < SEEP_SPACE_COUNT; i++) {
         if (sums[i].used) {
             finish(&sums[i], &build->clock);
+            error = keep_series(build, &sums[i]);
             spaces[count++] = sums[i].space;
         }
     }
     keep_live(build, sums, &arenas);
-    return count;
+    build->report.spaces = spaces;
+    build->report.space_count = count;
+    return error;
 }
 
 int seep_report_add_spaces(struct seep_report_build *build)
@@ -233,9 +268,8 @@ int seep_report_add_spaces(struct seep_report_build *build)
     }
     error = seep_sites_init(&build->snapshot, &build->clock, NULL, &sites);
     if (error == 0) {
-        build->report.spaces = spaces;
-        build->report.space_count = sum_spaces(build, &sites, spaces);
-        error = add_holdings(build, &sites);
+        error = sum_spaces(build, &sites, spaces);
+        error = error == 0 ? add_holdings(build, &sites) : error;
         seep_sites_fini(&sites);
     }
     return error;
@@ -771,7 +805,8 @@ static double variance_of(const struct seep_sites *sites)
 }
 
 static int keep_moments(struct seep_report_build *build,
-                        const struct seep_balance_point *points, size_t count)
+                        const struct seep_balance_point *points,
+                        const struct seep_balance_parts *parts, size_t count)
 {
     struct seep_report_moment *moments =
         seep_store_take(&build->store, count, sizeof(*moments));
@@ -788,6 +823,10 @@ static int keep_moments(struct seep_report_build *build,
             .private_bytes =
                 points[i].anonymous < 0 ? -1 : points[i].anonymous + swap,
             .own_bytes = fmax(points[i].own, 0),
+            .cgroup_bytes = points[i].cgroup,
+            .tracked_bytes = parts[i].tracked,
+            .allocator_overhead_bytes = parts[i].overhead,
+            .unexplained_bytes = parts[i].unexplained,
         };
     }
     build->report.memory.moments = moments;
@@ -798,6 +837,7 @@ static int keep_moments(struct seep_report_build *build,
 int seep_report_add_memory(struct seep_report_build *build)
 {
     struct seep_balance_point points[SEEP_WINDOW_POINTS];
+    struct seep_balance_parts parts[SEEP_WINDOW_POINTS];
     struct seep_report_memory *memory = &build->report.memory;
     struct seep_balance_input input = {
         .points = points,
@@ -830,6 +870,6 @@ int seep_report_add_memory(struct seep_report_build *build)
     if (memory->allocator_reported && build->report.exact) {
         input.heap_pages_bytes = ranges_pages(&build->snapshot.view);
     }
-    seep_balance_fill(&input, memory, &build->outside);
-    return keep_moments(build, points, input.count);
+    seep_balance_fill(&input, memory, &build->outside, parts);
+    return keep_moments(build, points, parts, input.count);
 }

@@ -611,6 +611,9 @@ static int fill(struct seep_report_build *build, const char *path)
     }
     if (error == 0) {
         add_verdict(build);
+        error = seep_report_add_stacks(build);
+    }
+    if (error == 0) {
         error = seep_names_failures(build);
     }
     return error;

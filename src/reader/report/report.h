@@ -66,6 +66,7 @@ struct seep_report_options {
     const struct seep_rules *known;
     struct seep_symbol_memory *memory; /* of names, while a report is made:
                                           shared by those of one thread */
+    bool stacks; /* each by itself, too: .stacks of the report */
 };
 
 enum seep_process_state {
@@ -226,6 +227,7 @@ struct seep_report_site {
     const char *where;
     size_t stack_count; /* that this row is made of, at least 1 */
     /* What follows is of one of them, the one that holds the most. */
+    uint32_t entry; /* in SITES of the recording */
     uint64_t stack_live_bytes;
     uint64_t stack_allocated_bytes;
     double stack_allocated_count;
@@ -249,6 +251,14 @@ struct seep_report_site {
     double temporary_count;
 };
 
+/** One stack by itself: what was recorded, not judged. */
+struct seep_report_stack {
+    struct seep_report_site site; /* figures, frames and series of it alone; no
+                                     class, growth or id */
+    size_t row; /* among .sites, that it is a part of; SIZE_MAX: of none that
+                   was asked for */
+};
+
 struct seep_report_counter {
     const char *name;
     const char *words;
@@ -264,6 +274,7 @@ struct seep_report_space {
     uint64_t allocated_bytes;
     uint64_t freed_bytes;
     double slope_bytes_per_s; /* over the settled part of the run */
+    const double *live; /* at the end of each bucket: .bucket_count figures */
 };
 
 /** What of a space lies on one device, or on none. */
@@ -301,6 +312,11 @@ struct seep_report_moment {
     double held_bytes;    /* resident, and in swap */
     double private_bytes; /* of that, what is not of files or shared */
     double own_bytes;     /* of that, the recording's */
+    double cgroup_bytes;
+    /* And what private bytes are made of: see struct seep_report_memory. */
+    double tracked_bytes;
+    double allocator_overhead_bytes;
+    double unexplained_bytes;
 };
 
 /** X(SYMBOL, "name in JSON"). */
@@ -525,7 +541,9 @@ struct seep_report {
     struct seep_report_verdict verdict;
     struct seep_report_memory memory;
     const struct seep_report_space *spaces;
-    size_t space_count;                         /* only spaces that were used */
+    size_t space_count;         /* only spaces that were used */
+    const double *bucket_end_s; /* of the time grid, up to the end of the run */
+    size_t bucket_count;
     const struct seep_report_holding *holdings; /* the same by device */
     size_t holding_count;
     const struct seep_report_device *devices; /* that were asked */
@@ -533,6 +551,8 @@ struct seep_report {
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */
+    const struct seep_report_stack *stacks; /* if they were asked for */
+    size_t stack_count;
     const char *const *modules; /* paths of the objects that were recorded */
     size_t module_count;
     /* Files whose names were given up: not those that are not there, or are

@@ -246,9 +246,9 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
     return site->where != NULL ? 0 : -ENOMEM;
 }
 
-/* Frames, id and `where` of the first sites. @return 0 or negative errno */
-static int add_frames(struct seep_report_build *build,
-                      struct seep_report_site *sites, size_t count)
+int seep_report_name_sites(struct seep_report_build *build,
+                           const struct seep_site_work *works,
+                           struct seep_report_site *sites, size_t count)
 {
     struct naming naming = {.build = build};
     int error = 0;
@@ -258,7 +258,7 @@ static int add_frames(struct seep_report_build *build,
         return -ENOMEM;
     }
     for (size_t i = 0; error == 0 && i < count; i++) {
-        const struct seep_site_work *work = &build->sites.works[i];
+        const struct seep_site_work *work = &works[i];
 
         seep_names_stack(build, work->index, &naming.stack);
         name_all(&naming);
@@ -731,13 +731,14 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         sites[i] = build->sites.works[i].site;
+        sites[i].entry = build->sites.works[i].index;
         error =
             seep_report_add_points(build, &build->sites.works[i], &sites[i]);
         if (error != 0) {
             return error;
         }
     }
-    error = add_frames(build, sites, count);
+    error = seep_report_name_sites(build, build->sites.works, sites, count);
     error = error == 0 ? add_failed(build) : error;
     if (error != 0) {
         return error;

@@ -42,7 +42,7 @@ static int begin(void **state)
 
 static void fill(void)
 {
-    seep_balance_fill(&input, &memory, &outside);
+    seep_balance_fill(&input, &memory, &outside, NULL);
 }
 
 /* @field rises by @mib a second. */

@@ -224,6 +224,43 @@ static void spaces_do_not_know_of_rows(void **state)
     assert_true(stacks.slope_bytes_per_s == lines.slope_bytes_per_s);
 }
 
+/* Each stack by itself, as flame graphs want them. */
+static void the_stacks_of_a_row_are_together_what_it_is(void **state)
+{
+    const struct seep_report_options how = {.by = SEEP_BY_LINE, .stacks = true};
+    struct judge_run *f = *state;
+    struct group_run run;
+    const struct seep_report *report;
+    const struct seep_report_site *row;
+    uint64_t live = 0;
+    uint64_t allocated = 0;
+    uint64_t last = 0;
+    size_t count = 0;
+
+    group_begin(&run, f, 7);
+    play(&run);
+    report = group_read(f, &how);
+    row = group_find(report, "serve.py:31 handle");
+    for (size_t i = 0; i < report->stack_count; i++) {
+        const struct seep_report_site *stack = &report->stacks[i].site;
+
+        if (report->stacks[i].row == (size_t)(row - report->sites)) {
+            assert_int_equal(stack->frame_count, 3);
+            assert_string_equal(stack->frames[1].function, "handle");
+            live += stack->live_bytes;
+            allocated += stack->allocated_bytes;
+            last += stack->series[stack->point_count - 1].live_bytes;
+            count++;
+        }
+    }
+    assert_int_equal(count, row->stack_count);
+    assert_int_equal(report->stack_count, 8);
+    assert_int_equal(live, row->live_bytes);
+    assert_int_equal(last, row->live_bytes);
+    assert_int_equal(allocated, row->allocated_bytes);
+    assert_int_equal(group_report(f, SEEP_BY_LINE)->stack_count, 0);
+}
+
 static void
 a_leak_that_is_split_over_many_stacks_is_found_by_its_line(void **state)
 {
@@ -380,6 +417,7 @@ int main(void)
         EXACT(what_is_made_at_the_start_and_the_end_is_no_leak),
         EXACT(the_balance_does_not_know_of_rows),
         EXACT(spaces_do_not_know_of_rows),
+        EXACT(the_stacks_of_a_row_are_together_what_it_is),
         EXACT(a_leak_that_is_split_over_many_stacks_is_found_by_its_line),
         SAMPLED(the_sampling_error_of_a_row_is_that_of_its_stacks_together),
         EXACT(the_largest_stack_of_a_row_is_shown),

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The stacks of a recording, each by itself: what flame graphs are made of.
+ *
+ * Invariant: the stacks of a row are its members, so that their sums are the
+ * row's figures.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "reader/report/build.h"
+
+/* The place among the report's rows of each site of the recording, by its
+ * index in SITES, + 1; 0: it is in none of them. */
+static size_t *rows_of(const struct seep_report_build *build)
+{
+    const struct seep_sites *sites = &build->sites;
+    uint32_t capacity = build->snapshot.view.site_capacity;
+    size_t *row_of = calloc((size_t)capacity + 1, sizeof(*row_of));
+
+    for (size_t i = 0; row_of != NULL && i < build->report.site_count; i++) {
+        row_of[build->report.sites[i].entry] = i + 1;
+    }
+    for (size_t i = 0; row_of != NULL && i < sites->count; i++) {
+        const struct seep_site_work *work = &sites->works[i];
+        size_t row = row_of[work->index];
+
+        for (size_t j = 0; j < work->member_count; j++) {
+            row_of[sites->members[work->member_first + j].index] = row;
+        }
+    }
+    return row_of;
+}
+
+static int name_stacks(struct seep_report_build *build,
+                       struct seep_report_stack *stacks)
+{
+    const struct seep_sites *sites = &build->sites;
+    struct seep_report_site *named = calloc(sites->count + 1, sizeof(*named));
+    int error = named == NULL ? -ENOMEM : 0;
+
+    for (size_t i = 0; error == 0 && i < sites->count; i++) {
+        named[i] = sites->works[i].site;
+        named[i].entry = sites->works[i].index;
+        error = seep_report_add_points(build, &sites->works[i], &named[i]);
+    }
+    if (error == 0) {
+        error =
+            seep_report_name_sites(build, sites->works, named, sites->count);
+    }
+    for (size_t i = 0; error == 0 && i < sites->count; i++) {
+        stacks[i].site = named[i];
+    }
+    free(named);
+    return error;
+}
+
+/* The rows of @build are the stacks, now. */
+static int add_stacks(struct seep_report_build *build, const size_t *row_of)
+{
+    size_t count = build->sites.count;
+    struct seep_report_stack *stacks =
+        seep_store_take(&build->store, count, sizeof(*stacks));
+    int error = stacks == NULL ? -ENOMEM : name_stacks(build, stacks);
+
+    if (error != 0) {
+        return error;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t row = row_of[stacks[i].site.entry];
+
+        stacks[i].row = row == 0 ? SIZE_MAX : row - 1;
+    }
+    build->report.stacks = stacks;
+    build->report.stack_count = count;
+    return 0;
+}
+
+int seep_report_add_stacks(struct seep_report_build *build)
+{
+    struct seep_sites rows = build->sites;
+    struct seep_sites stacks;
+    size_t *row_of;
+    int error;
+
+    if (build->options == NULL || !build->options->stacks) {
+        return 0;
+    }
+    row_of = rows_of(build);
+    error = row_of == NULL ? -ENOMEM
+                           : seep_sites_init(&build->snapshot, &build->clock,
+                                             NULL, &stacks);
+    if (error == 0) {
+        build->sites = stacks;
+        error = add_stacks(build, row_of);
+        build->sites = rows;
+        seep_sites_fini(&stacks);
+    }
+    free(row_of);
+    return error;
+}
