@@ -369,6 +369,54 @@ static json_t *nameless_of(const struct seep_report *report)
     return list;
 }
 
+/* Every counter that is not 0, in words. */
+static json_t *counters_in_words(const struct seep_report *report)
+{
+    static const char *const kinds[] = {
+        [SEEP_KIND_LOSS] = "loss",
+        [SEEP_KIND_FACT] = "fact",
+        [SEEP_KIND_COST] = "cost",
+    };
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < report->counter_count; i++) {
+        const struct seep_report_counter *counter = &report->counters[i];
+        json_t *object;
+
+        if (counter->value == 0 || counter->kind == SEEP_KIND_UNUSED) {
+            continue;
+        }
+        object = json_object();
+        seep_json_put(object, "kind", kinds[counter->kind]);
+        SEEP_JSON_COPY(object, counter, name, words, value);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+/* What a page says as the text does. */
+static json_t *words_of(const struct seep_report *report)
+{
+    json_t *object = json_object();
+    char *command = seep_words_command(report);
+    char *forecast = seep_words_forecast(report);
+    char cost[SEEP_WORDS_COST_BYTES];
+    char text[128];
+
+    seep_json_put(object, "command", command);
+    seep_json_put(object, "forecast", forecast);
+    seep_words_state(report, text, sizeof(text));
+    seep_json_put(object, "state", (const char *)text);
+    seep_words_mode(report, text, sizeof(text));
+    seep_json_put(object, "mode", (const char *)text);
+    seep_words_cost(report, true, cost, sizeof(cost));
+    seep_json_put(object, "cost", (const char *)cost);
+    seep_json_put(object, "lost_events", seep_words_lost_events(report));
+    free(forecast);
+    free(command);
+    return object;
+}
+
 static void print_member(struct seep_json_out *out, const char *separator,
                          const char *key, json_t *value)
 {
@@ -392,8 +440,9 @@ static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
          i < report->site_count && printed < limit && out->error == 0; i++) {
         if (seep_words_is_wanted(&report->sites[i], options->site_id)) {
             seep_json_out_raw(out, printed++ == 0 ? "\n" : ",\n");
-            seep_json_site_print(out, kept, &report->sites[i],
-                                 !options->no_series);
+            seep_json_site_print(out, options->for_page ? NULL : kept,
+                                 &report->sites[i],
+                                 !options->no_series && !options->for_page);
         }
     }
     seep_json_out_raw(out, "]");
@@ -409,10 +458,18 @@ static void print_report(struct seep_json_out *out,
     print_member(out, ",", "verdict",
                  seep_json_verdict(report, options->catalogue));
     print_member(out, ",", "memory", seep_json_memory(report));
+    if (!options->no_series) {
+        print_member(out, ",", "timeline", seep_json_timeline(report));
+    }
     print_member(out, ",", "devices", seep_json_devices(report));
     print_member(out, ",", "marks", seep_json_marks(report));
     print_member(out, ",", "by", json_string(seep_grouping_name(report->by)));
     print_sites(out, kept, report, options);
+    if (options->for_page) {
+        seep_json_stacks_print(out, report);
+        print_member(out, ",", "counters", counters_in_words(report));
+        print_member(out, ",", "words", words_of(report));
+    }
     print_member(out, ",", "site_total",
                  seep_json_count(seep_words_site_total(report)));
     print_member(out, ",", "losses", losses_of(report));

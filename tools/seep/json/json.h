@@ -23,9 +23,11 @@
 #include "words/compare.h"
 
 struct seep_json_options {
-    size_t site_limit;                      /* 0: all */
-    const char *site_id;                    /* only this site; NULL: all */
-    bool no_series;                         /* sites without their series */
+    size_t site_limit;   /* 0: all */
+    const char *site_id; /* only this site; NULL: all */
+    bool no_series;      /* sites without their series */
+    bool for_page;       /* what a page shows: stacks, each by itself, with the
+                            frames once, instead of frames and series of sites */
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
@@ -168,6 +170,9 @@ json_t *seep_json_verdict(const struct seep_report *report,
                           const struct seep_catalogue *catalogue);
 json_t *seep_json_memory(const struct seep_report *report);
 
+/** The same over time: of the time grid what was live, and the samples. */
+json_t *seep_json_timeline(const struct seep_report *report);
+
 /*
  * A call site of the document "seep-report/1", printed at once.
  */
@@ -180,9 +185,21 @@ struct seep_json_frame *seep_json_site_open(void);
 /** NULL is fine. */
 void seep_json_site_close(struct seep_json_frame *kept);
 
-/** With its figures over time if @series. */
+/** With its figures over time if @series; frames if @kept is not NULL. */
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
                           const struct seep_report_site *site, bool series);
+
+/** The members "frames" and "stacks" of a process in a page. */
+void seep_json_stacks_print(struct seep_json_out *out,
+                            const struct seep_report *report);
+
+json_t *seep_json_frame_of(const struct seep_report_frame *frame);
+
+/** Do they print alike? Strings are compared by their addresses: a reader keeps
+ * each once. */
+bool seep_json_frame_is(const struct seep_report_frame *a,
+                        const struct seep_report_frame *b);
+uint64_t seep_json_frame_hash(const struct seep_report_frame *frame);
 
 #endif

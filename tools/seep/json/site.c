@@ -181,6 +181,64 @@ json_t *seep_json_memory(const struct seep_report *report)
     return object;
 }
 
+/* null where it is below 0. */
+static json_t *told(double value)
+{
+    return seep_json_real(value >= 0 ? value : NAN);
+}
+
+static json_t *moments_of(const struct seep_report_memory *memory)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < memory->moment_count; i++) {
+        const struct seep_report_moment *moment = &memory->moments[i];
+        json_t *object = json_object();
+
+        seep_json_put(object, "t_s", moment->t_s);
+        seep_json_put(object, "held_bytes", told(moment->held_bytes));
+        seep_json_put(object, "private_bytes", told(moment->private_bytes));
+        seep_json_put(object, "own_bytes", told(moment->own_bytes));
+        seep_json_put(object, "cgroup_bytes", told(moment->cgroup_bytes));
+        seep_json_put(object, "tracked_bytes", told(moment->tracked_bytes));
+        seep_json_put(object, "allocator_overhead_bytes",
+                      told(moment->allocator_overhead_bytes));
+        seep_json_put(object, "unexplained_bytes",
+                      told(moment->unexplained_bytes));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *reals_of(const double *values, size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(array, seep_json_real(values[i]));
+    }
+    return array;
+}
+
+json_t *seep_json_timeline(const struct seep_report *report)
+{
+    json_t *object = json_object();
+    json_t *spaces = json_object();
+
+    for (size_t i = 0; i < report->space_count; i++) {
+        const struct seep_report_space *space = &report->spaces[i];
+
+        seep_json_put(spaces, seep_words_space(space->space),
+                      reals_of(space->live,
+                               space->live == NULL ? 0 : report->bucket_count));
+    }
+    seep_json_put(object, "end_s",
+                  reals_of(report->bucket_end_s, report->bucket_count));
+    seep_json_put(object, "spaces", spaces);
+    seep_json_put(object, "moments", moments_of(&report->memory));
+    return object;
+}
+
 /*
  * Call sites.
  */
@@ -194,7 +252,7 @@ struct seep_json_frame {
     char *text; /* NULL: empty */
 };
 
-static json_t *frame_of(const struct seep_report_frame *frame)
+json_t *seep_json_frame_of(const struct seep_report_frame *frame)
 {
     json_t *object = json_object();
 
@@ -339,8 +397,8 @@ static json_t *members_of(const struct seep_report_site *site)
 
 /* Strings by their addresses: a reader keeps each once. Two that only look
  * different are made twice, and that is all. */
-static bool is_same(const struct seep_report_frame *a,
-                    const struct seep_report_frame *b)
+bool seep_json_frame_is(const struct seep_report_frame *a,
+                        const struct seep_report_frame *b)
 {
     return a->offset == b->offset && a->line == b->line &&
            a->function == b->function && a->file == b->file &&
@@ -348,24 +406,24 @@ static bool is_same(const struct seep_report_frame *a,
            a->python == b->python && a->inlined == b->inlined;
 }
 
-static size_t place_of(const struct seep_report_frame *frame)
+uint64_t seep_json_frame_hash(const struct seep_report_frame *frame)
 {
     const uint64_t words[] = {frame->offset, frame->line,
                               (uintptr_t)frame->function,
                               (uintptr_t)frame->module};
 
-    return seep_hash_words(0, words, sizeof(words) / sizeof(words[0])) %
-           FRAMES_KEPT;
+    return seep_hash_words(0, words, sizeof(words) / sizeof(words[0]));
 }
 
 /* The text lives until the next call. */
 static const char *text_of(struct seep_json_frame *kept,
                            const struct seep_report_frame *frame)
 {
-    struct seep_json_frame *at = &kept[place_of(frame)];
+    struct seep_json_frame *at =
+        &kept[seep_json_frame_hash(frame) % FRAMES_KEPT];
 
-    if (at->text == NULL || !is_same(&at->frame, frame)) {
-        json_t *object = frame_of(frame);
+    if (at->text == NULL || !seep_json_frame_is(&at->frame, frame)) {
+        json_t *object = seep_json_frame_of(frame);
 
         free(at->text);
         at->frame = *frame;
@@ -426,6 +484,8 @@ void seep_json_site_print(struct seep_json_out *out,
     if (series) {
         print_series(out, site);
     }
-    print_frames(out, kept, site);
+    if (kept != NULL) {
+        print_frames(out, kept, site);
+    }
     seep_json_out_raw(out, "}");
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The stacks of a process for its page: each frame once, by its number, and
+ * figures over time as columns by the number of the bucket.
+ *
+ * Invariant: what is printed is ASCII, and its size is that of what differs:
+ * ten thousand stacks share some hundred frames.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "words/words.h"
+#include "json/json.h"
+
+/* Frames by their numbers, and those by what they are. */
+struct frames {
+    const struct seep_report_frame **list;
+    uint32_t *slots;   /* number + 1; 0: free */
+    size_t slot_count; /* a power of two, above the count of all frames */
+    size_t count;
+};
+
+/* @return 0 or -ENOMEM */
+static int frames_init(struct frames *frames, const struct seep_report *report)
+{
+    size_t most = 1;
+
+    for (size_t i = 0; i < report->stack_count; i++) {
+        most += report->stacks[i].site.frame_count;
+    }
+    frames->count = 0;
+    frames->slot_count = 1;
+    while (frames->slot_count < 2 * most) {
+        frames->slot_count *= 2;
+    }
+    frames->list = calloc(most, sizeof(*frames->list));
+    frames->slots = calloc(frames->slot_count, sizeof(*frames->slots));
+    return frames->list == NULL || frames->slots == NULL ? -ENOMEM : 0;
+}
+
+static void frames_fini(struct frames *frames)
+{
+    free(frames->list);
+    free(frames->slots);
+}
+
+static uint32_t frames_number(struct frames *frames,
+                              const struct seep_report_frame *frame)
+{
+    size_t mask = frames->slot_count - 1;
+    size_t slot = seep_json_frame_hash(frame) & mask;
+
+    while (frames->slots[slot] != 0) {
+        if (seep_json_frame_is(frames->list[frames->slots[slot] - 1], frame)) {
+            return frames->slots[slot] - 1;
+        }
+        slot = (slot + 1) & mask;
+    }
+    frames->list[frames->count++] = frame;
+    frames->slots[slot] = (uint32_t)frames->count;
+    return frames->slots[slot] - 1;
+}
+
+static void put_number(struct seep_json_out *out, size_t index, uint64_t value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s%" PRIu64, index == 0 ? "" : ",", value);
+    seep_json_out_raw(out, text);
+}
+
+/* Of the time grid, that in which @end_s lies. */
+static size_t bucket_at(const struct seep_report *report, double end_s)
+{
+    size_t low = 0;
+    size_t high = report->bucket_count > 0 ? report->bucket_count - 1 : 0;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (report->bucket_end_s[middle] < end_s - 1e-6) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void print_series(struct seep_json_out *out,
+                         const struct seep_report *report,
+                         const struct seep_report_site *site)
+{
+    const struct seep_report_point *series = site->series;
+
+    seep_json_out_raw(out, ",\"series\":{\"bucket\":[");
+    for (size_t i = 0; i < site->point_count; i++) {
+        put_number(out, i,
+                   bucket_at(report, series[i].start_s + series[i].width_s));
+    }
+#define COLUMN(field)                                \
+    seep_json_out_raw(out, "],\"" #field "\":[");    \
+    for (size_t i = 0; i < site->point_count; i++) { \
+        put_number(out, i, series[i].field);         \
+    }
+    COLUMN(live_bytes)
+    COLUMN(allocated_bytes)
+    COLUMN(freed_bytes)
+#undef COLUMN
+    seep_json_out_raw(out, "]}");
+}
+
+static json_t *members_of(const struct seep_report_stack *stack)
+{
+    const struct seep_report_site *site = &stack->site;
+    json_t *object = json_object();
+
+    seep_json_put(object, "row",
+                  stack->row == SIZE_MAX ? NULL : seep_json_count(stack->row));
+    seep_json_put(object, "space", seep_words_space(site->space));
+    seep_json_put_device(object, "device", site->device);
+    seep_json_put_text_or_null(object, "thread", site->thread);
+    seep_json_put(object, "stack_end", seep_words_cut(site->cut));
+    SEEP_JSON_COPY(object, site, live_bytes, live_count, peak_bytes);
+    SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
+    SEEP_JSON_COPY(object, site, first_s);
+    return object;
+}
+
+static void print_stack(struct seep_json_out *out, struct frames *frames,
+                        const struct seep_report *report,
+                        const struct seep_report_stack *stack)
+{
+    seep_json_out_raw(out, "{");
+    seep_json_out_members(out, members_of(stack));
+    seep_json_out_raw(out, ",\"frames\":[");
+    for (size_t i = 0; i < stack->site.frame_count; i++) {
+        put_number(out, i, frames_number(frames, &stack->site.frames[i]));
+    }
+    seep_json_out_raw(out, "]");
+    print_series(out, report, &stack->site);
+    seep_json_out_raw(out, "}");
+}
+
+void seep_json_stacks_print(struct seep_json_out *out,
+                            const struct seep_report *report)
+{
+    struct frames frames;
+
+    if (frames_init(&frames, report) != 0) {
+        out->error = out->error != 0 ? out->error : -ENOMEM;
+        frames_fini(&frames);
+        return;
+    }
+    seep_json_out_raw(out, ",\n\"stacks\":[");
+    for (size_t i = 0; i < report->stack_count && out->error == 0; i++) {
+        seep_json_out_raw(out, i == 0 ? "\n" : ",\n");
+        print_stack(out, &frames, report, &report->stacks[i]);
+    }
+    seep_json_out_raw(out, "],\n\"frames\":[");
+    for (size_t i = 0; i < frames.count && out->error == 0; i++) {
+        seep_json_out_raw(out, i == 0 ? "\n" : ",\n");
+        seep_json_out_line(out, seep_json_frame_of(frames.list[i]));
+    }
+    seep_json_out_raw(out, "]");
+    frames_fini(&frames);
+}
