@@ -4,6 +4,7 @@
  * report shown in one of the views below, which the first byte chooses; by any
  * kind of row and in any width. SEEP_FUZZ_VIEW=NAME takes one view alone.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "html/html.h"
 #include "metrics/metrics.h"
 #include "read/programs.h"
 #include "small.h"
@@ -79,6 +81,31 @@ static void view_json(struct shown *shown)
 
     must(seep_json_reports(shown->page.file, &shown->report, 1, 0, &options) ==
          0);
+}
+
+/* Of what a recording says, no character but base64's is in a page. */
+static void view_html(struct shown *shown)
+{
+    const struct seep_json_options options = {.site_limit = 0};
+    char *page = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&page, &size);
+    char *data;
+    int error;
+
+    must(file != NULL);
+    error = seep_html_write_reports(file, &shown->report, 1, 0, &options);
+    fclose(file);
+    if (error != -ENOTSUP) {
+        must(error == 0);
+        data = strstr(page, "id=\"data\">\n");
+        must(data != NULL);
+        data += strlen("id=\"data\">\n");
+        data += strspn(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw"
+                             "xyz0123456789+/=\n");
+        must(strncmp(data, "</script>\n", strlen("</script>\n")) == 0);
+    }
+    free(page);
 }
 
 /* Two processes of one program. */
@@ -214,8 +241,8 @@ static const struct view {
     {"json", view_json},   {"pair", view_pair},
     {"check", view_check}, {"metrics", view_metrics},
     {"diff", view_diff},   {"diff-json", view_diff_json},
-    {"top", view_top},
-    /* HTML and pprof go here. */
+    {"top", view_top},     {"html", view_html},
+    /* pprof goes here. */
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
@@ -279,6 +306,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     shown.honest = honest_of(data[1] & SMALL_SEED_MASK);
     (void)small_damage(data, size, &small);
     options.by = (enum seep_grouping)(data[0] / VIEWS % SEEP_GROUPING_COUNT);
+    options.stacks = choose(data[0])->show == view_html;
     report = report_of(&small, &options);
     if (report != NULL) {
         shown.report = report;

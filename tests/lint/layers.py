@@ -49,6 +49,7 @@ ROOMS = {
     TOOL + 'text': DATA | ALL_READER | rooms(TOOL, 'options words'),
     TOOL + 'json': DATA | ALL_READER | rooms(TOOL, 'words'),
     TOOL + 'export': DATA | ALL_READER | rooms(TOOL, 'words json'),
+    TOOL + 'html': DATA | ALL_READER | rooms(TOOL, 'words options json'),
     TOOL + 'run': DATA | ALL_READER | rooms(TOOL, 'options words text'),
     TOOL + 'read': DATA | ALL_READER | rooms(TOOL, 'options words text run'),
     TOOL + 'doctor': DATA | ALL_READER | rooms(TOOL, 'options words text json '
@@ -61,7 +62,7 @@ ROOMS = {
     TOOL + 'top': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                             'read'),
     'tools/seep': DATA | ALL_READER | rooms(TOOL, 'options words text json '
-                                            'export run read doctor probe '
+                                            'export html run read doctor probe '
                                             'metrics top'),
 }
 # What a whole part speaks in: who is under the first may include the second.

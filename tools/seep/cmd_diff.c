@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
 #include "read/programs.h"
@@ -20,6 +21,7 @@
 
 struct arguments {
     bool json;
+    const char *html;  /* file; NULL: none */
     size_t site_limit; /* SIZE_MAX: as is usual for what is printed */
     const char *key;
     enum seep_color color;
@@ -45,6 +47,9 @@ static const struct seep_option table[] = {
                 "version; without values, there must be exactly two"),
     SEEP_OPTION("json", NULL, seep_option_set, AT(json),
                 "one JSON document (schema seep-diff/1)"),
+    SEEP_OPTION("html", "FILE", seep_option_text, AT(html),
+                "write one page to look at with a browser, with flame\n"
+                "graphs of the difference; - for stdout"),
     SEEP_OPTION("sites", "N", seep_option_number, AT(site_limit),
                 "at most N call sites; 0 for all (text 10, JSON all)"),
     {.group = seep_knowledge_options, .offset = AT(knowledge)},
@@ -77,30 +82,16 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     if (code != 0) {
         return code;
     }
+    code = seep_html_check("diff", arguments->html,
+                           arguments->json ? "json" : NULL);
+    if (code != 0) {
+        return code;
+    }
+    arguments->report.stacks = arguments->html != NULL;
     if (arguments->key == NULL && argc - optind != 2) {
         return seep_say_usage("diff", "expected two recordings or folders");
     }
     return argc == optind ? seep_say_usage("diff", "no recording given") : 0;
-}
-
-static int print(const struct arguments *arguments,
-                 const struct seep_diff_set *set)
-{
-    int code = seep_diff_set_exit(set);
-    size_t limit = arguments->site_limit != SIZE_MAX ? arguments->site_limit
-                   : arguments->json                 ? 0
-                                                     : SITES_DEFAULT;
-    struct seep_page page;
-
-    if (arguments->json) {
-        return seep_json_diff(stdout, set, limit) == 0 ||
-                       code == SEEP_EXIT_OVER_LIMIT
-                   ? code
-                   : SEEP_EXIT_FAILED;
-    }
-    seep_page_init(&page, stdout, arguments->color);
-    seep_view_diff(&page, set, limit);
-    return code;
 }
 
 /* The two sides of a set, which has their names. */
@@ -112,6 +103,45 @@ struct sides {
     size_t refused_count;
     const char *key;
 };
+
+/* Beside the document of the set, the reports of both sides. */
+static int print_html(const struct arguments *arguments,
+                      const struct seep_diff_set *set,
+                      const struct sides *sides, int code)
+{
+    int error =
+        seep_html_diff(arguments->html, set, sides->before, sides->before_count,
+                       sides->now, sides->now_count);
+
+    if (error == 0) {
+        return code;
+    }
+    seep_say(arguments->html, strerror(-error), "check that it can be written");
+    return code == SEEP_EXIT_OVER_LIMIT ? code : SEEP_EXIT_FAILED;
+}
+
+static int print(const struct arguments *arguments,
+                 const struct seep_diff_set *set, const struct sides *sides)
+{
+    int code = seep_diff_set_exit(set);
+    size_t limit = arguments->site_limit != SIZE_MAX ? arguments->site_limit
+                   : arguments->json                 ? 0
+                                                     : SITES_DEFAULT;
+    struct seep_page page;
+
+    if (arguments->html != NULL) {
+        return print_html(arguments, set, sides, code);
+    }
+    if (arguments->json) {
+        return seep_json_diff(stdout, set, limit) == 0 ||
+                       code == SEEP_EXIT_OVER_LIMIT
+                   ? code
+                   : SEEP_EXIT_FAILED;
+    }
+    seep_page_init(&page, stdout, arguments->color);
+    seep_view_diff(&page, set, limit);
+    return code;
+}
 
 static int compare(const struct arguments *arguments, const struct sides *sides,
                    const char *before_name, const char *now_name)
@@ -131,7 +161,7 @@ static int compare(const struct arguments *arguments, const struct sides *sides,
     set.now_name = strdup(now_name);
     code = set.before_name == NULL || set.now_name == NULL
                ? SEEP_EXIT_FAILED
-               : print(arguments, &set);
+               : print(arguments, &set, sides);
     seep_diff_set_close(&set);
     return code;
 }

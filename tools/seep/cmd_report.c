@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
 #include "text/page.h"
@@ -18,6 +19,7 @@
 struct arguments {
     bool json;
     bool verdict;
+    const char *html; /* file; NULL: none */
     bool no_series;
     size_t site_limit; /* SIZE_MAX: as is usual for what is printed */
     enum seep_color color;
@@ -48,8 +50,12 @@ static const struct seep_option table[] = {
                 "only the verdict, one line per process"),
     SEEP_OPTION("json", NULL, seep_option_set, AT(json),
                 "one JSON document (schema seep-report/1)"),
+    SEEP_OPTION("html", "FILE", seep_option_text, AT(html),
+                "write one page to look at with a browser: charts, flame\n"
+                "graphs, tables; needs no network; - for stdout"),
     SEEP_OPTION("sites", "N", seep_option_number, AT(site_limit),
-                "at most N call sites; 0 for all (text 10, JSON all)"),
+                "at most N call sites; 0 for all (text 10, JSON and\n"
+                "page all)"),
     SEEP_OPTION("processes", "N", seep_option_number, AT(text.process_limit),
                 "at most N processes in full; 0 all (3)"),
     SEEP_OPTION("by", "WHAT", take_by, AT(report.by),
@@ -97,7 +103,9 @@ static void set_limits(struct arguments *arguments)
     size_t limit = arguments->site_limit;
 
     if (limit == SIZE_MAX) {
-        limit = arguments->json ? 0 : SEEP_TEXT_SITES_DEFAULT;
+        limit = arguments->json || arguments->html != NULL
+                    ? 0
+                    : SEEP_TEXT_SITES_DEFAULT;
         arguments->text.brief = true;
     }
     arguments->site_limit = limit;
@@ -122,8 +130,9 @@ static void print_text(const struct seep_gathering *gathering,
     }
 }
 
-static int print_json(const struct seep_gathering *gathering,
-                      const struct arguments *arguments)
+/* @return whether all was written */
+static bool print_json(const struct seep_gathering *gathering,
+                       const struct arguments *arguments)
 {
     struct seep_json_options json = {
         .site_limit = arguments->site_limit,
@@ -131,9 +140,20 @@ static int print_json(const struct seep_gathering *gathering,
         .no_series = arguments->no_series,
         .catalogue = arguments->knowledge.catalogue,
     };
+    int error;
 
-    return seep_json_reports(stdout, gathering->reports, gathering->count,
-                             gathering->refused_count, &json);
+    if (arguments->html == NULL) {
+        return seep_json_reports(stdout, gathering->reports, gathering->count,
+                                 gathering->refused_count, &json) == 0;
+    }
+    error =
+        seep_html_reports(arguments->html, gathering->reports, gathering->count,
+                          gathering->refused_count, &json);
+    if (error < 0) {
+        seep_say(arguments->html, strerror(-error),
+                 "check that it can be written");
+    }
+    return error == 0;
 }
 
 /* Read what is named, and print. */
@@ -150,19 +170,36 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
     arguments->text.catalogue = arguments->knowledge.catalogue;
     seep_gather(paths, count, &arguments->report, &gathering);
     code = seep_gather_exit(&gathering);
-    if (!arguments->json) {
+    if (!arguments->json && arguments->html == NULL) {
         print_text(&gathering, arguments);
-    } else if (print_json(&gathering, arguments) < 0) {
+    } else if (!print_json(&gathering, arguments)) {
         code = SEEP_EXIT_FAILED;
     }
     seep_gather_close(&gathering);
     return code;
 }
 
+/* A page has all of a report, and nothing goes beside it. */
+static int check_html(struct arguments *arguments)
+{
+    const char *other = arguments->json                ? "json"
+                        : arguments->verdict           ? "verdict"
+                        : arguments->text.holding      ? "holding"
+                        : arguments->text.site_id      ? "site"
+                        : arguments->text.stacks       ? "stack"
+                        : arguments->text.whole_stacks ? "whole-stack"
+                        : arguments->no_series         ? "no-series"
+                                                       : NULL;
+
+    arguments->report.stacks = arguments->html != NULL;
+    return seep_html_check("report", arguments->html, other);
+}
+
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int code = seep_options_parse(&options, argc, argv, arguments);
 
+    code = code == 0 ? check_html(arguments) : code;
     if (code != 0) {
         return code;
     }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Recordings of 100 s for the tests of the page, made in a moment:
+ *
+ *     page_recordings leak FILE      a leak, a cache, churn, marks, labels
+ *     page_recordings fixed FILE     the same program, and its leak is gone
+ *     page_recordings hostile FILE   2,000 call sites whose names are HTML, and
+ *                                    every tenth of 10,000 characters
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording_builder.h"
+
+#define RUN_S 100
+#define TICKS(s) ((uint32_t)((s)*BUILDER_TICKS_PER_S))
+#define SITES 2000
+#define LONG_NAME 10000
+
+struct world {
+    struct recording_builder builder;
+    uint32_t module;
+    uint64_t next; /* address of the next block */
+};
+
+static uint64_t born(struct world *world, uint32_t site, uint64_t size,
+                     double second)
+{
+    uint64_t address = world->next;
+
+    world->next += 0x100000;
+    builder_alloc(&world->builder, address, size, site, TICKS(second));
+    return address;
+}
+
+static uint32_t site_at(struct world *world, uint32_t code, uint32_t line,
+                        uint64_t offset)
+{
+    const uint64_t frames[] = {
+        builder_frame(world->module, 0x100 + offset),
+        builder_code_frame(code, line),
+        builder_frame(world->module, 0x200),
+    };
+
+    return builder_site(&world->builder,
+                        builder_stack(&world->builder, frames, 3),
+                        SEEP_SPACE_HEAP);
+}
+
+static void moments(struct world *world, double mib_per_s)
+{
+    for (uint32_t i = 0; i < 100; i++) {
+        double rss = (60 + mib_per_s * i) * 1048576;
+
+        builder_moment(&world->builder, i, TICKS(i + 1), (uint64_t)rss,
+                       10 * (i + 1));
+        atomic_store_explicit(&world->builder.view.timeline[i].cgroup_bytes,
+                              (uint64_t)rss, memory_order_relaxed);
+        atomic_store_explicit(
+            &world->builder.view.timeline[i].cgroup_limit_bytes,
+            UINT64_C(256) << 20, memory_order_relaxed);
+    }
+}
+
+/* Two lines share what leaks, so that a row is not a stack. */
+static void serve(struct world *world, bool leaks)
+{
+    struct recording_builder *builder = &world->builder;
+    uint32_t code = builder_code(builder, SEEP_CODE_PYTHON, "/srv/serve.py",
+                                 "Model.remember", 30);
+    uint32_t other = builder_code(builder, SEEP_CODE_PYTHON, "/srv/cache.py",
+                                  "Cache.fill", 10);
+    uint32_t leak[] = {site_at(world, code, 31, 0),
+                       site_at(world, code, 31, 8)};
+    uint32_t cache = site_at(world, other, 12, 16);
+    uint32_t churn = site_at(world, other, 40, 24);
+
+    builder_mark(builder, SEEP_MARK_MOMENT, TICKS(5), "load", "");
+    builder_mark(builder, SEEP_MARK_MOMENT, TICKS(40), "serve <b>", "");
+    for (uint32_t i = 0; i < 2000; i++) {
+        double second = i * 0.05;
+        uint64_t block;
+
+        block = born(world, leak[i % 2], 50000, second);
+        if (!leaks) {
+            builder_free(builder, block, TICKS(second + 0.02));
+        }
+        if (i < 300) {
+            born(world, cache, 20000, second);
+        }
+        block = born(world, churn, 200000, second);
+        builder_free(builder, block, TICKS(second + 0.01));
+    }
+    moments(world, leaks ? 1 : 0);
+}
+
+/* What would end an element, a string or a document, and what is not seen. */
+static void name_hostile(uint32_t i, char *name)
+{
+    static const char *const parts[] = {
+        "<script>window.pwned=1</script>",
+        "</script><img src=x onerror=window.pwned=1>",
+        "\"'><svg onload=window.pwned=1>",
+        "<!--<script>",
+        "]]>\xe2\x80\xa8\xe2\x80\xae\x1b[2J\xff\x01",
+        "${window.pwned=1}`\\u003cscript\\u003e&lt;b&gt;",
+        "javascript:window.pwned=1",
+    };
+    size_t length = (size_t)sprintf(
+        name, "%s_%u", parts[i % (sizeof(parts) / sizeof(*parts))], i);
+
+    while (i % 10 == 0 && length + 40 < LONG_NAME) {
+        length += (size_t)sprintf(name + length, "std::map<std::pair<int,%zu>>",
+                                  length);
+    }
+}
+
+static void attack(struct world *world)
+{
+    static char name[LONG_NAME + 64];
+    static char file[256];
+
+    for (uint32_t i = 0; i < SITES; i++) {
+        uint32_t code;
+        uint32_t site;
+
+        name_hostile(i, name);
+        snprintf(file, sizeof(file), "/srv/</title><script>%u.py", i);
+        code = builder_code(&world->builder, SEEP_CODE_PYTHON, file, name, 1);
+        site = site_at(world, code, 1 + i % 40, i * 8);
+        for (uint32_t j = 0; j < 20; j++) {
+            uint64_t block =
+                born(world, site, 100 + 13 * i, (i * 7 + j * 5) % 100);
+
+            if (j % 3 == 0) {
+                builder_free(&world->builder, block,
+                             TICKS((i * 7 + j * 5) % 100 + 0.5));
+            }
+        }
+    }
+    builder_mark(&world->builder, SEEP_MARK_MOMENT, TICKS(40),
+                 "<img src=x onerror=window.pwned=1>", "");
+    moments(world, 0.1);
+}
+
+int main(int count, char **arguments)
+{
+    struct world world = {.next = 0x100000};
+    struct seep_rec_header *header;
+
+    if (count != 3) {
+        return 2;
+    }
+    builder_init(
+        &world.builder,
+        UINT64_C(16) << (strcmp(arguments[1], "hostile") == 0 ? 23 : 20), true);
+    world.module = builder_module(&world.builder, "/opt/app/worker", 0xab);
+    header = world.builder.view.header;
+    header->allocator = builder_string(&world.builder, "/lib/libc.so.6");
+    header->labels =
+        builder_string(&world.builder, strcmp(arguments[1], "hostile") == 0
+                                           ? "model=<script>window.pwned=1"
+                                           : "model=bert,version=13");
+    builder_seal(&world.builder);
+    if (strcmp(arguments[1], "hostile") == 0) {
+        attack(&world);
+    } else {
+        serve(&world, strcmp(arguments[1], "leak") == 0);
+    }
+    builder_exit(&world.builder, TICKS(RUN_S));
+    builder_write(&world.builder, arguments[2]);
+    builder_fini(&world.builder);
+    return 0;
+}
