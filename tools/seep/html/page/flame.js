@@ -360,7 +360,7 @@ class Flame {
       .attr('height', ROW - 1).attr('rx', 2)
       .attr('fill', flameColor(node, this.made));
     if (w > 28) {
-      const room = Math.floor((w - 8) / 6.6);
+      const room = Math.floor((w - 8) / 7.1);
       const name = clean(this.nameOf(node), 500);
       group.append('text').attr('x', 4).attr('y', ROW - 6)
         .text(name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…`

@@ -2,6 +2,7 @@
 // Memory over time: spaces stacked, what else is resident, limits, marks; and
 // the window of time that the rest of the page is about.
 
+const FAR = 3; // above so many times what is used a limit is not drawn
 const MARGIN = {top: 18, right: 14, bottom: 26, left: 66};
 
 /* The parts of the host's memory, from below. */
@@ -30,7 +31,7 @@ function hostLayers(run) {
     layers.push({key: 'own', label: 'seep itself', color: colorOf('own'),
       at: onGrid(run, (moment) => moment.own_bytes)});
   }
-  return layers;
+  return layers.filter((layer) => d3.max(layer.at) > 0);
 }
 
 function deviceLayers(run) {
@@ -144,8 +145,10 @@ function legendOf(run, kind, hidden, redraw) {
       'RSS ', element('b', {}, bytesText(rss.last_bytes))));
   }
   for (const [name, bytes] of kind.rss ? limitsOf(run) : []) {
+    const far = rss && bytes >= FAR * Math.max(rss.first_bytes, rss.last_bytes);
     keys.push(element('span', {class: 'key'}, swatch('var(--limit)', true),
-      `${name} `, element('b', {}, bytesText(bytes))));
+      `${name} `, element('b', {}, bytesText(bytes)),
+      far ? ' (far above)' : null));
   }
   return keys;
 }
@@ -197,7 +200,7 @@ function areaOf(run, x, y) {
 
 function timeAxis(x, width) {
   return d3.axisBottom(x).ticks(Math.max(2, Math.floor(width / 110)))
-    .tickFormat(durationText).tickSizeOuter(0);
+    .tickFormat(tickText).tickSizeOuter(0);
 }
 
 /* Ticks at round numbers of the unit of the largest. */
@@ -221,7 +224,7 @@ function drawMemory(page, plot, width, kind, hidden) {
   const top = d3.max([...layers.map((each) => d3.max(each.high)),
     ...rss.map(rssOf), 1]);
   const limits = (kind.rss ? limitsOf(run) : [])
-    .filter(([, bytes]) => bytes < 1.6 * top);
+    .filter(([, bytes]) => bytes < FAR * top);
   const most = d3.max([top, ...limits.map(([, bytes]) => bytes)]) * 1.04;
   const x = d3.scaleLinear([0, run.ends[run.last] || 1],
     [MARGIN.left, width - MARGIN.right]);

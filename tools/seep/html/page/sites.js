@@ -7,8 +7,7 @@ const CARDS = 12;
 function growing(process) {
   return process.sites.map((site, row) => ({site, row}))
     .filter(({site}) => site.growth_bytes_per_s && !site.suppressed_by &&
-                        ['leak', 'suspect', 'warming', 'aging', 'backing']
-                          .includes(site.class))
+                        GROWING.has(site.class) && site.class !== 'minor')
     .slice(0, CARDS);
 }
 

@@ -9,9 +9,12 @@ function columnsOf(page) {
   const columns = [
     {key: 'class', name: 'class', text: (site) => site.class,
       by: (site) => site.rank, ascending: true, cell: (site) => badge(site.class)},
+    {key: 'where', name: 'where', text: (site) => clean(site.where, 300),
+      by: (site) => site.where, ascending: true, wide: true},
     {key: 'growth', name: 'growth/min',
-      text: (site) => intervalText(site.growth_bytes_per_s, 60),
-      by: (site) => site.growth_bytes_per_s
+      text: (site) => growthText(site, site.growth_bytes_per_s, 60),
+      by: (site) => site.growth_bytes_per_s &&
+          growthText(site, site.growth_bytes_per_s, 60) !== '-'
         ? site.growth_bytes_per_s.estimate : null},
     {key: 'live', name: 'live', text: (site) => bytesText(site.live_bytes),
       by: (site) => site.live_bytes},
@@ -25,14 +28,12 @@ function columnsOf(page) {
     {key: 'space', name: 'space', text: (site) => site.device === null
       ? site.space : `${site.space} ${site.device}`,
     by: (site) => site.space, ascending: true},
-    {key: 'where', name: 'where', text: (site) => clean(site.where, 300),
-      by: (site) => site.where, ascending: true, wide: true},
   ];
   if (page.window) {
     const change = measureOf(run, 'growth', page.window);
     const sums = run.process.sites.map((site, row) =>
       d3.sum(run.stacksOf(row), change));
-    columns.splice(2, 0, {key: 'window', name: 'in the window',
+    columns.splice(3, 0, {key: 'window', name: 'in the window',
       text: (site) => changeText(sums[site.rank]),
       by: (site) => sums[site.rank]});
   }

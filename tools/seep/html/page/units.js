@@ -80,22 +80,30 @@ function boundsText(interval) {
 
 /** "7 h 35 min", "45.3 s" */
 function durationText(seconds) {
-  if (!known(seconds)) {
+  if (!known(seconds) || seconds < 0 || seconds > 1e12) {
     return '?';
   }
-  if (seconds < 60) {
-    return `${+seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+  if (seconds < 0.9995) {
+    return `${(seconds * 1000).toFixed(0)} ms`;
   }
-  const steps = [[86400, 'd', 3600, 'h'], [3600, 'h', 60, 'min'],
-                 [60, 'min', 1, 's']];
-  for (const [large, name, small, rest] of steps) {
-    if (seconds >= large) {
-      const whole = Math.floor(seconds / large);
-      const left = Math.floor((seconds - whole * large) / small);
-      return left > 0 ? `${whole} ${name} ${left} ${rest}` : `${whole} ${name}`;
-    }
+  if (seconds < 59.95) {
+    return `${seconds.toFixed(1)} s`;
   }
-  return '?';
+  const two = (number) => String(number).padStart(2, '0');
+  const whole = Math.floor(seconds + 0.5);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) {
+    return `${minutes} min ${two(whole % 60)} s`;
+  }
+  return minutes < 24 * 60
+    ? `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`
+    : `${Math.floor(minutes / 1440)} d ${two(Math.floor(minutes / 60) % 24)} h`;
+}
+
+/** The same for ticks of an axis, which are round: "45 s", "2 min". */
+function tickText(seconds) {
+  return seconds === 0 ? '0'
+    : durationText(seconds).replace(/\.0 s$/, ' s').replace(/ 00 \w+$/, '');
 }
 
 function countText(count) {
@@ -103,6 +111,16 @@ function countText(count) {
     ? Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ',')
     : '?';
 }
+
+/** Growth as the table of the text has it: "?" was not to be told, "-" is
+ * none. */
+function growthText(site, interval, scale) {
+  return GROWING.has(site.class) || site.class === 'insufficient-data'
+    ? intervalText(interval, scale) : '-';
+}
+
+const GROWING = new Set(['leak', 'suspect', 'warming', 'aging', 'minor',
+  'backing']);
 
 function percentText(share) {
   if (!known(share)) {

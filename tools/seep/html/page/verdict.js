@@ -98,8 +98,11 @@ const BALANCE = [
 
 function extentRow(name, extent, note) {
   return [name, bytesText(extent.first_bytes), bytesText(extent.last_bytes),
-    `${changeText(extent.slope_bytes_per_s * 60)} ±` +
-    bytesText(extent.slope_error_bytes_per_s * 60), note];
+    intervalText({
+      estimate: extent.slope_bytes_per_s,
+      low: extent.slope_bytes_per_s - extent.slope_error_bytes_per_s,
+      high: extent.slope_bytes_per_s + extent.slope_error_bytes_per_s,
+    }, 60), note];
 }
 
 function balanceTable(memory) {
