@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "options/option.h"
+#include "options/when.h"
 #include "verbs.h"
 #include "words/units.h"
 #include "words/words.h"
@@ -129,22 +130,22 @@ TAKE_LIMIT(take_cap, SEEP_CHECK_CAP)
 TAKE_LIMIT(take_gpu_free, SEEP_CHECK_GPU_FREE)
 TAKE_LIMIT(take_growth_total, SEEP_CHECK_GROWTH_TOTAL)
 
+/* A mark that is not called one may be a slip in a time, which must not pass
+ * for a warm-up that never ended. */
 static int take_warmup(const char *verb, const char *value, void *target)
 {
-    static const char mark[] = "mark:";
     struct seep_check_arguments *arguments = target;
+    struct seep_span_time time = {.when = SEEP_SPAN_NONE};
+    int error = seep_when_parse(value, &time);
+    bool is_mark = time.when == SEEP_SPAN_MARK && time.mark != value;
 
-    arguments->warmup_mark = NULL;
-    if (strncmp(value, mark, strlen(mark)) == 0) {
-        arguments->warmup_mark = value + strlen(mark);
-        return *arguments->warmup_mark != '\0'
-                   ? 0
-                   : seep_say_value(verb, value, "mark:NAME");
+    if (error != 0 || (time.when != SEEP_SPAN_TIME && !is_mark)) {
+        return seep_say_value(verb, value,
+                              "a time such as 90s or 5m, or mark:NAME");
     }
-    return seep_units_parse_duration(value, &arguments->warmup_s) == 0
-               ? 0
-               : seep_say_value(verb, value,
-                                "a time such as 90s or 5m, or mark:NAME");
+    arguments->warmup_mark = time.mark;
+    arguments->warmup_s = is_mark ? arguments->warmup_s : time.seconds;
+    return 0;
 }
 
 static int take_baseline(const char *verb, const char *value, void *target)

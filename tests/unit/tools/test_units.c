@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "options/when.h"
 #include "words/units.h"
 
 static char text[SEEP_UNITS_TEXT_BYTES];
@@ -64,6 +65,57 @@ static void an_open_bound_is_no_number(void **state)
     assert_string_equal(seep_units_interval(&interval, 1, text), "?");
 }
 
+static void a_time_may_have_several_units_that_come_down(void **state)
+{
+    double seconds = 7;
+
+    (void)state;
+    assert_int_equal(seep_units_parse_duration("1h30m", &seconds), 0);
+    assert_true(seconds == 5400);
+    assert_int_equal(seep_units_parse_duration("2 min 5.5 s", &seconds), 0);
+    assert_true(seconds == 125.5);
+    seconds = 7;
+    assert_int_equal(seep_units_parse_duration("30m1h", &seconds), -EINVAL);
+    assert_int_equal(seep_units_parse_duration("5m5m", &seconds), -EINVAL);
+    assert_int_equal(seep_units_parse_duration("5m5", &seconds), 0);
+    assert_true(seconds == 305);
+    assert_int_equal(seep_units_parse_duration("1h m", &seconds), -EINVAL);
+    assert_int_equal(seep_units_parse_duration("", &seconds), -EINVAL);
+    assert_true(seconds == 305);
+}
+
+static void assert_when(const char *words, enum seep_span_when when,
+                        double seconds, const char *mark)
+{
+    struct seep_span_time time = {.when = SEEP_SPAN_NONE};
+
+    assert_int_equal(seep_when_parse(words, &time), 0);
+    assert_int_equal(time.when, when);
+    assert_true(time.seconds == seconds);
+    if (mark == NULL) {
+        assert_null(time.mark);
+    } else {
+        assert_string_equal(time.mark, mark);
+    }
+}
+
+static void a_time_of_a_run_is_told_in_several_ways(void **state)
+{
+    struct seep_span_time time;
+
+    (void)state;
+    assert_when("90s", SEEP_SPAN_TIME, 90, NULL);
+    assert_when("1h30m", SEEP_SPAN_TIME, 5400, NULL);
+    assert_when("-5m", SEEP_SPAN_BEFORE, 300, NULL);
+    assert_when("peak", SEEP_SPAN_PEAK, 0, NULL);
+    assert_when("end", SEEP_SPAN_END, 0, NULL);
+    assert_when("warm-up done", SEEP_SPAN_MARK, 0, "warm-up done");
+    assert_when("mark:peak", SEEP_SPAN_MARK, 0, "peak");
+    assert_when("mark:90s", SEEP_SPAN_MARK, 0, "90s");
+    assert_int_equal(seep_when_parse("", &time), -EINVAL);
+    assert_int_equal(seep_when_parse("mark:", &time), -EINVAL);
+}
+
 static void a_duration_has_two_units_at_most(void **state)
 {
     (void)state;
@@ -103,6 +155,8 @@ int main(void)
         cmocka_unit_test(a_change_has_its_sign_and_nothing_has_none),
         cmocka_unit_test(an_interval_is_one_unit),
         cmocka_unit_test(an_open_bound_is_no_number),
+        cmocka_unit_test(a_time_may_have_several_units_that_come_down),
+        cmocka_unit_test(a_time_of_a_run_is_told_in_several_ways),
         cmocka_unit_test(a_duration_has_two_units_at_most),
         cmocka_unit_test(a_count_is_grouped_by_thousands),
         cmocka_unit_test(a_share_is_never_zero_when_there_is_some),

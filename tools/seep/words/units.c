@@ -262,23 +262,52 @@ int seep_units_parse_rate(const char *text, double *ret_bytes_per_s)
     return error;
 }
 
-int seep_units_parse_duration(const char *text, double *ret_seconds)
+/* One number with its unit off *text, "1h" of "1h30m"; without a unit it is
+ * seconds. @return 0 or -EINVAL */
+static int take_part(const char **text, double *ret_number, double *ret_unit)
 {
-    size_t digits = strspn(text, "0123456789.");
-    double unit = 1;
+    size_t digits = strspn(*text, "0123456789.");
+    char unit[8] = "";
+    size_t letters;
     char *end;
 
-    if (digits == 0 || digits > 12 || tolower((unsigned char)text[1]) == 'x') {
+    if (digits == 0 || digits > 12 ||
+        tolower((unsigned char)(*text)[1]) == 'x') {
         return -EINVAL;
     }
-    double number = strtod(text, &end);
-    if (end != text + digits) {
+    *ret_number = strtod(*text, &end);
+    if (end != *text + digits) {
         return -EINVAL;
     }
     end += strspn(end, " \t");
-    if (*end != '\0' && unit_seconds(end, &unit) < 0) {
+    letters = strcspn(end, "0123456789. \t");
+    if (letters >= sizeof(unit)) {
         return -EINVAL;
     }
-    *ret_seconds = number * unit;
+    memcpy(unit, end, letters);
+    end += letters;
+    *text = end + strspn(end, " \t");
+    *ret_unit = 1;
+    return *unit == '\0' ? 0 : unit_seconds(unit, ret_unit);
+}
+
+/* Units come down: "1h30m", and not "5m5m". */
+int seep_units_parse_duration(const char *text, double *ret_seconds)
+{
+    double last_unit = INFINITY;
+    double sum = 0;
+
+    do {
+        double number;
+        double unit;
+        int error = take_part(&text, &number, &unit);
+
+        if (error != 0 || unit >= last_unit) {
+            return -EINVAL;
+        }
+        last_unit = unit;
+        sum += number * unit;
+    } while (*text != '\0');
+    *ret_seconds = sum;
     return 0;
 }

@@ -60,7 +60,8 @@ const char *seep_units_share(double share, char text[SEEP_UNITS_TEXT_BYTES]);
 /** "1MiB/min": a size of base/size.h by s, min, h or d. @return as there */
 int seep_units_parse_rate(const char *text, double *ret_bytes_per_s);
 
-/** "90", "90s", "800ms", "5m", "5 min", "1.5h", "2d". @return 0 or -EINVAL */
+/** "90", "90s", "800ms", "5m", "5 min", "1.5h", "2d", "1h30m".
+ * @return 0 or -EINVAL */
 int seep_units_parse_duration(const char *text, double *ret_seconds);
 
 #endif
