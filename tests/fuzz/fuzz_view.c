@@ -69,6 +69,35 @@ static void view_brief(struct shown *shown)
     seep_view_text_verdict(&shown->page, shown->report);
 }
 
+/* Parts of every kind, of what is no honest course. */
+static void view_span(struct shown *shown)
+{
+    static const struct seep_span_wish wishes[] = {
+        {.at.when = SEEP_SPAN_PEAK},
+        {.since = {SEEP_SPAN_BEFORE, 5, NULL}},
+        {.since = {SEEP_SPAN_TIME, 1, NULL}, .until.when = SEEP_SPAN_PEAK},
+        {.at = {SEEP_SPAN_MARK, 0, "warm-up done"}},
+    };
+
+    for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+        const struct seep_json_options json = {.wish = wishes[i]};
+
+        show_text(shown, &(struct seep_text_options){.wish = wishes[i],
+                                                     .temporary = i % 2 != 0});
+        must(seep_json_reports(shown->page.file, &shown->report, 1, 0, &json) ==
+             0);
+    }
+}
+
+static void view_tree(struct shown *shown)
+{
+    show_text(shown, &(struct seep_text_options){.tree = SEEP_TREE_DOWN});
+    show_text(shown,
+              &(struct seep_text_options){.tree = SEEP_TREE_UP,
+                                          .site_limit = 3,
+                                          .wish.at.when = SEEP_SPAN_PEAK});
+}
+
 static void view_info(struct shown *shown)
 {
     seep_view_text_info(&shown->page, shown->report);
@@ -242,6 +271,7 @@ static const struct view {
     {"check", view_check}, {"metrics", view_metrics},
     {"diff", view_diff},   {"diff-json", view_diff_json},
     {"top", view_top},     {"html", view_html},
+    {"span", view_span},   {"tree", view_tree},
     /* pprof goes here. */
 };
 

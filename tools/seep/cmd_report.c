@@ -11,9 +11,11 @@
 #include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
+#include "read/when.h"
 #include "text/page.h"
 #include "text/report.h"
 #include "verbs.h"
+#include "words/span.h"
 #include "json/json.h"
 
 struct arguments {
@@ -43,6 +45,24 @@ static int take_by(const char *verb, const char *value, void *target)
                                     sizeof(names) / sizeof(names[0]), &index);
 }
 
+static int take_tree(const char *verb, const char *value, void *target)
+{
+    static const char *const names[] = {"down", "up"};
+    enum seep_text_tree *tree = target;
+    size_t index = 0;
+    int code = seep_option_choose(verb, value, names,
+                                  sizeof(names) / sizeof(names[0]), &index);
+
+    *tree = index == 0 ? SEEP_TREE_DOWN : SEEP_TREE_UP;
+    return code;
+}
+
+static int take_peak(const char *verb, const char *value, void *target)
+{
+    (void)value;
+    return seep_when_take(verb, "peak", target);
+}
+
 #define AT(member) offsetof(struct arguments, member)
 
 static const struct seep_option table[] = {
@@ -63,6 +83,14 @@ static const struct seep_option table[] = {
                 "label: what a row of the table stands for"),
     SEEP_OPTION("holding", NULL, seep_option_set, AT(text.holding),
                 "call sites by what they hold, whatever their class"),
+    {.group = seep_when_options, .offset = AT(text.wish)},
+    SEEP_OPTION("peak", NULL, take_peak, AT(text.wish.at),
+                "what stood when most was live; as --at peak"),
+    SEEP_OPTION(
+        "tree", "WAY", take_tree, AT(text.tree),
+        "down or up: all stacks as a tree, from main() down\nto what allocates, or from there up"),
+    SEEP_OPTION("temporary", NULL, seep_option_set, AT(text.temporary),
+                "call sites by what they freed at once"),
     SEEP_OPTION("site", "ID", seep_option_text, AT(text.site_id),
                 "only this call site, by the beginning of its id"),
     SEEP_OPTION("stack", NULL, seep_option_set, AT(text.stacks),
@@ -97,7 +125,8 @@ static const struct seep_options options = {
         "exit status: 0 fine, 1 something could not be read, 2 wrong usage\n",
 };
 
-/* A site that is looked for may stand anywhere; JSON is for machines. */
+/* What has most of a part may stand anywhere, as a site that is looked for;
+ * JSON is for machines. */
 static void set_limits(struct arguments *arguments)
 {
     size_t limit = arguments->site_limit;
@@ -106,12 +135,16 @@ static void set_limits(struct arguments *arguments)
         limit = arguments->json || arguments->html != NULL
                     ? 0
                     : SEEP_TEXT_SITES_DEFAULT;
-        arguments->text.brief = true;
+        arguments->text.brief = !arguments->text.temporary;
     }
     arguments->site_limit = limit;
     arguments->text.site_limit = limit;
     arguments->report.site_limit =
-        arguments->text.site_id != NULL || arguments->text.holding ? 0 : limit;
+        arguments->text.site_id != NULL || arguments->text.holding ||
+                arguments->text.temporary ||
+                seep_span_is_wished(&arguments->text.wish)
+            ? 0
+            : limit;
 }
 
 static void print_text(const struct seep_gathering *gathering,
@@ -139,6 +172,7 @@ static bool print_json(const struct seep_gathering *gathering,
         .site_id = arguments->text.site_id,
         .no_series = arguments->no_series,
         .catalogue = arguments->knowledge.catalogue,
+        .wish = arguments->text.wish,
     };
     int error;
 
@@ -156,10 +190,39 @@ static bool print_json(const struct seep_gathering *gathering,
     return error == 0;
 }
 
+/* Where no process has the part that was asked for there is nothing to show.
+ * @return the exit code */
+static int find_part(const struct seep_gathering *gathering,
+                     const struct seep_span_wish *wish)
+{
+    char *reason;
+    int first_error = 0;
+
+    for (size_t i = 0; i < gathering->count; i++) {
+        struct seep_span *span = NULL;
+        int error = seep_span_open(gathering->reports[i], wish, &span);
+
+        seep_span_close(span);
+        if (error == 0) {
+            return 0;
+        }
+        first_error = i == 0 ? error : first_error;
+    }
+    if (gathering->count == 0) {
+        return 0;
+    }
+    reason = seep_words_span_refused(gathering->reports[0], wish, first_error);
+    seep_say(gathering->reports[0]->path,
+             reason == NULL ? "not enough memory" : reason, NULL);
+    free(reason);
+    return SEEP_EXIT_FAILED;
+}
+
 /* Read what is named, and print. */
 static int report(char *const *paths, size_t count, struct arguments *arguments)
 {
     struct seep_gathering gathering;
+    struct seep_report_options by_stack;
     int code = seep_knowledge_load(&arguments->knowledge, &arguments->report);
 
     if (code != 0) {
@@ -168,9 +231,16 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
     set_limits(arguments);
     arguments->text.stacks |= arguments->text.whole_stacks;
     arguments->text.catalogue = arguments->knowledge.catalogue;
+    by_stack = arguments->report;
+    by_stack.by = SEEP_BY_STACK;
+    by_stack.site_limit = 0;
+    arguments->text.by_stack = &by_stack;
     seep_gather(paths, count, &arguments->report, &gathering);
     code = seep_gather_exit(&gathering);
-    if (!arguments->json && arguments->html == NULL) {
+    if (seep_span_is_wished(&arguments->text.wish) &&
+        find_part(&gathering, &arguments->text.wish) != 0) {
+        code = SEEP_EXIT_FAILED;
+    } else if (!arguments->json && arguments->html == NULL) {
         print_text(&gathering, arguments);
     } else if (!print_json(&gathering, arguments)) {
         code = SEEP_EXIT_FAILED;
@@ -189,27 +259,86 @@ static int check_html(struct arguments *arguments)
                         : arguments->text.stacks       ? "stack"
                         : arguments->text.whole_stacks ? "whole-stack"
                         : arguments->no_series         ? "no-series"
-                                                       : NULL;
+                        : arguments->text.temporary    ? "temporary"
+                        : arguments->text.tree         ? "tree"
+                        : arguments->text.wish.at.when ? "at"
+                        : seep_span_is_wished(&arguments->text.wish) ? "since"
+                                                                     : NULL;
 
     arguments->report.stacks = arguments->html != NULL;
     return seep_html_check("report", arguments->html, other);
+}
+
+/* What shows something else than the other; NULL ends it. */
+struct pair {
+    bool is_given;
+    const char *name;
+};
+
+/* @return 0, or the exit code after saying that two of them were given */
+static int check_pairs(const struct pair *first, const struct pair *second)
+{
+    for (; first->name != NULL; first++) {
+        for (const struct pair *at = second; at->name != NULL; at++) {
+            if (first->is_given && at->is_given) {
+                return seep_say_usage("report", "%s cannot be combined with %s",
+                                      first->name, at->name);
+            }
+        }
+    }
+    return 0;
+}
+
+static int check(const struct arguments *arguments)
+{
+    const struct seep_text_options *text = &arguments->text;
+    const struct pair text_only[] = {
+        {arguments->verdict, "--verdict"},
+        {text->holding, "--holding"},
+        {text->temporary, "--temporary"},
+        {text->tree != SEEP_TREE_NONE, "--tree"},
+        {false, NULL},
+    };
+    const struct pair json[] = {{arguments->json, "--json"}, {false, NULL}};
+    const struct pair part[] = {
+        {seep_span_is_wished(&text->wish),
+         text->wish.at.when != SEEP_SPAN_NONE ? "--at" : "--since and --until"},
+        {false, NULL},
+    };
+    const struct pair tree[] = {
+        {text->tree != SEEP_TREE_NONE, "--tree"},
+        {false, NULL},
+    };
+    const struct pair table_only[] = {
+        {arguments->verdict, "--verdict"},
+        {text->holding, "--holding"},
+        {text->temporary, "--temporary"},
+        {text->stacks, "--stack"},
+        {false, NULL},
+    };
+    const struct pair whole_only[] = {
+        {arguments->verdict, "--verdict"},
+        {text->holding, "--holding"},
+        {text->stacks || text->whole_stacks, "--stack"},
+        {false, NULL},
+    };
+    int code = seep_when_check("report", &text->wish);
+
+    code = code == 0 ? check_pairs(text_only, json) : code;
+    code = code == 0 ? check_pairs(table_only, tree) : code;
+    return code == 0 ? check_pairs(whole_only, part) : code;
 }
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
     int code = seep_options_parse(&options, argc, argv, arguments);
 
+    if (code == 0) {
+        code = check(arguments);
+    }
     code = code == 0 ? check_html(arguments) : code;
     if (code != 0) {
         return code;
-    }
-    if (arguments->json && arguments->verdict) {
-        return seep_say_usage("report",
-                              "--verdict cannot be combined with --json");
-    }
-    if (arguments->json && arguments->text.holding) {
-        return seep_say_usage("report",
-                              "--holding cannot be combined with --json");
     }
     return optind < argc ? 0 : seep_say_usage("report", "no recording given");
 }

@@ -293,12 +293,6 @@ static void add_row(struct seep_span_sum *sum,
 
 /* The peak. */
 
-/* Of each bucket and border, over the rows that are memory. */
-struct sums {
-    double live[SEEP_BUCKET_COUNT + 2]; /* at border i */
-    double most[SEEP_BUCKET_COUNT + 2]; /* between borders i - 1 and i */
-};
-
 /* Of what is untold, may any be of the time up to @border? */
 static bool may_be_untold(const struct grid *grid,
                           const struct seep_report_site *site, size_t border)
@@ -307,52 +301,73 @@ static bool may_be_untold(const struct grid *grid,
            site->untold.to_s > time_of(grid, border - 1);
 }
 
-/* In a bucket a row stood at no more than what it had and what it took; one of
- * a single stack at no more than its peak. */
-static void add_levels(const struct grid *grid,
-                       const struct seep_report_site *site, struct sums *sums)
+void seep_span_course_init(const struct seep_report *report,
+                           struct seep_span_course *ret_course)
 {
-    double level = 0;
-    size_t next = 0;
+    struct grid grid = grid_of(report);
 
-    for (size_t border = 1; border <= grid->last; border++) {
-        double most = level;
-
-        while (next < site->point_count &&
-               bucket_of(grid, &site->series[next]) < border) {
-            most += (double)site->series[next++].allocated_bytes;
-        }
-        if (may_be_untold(grid, site, border)) {
-            most += (double)site->untold.allocated_bytes;
-        }
-        level = level_of(grid, site, border, next);
-        if (site->stack_count == 1) {
-            most = fmin(most, (double)site->peak_bytes);
-        }
-        sums->live[border] += level;
-        sums->most[border] += fmax(most, level);
+    memset(ret_course, 0, sizeof(*ret_course));
+    ret_course->report = report;
+    ret_course->count = grid.last + 1;
+    for (size_t i = 0; i <= grid.last; i++) {
+        ret_course->at_s[i] = time_of(&grid, i);
     }
 }
 
-static void find_peak(const struct seep_report *report, const struct grid *grid,
-                      struct seep_span_peak *ret_peak)
+/* In a bucket a row stood at no more than what it had and what it took; one of
+ * a single stack at no more than its peak. */
+void seep_span_course_add(struct seep_span_course *course,
+                          const struct seep_report_site *site)
 {
-    struct sums sums;
+    struct grid grid = grid_of(course->report);
+    double level = 0;
+    size_t next = 0;
+
+    for (size_t border = 1; border <= grid.last; border++) {
+        double most = level;
+
+        while (next < site->point_count &&
+               bucket_of(&grid, &site->series[next]) < border) {
+            most += (double)site->series[next++].allocated_bytes;
+        }
+        if (may_be_untold(&grid, site, border)) {
+            most += (double)site->untold.allocated_bytes;
+        }
+        level = level_of(&grid, site, border, next);
+        if (site->stack_count == 1) {
+            most = fmin(most, (double)site->peak_bytes);
+        }
+        course->live_bytes[border] += level;
+        course->most_bytes[border] += fmax(most, level);
+    }
+}
+
+struct seep_span_peak
+seep_span_course_peak(const struct seep_span_course *course)
+{
     size_t highest = 0;
     double most = 0;
 
-    memset(&sums, 0, sizeof(sums));
+    for (size_t i = 1; i < course->count; i++) {
+        highest =
+            course->live_bytes[i] > course->live_bytes[highest] ? i : highest;
+        most = fmax(most, course->most_bytes[i]);
+    }
+    return (struct seep_span_peak){course->at_s[highest],
+                                   course->live_bytes[highest], most};
+}
+
+static struct seep_span_peak peak_of(const struct seep_report *report)
+{
+    struct seep_span_course course;
+
+    seep_span_course_init(report, &course);
     for (size_t i = 0; i < report->site_count; i++) {
         if (seep_sites_space_holds(report->sites[i].space)) {
-            add_levels(grid, &report->sites[i], &sums);
+            seep_span_course_add(&course, &report->sites[i]);
         }
     }
-    for (size_t i = 1; i <= grid->last; i++) {
-        highest = sums.live[i] > sums.live[highest] ? i : highest;
-        most = fmax(most, sums.most[i]);
-    }
-    *ret_peak = (struct seep_span_peak){time_of(grid, highest),
-                                        sums.live[highest], most};
+    return seep_span_course_peak(&course);
 }
 
 /* What a time names. */
@@ -454,7 +469,7 @@ static int fill(struct seep_span *span, const struct seep_span_wish *wish,
     struct borders borders;
     int error;
 
-    find_peak(report, &grid, &span->peak);
+    span->peak = peak_of(report);
     error = place(span, &grid, wish, &borders);
     if (error != 0) {
         return error;

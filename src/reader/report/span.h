@@ -98,6 +98,27 @@ struct seep_span_peak {
     double most_bytes; /* and can have been between borders */
 };
 
+/** Borders of a run, with those at its begin and its end. */
+#define SEEP_SPAN_BORDERS_MAX (SEEP_BUCKET_COUNT + 2)
+
+/** Some rows of a report over time, together. */
+struct seep_span_course {
+    const struct seep_report *report;
+    size_t count; /* borders */
+    double at_s[SEEP_SPAN_BORDERS_MAX];
+    double live_bytes[SEEP_SPAN_BORDERS_MAX]; /* then, as far as it is known */
+    double most_bytes[SEEP_SPAN_BORDERS_MAX]; /* since the border before */
+};
+
+/** Of no row yet. */
+void seep_span_course_init(const struct seep_report *report,
+                           struct seep_span_course *ret_course);
+void seep_span_course_add(struct seep_span_course *course,
+                          const struct seep_report_site *site);
+/** When most of them was live. */
+struct seep_span_peak
+seep_span_course_peak(const struct seep_span_course *course);
+
 struct seep_span {
     const struct seep_report *report;
     bool is_moment; /* what stood at .to_s is asked for; it begins at 0 */

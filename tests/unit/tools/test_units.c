@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "options/when.h"
+#include "read/when.h"
 #include "words/units.h"
 
 static char text[SEEP_UNITS_TEXT_BYTES];

@@ -430,6 +430,7 @@ static void print_member(struct seep_json_out *out, const char *separator,
 /* One after the other: a recording can hold more sites than memory would. */
 static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
                         const struct seep_report *report,
+                        const struct seep_span *span,
                         const struct seep_json_options *options)
 {
     size_t limit = options->site_limit > 0 ? options->site_limit : SIZE_MAX;
@@ -442,7 +443,8 @@ static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
             seep_json_out_raw(out, printed++ == 0 ? "\n" : ",\n");
             seep_json_site_print(out, options->for_page ? NULL : kept,
                                  &report->sites[i],
-                                 !options->no_series && !options->for_page);
+                                 !options->no_series && !options->for_page,
+                                 seep_json_span_row(span, i));
         }
     }
     seep_json_out_raw(out, "]");
@@ -453,6 +455,12 @@ static void print_report(struct seep_json_out *out,
                          const struct seep_report *report,
                          const struct seep_json_options *options)
 {
+    struct seep_span *span = NULL;
+
+    /* Where it has no such part the answer is null. */
+    if (seep_span_is_wished(&options->wish)) {
+        (void)seep_span_open(report, &options->wish, &span);
+    }
     seep_json_out_raw(out, "{");
     print_member(out, "", "process", seep_json_process(report));
     print_member(out, ",", "verdict",
@@ -464,7 +472,9 @@ static void print_report(struct seep_json_out *out,
     print_member(out, ",", "devices", seep_json_devices(report));
     print_member(out, ",", "marks", seep_json_marks(report));
     print_member(out, ",", "by", json_string(seep_grouping_name(report->by)));
-    print_sites(out, kept, report, options);
+    print_member(out, ",", "bucket_s", seep_json_real(report->bucket_s));
+    print_member(out, ",", "window", seep_json_span(span));
+    print_sites(out, kept, report, span, options);
     if (options->for_page) {
         seep_json_stacks_print(out, report);
         print_member(out, ",", "counters", counters_in_words(report));
@@ -479,6 +489,7 @@ static void print_report(struct seep_json_out *out,
     print_member(out, ",", "facts", counters_of(report, SEEP_KIND_FACT));
     print_member(out, ",", "cost", cost_of(report));
     seep_json_out_raw(out, "}");
+    seep_span_close(span);
 }
 
 static json_t *summary_of(const struct seep_report *const *reports,

@@ -20,6 +20,7 @@
 
 #include "reader/judge/family.h"
 #include "reader/report/report.h"
+#include "reader/report/span.h"
 #include "words/compare.h"
 
 struct seep_json_options {
@@ -29,6 +30,7 @@ struct seep_json_options {
     bool for_page;       /* what a page shows: stacks, each by itself, with the
                             frames once, instead of frames and series of sites */
     const struct seep_catalogue *catalogue; /* NULL: none */
+    struct seep_span_wish wish;             /* a part of the run beside */
 };
 
 /** Before any other: memory comes from the program's own malloc, of which it
@@ -185,10 +187,20 @@ struct seep_json_frame *seep_json_site_open(void);
 /** NULL is fine. */
 void seep_json_site_close(struct seep_json_frame *kept);
 
-/** With its figures over time if @series; frames if @kept is not NULL. */
+/** With its figures over time if @series; frames if @kept is not NULL. Takes
+ * @window: of the part of the run that was asked for. */
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report_site *site, bool series);
+                          const struct seep_report_site *site, bool series,
+                          json_t *window);
+
+/*
+ * A part of a run; of NULL null.
+ */
+
+json_t *seep_json_span(const struct seep_span *span);
+/** Of row @i of its report. */
+json_t *seep_json_span_row(const struct seep_span *span, size_t i);
 
 /** The members "frames" and "stacks" of a process in a page. */
 void seep_json_stacks_print(struct seep_json_out *out,

@@ -279,6 +279,17 @@ static json_t *point_of(const struct seep_report_point *point)
     return object;
 }
 
+static json_t *untold_of(const struct seep_report_site *site)
+{
+    const struct seep_report_untold *untold = &site->untold;
+    json_t *object = untold->to_s > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, untold, from_s, to_s);
+    SEEP_JSON_COPY(object, untold, allocated_bytes, allocated_count,
+                   freed_bytes);
+    return object;
+}
+
 static void put_totals(json_t *object, const struct seep_report_site *site)
 {
     json_t *windows = json_array();
@@ -288,6 +299,8 @@ static void put_totals(json_t *object, const struct seep_report_site *site)
                   site->touched_bytes >= 0 ? site->touched_bytes : NAN);
     SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
     SEEP_JSON_COPY(object, site, freed_count, peak_bytes, largest_bytes);
+    SEEP_JSON_COPY(object, site, died_bytes, temporary_bytes, temporary_count);
+    seep_json_put(object, "untold", untold_of(site));
     SEEP_JSON_COPY(object, site, first_s, last_s);
     seep_json_put(object, "start_up", site->is_start);
     for (size_t i = 0; i < SEEP_GROWTH_WINDOWS; i++) {
@@ -477,10 +490,14 @@ void seep_json_site_close(struct seep_json_frame *kept)
 
 void seep_json_site_print(struct seep_json_out *out,
                           struct seep_json_frame *kept,
-                          const struct seep_report_site *site, bool series)
+                          const struct seep_report_site *site, bool series,
+                          json_t *window)
 {
+    json_t *members = members_of(site);
+
+    seep_json_put(members, "window", window);
     seep_json_out_raw(out, "{");
-    seep_json_out_members(out, members_of(site));
+    seep_json_out_members(out, members);
     if (series) {
         print_series(out, site);
     }

@@ -339,22 +339,11 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     print_losses(page, report);
 }
 
-void seep_view_text_report(struct seep_page *page,
+/* The call sites, and the balance. */
+static void print_evidence(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
-    struct seep_words_verdict words;
-
-    seep_words_verdict(report, seep_words_pattern(report, options->catalogue),
-                       &words);
-    seep_view_answer(page, answer_style(report), &words);
-    for (size_t i = 0; i < words.reason_count; i++) {
-        print_reason(page, words.reasons[i]);
-    }
-    seep_view_text_head(page, report, "seep:");
-    print_begin(page, report);
-    print_failed(page, report);
-    seep_page_end_line(page);
     if (report->site_count > 0) {
         seep_view_sites_table(page, report, options);
         seep_page_end_line(page);
@@ -366,6 +355,36 @@ void seep_view_text_report(struct seep_page *page,
         seep_view_balance(page, report);
         seep_view_devices(page, report);
         seep_page_end_line(page);
+    }
+}
+
+void seep_view_text_report(struct seep_page *page,
+                           const struct seep_report *report,
+                           const struct seep_text_options *options)
+{
+    bool part = seep_span_is_wished(&options->wish) || options->tree;
+    struct seep_words_verdict words;
+
+    seep_words_verdict(report, seep_words_pattern(report, options->catalogue),
+                       &words);
+    if (part) {
+        seep_page_print(page, SEEP_STYLE_STRONG, SEEP_NOTE_WHOLE_RUN);
+        seep_page_end_line(page);
+    }
+    seep_view_answer(page, answer_style(report), &words);
+    for (size_t i = 0; i < words.reason_count && !part; i++) {
+        print_reason(page, words.reasons[i]);
+    }
+    seep_view_text_head(page, report, "seep:");
+    print_begin(page, report);
+    print_failed(page, report);
+    seep_page_end_line(page);
+    if (options->tree != SEEP_TREE_NONE) {
+        seep_view_tree(page, report, options);
+    } else if (part) {
+        seep_view_span(page, report, options);
+    } else {
+        print_evidence(page, report, options);
     }
     seep_view_marks(page, report, INDENT, MARKS_MOST);
     print_next(page, &words, options);

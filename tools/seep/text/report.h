@@ -13,6 +13,7 @@
 
 #include "reader/judge/family.h"
 #include "reader/report/report.h"
+#include "reader/report/span.h"
 #include "text/page.h"
 #include "text/table.h"
 #include "words/compare.h"
@@ -20,6 +21,13 @@
 
 #define SEEP_TEXT_SITES_DEFAULT 10
 #define SEEP_TEXT_PROCESSES_DEFAULT 3
+
+/** Stacks as a tree. */
+enum seep_text_tree {
+    SEEP_TREE_NONE,
+    SEEP_TREE_DOWN, /* from main() down to what allocates */
+    SEEP_TREE_UP    /* from what allocates up to its callers */
+};
 
 struct seep_text_options {
     size_t site_limit;    /* rows of the table; 0: all */
@@ -29,7 +37,12 @@ struct seep_text_options {
     size_t process_limit; /* in full; the others have a line; 0: all */
     bool brief;           /* few rows of what does not grow, if others do */
     bool show_suppressed;
-    bool holding;                           /* rows by what they hold */
+    bool holding;               /* rows by what they hold */
+    bool temporary;             /* tell what was freed at once on any page */
+    struct seep_span_wish wish; /* a part of the run */
+    enum seep_text_tree tree;
+    /* What stacks of a report by other rows are read with; NULL: rows it is. */
+    const struct seep_report_options *by_stack;
     const struct seep_catalogue *catalogue; /* NULL: none */
 };
 
@@ -99,6 +112,25 @@ char *seep_view_sites_chain(const struct seep_report *report,
 void seep_view_sites_stacks(struct seep_page *page,
                             const struct seep_report *report,
                             const struct seep_text_options *options);
+
+/*
+ * A part of a run, or what stood at a time.
+ */
+
+/** What it comes to, and its rows; or why it is not to be had. */
+void seep_view_span(struct seep_page *page, const struct seep_report *report,
+                    const struct seep_text_options *options);
+
+void seep_view_span_head(struct seep_page *page, const struct seep_span *span,
+                         const struct seep_span_wish *wish);
+/** @param error  what seep_span_open() said */
+void seep_view_span_refused(struct seep_page *page,
+                            const struct seep_report *report,
+                            const struct seep_span_wish *wish, int error);
+
+/** All stacks as a tree, of the part of the run that was asked for. */
+void seep_view_tree(struct seep_page *page, const struct seep_report *report,
+                    const struct seep_text_options *options);
 
 /*
  * What the program said when, as a paragraph.

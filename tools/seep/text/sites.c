@@ -33,6 +33,7 @@ enum column {
     LIVE,
     PEAK,
     BLOCKS,
+    TEMPORARY,
     SPACE,
     TREND,
     WHERE,
@@ -178,6 +179,10 @@ static void fill_figures(struct seep_table *table,
     seep_table_cell(table, PEAK, "%s",
                     SEEP_UNITS_BYTES((double)site->peak_bytes));
     seep_table_cell(table, BLOCKS, "%s", SEEP_UNITS_COUNT(site->live_count));
+    seep_table_cell(table, TEMPORARY, "%s",
+                    site->untold.freed_bytes > 0
+                        ? "?"
+                        : SEEP_UNITS_BYTES((double)site->temporary_bytes));
     seep_table_cell(table, SPACE, "%s", seep_words_place(report, site, place));
 }
 
@@ -332,16 +337,19 @@ static bool has_gpu(const struct seep_report *report)
     return gpu;
 }
 
-/* Columns without a single value are left out: the line is short. */
-struct seep_table *seep_view_sites_open(const struct seep_report *report,
-                                        bool live)
+/* Columns without a single value are left out: the line is short. @asked: what
+ * was freed at once is wanted. */
+static struct seep_table *open_table(const struct seep_report *report,
+                                     bool live, bool asked)
 {
     bool growth = false;
     bool per_unit = false;
+    bool temporary = false;
 
     for (size_t i = 0; i < report->site_count; i++) {
         growth = growth || report->sites[i].has_growth;
         per_unit = per_unit || report->sites[i].has_growth_per_unit;
+        temporary = temporary || report->sites[i].temporary_bytes > 0;
     }
     /* of which side a row is, is the point where there are GPUs */
     size_t space_least = has_gpu(report) ? 76 : 90;
@@ -359,6 +367,10 @@ struct seep_table *seep_view_sites_open(const struct seep_report *report,
         [PEAK] = {"peak", true,
                   !live && report->freed_all ? 60 : SEEP_TABLE_NEVER},
         [BLOCKS] = {"blocks", true, 110},
+        [TEMPORARY] = {"temporary", true,
+                       asked                ? 0
+                       : live || !temporary ? SEEP_TABLE_NEVER
+                                            : 160},
         [SPACE] = {"space", false,
                    report->space_count > 1 ? space_least : SEEP_TABLE_NEVER},
         [TREND] = {"trend", false, live ? 70 : SEEP_TABLE_NEVER},
@@ -366,6 +378,12 @@ struct seep_table *seep_view_sites_open(const struct seep_report *report,
     };
 
     return seep_table_open(columns, COLUMN_COUNT);
+}
+
+struct seep_table *seep_view_sites_open(const struct seep_report *report,
+                                        bool live)
+{
+    return open_table(report, live, false);
 }
 
 /* @return how many rows there are of what stands on its own feet, or, if
@@ -544,8 +562,22 @@ static int compare_held(const void *a, const void *b, void *report)
                : (left > right) - (left < right);
 }
 
-/* Rows by what they hold, whatever they are called. @return how many rows of
- * the report that are */
+static int compare_temporary(const void *a, const void *b, void *report)
+{
+    const struct seep_report_site *left =
+        *(const struct seep_report_site *const *)a;
+    const struct seep_report_site *right =
+        *(const struct seep_report_site *const *)b;
+
+    (void)report;
+    return left->temporary_bytes != right->temporary_bytes
+               ? (left->temporary_bytes < right->temporary_bytes) -
+                     (left->temporary_bytes > right->temporary_bytes)
+               : (left > right) - (left < right);
+}
+
+/* Rows by what they hold, or freed at once, whatever they are called. @return
+ * how many rows of the report that are */
 static size_t fill_holders(struct seep_table *table,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
@@ -566,11 +598,14 @@ static size_t fill_holders(struct seep_table *table,
         }
     }
     if (count > 0) {
-        qsort_r(sites, count, sizeof(sites[0]), compare_held, (void *)report);
+        qsort_r(sites, count, sizeof(sites[0]),
+                options->temporary ? compare_temporary : compare_held,
+                (void *)report);
     }
     for (; shown < count && shown < most; shown++) {
-        if (start == 0 && report->begin.live_bytes >=
-                              seep_report_held_bytes(report, sites[shown])) {
+        if (start == 0 && !options->temporary &&
+            report->begin.live_bytes >=
+                seep_report_held_bytes(report, sites[shown])) {
             start = fill_start(table, report, options);
         }
         fill_row(table, report, sites[shown]);
@@ -587,7 +622,7 @@ static size_t fill_table(struct seep_table *table,
     size_t shown;
     size_t segments;
 
-    if (options->holding && options->site_id == NULL) {
+    if ((options->holding || options->temporary) && options->site_id == NULL) {
         return fill_holders(table, report, options);
     }
     shown = fill_rows(table, report, options, false, &choice);
@@ -603,7 +638,7 @@ void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options)
 {
-    struct seep_table *table = seep_view_sites_open(report, false);
+    struct seep_table *table = open_table(report, false, options->temporary);
     size_t shown = fill_table(table, report, options);
 
     if (shown > 0) {

@@ -50,6 +50,31 @@
 #define SEEP_NOTE_START_UP "imports and start-up, %zu %s"
 #define SEEP_NOTE_MORE_SITES "%zu more %s (--sites 0 shows all)"
 
+/* Parts of a run. */
+
+#define SEEP_NOTE_WHOLE_RUN "Of the whole run:"
+#define SEEP_NOTE_MOMENT "%s after the start, %s was live"
+#define SEEP_NOTE_HIGHEST "the most at any step of the run%s%s"
+#define SEEP_NOTE_PEAK_WAS "the peak was %s, %s after the start"
+#define SEEP_NOTE_PART "from %s to %s: live %s, from %s to %s, %s"
+#define SEEP_NOTE_FLOWS "%s were allocated in it, and %s freed"
+#define SEEP_NOTE_BORDERS "known by steps of %s%s%s%s%s"
+#define SEEP_NOTE_UNKNOWN \
+    "of %zu %s, at most %s, it is not known what stood then: the tables were full"
+#define SEEP_NOTE_UNTOLD \
+    "%zu %s allocated up to %s more at a time that is not known, and may be in it"
+#define SEEP_NOTE_MORE_IN_PART "%zu more %s, %s (--sites 0 shows all)"
+#define SEEP_NOTE_UNCHANGED "%zu %s that did not change, %s live"
+#define SEEP_NOTE_TREE_DOWN "callers, down to what allocates"
+#define SEEP_NOTE_TREE_UP "what allocates, up to its callers"
+#define SEEP_NOTE_THIN "%zu thinner branch%s"
+#define SEEP_NOTE_CALLS "… %zu calls …"
+#define SEEP_NOTE_ITSELF "by itself"
+#define SEEP_NOTE_THIS_WAY "by this way"
+#define SEEP_NOTE_NOT_HERE "no such site here"
+#define SEEP_NOTE_NOTHING_STOOD "nothing was live then"
+#define SEEP_NOTE_NOTHING_HAPPENED "nothing was allocated or freed in it"
+
 /* Processes. */
 
 #define SEEP_NOTE_BEGAN "the work began %s after the start: %s%s%s"

@@ -3,8 +3,8 @@
  * Times of a run as they are named on the command line, and the options that
  * choose a part of it by them.
  */
-#ifndef SEEP_TOOL_OPTIONS_WHEN_H
-#define SEEP_TOOL_OPTIONS_WHEN_H
+#ifndef SEEP_TOOL_READ_WHEN_H
+#define SEEP_TOOL_READ_WHEN_H
 
 #include "options/option.h"
 #include "reader/report/span.h"

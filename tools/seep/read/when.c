@@ -3,7 +3,7 @@
  * Times of a run on the command line. Invariant: what begins with "mark:" is a
  * mark, whatever its name is.
  */
-#include "options/when.h"
+#include "read/when.h"
 
 #include <errno.h>
 #include <string.h>
