@@ -6,7 +6,9 @@ Everything runs at once, once; each program has a time limit.
 """
 import json
 import math
+import os
 import pathlib
+import subprocess
 
 import pytest
 
@@ -203,3 +205,104 @@ def test_metrics_have_the_sum(runs):
     assert float(found[0].split()[-1]) == pytest.approx(
         family["growth_bytes_per_s"]["estimate"], rel=1e-6)
     assert f'id="{family["id"]}"' in found[0]
+
+
+def lines_of(*words):
+    """What `seep digest` prints."""
+    return [json.loads(line)
+            for line in seep("digest", *words).stdout.splitlines()]
+
+
+def grows(site):
+    """Is it one of those that a digest tells?"""
+    return site["class"] in ("leak", "suspect", "warming", "aging", "minor")
+
+
+@pytest.mark.parametrize("job", ("workers-leak", "workers-clean"))
+def test_a_digest_has_the_figures_of_the_report(runs, job):
+    _, folder, document = runs[job]
+    lines = lines_of(folder)
+
+    for process in document["processes"]:
+        who = process["process"]
+        found = [line for line in lines if line["pid"] == who["pid"]]
+        told = [site for site in process["sites"] if grows(site)]
+        assert {key: value for key, value in found[0].items() if key in who
+                and key not in ("process", "units")}.items() <= who.items()
+        assert found[0]["verdict"] == process["verdict"]["class"]
+        assert found[0]["hidden_bytes_per_s"] == (
+            process["verdict"]["hidden_bytes_per_s"])
+        assert found[0]["rss_bytes"] == process["memory"]["rss"]["last_bytes"]
+        assert found[0]["growing_sites"] == len(told)
+        assert [line["site"] for line in found] == (
+            [site["id"] for site in told] or [None])
+        for line, site in zip(found, told):
+            growth = dict(line["growth_bytes_per_s"])
+            growth.pop("variance")
+            assert growth == site["growth_bytes_per_s"]
+            for key in ("space", "device", "where", "class", "live_bytes",
+                        "confidence", "growth_bytes_per_unit"):
+                assert line[key] == site[key], key
+
+
+def test_all_lines_of_a_digest_have_one_shape(runs):
+    lines = lines_of(*(runs[job][1] for job in JOBS))
+
+    assert len({tuple(line) for line in lines}) == 1
+    assert {line["schema"] for line in lines} == {"seep-digest/1"}
+    assert {line["site"] is None for line in lines} == {True, False}
+
+
+def test_the_variance_of_a_digest_is_that_of_the_interval(runs):
+    line, *_ = [line for line in lines_of(runs["workers-leak"][1])
+                if line["class"] == "leak"]
+    growth = line["growth_bytes_per_s"]
+
+    half = 1.96 * math.sqrt(growth["variance"])
+    assert growth["estimate"] - half == pytest.approx(growth["low"], rel=1e-3)
+    assert growth["estimate"] + half == pytest.approx(growth["high"], rel=1e-3)
+    assert growth == line["process_growth_bytes_per_s"]
+
+
+def test_a_digest_of_workers_is_of_one_site_and_many_processes(runs):
+    leaks = [line for line in lines_of(runs["workers-leak"][1])
+             if line["class"] == "leak"]
+
+    assert len(leaks) == len({line["process"] for line in leaks}) == WORKERS
+    assert len({(line["site"], line["function_id"]) for line in leaks}) == 1
+
+
+def test_what_cannot_be_read_costs_a_digest_one_line_on_stderr(runs, tmp_path):
+    (tmp_path / "0.seep").write_bytes(b"none" * 2000)
+    recording = next(runs["workers-leak"][1].glob("*.seep"))
+    done = seep("digest", tmp_path, recording)
+
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1 and b"0.seep" in done.stderr
+    assert done.stdout == seep("digest", recording).stdout
+
+
+def peak_bytes(words):
+    """Of the memory of a command."""
+    with open(os.devnull, "wb") as nothing:
+        process = subprocess.Popen(words, stdout=nothing)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0
+    return usage.ru_maxrss * 1024
+
+
+def test_a_digest_of_many_recordings_takes_no_more_memory(runs, tmp_path):
+    recordings = sorted(runs["workers-leak"][1].glob("*.seep"))
+
+    def folder(count):
+        path = tmp_path / str(count)
+        path.mkdir()
+        for index in range(count):
+            os.link(recordings[index % len(recordings)],
+                    path / f"{index}.seep")
+        return path
+
+    few, many = (peak_bytes([SEEP, "digest", folder(count)])
+                 for count in (20, 400))
+    assert many < 1.25 * few

@@ -23,6 +23,7 @@ NEEDED = {
 COMMAND = ("--", PYTHON, "-c", "x = [bytearray(1 << 20) for _ in range(64)]")
 # A verb without --json, and why.
 NO_JSON = {
+    "digest": "its lines are JSON",
     "run": "what it prints is the command's",
     "metrics": "its formats are those of its readers",
 }

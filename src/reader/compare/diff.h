@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "reader/report/report.h"
 
@@ -49,6 +50,10 @@ const char *seep_diff_words(enum seep_diff_outcome outcome);
 /** @now - @before with their errors, which are independent. */
 struct seep_interval seep_diff_change(const struct seep_interval *before,
                                       const struct seep_interval *now);
+
+/** What tells @site from others in each version of a program: its space, file
+ * and function, without the line and the device. */
+uint64_t seep_diff_function(const struct seep_report_site *site);
 
 #define SEEP_DIFF_NONE ((size_t)-1)
 

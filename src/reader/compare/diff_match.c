@@ -107,31 +107,46 @@ static long line_of(const char *digits, const char **ret_behind)
 
 /* "serve.py:31 handle" is file, line and function; "libfoo+0x1240" is what is
  * known of stripped code. */
-static void fill(struct key *key, const struct seep_report_site *site,
-                 size_t index)
+static uint64_t function_of(const struct seep_report_site *site, int device,
+                            uint64_t *ret_file, long *ret_line)
 {
     const char *where = site->where == NULL ? "" : site->where;
     size_t file = strcspn(where, ":");
     const char *behind = where + file;
     uint64_t hash = seep_hash_add(SEEP_HASH_SEED, site->space);
-    uint64_t in_file;
 
-    *key = (struct key){.site = site,
-                        .index = index,
-                        .grows = grows(site),
-                        .match = SEEP_DIFF_NONE};
+    *ret_line = 0;
     if (*behind == ':' && behind[1] >= '0' && behind[1] <= '9') {
-        key->line = line_of(behind + 1, &behind);
+        *ret_line = line_of(behind + 1, &behind);
     } else {
         behind = where + strcspn(where, " ");
         file = length_of_name(where) < (size_t)(behind - where)
                    ? length_of_name(where)
                    : (size_t)(behind - where);
     }
-    in_file =
-        add_text(seep_hash_add(hash, (uint64_t)site->device), where, file);
-    key->function = add_text(in_file, behind, length_of_name(behind));
-    key->around = around_of(site, in_file);
+    *ret_file = add_text(seep_hash_add(hash, (uint64_t)device), where, file);
+    return add_text(*ret_file, behind, length_of_name(behind));
+}
+
+uint64_t seep_diff_function(const struct seep_report_site *site)
+{
+    uint64_t file;
+    long line;
+
+    return function_of(site, -1, &file, &line);
+}
+
+static void fill(struct key *key, const struct seep_report_site *site,
+                 size_t index)
+{
+    uint64_t file;
+
+    *key = (struct key){.site = site,
+                        .index = index,
+                        .grows = grows(site),
+                        .match = SEEP_DIFF_NONE};
+    key->function = function_of(site, site->device, &file, &key->line);
+    key->around = around_of(site, file);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)

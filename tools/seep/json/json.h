@@ -53,6 +53,9 @@ int seep_json_check(FILE *file, const struct seep_check_set *set);
 int seep_json_diff(FILE *file, const struct seep_diff_set *set,
                    size_t site_limit);
 
+/** "seep-digest/1": lines of one report, each a document. */
+int seep_json_digest(FILE *file, const struct seep_report *report);
+
 /*
  * Values: null for what is not known or not finite.
  */

@@ -34,22 +34,18 @@ static int refuse(const char *path, const struct seep_refusal *refusal,
     return SEEP_EXIT_FAILED;
 }
 
-/* The same library is in many recordings: what is said of it is said once. */
-static bool is_said(const struct seep_gathering *gathering,
-                    const struct seep_report *report, size_t index)
+/* The same library is in many recordings: what is said of it is said once.
+ * Without memory to know it by it is said again. */
+static bool is_said(struct seep_gathering *gathering, const char *path)
 {
-    const char *path = report->nameless[index].path;
+    struct seep_store_entry *entry = seep_store_find(
+        &gathering->store, &gathering->said, path, strlen(path));
+    bool is_known = entry != NULL && entry->value != NULL;
 
-    for (size_t i = 0; i < gathering->count; i++) {
-        const struct seep_report *other = gathering->reports[i];
-
-        for (size_t j = 0; j < other->nameless_count; j++) {
-            if (strcmp(other->nameless[j].path, path) == 0) {
-                return other != report;
-            }
-        }
+    if (entry != NULL) {
+        entry->value = entry->key;
     }
-    return false;
+    return is_known;
 }
 
 void seep_gather_say_nameless(const struct seep_report_nameless *nameless)
@@ -62,7 +58,7 @@ static void say_nameless(struct seep_gathering *gathering,
                          const struct seep_report *report)
 {
     for (size_t i = 0; i < report->nameless_count; i++) {
-        if (!is_said(gathering, report, i) &&
+        if (!is_said(gathering, report->nameless[i].path) &&
             gathering->nameless_count++ < SAID_MOST) {
             seep_gather_say_nameless(&report->nameless[i]);
         }
@@ -93,21 +89,28 @@ static int open_one(struct seep_gathering *gathering, const char *path,
                     const struct seep_report_options *options,
                     struct seep_refusal *ret_refusal)
 {
+    struct seep_report *report;
+    int error = seep_report_open(path, options, ret_refusal, &report);
+
+    if (error < 0) {
+        return error;
+    }
+    say_nameless(gathering, report);
+    return gathering->take(gathering, report);
+}
+
+static int keep(struct seep_gathering *gathering, struct seep_report *report)
+{
     const struct seep_report **reports =
         seep_list_grow(gathering->reports, gathering->count, sizeof(*reports));
-    struct seep_report *report;
-    int error;
 
     if (reports == NULL) {
+        seep_report_close(report);
         return -ENOMEM;
     }
     gathering->reports = reports;
-    error = seep_report_open(path, options, ret_refusal, &report);
-    if (error == 0) {
-        reports[gathering->count++] = report;
-        say_nameless(gathering, report);
-    }
-    return error;
+    reports[gathering->count++] = report;
+    return 0;
 }
 
 static double growth_of(const struct seep_report *report)
@@ -162,41 +165,69 @@ void seep_gather_sort(const struct seep_report **reports, size_t count)
     }
 }
 
+static void open_all(struct seep_gathering *gathering, const char *path,
+                     const struct seep_report_options *options)
+{
+    struct seep_refusal refusal = {0};
+    char **found;
+    int error = seep_report_list(path, &refusal, &found);
+
+    if (error < 0) {
+        seep_why_refine(path, &refusal);
+        refuse_one(gathering, path, &refusal, error);
+        return;
+    }
+    for (char **each = found; *each != NULL; each++) {
+        refusal = (struct seep_refusal){0};
+        error = open_one(gathering, *each, options, &refusal);
+        if (error < 0) {
+            refuse_one(gathering, *each, &refusal, error);
+        }
+    }
+    seep_report_list_free(found);
+}
+
+static void open_paths(struct seep_gathering *gathering, char *const *paths,
+                       size_t path_count,
+                       const struct seep_report_options *options)
+{
+    struct seep_report_options shared = *options;
+    const char *first = path_count > 0 ? paths[0] : "";
+
+    if (seep_symbol_memory_open(&gathering->memory) == 0) {
+        gathering->memory->keeps = gathering->take == keep;
+        shared.memory = gathering->memory;
+    }
+    for (size_t i = 0; i < path_count; i++) {
+        open_all(gathering, paths[i], &shared);
+    }
+    seep_symbol_memory_rest(gathering->memory);
+    say_more(first, gathering->refused_count, "cannot be read");
+    say_more(first, gathering->nameless_count, "files have no names");
+}
+
 void seep_gather(char *const *paths, size_t path_count,
                  const struct seep_report_options *options,
                  struct seep_gathering *ret_gathering)
 {
-    struct seep_gathering gathering = {0};
-    struct seep_report_options shared = *options;
+    struct seep_gathering gathering = {.take = keep};
 
-    if (seep_symbol_memory_open(&gathering.memory) == 0) {
-        gathering.memory->keeps = true;
-        shared.memory = gathering.memory;
-    }
-    for (size_t i = 0; i < path_count; i++) {
-        struct seep_refusal refusal = {0};
-        char **found;
-        int error = seep_report_list(paths[i], &refusal, &found);
-        if (error < 0) {
-            seep_why_refine(paths[i], &refusal);
-            refuse_one(&gathering, paths[i], &refusal, error);
-            continue;
-        }
-        for (char **path = found; *path != NULL; path++) {
-            refusal = (struct seep_refusal){0};
-            error = open_one(&gathering, *path, &shared, &refusal);
-            if (error < 0) {
-                refuse_one(&gathering, *path, &refusal, error);
-            }
-        }
-        seep_report_list_free(found);
-    }
-    seep_symbol_memory_rest(gathering.memory);
-    const char *first = path_count > 0 ? paths[0] : "";
-    say_more(first, gathering.refused_count, "cannot be read");
-    say_more(first, gathering.nameless_count, "files have no names");
+    open_paths(&gathering, paths, path_count, options);
     seep_gather_sort(gathering.reports, gathering.count);
     *ret_gathering = gathering;
+}
+
+int seep_gather_each(char *const *paths, size_t path_count,
+                     const struct seep_report_options *options,
+                     seep_gather_taker *take, void *context)
+{
+    struct seep_gathering gathering = {.take = take, .context = context};
+    int code;
+
+    open_paths(&gathering, paths, path_count, options);
+    code = seep_gather_exit(&gathering);
+    seep_gather_close(&gathering);
+    return code;
 }
 
 void seep_gather_close(struct seep_gathering *gathering)
@@ -205,6 +236,8 @@ void seep_gather_close(struct seep_gathering *gathering)
         seep_report_close((struct seep_report *)gathering->reports[i]);
     }
     free(gathering->reports);
+    seep_store_table_fini(&gathering->said);
+    seep_store_fini(&gathering->store);
     seep_symbol_memory_close(gathering->memory);
 }
 

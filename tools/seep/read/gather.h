@@ -13,7 +13,15 @@
 #include "reader/compare/patterns.h"
 #include "reader/compare/suppress.h"
 #include "reader/recording/open.h"
+#include "reader/recording/store.h"
 #include "reader/report/report.h"
+
+struct seep_gathering;
+
+/** What is done with a report, which is the taker's to close.
+ * @return 0, or negative errno: then its file counts as refused */
+typedef int seep_gather_taker(struct seep_gathering *gathering,
+                              struct seep_report *report);
 
 struct seep_gathering {
     const struct seep_report **reports; /* worst first */
@@ -21,6 +29,10 @@ struct seep_gathering {
     size_t refused_count;
     size_t nameless_count;             /* files whose names were given up */
     struct seep_symbol_memory *memory; /* that the reports point into */
+    seep_gather_taker *take;
+    void *context; /* the taker's */
+    struct seep_store store;
+    struct seep_store_table said; /* files that it was said of */
 };
 
 /** Open all that @paths mean; refusals go to stderr, one line each of
@@ -30,6 +42,17 @@ void seep_gather(char *const *paths, size_t path_count,
                  struct seep_gathering *ret_gathering);
 
 void seep_gather_close(struct seep_gathering *gathering);
+
+/**
+ * The same one by one: each report is the taker's as soon as it is made, so
+ * that the number of recordings is no matter of memory. In the order of the
+ * paths and, in a folder, of the names.
+ *
+ * @return the exit code, as of seep_gather_exit()
+ */
+int seep_gather_each(char *const *paths, size_t path_count,
+                     const struct seep_report_options *options,
+                     seep_gather_taker *take, void *context);
 
 #define SEEP_NAMELESS_MEANS "its functions are shown as module+offset"
 

@@ -240,6 +240,27 @@ static void hostile_names_are_only_names(void **state)
     run(count, 0);
 }
 
+/* A database of many versions knows it by that. */
+static void a_function_is_the_same_at_whatever_line_and_device(void **state)
+{
+    struct seep_report_site first = site("a.py:10 f", SEEP_CLASS_LEAK);
+    struct seep_report_site same = site("a.py:31 f", SEEP_CLASS_STEADY);
+    struct seep_report_site other = site("a.py:10 g", SEEP_CLASS_LEAK);
+    struct seep_report_site pinned = first;
+    struct seep_report_site native = site("libx+0x40", SEEP_CLASS_LEAK);
+    struct seep_report_site build = site("libx+0x80", SEEP_CLASS_LEAK);
+
+    (void)state;
+    same.device = 3;
+    pinned.space = SEEP_SPACE_PINNED;
+    assert_int_equal(seep_diff_function(&first), seep_diff_function(&same));
+    assert_int_equal(seep_diff_function(&native), seep_diff_function(&build));
+    assert_int_not_equal(seep_diff_function(&first),
+                         seep_diff_function(&other));
+    assert_int_not_equal(seep_diff_function(&first),
+                         seep_diff_function(&pinned));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +274,7 @@ int main(void)
         cmocka_unit_test(what_asks_for_as_much_is_the_same),
         cmocka_unit_test(too_many_of_a_function_are_known_by_id),
         cmocka_unit_test(hostile_names_are_only_names),
+        cmocka_unit_test(a_function_is_the_same_at_whatever_line_and_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
