@@ -608,6 +608,12 @@ void seep_families_fini(struct seep_families *families)
     free(families->together);
 }
 
+static bool is_of_moments(const struct seep_family *family)
+{
+    return family->lasting_count == 0 &&
+           family->class == SEEP_VERDICT_INSUFFICIENT;
+}
+
 enum seep_verdict_class
 seep_families_class(const struct seep_families *families)
 {
@@ -615,12 +621,29 @@ seep_families_class(const struct seep_families *families)
 
     for (size_t i = 0; i < families->count; i++) {
         const struct seep_family *family = &families->list[i];
-        bool is_brief = family->lasting_count == 0 &&
-                        family->class == SEEP_VERDICT_INSUFFICIENT;
 
-        if (!is_brief && family->class < class) {
+        if (!is_of_moments(family) && family->class < class) {
             class = family->class;
         }
     }
     return class == SEEP_VERDICT_COUNT ? SEEP_VERDICT_INSUFFICIENT : class;
+}
+
+const struct seep_report *
+seep_families_first(const struct seep_families *families,
+                    const struct seep_report *worst)
+{
+    const struct seep_report *first = worst;
+    enum seep_verdict_class class = worst->verdict.class;
+
+    for (size_t i = 0; i < families->count; i++) {
+        const struct seep_family *family = &families->list[i];
+
+        if (family->class < class) {
+            class = family->class;
+            first = family->site_count > 0 ? family->sites[0].report
+                                           : family->worst;
+        }
+    }
+    return first;
 }

@@ -175,6 +175,12 @@ bool seep_family_is_brief(const struct seep_report *report);
 enum seep_verdict_class
 seep_families_class(const struct seep_families *families);
 
+/** Who is to be looked at first: @worst of the reports, but where a family is
+ * worse than each of them, the member in which what it is about is most. */
+const struct seep_report *
+seep_families_first(const struct seep_families *families,
+                    const struct seep_report *worst);
+
 /* What follows is for the parts of family.c. */
 
 /** The quantile of Student's t that @tail lies above; INFINITY of no freedom.

@@ -138,6 +138,22 @@ static void no_leak_is_not_said_while_one_tells_too_little(void **state)
         true);
 }
 
+static json_t *document_of(size_t count)
+{
+    struct seep_json_options options = {.no_series = true};
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    json_t *document;
+
+    assert_int_equal(seep_json_reports(file, reports, count, 0, &options), 0);
+    fclose(file);
+    document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(document);
+    free(text);
+    return document;
+}
+
 static void make_children(double each_mib)
 {
     for (size_t i = 0; i < CHILDREN; i++) {
@@ -174,6 +190,31 @@ static void what_children_keep_is_told_with_its_slope(void **state)
         true);
 }
 
+/* It began with "12 insufficient-data", and the next line was a leak. */
+static void the_head_says_what_all_are_together(void **state)
+{
+    json_t *document;
+    int pid;
+
+    (void)state;
+    make_children(2);
+    fakes[5].sites[0].class = SEEP_CLASS_SUSPECT;
+    assert_text(CHILDREN,
+                "seep: 12 processes: one by one 12 insufficient-data, together "
+                "suspect; first to look at: pid 4247, python3 serve.py",
+                true);
+    document = document_of(CHILDREN);
+    assert_int_equal(json_unpack(document, "{s:{s:i}}", "summary", "pid", &pid),
+                     0);
+    assert_int_equal(pid, 4247);
+    json_decref(document);
+    make_children(0);
+    for (size_t i = 0; i < CHILDREN; i++) {
+        fake_report_become(&fakes[i], SEEP_VERDICT_LEAK);
+    }
+    assert_text(CHILDREN, "seep: 12 processes: 12 leak; first", true);
+}
+
 static void children_of_one_length_tell_nothing(void **state)
 {
     (void)state;
@@ -205,22 +246,6 @@ static void hostile_names_reach_no_terminal(void **state)
     assert_null(strchr(text, '\033'));
     assert_null(strstr(text, "\xe2\x80\xae"));
     free(text);
-}
-
-static json_t *document_of(size_t count)
-{
-    struct seep_json_options options = {.no_series = true};
-    char *text = NULL;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
-    json_t *document;
-
-    assert_int_equal(seep_json_reports(file, reports, count, 0, &options), 0);
-    fclose(file);
-    document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(document);
-    free(text);
-    return document;
 }
 
 static void a_document_has_each_process_in_one_family(void **state)
@@ -346,6 +371,7 @@ int main(void)
         TEST(one_that_leaks_of_several_is_told_as_one),
         TEST(no_leak_is_not_said_while_one_tells_too_little),
         TEST(what_children_keep_is_told_with_its_slope),
+        TEST(the_head_says_what_all_are_together),
         TEST(children_of_one_length_tell_nothing),
         TEST(hostile_names_reach_no_terminal),
         TEST(a_document_has_each_process_in_one_family),

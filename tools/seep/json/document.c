@@ -506,8 +506,10 @@ static json_t *summary_of(const struct seep_report *const *reports,
     }
     seep_json_put(object, "class",
                   seep_verdict_name(seep_families_class(families)));
-    seep_json_put(object, "pid",
-                  count > 0 ? json_integer(reports[0]->pid) : NULL);
+    seep_json_put(
+        object, "pid",
+        count > 0 ? json_integer(seep_families_first(families, reports[0])->pid)
+                  : NULL);
     seep_json_put(object, "processes", count);
     seep_json_put(object, "families", families->count);
     seep_json_put(object, "classes", classes);

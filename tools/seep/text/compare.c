@@ -36,19 +36,13 @@ void seep_view_family(struct seep_page *page, const struct seep_family *family,
 }
 
 void seep_view_families(struct seep_page *page,
-                        const struct seep_report *const *reports, size_t count)
+                        const struct seep_families *families)
 {
-    struct seep_families families;
-
-    if (seep_families_make(reports, count, &families) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < families.count; i++) {
-        if (seep_words_family_is_reported(&families.list[i])) {
-            seep_view_family(page, &families.list[i], true);
+    for (size_t i = 0; i < families->count; i++) {
+        if (seep_words_family_is_reported(&families->list[i])) {
+            seep_view_family(page, &families->list[i], true);
         }
     }
-    seep_families_fini(&families);
 }
 
 /*

@@ -408,11 +408,13 @@ void seep_view_text_verdict(struct seep_page *page,
 }
 
 /* "3 processes: 1 leak, 2 steady; first to look at: ..": the first is the
- * worst. */
+ * worst. Where all together are worse than each, that is said, too. */
 static void print_summary(struct seep_page *page,
                           const struct seep_report *const *reports,
-                          size_t count)
+                          size_t count, const struct seep_families *families)
 {
+    const struct seep_report *first = seep_families_first(families, reports[0]);
+    enum seep_verdict_class class = seep_families_class(families);
     size_t by_class[SEEP_VERDICT_COUNT] = {0};
     struct seep_words_text words;
     FILE *file = seep_words_open(&words);
@@ -425,12 +427,34 @@ static void print_summary(struct seep_page *page,
     }
     seep_words_put_classes(file, by_class);
     char *text = seep_words_close(&words);
-    char *command = seep_words_command(reports[0]);
-    seep_page_paragraph(page, answer_style(reports[0]), "seep:", 6,
-                        SEEP_NOTE_PROCESSES, count, text == NULL ? "" : text,
-                        reports[0]->pid, command == NULL ? "?" : command);
+    char *command = seep_words_command(first);
+    const char *each = text == NULL ? "" : text;
+    const char *who = command == NULL ? "?" : command;
+    if (class < reports[0]->verdict.class) {
+        seep_page_paragraph(page, seep_view_verdict_style(class), "seep:", 6,
+                            SEEP_NOTE_TOGETHER, count, each,
+                            seep_verdict_name(class), first->pid, who);
+    } else {
+        seep_page_paragraph(page, answer_style(reports[0]), "seep:", 6,
+                            SEEP_NOTE_PROCESSES, count, each, first->pid, who);
+    }
     free(command);
     free(text);
+}
+
+/* What several come to, above what each of them does. */
+static void print_together(struct seep_page *page,
+                           const struct seep_report *const *reports,
+                           size_t count)
+{
+    struct seep_families families;
+
+    if (seep_families_make(reports, count, &families) < 0) {
+        return;
+    }
+    print_summary(page, reports, count, &families);
+    seep_view_families(page, &families);
+    seep_families_fini(&families);
 }
 
 static void print_rest(struct seep_page *page,
@@ -478,8 +502,7 @@ void seep_view_text_reports(struct seep_page *page,
     size_t full = full_count(reports, count, options->process_limit);
 
     if (count > 1) {
-        print_summary(page, reports, count);
-        seep_view_families(page, reports, count);
+        print_together(page, reports, count);
     }
     if (count > 0 && reports[0]->by == SEEP_BY_LABEL) {
         seep_page_end_line(page);

@@ -201,6 +201,6 @@ void seep_view_family(struct seep_page *page, const struct seep_family *family,
 
 /** Nothing where no two of them belong together. */
 void seep_view_families(struct seep_page *page,
-                        const struct seep_report *const *reports, size_t count);
+                        const struct seep_families *families);
 
 #endif

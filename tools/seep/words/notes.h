@@ -87,6 +87,8 @@
 #define SEEP_NOTE_REMOVED \
     "%u older recording%s, %s, when this one began: the folder held more than SEEP_KEEP allows"
 #define SEEP_NOTE_PROCESSES "%zu processes: %s; first to look at: pid %u, %s"
+#define SEEP_NOTE_TOGETHER \
+    "%zu processes: one by one %s, together %s; first to look at: pid %u, %s"
 #define SEEP_NOTE_BRIEF_PROCESSES \
     "%zu process%s that lived less than %.0f s (--processes 0 shows all)"
 #define SEEP_NOTE_RECORDER "%s; %s events lost; cost %s"
