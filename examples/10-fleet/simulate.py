@@ -49,8 +49,8 @@ def interval(estimate, half):
 
 
 def measure(kept_by, seconds, units):
-    """The growth of a site that keeps so many bytes by the work done, which goes
-    from 0 to 1; None: too little was seen of it."""
+    """The growth of a site that keeps so many bytes by the work done, from 0
+    to 1; None: too little was seen of it."""
     tenths = [poisson((kept_by((i + 1) / 10) - kept_by(i / 10)) / BLOCK_BYTES)
               for i in WINDOWS]
     if sum(tenths) < COUNT_MIN:
