@@ -43,7 +43,7 @@ def digests_fixture(tmp_path_factory):
         with open(folder / "simulated.jsonl", "wb") as file:
             subprocess.run([sys.executable, HERE / "simulate.py",
                             str(PROCESSES), "1"], check=True, stdout=file)
-        told = [json.loads(run.communicate(timeout=150)[0]) for run in runs]
+        told = [json.loads(run.communicate(timeout=600)[0]) for run in runs]
     assert all(run.returncode == 0 for run in runs)
     with open(folder / "real.jsonl", "wb") as file:
         subprocess.run([SEEP, "digest", folder], check=True, stdout=file)
