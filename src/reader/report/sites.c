@@ -666,11 +666,14 @@ static int group_of(const struct seep_report_site *site)
 }
 
 /* Marks only ever move a site down; within a group the order stays. */
-static void move_marked(struct seep_report_site *sites, size_t count,
-                        struct seep_report_site *scratch)
+static int move_marked(struct seep_report_site *sites, size_t count)
 {
+    struct seep_report_site *scratch = calloc(count + 1, sizeof(*scratch));
     size_t next = 0;
 
+    if (scratch == NULL) {
+        return -ENOMEM;
+    }
     for (int group = 0; group <= 3; group++) {
         for (size_t i = 0; i < count; i++) {
             if (group_of(&sites[i]) == group) {
@@ -679,6 +682,8 @@ static void move_marked(struct seep_report_site *sites, size_t count,
         }
     }
     memcpy(sites, scratch, count * sizeof(*sites));
+    free(scratch);
+    return 0;
 }
 
 static void mark_caches(struct seep_report_build *build,
@@ -725,7 +730,7 @@ int seep_report_add_sites(struct seep_report_build *build)
 
     count = seep_report_show_largest(build, count_shown(build));
     count = show_pools(build, count);
-    sites = seep_store_take(&build->store, 2 * count, sizeof(*sites));
+    sites = seep_store_take(&build->store, count, sizeof(*sites));
     if (sites == NULL) {
         return -ENOMEM;
     }
@@ -755,7 +760,10 @@ int seep_report_add_sites(struct seep_report_build *build)
         /* What is judged next sees the same. */
         build->sites.works[i].site = sites[i];
     }
-    move_marked(sites, count, sites + count);
+    error = move_marked(sites, count);
+    if (error != 0) {
+        return error;
+    }
     seep_together_order(sites, count);
     seep_report_add_start(build);
     build->report.sites = sites;
