@@ -289,6 +289,8 @@ def test_colours_are_for_terminals_that_want_them(verb, place):
 
 @pytest.mark.parametrize("verb", verbs())
 def test_text_keeps_to_the_width_of_the_terminal(verb, place):
+    if verb == "digest":
+        pytest.skip("a document is one line, however wide")
     if verb == "env":
         pytest.skip("variables are not broken")
     words = [verb, *arguments(verb, "r.seep")]
