@@ -3,7 +3,7 @@
  * Recordings of 100 s for the tests of the page, made in a moment:
  *
  *     page_recordings leak FILE      a leak, a cache, churn, marks, labels
- *     page_recordings fixed FILE     the same program, and its leak is gone
+ *     page_recordings fixed FILE     the same program without leak and labels
  *     page_recordings hostile FILE   2,000 call sites whose names are HTML, and
  *                                    every tenth of 10,000 characters
  */
@@ -158,10 +158,12 @@ int main(int count, char **arguments)
     world.module = builder_module(&world.builder, "/opt/app/worker", 0xab);
     header = world.builder.view.header;
     header->allocator = builder_string(&world.builder, "/lib/libc.so.6");
-    header->labels =
-        builder_string(&world.builder, strcmp(arguments[1], "hostile") == 0
-                                           ? "model=<script>window.pwned=1"
-                                           : "model=bert,version=13");
+    if (strcmp(arguments[1], "fixed") != 0) {
+        header->labels =
+            builder_string(&world.builder, strcmp(arguments[1], "hostile") == 0
+                                               ? "model=<script>window.pwned=1"
+                                               : "model=bert,version=13");
+    }
     builder_seal(&world.builder);
     if (strcmp(arguments[1], "hostile") == 0) {
         attack(&world);

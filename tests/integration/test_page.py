@@ -284,6 +284,16 @@ def test_all_of_it_has_names_and_a_table_beside_each_chart(leak):
                ".every((each) => each.querySelector('tbody tr'))")
 
 
+@pytest.mark.parametrize("kind", ["leak", "fixed", "hostile"])
+def test_nothing_is_shown_that_is_not_there(place, shown, kind):
+    shown.open(place / f"{kind}.html")
+    shown.run("document.querySelectorAll('.alternative').forEach((each) => {"
+              "each.open = true; })")
+    text = shown.text("main")
+    for word in ("null", "undefined", "NaN", "Infinity", "[object"):
+        assert word not in text
+
+
 def test_it_fits_into_a_telephone(leak):
     leak.resize(400)
     leak.until("return document.querySelector('#memory svg')"

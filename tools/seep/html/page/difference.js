@@ -7,7 +7,7 @@ function differencePart(diff, host) {
     return;
   }
   host.hidden = false;
-  host.replaceChildren(
+  fill(host,
     element('h2', {}, 'Difference'),
     element('p', {class: 'note'}, `before: ${clean(diff.before, 200)} · now: ` +
       clean(diff.now, 200)),

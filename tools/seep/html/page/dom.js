@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Elements made of text and attributes, and what all parts of the page use.
 
+/** Put @children into @host instead of what it had; null is none. */
+function fill(host, ...children) {
+  host.replaceChildren(...children.filter((child) => child !== null &&
+                                                     child !== undefined));
+}
+
 /** element('p', {class: 'note'}, 'text', child, ...) */
 function element(name, attributes, ...children) {
   const made = document.createElement(name);

@@ -190,7 +190,7 @@ class Flame {
     this.detail = element('p', {class: 'note detail'});
     this.path = element('div', {class: 'crumbs'});
     this.functions = element('div');
-    host.replaceChildren(this.toolbar(), this.words, this.path, this.plot,
+    fill(host, this.toolbar(), this.words, this.path, this.plot,
       this.detail, this.functions);
     this.plot.addEventListener('keydown', (event) => this.onKey(event));
     this.plot.addEventListener('mouseleave', () => tip.hide());

@@ -97,11 +97,11 @@ function memoryChart(page, host) {
         onclick: (event) => {
           kind = each;
           press(event.target);
-          fill();
+          renew();
         }}, each.name))) : null;
 
-  function fill() {
-    legend.replaceChildren(...legendOf(run, kind, hidden, fill));
+  function renew() {
+    legend.replaceChildren(...legendOf(run, kind, hidden, renew));
     alternative.replaceChildren(figuresOf('The same as a table',
       () => memoryTable(run, kind)));
     draw(plot.clientWidth);
@@ -113,9 +113,8 @@ function memoryChart(page, host) {
     }
   }
 
-  host.replaceChildren(...[choice, plot, legend, windowFields(page),
-    alternative].filter(Boolean));
-  fill();
+  fill(host, choice, plot, legend, windowFields(page), alternative);
+  renew();
   onWidth(plot, draw);
   page.onWindow(() => draw(plot.clientWidth));
 }

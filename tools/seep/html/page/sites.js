@@ -14,7 +14,7 @@ function growing(process) {
 function siteCards(page, host) {
   const run = page.run;
   const list = growing(run.process);
-  host.replaceChildren(...list.map(({site, row}) =>
+  fill(host, ...list.map(({site, row}) =>
     siteCard(page, site, row)));
   if (list.length === 0) {
     host.append(element('p', {class: 'note'},

@@ -65,8 +65,8 @@ class SiteTable {
         this.shown = Infinity;
         this.draw();
       }}, 'show all');
-    host.replaceChildren(
-      element('div', {class: 'toolbar'}, this.filter, this.classes, this.spaces,
+    fill(host,
+    element('div', {class: 'toolbar'}, this.filter, this.classes, this.spaces,
         this.count),
       element('div', {class: 'scroll', tabindex: 0, role: 'region',
         'aria-label': 'Call sites'},

@@ -59,14 +59,14 @@ function verdictPart(page, host) {
   facts.push(figure('cost of seep', words.cost, words.mode, 'cost'));
   host.className = `verdict ${/^[a-z-]+$/.test(verdict.class)
     ? verdict.class : ''}`;
-  host.replaceChildren(
+  fill(host,
     element('h1', {}, badge(verdict.class), ' ',
       element('span', {class: 'command'}, clean(words.command || process.exe,
         300))),
     element('p', {class: 'sentence', id: 'sentence'},
       clean(verdict.sentence || '')),
     words.forecast ? element('p', {id: 'forecast-sentence'},
-      clean(words.forecast)) : '',
+      clean(words.forecast)) : null,
     element('dl', {class: 'figures-row'}, ...facts.filter(Boolean)),
     listOf('reasons', 'Why', verdict.reasons),
     listOf('advice', 'Next', verdict.advice),
@@ -145,7 +145,7 @@ function aboutPart(page, host) {
   const rest = counters.filter((each) => each.kind !== 'loss');
   const rows = (list) => list.map((each) => [each.words,
     countText(each.value)]);
-  host.replaceChildren(...[
+  fill(host, ...[
     element('div', {class: 'columns'},
       element('div', {class: 'scroll', tabindex: 0}, balanceTable(memory),
         ...deviceTables(devices)),
@@ -169,7 +169,7 @@ function aboutPart(page, host) {
 
 /** Families of processes, which have sentences of their own. */
 function familiesPart(report, host) {
-  host.replaceChildren(...report.families
+  fill(host, ...report.families
     .filter((family) => family.sentence && family.processes > 1)
     .map((family) => element('p', {class: 'family'}, badge(family.class), ' ',
       clean(family.sentence))));
