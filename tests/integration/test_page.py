@@ -248,7 +248,7 @@ def test_a_window_is_typed_and_phases_are_chosen(leak):
              "new Event('change'))")
     assert leak.run("return flamePage().window") == [0, 50]
     names = leak.texts(".window option")
-    assert "serve <b> (40 s)" in names
+    assert "serve <b> (40.0 s)" in names
 
 
 def test_the_theme_is_switched(leak):
