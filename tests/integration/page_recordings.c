@@ -144,6 +144,17 @@ static void attack(struct world *world)
     moments(world, 0.1);
 }
 
+/* With a GPU, tensors, a mapping, losses, and what was pending. */
+static int write_sample(const char *path)
+{
+    struct recording_builder builder;
+
+    builder_init_sample(&builder);
+    builder_write(&builder, path);
+    builder_fini(&builder);
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     struct world world = {.next = 0x100000};
