@@ -1,241 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is read of the interpreter: pages, the texts of a code object, the
+ * What is read of the interpreter: the texts of a code object, the
  * frames of a thread state from the innermost outwards, and whether all that is
  * what the offsets say.
  *
  * Invariant: a walk ends, by a limit on all that is passed; a frame is passed
  * only if it is aligned and what is read of it is in range.
  */
-#include <stdatomic.h>
-#include <sys/uio.h>
-
-#include "base/syscall.h"
-#include "base/word.h"
-#include "capture/native/bounds.h"
 #include "capture/python/interpreter.h"
-
-/*
- * Pieces of our own memory, copied by process_vm_readv or, where that is
- * refused, as they are after a system call has read from them.
- *
- * The stacks of a thread have most of their frames in common, so what the one
- * before was read from is copied again, by one call, before it is asked for.
- *
- * Invariant: a set of pieces belongs to one thread at a time, by compare and
- * swap; who finds none goes without. No copy for one stack is used for the
- * next, only where it was taken from.
- */
-
-/* A code object, or six frames; a page is too much: 80 of them fill a cache. */
-#define PIECE_BYTES 512U
-#define FIRST_PAGE_BYTES 4096U /* where nothing lies */
-#define SETS 4U
-
-/* Of SYS_process_vm_readv. */
-enum { UNKNOWN, WORKS, REFUSED };
-
-struct seep_python_pages {
-    _Atomic uintptr_t owner; /* 0: nobody */
-    long pid;
-    uintptr_t addresses[SEEP_PYTHON_PIECES]; /* 0: none */
-    bool asked_for[SEEP_PYTHON_PIECES];      /* for the stack at work */
-    struct iovec from[SEEP_PYTHON_PIECES];
-    struct iovec to[SEEP_PYTHON_PIECES];
-    uint8_t bytes[SEEP_PYTHON_PIECES][PIECE_BYTES];
-};
-
-static struct seep_python_pages sets[SETS];
-static _Atomic int copying;
-
-/*
- * Where the copy of @piece is, or is to be. While there is room none takes
- * another's place: pieces that are read in turns, a frame after a frame, would
- * be copied each time, and the budget spent by where the loader put them.
- */
-static size_t slot_of(const struct seep_python_pages *pages, uintptr_t piece)
-{
-    size_t home =
-        (piece / PIECE_BYTES * UINT64_C(2654435761) >> 8) % SEEP_PYTHON_PIECES;
-
-    for (size_t i = 0; i < SEEP_PYTHON_PIECES; i++) {
-        size_t slot = (home + i) % SEEP_PYTHON_PIECES;
-
-        if (pages->addresses[slot] == piece || pages->addresses[slot] == 0) {
-            return slot;
-        }
-    }
-    return home;
-}
-
-/* What is gone since ends the call; the rest is copied when asked for. */
-static void copy_again(struct seep_python_pages *pages)
-{
-    size_t count = 0;
-    size_t copied = 0;
-    long bytes;
-
-    for (size_t i = 0; i < SEEP_PYTHON_PIECES; i++) {
-        if (pages->addresses[i] != 0 && pages->asked_for[i]) {
-            pages->from[count++] =
-                (struct iovec){(void *)pages->addresses[i], PIECE_BYTES};
-        }
-    }
-    memset(pages->addresses, 0, sizeof(pages->addresses));
-    memset(pages->asked_for, 0, sizeof(pages->asked_for));
-    if (count == 0 || seep_word_load(&copying) != WORKS) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t piece = (uintptr_t)pages->from[i].iov_base;
-        size_t slot = slot_of(pages, piece);
-
-        pages->addresses[slot] = piece;
-        pages->to[i] = (struct iovec){pages->bytes[slot], PIECE_BYTES};
-    }
-    bytes = seep_syscall6(SYS_process_vm_readv, pages->pid, (long)pages->to,
-                          (long)count, (long)pages->from, (long)count, 0);
-    copied = bytes > 0 ? (size_t)bytes / PIECE_BYTES : 0;
-    for (size_t i = copied; i < count; i++) {
-        size_t offset =
-            (size_t)((uint8_t *)pages->to[i].iov_base - &pages->bytes[0][0]);
-
-        pages->addresses[offset / PIECE_BYTES] = 0;
-    }
-}
-
-struct seep_python_pages *seep_python_pages_take(uintptr_t self)
-{
-    for (size_t i = 0; i < SETS; i++) {
-        struct seep_python_pages *pages = &sets[i];
-        uintptr_t owner = seep_word_load(&pages->owner);
-
-        /* Acquire: pairs with the release in seep_python_pages_give(). */
-        if (owner == self ||
-            (owner == 0 && atomic_compare_exchange_strong_explicit(
-                               &pages->owner, &owner, self,
-                               memory_order_acquire, memory_order_relaxed))) {
-            pages->pid = seep_syscall0(SYS_getpid);
-            copy_again(pages);
-            return pages;
-        }
-    }
-    return NULL;
-}
-
-void seep_python_pages_give(struct seep_python_pages *pages)
-{
-    /* Release: pairs with the acquire in seep_python_pages_take(). */
-    atomic_store_explicit(&pages->owner, 0, memory_order_release);
-}
-
-void seep_python_pages_after_fork(void)
-{
-    for (size_t i = 0; i < SETS; i++) {
-        seep_word_store(&sets[i].owner, 0);
-    }
-}
-
-static bool copy_by_call(long pid, void *to, uintptr_t from, size_t bytes)
-{
-    struct iovec local = {to, bytes};
-    struct iovec remote = {(void *)from, bytes};
-
-    return seep_syscall6(SYS_process_vm_readv, pid, (long)&local, 1,
-                         (long)&remote, 1, 0) == (long)bytes;
-}
-
-/* Garbage is read here, which AddressSanitizer takes for an error. */
-static __attribute__((no_sanitize("address", "thread"))) bool
-copy_by_hand(uint8_t *to, uintptr_t piece)
-{
-    const volatile uint64_t *words = (const volatile uint64_t *)piece;
-
-    if (!seep_page_is_readable(piece)) {
-        return false;
-    }
-    for (size_t i = 0; i < PIECE_BYTES / sizeof(words[0]); i++) {
-        uint64_t word = words[i];
-
-        memcpy(to + i * sizeof(word), &word, sizeof(word));
-    }
-    return true;
-}
-
-static bool copy(const struct seep_python_pages *pages, uint8_t *to,
-                 uintptr_t piece)
-{
-    return seep_python_pages_are_atomic(pages)
-               ? copy_by_call(pages->pid, to, piece, PIECE_BYTES)
-               : copy_by_hand(to, piece);
-}
-
-bool seep_python_pages_are_atomic(const struct seep_python_pages *pages)
-{
-    int known = seep_word_load(&copying);
-
-    if (seep_unlikely(known == UNKNOWN)) {
-        uintptr_t here = (uintptr_t)&here;
-        uintptr_t seen = 0;
-
-        known =
-            copy_by_call(pages->pid, &seen, here, sizeof(seen)) && seen == here
-                ? WORKS
-                : REFUSED;
-        seep_word_store(&copying, known);
-    }
-    return known == WORKS;
-}
-
-/* @return the piece's copy, or NULL */
-static const uint8_t *piece_of(struct seep_python_memory *memory,
-                               uintptr_t piece)
-{
-    struct seep_python_pages *pages = memory->pages;
-    size_t slot = slot_of(pages, piece);
-
-    pages->asked_for[slot] = true;
-    if (pages->addresses[slot] == piece) {
-        return pages->bytes[slot];
-    }
-    pages->addresses[slot] = 0;
-    if (memory->budget == 0) {
-        memory->spent = true;
-        return NULL;
-    }
-    memory->budget--;
-    if (!copy(pages, pages->bytes[slot], piece)) {
-        return NULL;
-    }
-    pages->addresses[slot] = piece;
-    return pages->bytes[slot];
-}
-
-bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
-                            uintptr_t from, size_t bytes)
-{
-    uint8_t *at = to;
-
-    while (bytes > 0) {
-        uintptr_t offset = from % PIECE_BYTES;
-        size_t part =
-            PIECE_BYTES - offset < bytes ? PIECE_BYTES - offset : bytes;
-        const uint8_t *piece;
-
-        if (from < FIRST_PAGE_BYTES) {
-            return false;
-        }
-        piece = piece_of(memory, from - offset);
-        if (piece == NULL) {
-            return false;
-        }
-        memcpy(at, piece + offset, part);
-        at += part;
-        from += part;
-        bytes -= part;
-    }
-    return true;
-}
 
 /* Objects. */
 
@@ -402,6 +174,15 @@ static bool copy_end(struct characters *from, char *buffer, size_t size,
     return copy_from(from, first, buffer, size, ret_bytes);
 }
 
+/* What a frame refers to stays, but not all that this refers to in turn: from
+ * 3.13 on the end takes names from under the code that has them, long after it
+ * has begun. */
+static bool has_ended(const struct seep_python *python,
+                      const struct seep_python_memory *memory)
+{
+    return memory->may_end && python->is_finalizing() != 0;
+}
+
 /* Of the name that is recorded: the qualified one where there is one. */
 static int name_offset(const struct seep_python_offsets *at)
 {
@@ -421,7 +202,8 @@ bool seep_python_text(const struct seep_python *python,
     if (which == SEEP_PYTHON_NAME) {
         offset = name_offset(&python->offsets);
     }
-    if (!seep_python_read_word(memory, code + (uintptr_t)offset, &text) ||
+    if (has_ended(python, memory) ||
+        !seep_python_read_word(memory, code + (uintptr_t)offset, &text) ||
         !find_characters(python, memory, text, &from)) {
         return false;
     }
@@ -466,7 +248,8 @@ bool seep_python_identify(const struct seep_python *python,
     size_t part;
     int32_t first_line;
 
-    if (!seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
+    if (has_ended(python, memory) ||
+        !seep_python_read_word(memory, code + (uintptr_t)at->code_filename,
                                &filename) ||
         !seep_python_read_word(memory, code + (uintptr_t)name_offset(at),
                                &name) ||
@@ -650,7 +433,8 @@ static bool take_frame(struct walk *walk)
     if (python->offsets.minor >= 14) {
         frame.code &= ~(uintptr_t)3; /* the tag of a _PyStackRef */
     }
-    if (!is_a(walk->memory, frame.code, python->code_type) ||
+    if ((!walk->memory->frames_only &&
+         !is_a(walk->memory, frame.code, python->code_type)) ||
         !find_instruction(walk, frame.code, &frame.instruction)) {
         return false;
     }
@@ -727,6 +511,18 @@ bool seep_python_walk(const struct seep_python *python,
         mark(&walk, walk.call);
     }
     chain->whole = walk.marked == chain->count && walk.outer_frame == 0;
+    return true;
+}
+
+bool seep_python_chain_is_code(const struct seep_python *python,
+                               struct seep_python_memory *memory,
+                               const struct seep_python_chain *chain)
+{
+    for (size_t i = 0; i < chain->count; i++) {
+        if (!is_a(memory, chain->frames[i].code, python->code_type)) {
+            return false;
+        }
+    }
     return true;
 }
 

@@ -331,6 +331,8 @@ struct seep_python_stack *seep_python_stack_take(void)
             stack->python = NULL;
             stack->memory.pages = NULL;
             stack->interrupted = false;
+            stack->own_low = 0;
+            stack->own_high = 0;
             return stack;
         }
     }
@@ -416,18 +418,25 @@ static uintptr_t find_state(const struct seep_python *python,
 
 /*
  * Without the GIL a thread's frames may be freed under it by who ends the
- * interpreter: the main thread, which alone may load them as they are.
+ * interpreter: the main thread, which alone may load them as they are. To 3.10
+ * frames are objects as others are, and 3.8 gives up references of theirs.
  *
  * @return false: not to be read at all
  */
-static bool choose_memory(struct seep_python_stack *stack, bool late,
-                          bool probation)
+static bool choose_memory(struct seep_python_stack *stack,
+                          const struct seep_python *python, bool probation)
 {
-    bool careful = probation || stack->interrupted ||
-                   (!stack->attached && (late || self() != main_thread));
+    bool doubtful = probation || stack->interrupted;
+    bool careful = doubtful || (!stack->attached &&
+                                (python->late || self() != main_thread));
 
     stack->memory = (struct seep_python_memory){
-        .budget = probation ? PIECES_MAX_PROBATION : PIECES_MAX};
+        .own_low = stack->own_low,
+        .own_high = stack->own_high,
+        .budget = probation ? PIECES_MAX_PROBATION : PIECES_MAX,
+        .frames_only = careful && !doubtful && !python->late &&
+                       python->offsets.minor >= 11,
+    };
     if (!careful) {
         return true;
     }
@@ -484,6 +493,33 @@ static bool walk(const struct seep_python *python,
     return false;
 }
 
+/*
+ * From copies of the frames to plain loads of what they refer to. That the end
+ * has not begun by now says that the copies are of frames as they were, so that
+ * each held its code when it was copied, and holds it as long as this thread
+ * does not go on.
+ */
+static bool leave_copies(const struct seep_python *python,
+                         struct seep_python_stack *stack)
+{
+    struct seep_python_memory *memory = &stack->memory;
+
+    if (!memory->frames_only) {
+        return true;
+    }
+    /* Acquire: the copies come before the look; pairs with what the thread that
+     * ends the interpreter does before it frees anything (locks). */
+    atomic_thread_fence(memory_order_acquire);
+    if (python->is_finalizing() != 0 ||
+        (!stack->chain.whole && !stack->chain.truncated)) {
+        return false;
+    }
+    seep_python_pages_give(memory->pages);
+    memory->pages = NULL;
+    memory->may_end = true;
+    return seep_python_chain_is_code(python, memory, &stack->chain);
+}
+
 void seep_python_stack_fill(struct seep_python_stack *stack)
 {
     bool probation = false;
@@ -499,9 +535,10 @@ void seep_python_stack_fill(struct seep_python_stack *stack)
     stack->chain = (struct seep_python_chain){
         .frames = stack->frames, .capacity = SEEP_STACK_FRAMES_MAX};
     thread_state = python != NULL ? find_state(python, &stack->attached) : 0;
-    if (thread_state == 0 || !choose_memory(stack, python->late, probation) ||
+    if (thread_state == 0 || !choose_memory(stack, python, probation) ||
         !is_of_this_thread(python, stack, thread_state, probation) ||
-        !walk(python, stack, thread_state, probation)) {
+        !walk(python, stack, thread_state, probation) ||
+        !leave_copies(python, stack)) {
         stack->chain.count = 0;
         stack->chain.truncated = false;
     } else {

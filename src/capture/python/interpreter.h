@@ -27,6 +27,12 @@
  * Reading of Python's memory: by plain loads where it cannot go away, and the
  * caller vouches for it; else by copies of pieces, which fail where a load
  * would fault. Of those no more than `budget` are made for one stack.
+ *
+ * Without the GIL only the thread's state and its frames can go away under the
+ * thread, when the interpreter ends; a code object cannot: a frame that is
+ * never left never gives up its reference. So frames alone are copied
+ * (`frames_only`), and then code, names and lines are read by plain loads, with
+ * a look whether the end has begun before each code object (`may_end`).
  */
 
 #define SEEP_PYTHON_PIECES 256U
@@ -35,8 +41,12 @@ struct seep_python_pages;
 
 struct seep_python_memory {
     struct seep_python_pages *pages; /* NULL: plain loads */
+    uintptr_t own_low;               /* the thread's own C stack, by plain */
+    uintptr_t own_high;              /* loads always */
     uint32_t budget;                 /* pieces that may still be copied */
     bool spent;                      /* the budget was not enough */
+    bool frames_only;                /* no code object is looked at yet */
+    bool may_end;                    /* nobody holds the GIL for us */
 };
 
 /**
@@ -63,6 +73,14 @@ bool seep_python_pages_are_atomic(const struct seep_python_pages *pages);
 bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
                             uintptr_t from, size_t bytes);
 
+/** Is it all of the thread's own stack? */
+static inline bool seep_python_is_own(const struct seep_python_memory *memory,
+                                      uintptr_t from, size_t bytes)
+{
+    return from >= memory->own_low && from < memory->own_high &&
+           bytes <= memory->own_high - from;
+}
+
 /** Could an object of Python lie there? */
 static inline bool seep_python_is_plausible(uintptr_t address)
 {
@@ -82,7 +100,8 @@ static inline __attribute__((no_sanitize("address"))) bool
 seep_python_read(struct seep_python_memory *memory, void *to, uintptr_t from,
                  size_t bytes)
 {
-    if (seep_likely(memory->pages == NULL)) {
+    if (seep_likely(memory->pages == NULL ||
+                    seep_python_is_own(memory, from, bytes))) {
 #ifdef SEEP_PYTHON_COPY_BYTEWISE
         for (size_t i = 0; i < bytes; i++) {
             ((volatile unsigned char *)to)[i] =
@@ -285,6 +304,11 @@ bool seep_python_walk(const struct seep_python *python,
                       struct seep_python_memory *memory, uintptr_t state,
                       struct seep_python_chain *chain);
 
+/** Are all of @chain code objects? To be asked behind a walk of frames only. */
+bool seep_python_chain_is_code(const struct seep_python *python,
+                               struct seep_python_memory *memory,
+                               const struct seep_python_chain *chain);
+
 /*
  * Is Python's memory what the offsets say? To be asked with pages, so that a
  * wrong answer is never a crash.
@@ -408,6 +432,10 @@ struct seep_python_stack {
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     uintptr_t sps[SEEP_STACK_FRAMES_MAX];
     size_t native_count;
+    /* Of the thread's own stack what may be read, from the stack pointer up;
+     * empty if that is not known, or the thread is on another one. */
+    uintptr_t own_low;
+    uintptr_t own_high;
     /* A signal came to one of these: Python may be in the middle of changing
      * its chain, so that is read with care, and proves nothing. */
     bool interrupted;

@@ -32,6 +32,10 @@ static void *own_state(void)
 
 static int is_finalizing(void)
 {
+    if (world.finalizing_after > 0 && --world.finalizing_after == 0) {
+        world.finalizing = true;
+        return false;
+    }
     return world.finalizing;
 }
 

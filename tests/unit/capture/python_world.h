@@ -32,6 +32,7 @@ struct python_world {
     uintptr_t own;
     uintptr_t now;
     bool finalizing;
+    int finalizing_after; /* so many times more it says no; 0: see above */
     bool initialized;
 };
 

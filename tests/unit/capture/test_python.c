@@ -387,25 +387,36 @@ static void nothing_is_read_without_the_gil_at_the_end(void **state)
     }
 }
 
-static void *capture_detached(void *whole)
+struct detached {
+    bool (*question)(void);
+    bool answer;
+};
+
+static void *capture_detached(void *detached)
 {
+    struct detached *it = detached;
+
     world.now = 0;
     *python_world_word(world.state +
                        (uintptr_t)world.python.offsets.thread_id) =
         (uintptr_t)pthread_self();
-    *(bool *)whole = is_whole();
+    it->answer = it->question();
     return NULL;
+}
+
+static bool ask_detached(bool (*question)(void))
+{
+    pthread_t thread;
+    struct detached it = {question, false};
+
+    assert_int_equal(pthread_create(&thread, NULL, capture_detached, &it), 0);
+    pthread_join(thread, NULL);
+    return it.answer;
 }
 
 static bool detached_thread_sees_all(void)
 {
-    pthread_t thread;
-    bool whole = false;
-
-    assert_int_equal(pthread_create(&thread, NULL, capture_detached, &whole),
-                     0);
-    pthread_join(thread, NULL);
-    return whole;
+    return ask_detached(is_whole);
 }
 
 static void without_the_gil_what_is_gone_does_no_harm(void **state)
@@ -426,6 +437,67 @@ static void without_the_gil_what_is_gone_does_no_harm(void **state)
         assert_int_equal(seep_python_state(), SEEP_PYTHON_ON);
     }
     munmap(gone, 4096);
+}
+
+/* The end comes behind the first look, before what a frame refers to is read
+ * by plain loads: the frames may be gone by now, and what was copied of them
+ * be another's. */
+static void what_ends_while_frames_are_copied_is_not_read(void **state)
+{
+    (void)state;
+    for (unsigned int minor = 11; minor <= MINOR_MAX; minor++) {
+        use(minor);
+        pass_probation();
+        world.finalizing_after = 1;
+        assert_true(ask_detached(is_native_only));
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_ON);
+    }
+}
+
+/* And behind the second: names may go, code objects stay. */
+static void what_ends_while_names_are_read_is_told_without_them(void **state)
+{
+    (void)state;
+    for (unsigned int minor = 11; minor <= MINOR_MAX; minor++) {
+        use(minor);
+        pass_probation();
+        world.finalizing_after = 2;
+        assert_false(detached_thread_sees_all());
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_ON);
+    }
+}
+
+static void without_the_gil_code_that_is_none_is_not_followed(void **state)
+{
+    (void)state;
+    for (unsigned int minor = 11; minor <= MINOR_MAX; minor++) {
+        use(minor);
+        pass_probation();
+        *python_world_word(world.codes[3] + SEEP_PYTHON_OBJECT_TYPE) ^= 64;
+        assert_true(ask_detached(is_native_only));
+        assert_int_equal(seep_python_state(), SEEP_PYTHON_ON);
+    }
+}
+
+static void the_threads_own_stack_needs_no_copies(void **state)
+{
+    static uintptr_t elsewhere = 7;
+    uintptr_t here[2] = {5, 6};
+    uintptr_t word = 0;
+    struct seep_python_memory memory = {
+        .pages = seep_python_pages_take((uintptr_t)pthread_self()),
+        .own_low = (uintptr_t)here,
+        .own_high = (uintptr_t)&here[2],
+    };
+
+    (void)state;
+    assert_non_null(memory.pages);
+    assert_true(seep_python_read_word(&memory, (uintptr_t)&here[1], &word));
+    assert_int_equal(word, 6);
+    assert_false(seep_python_read(&memory, &word, (uintptr_t)&here[1] + 1, 8));
+    assert_false(seep_python_read_word(&memory, (uintptr_t)&elsewhere, &word));
+    assert_true(memory.spent);
+    seep_python_pages_give(memory.pages);
 }
 
 static void one_that_may_be_unloaded_must_be_on_the_stack(void **state)
@@ -559,6 +631,10 @@ int main(void)
         cmocka_unit_test(to_3_11_the_holder_of_the_gil_is_not_walked),
         cmocka_unit_test(nothing_is_read_without_the_gil_at_the_end),
         cmocka_unit_test(without_the_gil_what_is_gone_does_no_harm),
+        cmocka_unit_test(what_ends_while_frames_are_copied_is_not_read),
+        cmocka_unit_test(what_ends_while_names_are_read_is_told_without_them),
+        cmocka_unit_test(without_the_gil_code_that_is_none_is_not_followed),
+        cmocka_unit_test(the_threads_own_stack_needs_no_copies),
         cmocka_unit_test(one_that_may_be_unloaded_must_be_on_the_stack),
         cmocka_unit_test(a_cut_native_stack_keeps_all_python_frames),
         cmocka_unit_test(stacks_that_all_threads_hold_are_not_to_be_had),
