@@ -211,21 +211,37 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
  */
 
 #define CELL_FULL 15U
+#define PAGE_FULL UINT8_MAX
 
 _Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
     __attribute__((visibility("hidden"), aligned(64)));
 
-/* Add @delta to the cell of @address, unless it is full (or empty, to take
- * from). @return the value after it */
-static unsigned change(uintptr_t address, int delta)
+_Atomic uint8_t seep_filter_pages[SEEP_FILTER_PAGES]
+    __attribute__((visibility("hidden"), aligned(64)));
+
+static void change_page(uint64_t page_hash, int delta)
 {
-    uint32_t cell = seep_filter_cell(address);
+    _Atomic uint8_t *page = &seep_filter_pages[seep_filter_page(page_hash)];
+    uint8_t seen = seep_word_load(page);
+
+    while (seen != PAGE_FULL &&
+           !seep_word_replace(page, &seen, (uint8_t)(seen + delta))) {
+    }
+}
+
+/* Add @delta to the cell of @address, unless it is full (or empty, to take
+ * from). @return the value after it; *@ret_changed: was it changed? */
+static unsigned change(uint64_t page_hash, uintptr_t address, int delta,
+                       bool *ret_changed)
+{
+    uint32_t cell = seep_filter_cell(page_hash, address);
     _Atomic uint64_t *word = &seep_filter_words[cell / 16];
     unsigned shift = cell % 16 * 4;
     uint64_t seen = seep_word_load(word);
     uint64_t next;
     unsigned count;
 
+    *ret_changed = false;
     do {
         count = (unsigned)(seen >> shift) & CELL_FULL;
         if (count == CELL_FULL || (count == 0 && delta < 0)) {
@@ -233,21 +249,46 @@ static unsigned change(uintptr_t address, int delta)
         }
         next = seen + ((uint64_t)(int64_t)delta << shift);
     } while (!seep_word_replace(word, &seen, next));
+    *ret_changed = true;
     return count + (unsigned)delta;
 }
 
+/* The page is counted up before its cell and down behind it. What a full cell
+ * has got stays counted, as it stays in the cell. */
 bool seep_filter_add(uintptr_t address)
 {
-    return change(address, 1) != CELL_FULL;
+    uint64_t hash = seep_filter_page_hash(address);
+    unsigned count;
+    bool changed;
+
+    change_page(hash, 1);
+    count = change(hash, address, 1, &changed);
+    if (!changed) {
+        change_page(hash, -1);
+    }
+    return count != CELL_FULL;
 }
 
 void seep_filter_forget(uintptr_t address)
 {
-    change(address, -1);
+    uint64_t hash = seep_filter_page_hash(address);
+    bool changed;
+
+    change(hash, address, -1, &changed);
+    if (changed) {
+        change_page(hash, -1);
+    }
 }
 
 void seep_filter_fill(bool all)
 {
+    for (uint32_t i = 0; i < SEEP_FILTER_PAGES; i++) {
+        uint8_t count = all ? PAGE_FULL : 0;
+
+        if (seep_word_load(&seep_filter_pages[i]) != count) {
+            seep_word_store(&seep_filter_pages[i], count);
+        }
+    }
     for (uint32_t i = 0; i < SEEP_FILTER_WORDS; i++) {
         uint64_t word = all ? UINT64_MAX : 0;
 

@@ -67,32 +67,58 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
  * A cell that reaches 15 stays 15: it answers "maybe" for good.
  *
  * Neighbouring blocks of a page have neighbouring cells, so that the filter is
- * as warm in the cache as the blocks are.
+ * as warm in the cache as the blocks are. But all pages together push half a
+ * second-level cache out, the program's memory with it. So a byte for each page
+ * is asked first, which counts what was added to the cells of the pages that
+ * hash to it, and is 0 for nearly all: 16 KiB.
  */
 
 #define SEEP_FILTER_CELLS_LOG2 20
 #define SEEP_FILTER_WORDS (1U << (SEEP_FILTER_CELLS_LOG2 - 4))
 
+#define SEEP_FILTER_PAGES_LOG2 14
+#define SEEP_FILTER_PAGES (1U << SEEP_FILTER_PAGES_LOG2)
+
 extern _Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
     __attribute__((visibility("hidden"), aligned(64)));
+/* At least as many as were added to the cells of its pages and not taken from
+ * them. One that reaches 255 stays 255. */
+extern _Atomic uint8_t seep_filter_pages[SEEP_FILTER_PAGES]
+    __attribute__((visibility("hidden"), aligned(64)));
 
-SEEP_INLINE uint32_t seep_filter_cell(uintptr_t address)
+/** Pages scatter. */
+SEEP_INLINE uint64_t seep_filter_page_hash(uintptr_t address)
 {
-    /* 256 granules of 16 bytes a page keep their order; pages scatter. */
-    uint64_t page = (uint64_t)(address >> 12) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint64_t)(address >> 12) * UINT64_C(0x9e3779b97f4a7c15);
+}
 
-    return (uint32_t)(page >> (64 - SEEP_FILTER_CELLS_LOG2)) ^
+/** The 256 granules of 16 bytes of a page keep their order. */
+SEEP_INLINE uint32_t seep_filter_cell(uint64_t page_hash, uintptr_t address)
+{
+    return (uint32_t)(page_hash >> (64 - SEEP_FILTER_CELLS_LOG2)) ^
            (uint32_t)((address >> 4) & 255);
+}
+
+SEEP_INLINE uint32_t seep_filter_page(uint64_t page_hash)
+{
+    return (uint32_t)(page_hash >> (64 - SEEP_FILTER_PAGES_LOG2));
 }
 
 /** False: the block at @address is certainly not recorded. */
 SEEP_INLINE bool seep_filter_maybe(uintptr_t address)
 {
-    uint32_t cell = seep_filter_cell(address);
-    /* Relaxed: who frees a block got its address from who allocated it, and
-     * with it, by the program's own order, the cell that was set before. */
-    uint64_t word = seep_word_load(&seep_filter_words[cell / 16]);
+    uint64_t hash = seep_filter_page_hash(address);
+    uint32_t cell;
+    uint64_t word;
 
+    /* Relaxed: who frees a block got its address from who allocated it, and
+     * with it, by the program's own order, what was set before. */
+    if (seep_likely(
+            seep_word_load(&seep_filter_pages[seep_filter_page(hash)]) == 0)) {
+        return false;
+    }
+    cell = seep_filter_cell(hash, address);
+    word = seep_word_load(&seep_filter_words[cell / 16]);
     return (word >> (cell % 16 * 4) & 15) != 0;
 }
 

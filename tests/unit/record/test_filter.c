@@ -24,6 +24,52 @@ static void an_added_block_is_seen_until_it_is_forgotten(void **state)
     assert_false(seep_filter_maybe(0x12340));
 }
 
+static unsigned count_of_page(uintptr_t address)
+{
+    return seep_filter_pages[seep_filter_page(seep_filter_page_hash(address))];
+}
+
+static void a_page_of_which_all_is_forgotten_is_not_looked_into(void **state)
+{
+    (void)state;
+    for (uintptr_t i = 0; i < 200; i++) {
+        seep_filter_add(0x12000 + i * 16);
+    }
+    assert_int_equal(count_of_page(0x12000), 200);
+    for (uintptr_t i = 0; i < 200; i++) {
+        assert_true(seep_filter_maybe(0x12000 + i * 16));
+        seep_filter_forget(0x12000 + i * 16);
+    }
+    assert_int_equal(count_of_page(0x12000), 0);
+}
+
+static void
+a_page_with_more_than_can_be_counted_is_looked_into_for_good(void **state)
+{
+    (void)state;
+    for (uintptr_t i = 0; i < 512; i++) {
+        seep_filter_add(0x12000 + i % 256 * 16);
+    }
+    for (uintptr_t i = 0; i < 511; i++) {
+        seep_filter_forget(0x12000 + i % 256 * 16);
+    }
+    assert_true(seep_filter_maybe(0x12000 + 255 * 16));
+    assert_false(seep_filter_maybe(0x12000));
+}
+
+static void a_full_cell_keeps_its_page_looked_into(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        seep_filter_add(0x12340);
+    }
+    assert_int_equal(count_of_page(0x12340), 15);
+    for (int i = 0; i < 20; i++) {
+        seep_filter_forget(0x12340);
+    }
+    assert_true(seep_filter_maybe(0x12340));
+}
+
 static void a_full_cell_stays_set(void **state)
 {
     (void)state;
@@ -107,6 +153,7 @@ static void a_block_is_not_missed_while_others_are_forgotten(void **state)
     }
     assert_false(seep_filter_maybe(address));
     assert_false(seep_filter_maybe(address + 16));
+    assert_int_equal(count_of_page(address), 0);
 }
 
 int main(void)
@@ -115,6 +162,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
         TEST(an_added_block_is_seen_until_it_is_forgotten),
         TEST(a_full_cell_stays_set),
+        TEST(a_page_of_which_all_is_forgotten_is_not_looked_into),
+        TEST(a_page_with_more_than_can_be_counted_is_looked_into_for_good),
+        TEST(a_full_cell_keeps_its_page_looked_into),
         TEST(forgetting_what_was_never_added_takes_from_nobody),
         TEST(everything_is_seen_in_exact_mode),
         TEST(few_others_look_recorded),
