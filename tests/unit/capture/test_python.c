@@ -500,6 +500,37 @@ static void the_threads_own_stack_needs_no_copies(void **state)
     seep_python_pages_give(memory.pages);
 }
 
+/* A read with so many copies. @return whether it was there, with @wanted */
+static bool reads(uint32_t budget, const uintptr_t *from, uintptr_t wanted)
+{
+    struct seep_python_memory memory = {
+        .pages = seep_python_pages_take((uintptr_t)pthread_self()),
+        .budget = budget,
+        .frames_only = true,
+    };
+    uintptr_t word = 0;
+    bool last = seep_python_read_word(&memory, (uintptr_t)&from[511], &word);
+    bool first = seep_python_read_word(&memory, (uintptr_t)from, &word);
+
+    seep_python_pages_give(memory.pages);
+    return last && first && word == wanted;
+}
+
+static void
+frames_of_a_page_are_copied_together_and_for_each_stack(void **state)
+{
+    uintptr_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    page[0] = 5;
+    assert_true(reads(1, page, 5));
+    page[0] = 6;
+    assert_true(reads(0, page, 6)); /* it is known what will be asked for */
+    munmap(page, 4096);
+    assert_false(reads(256, page, 6));
+}
+
 static void one_that_may_be_unloaded_must_be_on_the_stack(void **state)
 {
     (void)state;
@@ -635,6 +666,8 @@ int main(void)
         cmocka_unit_test(what_ends_while_names_are_read_is_told_without_them),
         cmocka_unit_test(without_the_gil_code_that_is_none_is_not_followed),
         cmocka_unit_test(the_threads_own_stack_needs_no_copies),
+        cmocka_unit_test(
+            frames_of_a_page_are_copied_together_and_for_each_stack),
         cmocka_unit_test(one_that_may_be_unloaded_must_be_on_the_stack),
         cmocka_unit_test(a_cut_native_stack_keeps_all_python_frames),
         cmocka_unit_test(stacks_that_all_threads_hold_are_not_to_be_had),
