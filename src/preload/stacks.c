@@ -281,11 +281,8 @@ static uint32_t merged_site(const struct seep_view *view,
     python->native_count =
         walk(&start, python->pcs, SEEP_STACK_FRAMES_MAX, &end, may_ask);
     python->interrupted = end.through_signal;
-    if (from->sp >= seep_thread.stack_low &&
-        from->sp < seep_thread.stack_high) {
-        python->own_low = from->sp;
-        python->own_high = seep_thread.stack_high;
-    }
+    seep_python_stack_own(python, from->sp, seep_thread.stack_low,
+                          seep_thread.stack_high);
     stack.cut = end.cut;
     seep_python_stack_fill(python);
     /* The pcs have done their work. */

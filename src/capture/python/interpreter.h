@@ -432,9 +432,7 @@ struct seep_python_stack {
     uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
     uintptr_t sps[SEEP_STACK_FRAMES_MAX];
     size_t native_count;
-    /* Of the thread's own stack what may be read, from the stack pointer up;
-     * empty if that is not known, or the thread is on another one. */
-    uintptr_t own_low;
+    uintptr_t own_low; /* by seep_python_stack_own() */
     uintptr_t own_high;
     /* A signal came to one of these: Python may be in the middle of changing
      * its chain, so that is read with care, and proves nothing. */
@@ -460,6 +458,18 @@ struct seep_python_stack {
 /** Take one of a few. @return NULL if all are in use: native only */
 struct seep_python_stack *seep_python_stack_take(void);
 void seep_python_stack_give(struct seep_python_stack *stack);
+
+/** What may be read of the thread's own stack, which is [@low, @high): nothing
+ * below @sp, nor anything while @sp is on another one. */
+static inline void seep_python_stack_own(struct seep_python_stack *stack,
+                                         uintptr_t sp, uintptr_t low,
+                                         uintptr_t high)
+{
+    bool is_on_it = sp >= low && sp < high;
+
+    stack->own_low = is_on_it ? sp : 0;
+    stack->own_high = is_on_it ? high : 0;
+}
 
 /** Add the Python frames, if there are any, to the native ones. */
 void seep_python_stack_fill(struct seep_python_stack *stack);

@@ -31,6 +31,7 @@ enum { UNKNOWN, WORKS, REFUSED };
 struct seep_python_pages {
     _Atomic uintptr_t owner; /* 0: nobody */
     long pid;
+    size_t last;                             /* the slot that was read last */
     uintptr_t addresses[SEEP_PYTHON_PIECES]; /* 0: none */
     bool asked_for[SEEP_PYTHON_PIECES];      /* for the stack at work */
     uintptr_t wanted[SEEP_PYTHON_PIECES];    /* by a copy under way */
@@ -260,8 +261,17 @@ static const uint8_t *piece_of(struct seep_python_memory *memory,
 bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
                             uintptr_t from, size_t bytes)
 {
+    struct seep_python_pages *pages = memory->pages;
     uint8_t *at = to;
 
+    /* Word after word of one frame. */
+    if (seep_likely(
+            pages->addresses[pages->last] == from - from % PIECE_BYTES &&
+            bytes <= PIECE_BYTES - from % PIECE_BYTES &&
+            pages->asked_for[pages->last] && from >= FIRST_PAGE_BYTES)) {
+        memcpy(at, pages->bytes[pages->last] + from % PIECE_BYTES, bytes);
+        return true;
+    }
     while (bytes > 0) {
         uintptr_t offset = from % PIECE_BYTES;
         size_t part =
@@ -275,6 +285,7 @@ bool seep_python_read_pages(struct seep_python_memory *memory, void *to,
         if (piece == NULL) {
             return false;
         }
+        pages->last = (size_t)(piece - &pages->bytes[0][0]) / PIECE_BYTES;
         memcpy(at, piece + offset, part);
         at += part;
         from += part;

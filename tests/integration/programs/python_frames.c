@@ -153,6 +153,7 @@ EXPORT int python_frames_capture(char *buffer, size_t size)
     start.sps = stack->sps;
     stack->native_count = seep_native_capture(&start, &bounds, stack->pcs,
                                               SEEP_STACK_FRAMES_MAX, &end);
+    seep_python_stack_own(stack, start.sp, bounds.low, bounds.high);
     errno = 12345;
     seep_python_stack_fill(stack);
     result = errno != 12345
@@ -197,6 +198,7 @@ static void take_native(struct seep_python_stack *stack,
     start.sps = stack->sps;
     stack->native_count = seep_native_capture(&start, &bounds, stack->pcs,
                                               SEEP_STACK_FRAMES_MAX, &end);
+    seep_python_stack_own(stack, start.sp, bounds.low, bounds.high);
 }
 
 static void take_python(struct seep_python_stack *stack,
