@@ -4,6 +4,7 @@
  *
  *     page_recordings leak FILE      a leak, a cache, churn, marks, labels
  *     page_recordings fixed FILE     the same program without leak and labels
+ *     page_recordings sample FILE    something of everything, with a GPU
  *     page_recordings hostile FILE   2,000 call sites whose names are HTML, and
  *                                    every tenth of 10,000 characters
  */
@@ -162,6 +163,9 @@ int main(int count, char **arguments)
 
     if (count != 3) {
         return 2;
+    }
+    if (strcmp(arguments[1], "sample") == 0) {
+        return write_sample(arguments[2]);
     }
     builder_init(
         &world.builder,

@@ -46,7 +46,7 @@ def data_of(page):
 def place_(tmp_path_factory):
     """Recordings, and the pages of them."""
     folder = tmp_path_factory.mktemp("pages")
-    for kind in ("leak", "fixed", "hostile"):
+    for kind in ("leak", "fixed", "hostile", "sample"):
         made(folder / f"{kind}.html", "report", recording(folder, kind))
     return folder
 
@@ -284,7 +284,7 @@ def test_all_of_it_has_names_and_a_table_beside_each_chart(leak):
                ".every((each) => each.querySelector('tbody tr'))")
 
 
-@pytest.mark.parametrize("kind", ["leak", "fixed", "hostile"])
+@pytest.mark.parametrize("kind", ["leak", "fixed", "hostile", "sample"])
 def test_nothing_is_shown_that_is_not_there(place, shown, kind):
     shown.open(place / f"{kind}.html")
     shown.run("document.querySelectorAll('.alternative').forEach((each) => {"
@@ -344,6 +344,20 @@ def test_two_thousand_sites_are_ready_soon(place, shown):
                                   "'seep-ready')[0].startTime"))
         times[kind] = min(took)
     assert times["hostile"] < 6 * times["leak"] + 500
+
+
+def test_memory_of_a_gpu_has_a_chart_and_a_table(place, shown):
+    process, = document(place / "sample.seep")["processes"]
+    device = process["devices"][0]
+
+    shown.open(place / "sample.html")
+    assert shown.texts("#memory .segments button") == ["host", "GPU"]
+    shown.click("#memory .segments button:last-child")
+    layers = shown.run("return Array.from(document.querySelectorAll("
+                       "'#memory .layer'), (each) => each.dataset.layer)")
+    assert layers == ["device"]
+    assert f"GPU {device['ordinal']}" in shown.text("#about")
+    assert shown.complaints() == []
 
 
 def test_two_recordings_are_a_difference(place, shown):
