@@ -112,6 +112,11 @@ static void view_json(struct shown *shown)
          0);
 }
 
+static void view_digest(struct shown *shown)
+{
+    must(seep_json_digest(shown->page.file, shown->report) == 0);
+}
+
 /* Of what a recording says, no character but base64's is in a page. */
 static void view_html(struct shown *shown)
 {
@@ -265,13 +270,14 @@ static const struct view {
     const char *name;
     void (*show)(struct shown *shown);
 } views[] = {
-    {"text", view_text},   {"stacks", view_stacks},
-    {"brief", view_brief}, {"info", view_info},
-    {"json", view_json},   {"pair", view_pair},
-    {"check", view_check}, {"metrics", view_metrics},
-    {"diff", view_diff},   {"diff-json", view_diff_json},
-    {"top", view_top},     {"html", view_html},
-    {"span", view_span},   {"tree", view_tree},
+    {"text", view_text},     {"stacks", view_stacks},
+    {"brief", view_brief},   {"info", view_info},
+    {"json", view_json},     {"pair", view_pair},
+    {"check", view_check},   {"metrics", view_metrics},
+    {"diff", view_diff},     {"diff-json", view_diff_json},
+    {"top", view_top},       {"html", view_html},
+    {"span", view_span},     {"tree", view_tree},
+    {"digest", view_digest},
     /* pprof goes here. */
 };
 
