@@ -154,6 +154,9 @@ def test_the_table_is_sorted_and_filtered(leak, place):
                     ".closest('th').ariaSort") == "descending"
     leak.click('[data-sort="live"]')
     assert [live[each] for each in shown()] == sorted(live.values())
+    leak.click('[data-sort="temporary"]')
+    where = {site["id"]: site["where"] for site in process["sites"]}
+    assert where[shown()[0]] == "cache.py:40 Cache.fill", "it keeps nothing"
     leak.type("#table-filter", "cache.py fill")
     leak.until("return document.getElementById('table-count').textContent"
                ".includes(' of ')")

@@ -25,6 +25,10 @@ function columnsOf(page) {
     {key: 'allocated', name: 'allocated',
       text: (site) => bytesText(site.allocated_bytes),
       by: (site) => site.allocated_bytes},
+    {key: 'temporary', name: 'temporary',
+      title: 'of what was allocated, freed again at once',
+      text: (site) => bytesText(site.temporary_bytes),
+      by: (site) => site.temporary_bytes},
     {key: 'space', name: 'space', text: (site) => site.device === null
       ? site.space : `${site.space} ${site.device}`,
     by: (site) => site.space, ascending: true},
@@ -137,6 +141,7 @@ class SiteTable {
       ? (this.order.ascending ? 'ascending' : 'descending') : 'none',
     class: column.ascending ? 'text' : 'number'},
     element('button', {type: 'button', 'data-sort': column.key,
+      title: column.title,
       onclick: () => {
         this.order = {key: column.key, ascending: here
           ? !this.order.ascending : Boolean(column.ascending)};
