@@ -39,7 +39,7 @@ struct seep_clock {
     uint64_t units;      /* told since the work began */
     uint64_t begin_tick; /* when it began: an edge of the grid */
     uint64_t end_tick;
-    double waited_s;     /* from the start, without any work; 0 for most */
+    double waited_s;     /* from the start, before any work; 0 for most */
     uint32_t width_log2; /* ticks */
     uint32_t count;      /* buckets up to the end of the run */
     double at[SEEP_BUCKET_COUNT + 1]; /* share done at each bucket's edge */
@@ -51,6 +51,12 @@ struct seep_clock {
 /** @param end_tick  at most SEEP_SITES_TICK_MAX */
 void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
                      uint64_t end_tick);
+
+/**
+ * Let the work be @work, by bucket; it is clipped. @return false if there is
+ * none: the clock is as it was
+ */
+bool seep_clock_by_work(struct seep_clock *clock, double *work);
 
 /**
  * The work began at @tick: what was done before is none of it. Of a cut in the

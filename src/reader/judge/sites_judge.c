@@ -626,7 +626,7 @@ static void restrain(struct seep_growth *growth, const struct seep_clock *clock,
                seconds_of_work(clock) < RUN_SECONDS_MIN) {
         decide(
             growth, SEEP_CLASS_SUSPECT,
-            "it grows since a long wait, and less than 30 s of work is too little to be sure");
+            "it grows since its work began late, and less than 30 s of that is too little to be sure");
     } else if (growth->rate.estimate < floor_bytes) {
         decide(
             growth, SEEP_CLASS_MINOR,

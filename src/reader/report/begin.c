@@ -27,7 +27,9 @@
  * start counts where it is so many times as long as any later one. */
 #define IDLE_SHARE 0.1
 #define IDLE_GAPS 2.0
-#define WORK_LEAST 0.5 /* of all work, that follows */
+#define WORK_LEAST 0.5  /* of all work, that follows */
+#define LOAD_KEEPS 0.25 /* of what is allocated by whom it is */
+#define LOAD_WORK 0.001 /* of that, that is allocated in the rest */
 
 /* A row from before the work is start-up, but for what is a large part. */
 #define EARLY_SHARE 0.9
@@ -82,21 +84,25 @@ static bool is_import(struct seep_report_build *build, uint32_t site)
     return false;
 }
 
+/* What was allocated, by time. */
 struct flow {
     double imports[SEEP_BUCKET_COUNT];
     double all[SEEP_BUCKET_COUNT];
+    /* Of sites that allocated last in bucket [last], and what they keep; but
+     * for imports'. */
+    double until[SEEP_BUCKET_COUNT][SEEP_BUCKET_COUNT];
+    double kept[SEEP_BUCKET_COUNT];
 };
 
-/* What @site allocated, by time; of one without a series when it first did. */
-static void add_flow(const struct seep_report_build *build, uint32_t index,
-                     struct flow *flow)
+/* Of a site without a series all of it when it first did. */
+static void read_flow(const struct seep_report_build *build, uint32_t index,
+                      double bytes[SEEP_BUCKET_COUNT])
 {
     const struct seep_view *view = &build->snapshot.view;
     const struct seep_clock *clock = &build->clock;
     struct seep_rec_site *site = &view->sites[index];
     uint32_t first_tick = seep_word_load(&site->first_tick);
     uint32_t series = seep_word_load(&site->series);
-    double *sum = build->is_import[index] ? flow->imports : NULL;
     struct seep_series_table table = {.count = 0};
     uint32_t at = first_tick >> clock->width_log2;
 
@@ -105,19 +111,35 @@ static void add_flow(const struct seep_report_build *build, uint32_t index,
                          &table);
     }
     if (table.count != clock->count) {
-        double bytes = (double)seep_word_load(&site->allocated_bytes);
-
-        at = at < clock->count ? at : clock->count - 1;
-        flow->all[at] += bytes;
-        flow->imports[at] += sum != NULL ? bytes : 0;
+        bytes[at < clock->count ? at : clock->count - 1] =
+            (double)seep_word_load(&site->allocated_bytes);
         return;
     }
     for (uint32_t i = 0; i < table.count; i++) {
-        double bytes =
-            fmax(0, (double)(int64_t)table.buckets[i].allocated_bytes);
+        bytes[i] = fmax(0, (double)(int64_t)table.buckets[i].allocated_bytes);
+    }
+}
 
-        flow->all[i] += bytes;
-        flow->imports[i] += sum != NULL ? bytes : 0;
+static void add_flow(const struct seep_report_build *build, uint32_t index,
+                     struct flow *flow)
+{
+    struct seep_rec_site *site = &build->snapshot.view.sites[index];
+    double freed = (double)seep_word_load(&site->freed_bytes);
+    double bytes[SEEP_BUCKET_COUNT] = {0};
+    uint32_t last = 0;
+
+    read_flow(build, index, bytes);
+    for (uint32_t i = 0; i < build->clock.count; i++) {
+        last = bytes[i] > 0 ? i : last;
+    }
+    for (uint32_t i = 0; i <= last; i++) {
+        flow->all[i] += bytes[i];
+        *(build->is_import[index] ? &flow->imports[i]
+                                  : &flow->until[last][i]) += bytes[i];
+    }
+    if (!build->is_import[index]) {
+        flow->kept[last] +=
+            fmax(0, (double)seep_word_load(&site->allocated_bytes) - freed);
     }
 }
 
@@ -139,20 +161,25 @@ static uint32_t end_of_imports(const struct flow *flow, uint32_t count)
     return end;
 }
 
-static void find_imports(struct seep_report_build *build, struct flow *flow,
-                         struct seep_report_begin *begin)
+static void add_flows(struct seep_report_build *build, struct flow *flow)
 {
     const struct seep_view *view = &build->snapshot.view;
-    const struct seep_clock *clock = &build->clock;
-    uint32_t end;
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
         if (seep_sites_is_used(&view->sites[i], i)) {
-            build->is_import[i] = is_import(build, i);
+            build->is_import[i] =
+                build->report.python_version != 0 && is_import(build, i);
             add_flow(build, i, flow);
         }
     }
-    end = end_of_imports(flow, clock->count);
+}
+
+static void find_imports(const struct seep_clock *clock,
+                         const struct flow *flow,
+                         struct seep_report_begin *begin)
+{
+    uint32_t end = end_of_imports(flow, clock->count);
+
     if (end > 0 && end <= IMPORTS_MOST * clock->count) {
         begin->source = SEEP_BEGINS_AT_IMPORTS;
         begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
@@ -212,23 +239,20 @@ static uint32_t longest_wait(const struct seep_clock *clock, uint32_t from)
  * A process that waits for its first request does no work, and what leaks by
  * work kept nothing then: a rate over that time would be too low. Waits that
  * come again are part of the load.
+ *
+ * @return false, and leaves @begin alone, if it did not wait by @clock
  */
-static void find_wait(const struct seep_report_build *build,
+static bool find_wait(const struct seep_clock *clock,
+                      enum seep_beginning source,
                       struct seep_report_begin *begin)
 {
-    const struct seep_clock *clock = &build->clock;
     uint32_t soon = (uint32_t)ceil(SOON * clock->count);
     uint32_t first =
         (uint32_t)((uint64_t)(begin->at_s / seep_sites_seconds(1)) >>
                    clock->width_log2);
-    uint32_t start;
+    uint32_t start = first;
     uint32_t end;
 
-    if (clock->kind == SEEP_CLOCK_WALL ||
-        begin->source == SEEP_BEGINS_AT_MARK) {
-        return;
-    }
-    start = first;
     while (start < clock->count && start < first + soon &&
            !is_idle(clock, start)) {
         start++;
@@ -237,12 +261,59 @@ static void find_wait(const struct seep_report_build *build,
     while (end < clock->count && is_idle(clock, end)) {
         end++;
     }
-    if (end <= WAIT_MOST * clock->count && end - start >= soon &&
-        1 - clock->at[end] >= WORK_LEAST &&
-        end - start >= IDLE_GAPS * longest_wait(clock, end)) {
-        begin->source = SEEP_BEGINS_AT_WORK;
-        begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
-                                              clock->end_tick);
+    if (end > WAIT_MOST * clock->count || end - start < soon ||
+        1 - clock->at[end] < WORK_LEAST ||
+        end - start < IDLE_GAPS * longest_wait(clock, end)) {
+        return false;
+    }
+    begin->source = source;
+    begin->at_s =
+        seep_sites_bucket_end_s(end - 1, clock->width_log2, clock->end_tick);
+    return true;
+}
+
+/*
+ * What loads a model is silent once it is there, and what works later was not
+ * at work yet. So it is a wait by the clock of those who allocate in the rest
+ * of the run. They are all who do, however little, so that whoever may go on
+ * with a leak is one of them; and a load keeps what it allocates: a day of
+ * requests and the night that follows it differ from one in that.
+ */
+static bool find_load(const struct seep_clock *clock, const struct flow *flow,
+                      double rest, struct seep_report_begin *begin)
+{
+    struct seep_clock lasting = *clock;
+    double work[SEEP_BUCKET_COUNT] = {0};
+    double rest_bytes = 0;
+    double loaded = 0;
+    double kept = 0;
+
+    for (uint32_t last = 0; last < clock->count; last++) {
+        bool lasts = last >= rest * clock->count;
+
+        kept += lasts ? 0 : flow->kept[last];
+        for (uint32_t i = 0; i <= last; i++) {
+            work[i] += lasts ? flow->until[last][i] : 0;
+            rest_bytes += lasts ? flow->until[last][i] : 0;
+            loaded += lasts ? 0 : flow->until[last][i];
+        }
+    }
+    return loaded > 0 && kept >= LOAD_KEEPS * loaded &&
+           rest_bytes >= LOAD_WORK * loaded &&
+           seep_clock_by_work(&lasting, work) &&
+           find_wait(&lasting, SEEP_BEGINS_AT_LOAD, begin);
+}
+
+static void find_work(const struct seep_clock *clock, const struct flow *flow,
+                      struct seep_report_begin *begin)
+{
+    if (clock->kind == SEEP_CLOCK_WALL ||
+        begin->source == SEEP_BEGINS_AT_MARK ||
+        find_wait(clock, SEEP_BEGINS_AT_WORK, begin) || clock->units > 0) {
+        return;
+    }
+    if (!find_load(clock, flow, LATEST, begin)) {
+        find_load(clock, flow, WAIT_MOST, begin);
     }
 }
 
@@ -259,18 +330,18 @@ int seep_report_add_begin(struct seep_report_build *build)
         free(flow);
         return -ENOMEM;
     }
-    if (report->python_version != 0) {
-        find_imports(build, flow, &begin);
-    }
-    free(flow);
+    add_flows(build, flow);
+    find_imports(clock, flow, &begin);
     find_told(build, &begin);
-    find_wait(build, &begin);
+    find_work(clock, flow, &begin);
+    free(flow);
     if (begin.at_s >= SOON * report->duration_s) {
         double latest = fmin(begin.at_s, LATEST * report->duration_s);
 
         seep_clock_begin(clock, (uint64_t)(latest / seep_sites_seconds(1)));
     }
-    if (begin.source == SEEP_BEGINS_AT_WORK) {
+    if (begin.source == SEEP_BEGINS_AT_WORK ||
+        begin.source == SEEP_BEGINS_AT_LOAD) {
         clock->waited_s = begin.at_s;
     }
     begin.from_s = seep_sites_seconds((double)clock->begin_tick);

@@ -113,6 +113,7 @@ struct seep_report_point {
     X(IMPORTS, "imports", "end of the imports")        \
     X(PROGRESS, "progress", "first unit of work told") \
     X(WORK, "work", "end of a wait without work")      \
+    X(LOAD, "load", "end of what was loaded first")    \
     X(MARK, "mark", "mark \"warm-up done\"")
 
 enum seep_beginning {

@@ -299,6 +299,126 @@ static void a_cache_that_fills_behind_a_wait_is_no_leak(void **state)
     assert_int_not_equal(f->report->verdict.class, SEEP_VERDICT_SUSPECT);
 }
 
+/* A model of 33 s, of ten times what the work takes; 40,000 bytes are kept
+ * each tenth of a second of that. */
+static const struct seep_report_site *loads_first(struct judge_run *f,
+                                                  uint32_t model)
+{
+    takes(f, model, 400000, 0, 33, true);
+    takes(f, work_site(f, 21, false), 4096, 33, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 33, 100, true);
+    return kept_by(judge_report(f, 100), 670 * 40000);
+}
+
+static void a_model_that_is_loaded_is_no_part_of_the_rate(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak = loads_first(f, judge_site(f, 0x77));
+
+    assert_true(begins(f->report, SEEP_BEGINS_AT_LOAD, 33, 33));
+    assert_int_equal(f->report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_string_equal(f->report->verdict.first_id, leak->id);
+    judge_assert_class(leak, "leak");
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 400000 - 1) < 0.05);
+    assert_true(leak->kept.since_s > 31);
+}
+
+static void a_model_that_is_loaded_behind_imports_neither(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 12,
+          true);
+    takes(f, work_site(f, 11, false), 400000, 12, 40, true);
+    takes(f, work_site(f, 21, false), 4096, 40, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 40, 100, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_LOAD, 40, 40));
+    judge_assert_class(kept_by(f->report, 600 * 40000), "leak");
+}
+
+static void a_load_of_more_than_half_of_the_run_is_no_growth(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, work_site(f, 11, false), 400000, 0, 60, true);
+    takes(f, work_site(f, 21, false), 4096, 60, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 60, 100, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_LOAD, 60, 50));
+    judge_assert_class(kept_by(f->report, 400 * 40000), "leak");
+    assert_string_equal(f->report->verdict.first_id,
+                        kept_by(f->report, 400 * 40000)->id);
+}
+
+static void a_slow_leak_that_runs_while_it_loads_is_found(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak;
+
+    takes(f, work_site(f, 11, false), 400000, 0, 33, true);
+    takes(f, work_site(f, 31, false), 4096, 0, 100, true);
+    takes(f, work_site(f, 21, false), 80000, 33, 100, false);
+    leak = kept_by(judge_report(f, 100), 1000 * 4096);
+    assert_true(begins(f->report, SEEP_BEGINS_AT_LOAD, 33, 33));
+    assert_int_equal(f->report->verdict.class, SEEP_VERDICT_LEAK);
+    judge_assert_class(leak, "leak");
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 40960 - 1) < 0.05);
+}
+
+static void a_cache_that_fills_behind_a_load_is_no_leak(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, work_site(f, 11, false), 400000, 0, 33, true);
+    takes(f, work_site(f, 31, false), 40000, 33, 60, true);
+    takes(f, work_site(f, 21, false), 40000, 33, 100, false);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_LOAD, 33, 33));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
+    assert_string_equal(report->verdict.first_id,
+                        kept_by(report, 270 * 40000)->id);
+}
+
+/* It fills while the work runs, and is what the report has to name. */
+static void a_cache_that_fills_from_the_start_is_no_load(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+
+    takes(f, work_site(f, 31, false), 400000, 0, 33, true);
+    takes(f, work_site(f, 21, false), 40000, 0, 100, false);
+    report = judge_report(f, 100);
+    assert_true(begins(report, SEEP_BEGINS_AT_START, 0, 0));
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
+    assert_string_equal(report->verdict.first_id,
+                        kept_by(report, 330 * 400000)->id);
+}
+
+/* What leaked by day leaks again tomorrow. */
+static void a_day_of_requests_and_a_night_are_no_load(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, work_site(f, 21, false), 400000, 0, 45, false);
+    takes(f, work_site(f, 31, false), 40000, 0, 45, true);
+    takes(f, work_site(f, 41, false), 4096, 45, 100, false);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
+    judge_assert_class(kept_by(f->report, 450 * 40000), "suspect");
+}
+
+/* Who allocates now and then in the rest may go on with it. */
+static void what_comes_again_is_no_load(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t batch = work_site(f, 31, false);
+
+    takes(f, work_site(f, 21, false), 40000, 30, 100, false);
+    takes(f, batch, 40000, 0, 10, true);
+    takes(f, batch, 40000, 45, 46, true);
+    takes(f, batch, 40000, 80, 90, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
+}
+
 #define WITH(test) \
     cmocka_unit_test_setup_teardown(test, judge_set_up_exact, judge_tear_down)
 
@@ -320,6 +440,14 @@ int main(void)
         WITH(waits_that_come_again_are_the_load),
         WITH(a_slow_leak_that_runs_while_it_waits_is_found),
         WITH(a_cache_that_fills_behind_a_wait_is_no_leak),
+        WITH(a_model_that_is_loaded_is_no_part_of_the_rate),
+        WITH(a_model_that_is_loaded_behind_imports_neither),
+        WITH(a_load_of_more_than_half_of_the_run_is_no_growth),
+        WITH(a_slow_leak_that_runs_while_it_loads_is_found),
+        WITH(a_cache_that_fills_behind_a_load_is_no_leak),
+        WITH(a_cache_that_fills_from_the_start_is_no_load),
+        WITH(a_day_of_requests_and_a_night_are_no_load),
+        WITH(what_comes_again_is_no_load),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
