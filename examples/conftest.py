@@ -3,10 +3,16 @@
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(
+    pathlib.Path(__file__).resolve().parent.parent / 'tests/integration'))
+
+import consistency  # noqa: E402
 
 SEEP = os.environ['SEEP']
 
@@ -37,8 +43,10 @@ def report(*words):
 
 
 def processes_of(*recordings):
-    """The processes of `seep report --json`."""
-    return json.loads(report('--json', *recordings))['processes']
+    """The processes of `seep report --json`, which must not deny itself."""
+    document = json.loads(report('--json', *recordings))
+    assert not consistency.of_document(document)
+    return document['processes']
 
 
 @contextlib.contextmanager

@@ -4,8 +4,9 @@
 Invariant: every process that is started here has a time limit, and only
 processes started here are ended.
 
-The build is found by SEEP_BUILD, SEEP and SEEP_PRELOAD (meson sets them);
-SEEP_TEST_LONG=1 runs every test at its full length.
+Whatever a test reads must not contradict itself (consistency.py); with
+SEEP_TEST_LONG=1 neither may anything that it leaves in its folder, and every
+test runs at its full length.
 """
 import contextlib
 import dataclasses
@@ -20,10 +21,9 @@ import tempfile
 
 import pytest
 
-BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build"))
-PRELOAD = pathlib.Path(
-    os.environ.get("SEEP_PRELOAD", BUILD / "src/preload/libseep.so"))
-SEEP = pathlib.Path(os.environ.get("SEEP", BUILD / "tools/seep/seep"))
+import consistency
+from built import BUILD, PRELOAD, SEEP
+
 PROGRAMS = BUILD / "tests/integration/programs"
 DUMP = BUILD / "tests/integration/dump_recording"
 LONG = os.environ.get("SEEP_TEST_LONG", "") not in ("", "0")
@@ -126,7 +126,10 @@ def report(*paths):
     done = subprocess.run([SEEP, "report", "--json", *paths],
                           capture_output=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode in (0, 3, 4), done.stderr
-    return json.loads(done.stdout)
+    document = json.loads(done.stdout)
+    against = consistency.of_document(document)
+    assert not against, against
+    return document
 
 
 def frame_functions(site):
@@ -176,6 +179,16 @@ def folder():
     """A folder for recordings that is gone after the test: they are large."""
     with tempfile.TemporaryDirectory(prefix="seep-test-") as path:
         yield pathlib.Path(path)
+        if LONG:
+            assert not against_in(path)
+
+
+def against_in(folder):
+    """What of the recordings there, that can be read, denies itself."""
+    return [f"{path.name}: {found}" for path in recordings_in(folder)
+            if subprocess.run([SEEP, "info", path], capture_output=True,
+                              timeout=TIMEOUT_S, check=False).returncode == 0
+            for found in consistency.contradictions_in(str(path))]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 
-from conftest import SEEP
+from built import SEEP
 
 FLOOR_BYTES = 1 << 20
 LIMIT_S = 120
@@ -179,13 +179,26 @@ def of_check(verdict, code):
     return found
 
 
+def of_process(process):
+    """What one process of a document says against itself."""
+    verdict = process["verdict"]
+    return (of_words(verdict)
+            + of_memory(verdict, process["memory"],
+                        process["process"]["duration_s"])
+            + of_rows(verdict, process["sites"]))
+
+
+def of_document(document):
+    """What `seep report --json` of any recordings says against itself."""
+    return [f"pid {process['process']['pid']}: {found}"
+            for process in document["processes"]
+            for found in of_process(process)]
+
+
 def contradictions(process, text, code):
     """All that one process's report says against itself."""
     verdict = process["verdict"]
-    found = (of_words(verdict)
-             + of_memory(verdict, process["memory"],
-                         process["process"]["duration_s"])
-             + of_rows(verdict, process["sites"])
+    found = (of_process(process)
              + of_holders(verdict, process["sites"], text)
              + of_forecast(verdict, text)
              + of_lists(text)

@@ -9,6 +9,12 @@ import json
 import math
 import pathlib
 import subprocess
+import sys
+
+sys.path.insert(0, str(
+    pathlib.Path(__file__).resolve().parent.parent / "integration"))
+
+import consistency  # noqa: E402
 
 MIB = 1 << 20
 # What nobody gave a mean to is as sparse as this at the most.
@@ -226,8 +232,12 @@ def judge(seep, folder, name, mode):
         return row
     row.verdict = process["verdict"]["class"]
     judge_sites(row, truth, process)
-    row.check, _, _ = run_seep(seep, "check", [recording_of(folder, process)],
-                               "--max-growth", f"{LIMIT_MIB_PER_MIN}MiB/min")
+    own = [recording_of(folder, process)]
+    row.check, _, _ = run_seep(seep, "check", own, "--max-growth",
+                               f"{LIMIT_MIB_PER_MIN}MiB/min")
+    against = consistency.contradictions(
+        process, run_seep(seep, "report", own)[1].decode(), row.check)
+    row.error = row.error or "; ".join(against)
     return row
 
 
