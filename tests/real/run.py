@@ -168,6 +168,10 @@ def lacks(story, python):
              f"importlib.util.find_spec({story.needs!r}) is None)"],
             check=False, timeout=LIMIT_S).returncode:
         return story.needs
+    if story.attempt and subprocess.run(
+            [python, HERE / "programs" / story.attempt[0], *story.attempt[1:]],
+            check=False, capture_output=True, timeout=LIMIT_S).returncode:
+        return " ".join(story.attempt)
     return ""
 
 

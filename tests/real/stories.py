@@ -141,6 +141,21 @@ def diff_says(*words):
     return demand
 
 
+def began_by(what):
+    """How it was found when the work began."""
+    def demand(seen):
+        began = seen.processes[0]["process"]["work_began"]["by"]
+        return None if began == what else f"the work began by {began}"
+    return demand
+
+
+def killed_by_the_kernel(seen):
+    """That is the truth that the story is about."""
+    if seen.truth["status"] != -9 or not seen.truth["kills"]:
+        return f"it ended by {seen.truth['status']}, not by its group"
+    return None
+
+
 def it_alone(title):
     """The process that leaks, which has this title, and no other one."""
     def demand(seen):
@@ -188,6 +203,7 @@ class Story:
     processor: str = None  # so is it without this flag of /proc/cpuinfo
     beside: list = None  # options of a short run without seep, to be compared
     apart: str = ""  # a virtual environment of its own, under the other one
+    attempt: list = None  # of programs/, must work, or the story is left out
 
 
 def kept_tables(module, library):
@@ -223,6 +239,10 @@ STORIES = [
           needs="sentence_transformers"),
     Story("late-leak", ["late_leak.py"], "10 MiB/s after 33 s",
           [called("keep_reply"), at_its_rate]),
+    Story("load-first", ["load_first.py"],
+          "240 MiB are loaded for 24 s, then 2 MiB/s kept for 48 s",
+          [called("keep_reply"), at_its_rate, began_by("load")],
+          needs="torch"),
     Story("autograd", ["autograd.py"],
           "a graph kept after long imports",
           [called("add_loss"), at_its_rate],
@@ -247,6 +267,12 @@ STORIES = [
            in_the_headline(r"MiB/min", r"RLIMIT_AS's 600 MiB are used up"),
            in_the_text(r"killed by signal 9",
                        r"failed .* no room.* keep_answer.* before the")]),
+    Story("killed-by-group", ["killed_by_group.py"],
+          "8 MiB/s kept until a control group of 400 MiB is full",
+          [killed_by_the_kernel, called("keep_answer"), at_its_rate,
+           in_the_headline(r"MiB/min", r"the cgroup's 400 MiB"),
+           in_the_text(r"killed by signal 9")],
+          process="--worker", attempt=["killed_by_group.py", "--try"]),
     Story("ray-serve", ["replicas.py"],
           "one of three replicas keeps 256 KiB a request",
           [called("remember"), at_its_rate, unharmed,
