@@ -17,7 +17,7 @@
 #include "base/word.h"
 #include "format/view.h"
 
-#define SEEP_LAYOUT_DENSE_LOG2 16U
+#define SEEP_LAYOUT_DENSE_LOG2 16U /* 64 KiB, and that is one */
 
 /* Of sampled events there are few at once; each shard costs pages of its own.
  */
@@ -56,7 +56,7 @@ uint64_t seep_layout_default_bytes(unsigned sample_log2)
         return SEEP_LAYOUT_EXACT_BYTES;
     }
     return sample_log2 == SEEP_LAYOUT_PACED ||
-                   sample_log2 < SEEP_LAYOUT_DENSE_LOG2
+                   sample_log2 <= SEEP_LAYOUT_DENSE_LOG2
                ? SEEP_LAYOUT_DENSE_BYTES
                : SEEP_LAYOUT_DEFAULT_BYTES;
 }

@@ -13,7 +13,7 @@
 #include "seep/recording.h"
 
 #define SEEP_LAYOUT_DEFAULT_BYTES (UINT64_C(16) << 20)
-/** For a mean interval below SEEP_LAYOUT_DENSE_LOG2: many more stacks. */
+/** For a mean interval of SEEP_LAYOUT_DENSE_LOG2 and less: many more stacks. */
 #define SEEP_LAYOUT_DENSE_BYTES (UINT64_C(64) << 20)
 
 #define SEEP_LAYOUT_EXACT_BYTES (UINT64_C(256) << 20)

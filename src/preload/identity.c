@@ -225,7 +225,7 @@ static uint64_t size_bytes(void)
 {
     uint64_t bytes = seep_options.size_bytes;
 
-    return seep_options.paced && bytes == SEEP_LAYOUT_DENSE_BYTES &&
+    return !seep_options.size_given && bytes == SEEP_LAYOUT_DENSE_BYTES &&
                    seep_place_is_tight(bytes)
                ? SEEP_LAYOUT_DEFAULT_BYTES
                : bytes;

@@ -126,6 +126,7 @@ static void read_numbers(char *const *environment)
     if (size != NULL && seep_size_parse(size, &number) == 0 &&
         number >= SEEP_LAYOUT_LEAST_BYTES && number <= SEEP_LAYOUT_MOST_BYTES) {
         seep_options.size_bytes = number;
+        seep_options.size_given = true;
     } else if (size != NULL) {
         reject_value("SEEP_SIZE", size);
     }

@@ -44,6 +44,7 @@ struct seep_options {
     unsigned sample_log2; /* SEEP_SAMPLE; 0: exact */
     bool paced;           /* it was not given: denser while it costs little */
     uint64_t size_bytes;  /* SEEP_SIZE */
+    bool size_given;
     struct seep_place_keep keep;     /* SEEP_KEEP */
     enum seep_region_role role;      /* SEEP_COMMAND_PID */
     enum seep_unwinder unwinder;     /* SEEP_UNWINDER */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Stacks in short form: which form, by how full the table of sites is, and
- * what it keeps. Nothing is taken from a stack that is known already, and from
- * Python's objects before others.
+ * Stacks in short form: which form, by how full the tables of sites and frames
+ * are, and what it keeps. Nothing is taken from a stack that is known already,
+ * and from Python's objects before others.
  *
  * An import's is short from the start. There are thousands, of memory that is
  * taken once and stays; told whole they fill the tables before the work begins.
@@ -33,9 +33,9 @@ static bool is_known(const struct seep_view *view, const uint64_t *frames,
                           seep_hash_words(cut, frames, count));
 }
 
-/* What a short stack keeps, by how full the table of sites is. */
+/* What a short stack keeps, by how full the tables are. */
 struct short_form {
-    uint32_t eighths; /* of the table, above which it is used */
+    uint32_t eighths; /* of a table, above which it is used */
     uint32_t codes;   /* lines of Python, the innermost; and the user's */
     uint32_t natives; /* other frames, the innermost */
     uint32_t alone;   /* those of a stack without Python */
@@ -68,18 +68,27 @@ void seep_short_stack_always(bool always)
     always_short = always;
 }
 
+/* Where stacks come by turns each has most of its frames for itself: layers of
+ * a model in PyTorch filled FRAMES with 6,700 of 8,192 stacks. */
+static bool is_above(const struct seep_view *view, uint32_t eighths)
+{
+    uint64_t frames = seep_word_load(&view->header->frames_used);
+
+    return seep_word_load(&view->header->site_count) >
+               view->site_capacity / 8 * eighths ||
+           frames > (uint64_t)view->frame_capacity / 8 * eighths;
+}
+
 static const struct short_form *find_form(const struct seep_view *view,
                                           enum seep_space space)
 {
     const struct short_form *form =
         space == SEEP_SPACE_PYTHON ? python_forms : short_forms;
-    uint32_t used = seep_word_load(&view->header->site_count);
 
     if (always_short) {
         return form;
     }
-    while (form->eighths > 0 &&
-           used <= view->site_capacity / 8 * form->eighths) {
+    while (form->eighths > 0 && !is_above(view, form->eighths)) {
         form++;
     }
     return form->eighths > 0 ? form : NULL;

@@ -40,7 +40,12 @@ static void a_sample_of_one_is_exact_and_large(void **state)
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_EXACT_BYTES);
     read_one("SEEP_SAMPLE=64KiB", "x");
     assert_int_equal(seep_options.sample_log2, 16);
+    assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DENSE_BYTES);
+    read_one("SEEP_SAMPLE=128KiB", "x");
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DEFAULT_BYTES);
+    assert_false(seep_options.size_given);
+    read_one("SEEP_SIZE=64MiB", "x");
+    assert_true(seep_options.size_given);
     read_one("SEEP_SAMPLE=16KiB", "x");
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DENSE_BYTES);
 }

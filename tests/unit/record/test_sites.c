@@ -206,6 +206,13 @@ static void a_full_depot_costs_frames_and_not_sites(void **state)
         0);
 }
 
+static void fill_frames_to(uint32_t eighths)
+{
+    atomic_store_explicit(&view.header->frames_used,
+                          view.frame_capacity / 8 * (uint64_t)eighths + 1,
+                          memory_order_relaxed);
+}
+
 /* A stack of native frames below Python's lines. */
 static uint32_t intern_python(uint64_t first, uint32_t natives, uint32_t codes,
                               bool named, uint32_t thread)
@@ -236,6 +243,21 @@ static void fill_to(uint32_t sites)
 {
     atomic_store_explicit(&view.header->site_count, sites,
                           memory_order_relaxed);
+}
+
+/* The frames of a model's layers were full before the sites were. */
+static void frames_that_fill_up_make_stacks_short_too(void **state)
+{
+    (void)state;
+    fill_frames_to(2);
+    assert_int_equal(frames_of(intern_python(100, 10, 20, false, 0)), 30);
+    fill_frames_to(5);
+    assert_int_equal(frames_of(intern_python(200, 10, 20, false, 0)), 13);
+    fill_frames_to(6);
+    assert_int_equal(frames_of(intern_python(500, 10, 20, false, 0)), 10);
+    fill_frames_to(7);
+    assert_int_equal(frames_of(intern_python(700, 10, 20, false, 0)), 1);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_FULL), 0);
 }
 
 /* What is left is inside, and a few lines; the native frames go last. */
@@ -513,6 +535,7 @@ int main(void)
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
+        TEST(frames_that_fill_up_make_stacks_short_too),
         TEST(pythons_objects_lose_their_native_frames_first),
         TEST(a_short_stack_keeps_the_users_line),
         TEST(native_recursion_is_folded_between_lines_of_python),

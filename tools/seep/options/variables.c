@@ -50,7 +50,7 @@ uint64_t seep_why_recording_bytes(void)
         return bytes;
     }
     bytes = seep_layout_default_bytes(sample_log2());
-    return sample_log2() == SEEP_LAYOUT_PACED && seep_place_is_tight(bytes)
+    return bytes == SEEP_LAYOUT_DENSE_BYTES && seep_place_is_tight(bytes)
                ? SEEP_LAYOUT_DEFAULT_BYTES
                : bytes;
 }
