@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from command_line import seep
 from conftest import SEEP, TIMEOUT_S, environment, execute, report
 
 PYTHON = "/usr/bin/python3"
@@ -26,12 +27,18 @@ for _ in range(3):
         print("no room")
 """
 
+# At a pace, so that it lasts as long as a verdict needs.
 KEEPS = """
 import os, pathlib, time
 pathlib.Path("{group}/cgroup.procs").write_text(str(os.getpid()))
 kept = []
+start = time.monotonic()
+def keep():
+    kept.append(bytearray(1 << 17))
 while True:
-    kept.append(bytearray(1 << 20))
+    while len(kept) < (time.monotonic() - start) * 24:
+        keep()
+    bytearray(1 << 17)
     time.sleep(0.02)
 """
 
@@ -84,7 +91,7 @@ def make_group():
     group.rmdir()
 
 
-def test_who_was_killed_by_its_group_is_told_how_full_that_was(folder, group):
+def test_who_was_killed_by_its_group_has_a_post_mortem(folder, group):
     path = folder / "killed.seep"
     done = subprocess.run(
         [SEEP, "run", "--no-report", "-o", path, "--", PYTHON, "-c",
@@ -96,4 +103,17 @@ def test_who_was_killed_by_its_group_is_told_how_full_that_was(folder, group):
     process, = report(path)["processes"]
     assert process["process"]["status"]["signal"] == 9
     assert process["memory"]["cgroup_limit_bytes"] == 100 * MIB
-    assert process["memory"]["cgroup"]["last_bytes"] > 20 * MIB
+    assert process["memory"]["cgroup"]["last_bytes"] > 60 * MIB
+    verdict = process["verdict"]
+    assert verdict["class"] in ("leak", "suspect"), verdict
+    assert "keep" in verdict["sentence"]
+    growth = verdict["growth_bytes_per_s"]
+    assert growth["low"] < 3 * MIB < growth["high"]
+    forecast = verdict["forecast"]
+    assert (forecast["what"], forecast["limit_bytes"]) == ("cgroup", 100 * MIB)
+    last = process["process"]["before_end"]
+    assert "keep" in last["where"]
+    assert 0.5 < last["stayed_bytes"] / (3 * MIB * last["span_s"]) < 2
+    text = seep("report", path).stdout.decode()
+    assert "killed by signal 9" in text
+    assert "in its last" in text and "of 100 MiB when" in text

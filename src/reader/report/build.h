@@ -166,6 +166,10 @@ double seep_report_rise_of(const struct seep_report_build *build,
 /** The row that the verdict names is the first of all. */
 void seep_report_show_named(struct seep_report_build *build);
 
+/* last.c: what who was ended from outside did last */
+
+int seep_report_add_last(struct seep_report_build *build);
+
 /* memory.c: where the memory of the process is */
 
 int seep_report_add_spaces(struct seep_report_build *build);

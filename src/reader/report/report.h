@@ -524,6 +524,14 @@ struct seep_report {
         double last_s;
         const char *where; /* the last; "": not known */
     } failed;
+    struct seep_report_last {
+        double span_s; /* up to the end of one that was killed or is gone; 0:
+                          it was not */
+        double allocated_bytes;
+        double freed_bytes;
+        double stayed_bytes; /* of that, at the row that kept the most */
+        const char *where;   /* that row; "": none, or not shown */
+    } last;
     bool freed_all;      /* at its end: what it held its peaks tell */
     double last_event_s; /* since the start: the last that was recorded */
     bool exact;          /* began exact, nothing lost, never thinned */

@@ -231,6 +231,35 @@ static void fill_holders(struct seep_report_site sites[8])
     };
 }
 
+static void what_was_killed_tells_what_it_did_last(void **state)
+{
+    struct seep_text_options options = {.site_limit = 3};
+
+    (void)state;
+    fake.report.last = (struct seep_report_last){
+        .span_s = 1.5,
+        .allocated_bytes = 90 << 20,
+        .freed_bytes = 80 << 20,
+        .stayed_bytes = 8 << 20,
+        .where = "serve.py:31 handle",
+    };
+    fake.report.memory.cgroup =
+        (struct seep_report_extent){.valid = true, .last_bytes = 390 << 20};
+    fake.report.memory.cgroup_limit_bytes = 400 << 20;
+    char *text = print(200, false, &options);
+    assert_has(text, "last    in its last 1.5 s it allocated 90 MiB and gave "
+                     "back 80 MiB; most of what stayed, 8 MiB, at "
+                     "serve.py:31 handle\n"
+                     "        its cgroup held 390 MiB of 400 MiB when it was "
+                     "last seen\n");
+    free(text);
+    fake.report.state = SEEP_STATE_GONE; /* by _exit(), perhaps */
+    fake.report.verdict.class = SEEP_VERDICT_STEADY;
+    text = print(200, false, &options);
+    assert_null(strstr(text, "in its last"));
+    free(text);
+}
+
 static void what_holds_the_most_is_a_row_and_the_start_is_one(void **state)
 {
     static struct seep_report_site sites[8];
@@ -635,6 +664,7 @@ int main(void)
         cmocka_unit_test_setup(a_known_pattern_stands_under_its_row, fill),
         cmocka_unit_test_setup(a_brief_table_has_few_rows_of_what_does_not_grow,
                                fill),
+        cmocka_unit_test_setup(what_was_killed_tells_what_it_did_last, fill),
         cmocka_unit_test_setup(
             what_holds_the_most_is_a_row_and_the_start_is_one, fill),
         cmocka_unit_test_setup(rows_by_what_they_hold_have_the_most_first,

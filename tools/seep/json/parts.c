@@ -304,6 +304,17 @@ static json_t *failed_of(const struct seep_report *report)
     return object;
 }
 
+static json_t *last_of(const struct seep_report *report)
+{
+    const struct seep_report_last *last = &report->last;
+    json_t *object = last->span_s > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, last, span_s, allocated_bytes, freed_bytes);
+    SEEP_JSON_COPY(object, last, stayed_bytes);
+    seep_json_put_text_or_null(object, "where", last->where);
+    return object;
+}
+
 static json_t *rejected_of(const struct seep_report *report)
 {
     json_t *array = json_array();
@@ -342,6 +353,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put(object, "end", end_of(report));
     seep_json_put(object, "work_began", began_of(report));
     seep_json_put(object, "failed_allocations", failed_of(report));
+    seep_json_put(object, "before_end", last_of(report));
     seep_json_put_known(object, "units", report->units);
     seep_json_put(object, "mode", seep_words_mode_name(report));
     SEEP_JSON_COPY(object, report, exact, sample_bytes, first_sample_bytes);

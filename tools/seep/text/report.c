@@ -263,6 +263,36 @@ static void print_failed(struct seep_page *page,
     }
 }
 
+/* What a process that somebody ended did last. */
+static void print_last(struct seep_page *page, const struct seep_report *report)
+{
+    const struct seep_report_last *last = &report->last;
+    const struct seep_report_memory *memory = &report->memory;
+    bool kept;
+
+    /* who ends by _exit() is gone, too: it is news of one that grows */
+    if (!(last->span_s > 0) ||
+        (report->state == SEEP_STATE_GONE &&
+         report->verdict.class != SEEP_VERDICT_LEAK &&
+         report->verdict.class != SEEP_VERDICT_SUSPECT)) {
+        return;
+    }
+    kept = *last->where != '\0' && last->stayed_bytes >= 1;
+    seep_page_paragraph(page, SEEP_STYLE_WARNING, "last", INDENT,
+                        SEEP_NOTE_LAST, SEEP_UNITS_DURATION(last->span_s),
+                        SEEP_UNITS_BYTES(last->allocated_bytes),
+                        SEEP_UNITS_BYTES(last->freed_bytes),
+                        kept ? SEEP_NOTE_LAST_STAYED : "",
+                        kept ? SEEP_UNITS_BYTES(last->stayed_bytes) : "",
+                        kept ? ", at " : "", kept ? last->where : "");
+    if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
+        seep_page_paragraph(
+            page, SEEP_STYLE_WARNING, "", INDENT, SEEP_NOTE_LAST_GROUP,
+            SEEP_UNITS_BYTES(memory->cgroup.last_bytes),
+            SEEP_UNITS_BYTES((double)memory->cgroup_limit_bytes));
+    }
+}
+
 /* The answer without its evidence. */
 void seep_view_text_answer(struct seep_page *page,
                            const struct seep_report *report)
@@ -378,6 +408,7 @@ void seep_view_text_report(struct seep_page *page,
     seep_view_text_head(page, report, "seep:");
     print_begin(page, report);
     print_failed(page, report);
+    print_last(page, report);
     seep_page_end_line(page);
     if (options->tree != SEEP_TREE_NONE) {
         seep_view_tree(page, report, options);

@@ -84,6 +84,10 @@
 #define SEEP_NOTE_FAILED_AGO \
     "%s allocation%s found no room, the last of %s%s%s, %s ago"
 
+#define SEEP_NOTE_LAST "in its last %s it allocated %s and gave back %s%s%s%s%s"
+#define SEEP_NOTE_LAST_STAYED "; most of what stayed, "
+#define SEEP_NOTE_LAST_GROUP "its cgroup held %s of %s when it was last seen"
+
 #define SEEP_NOTE_REMOVED \
     "%u older recording%s, %s, when this one began: the folder held more than SEEP_KEEP allows"
 #define SEEP_NOTE_PROCESSES "%zu processes: %s; first to look at: pid %u, %s"
