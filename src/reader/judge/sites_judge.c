@@ -670,7 +670,10 @@ static void publish(struct seep_site_work *work, const struct seep_clock *clock)
     site->step_next_bytes = growth->step_next_bytes;
     site->in_steps = growth->in_steps;
     site->in_bursts = growth->in_bursts;
-    if (!(seconds > 0) || !(growth->rate.high > growth->rate.low)) {
+    /* What is replaced looks kept by its ages; it has not grown for half of the
+     * run, and no rate is said of it. */
+    if (!(seconds > 0) || !(growth->rate.high > growth->rate.low) ||
+        growth->flat) {
         return;
     }
     site->has_growth = true;

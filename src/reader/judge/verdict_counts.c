@@ -165,6 +165,13 @@ static void count_filled(struct seep_verdict_counts *counts,
     }
 }
 
+/* A cache that is full, and evicts: it grew, by what was kept in each part of
+ * the run, and its live bytes stand. */
+static bool filled_and_is_replaced(const struct seep_site_work *work)
+{
+    return work->growth.flat && work->growth.rate.low > 0;
+}
+
 static void count_class(struct seep_verdict_counts *counts,
                         const struct seep_site_work *work,
                         const struct seep_verdict_input *input)
@@ -218,6 +225,8 @@ static void count_class(struct seep_verdict_counts *counts,
         }
         if (site->known_bound_bytes == 0 && surely_grew(site)) {
             add_to_tally(&counts->rising, site);
+        } else if (filled_and_is_replaced(work)) {
+            count_filled(counts, site, input->duration_s, floor_bytes);
         }
         break;
     }

@@ -527,6 +527,7 @@ static void suspect(struct proof *proof, const char *reason)
 static void judge_kept(struct proof *proof)
 {
     if (is_flat(proof)) {
+        proof->growth->flat = true;
         confirm(proof, STANDS, SEEP_CLASS_TURNOVER,
                 "its live bytes have not moved in the second half of the run");
         if (proof->growth->class == SEEP_CLASS_PLATEAU && has_stopped(proof)) {

@@ -140,6 +140,7 @@ struct seep_growth {
     bool by_life;           /* the second look decided */
     bool contradicts;       /* its figures cannot all be true */
     bool live_grows;        /* live bytes were seen to, by a test of trend */
+    bool flat;              /* they have not moved in the second half */
     const char *reason;     /* a phrase for the report; never NULL */
 };
 

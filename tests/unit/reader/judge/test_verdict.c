@@ -497,6 +497,30 @@ static void what_the_floor_hid_is_counted(void **state)
     assert_int_equal(process.verdict.minor_count, 2);
     assert_true(process.verdict.minor_bytes_per_s == 700);
 }
+/* oneDNN's cache with all of its 1,024 primitives, each for another. */
+static void a_cache_that_is_full_and_evicts_is_bounded(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_TURNOVER, MIB / 10);
+
+    (void)state;
+    site->live_bytes = (uint64_t)(90 * MIB);
+    for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
+        site->window_bytes[k] = 9 * MIB;
+    }
+    strcpy(site->id, "cache");
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("kept more than it freed"));
+    /* as the judge of sites leaves it */
+    site->has_growth = false;
+    process.works[0].growth.flat = true;
+    process.works[0].growth.rate = (struct seep_interval){MIB, MIB, 2 * MIB};
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_string_equal(process.verdict.first_id, "cache");
+    /* what churns has kept nothing for certain */
+    process.works[0].growth.rate.low = -MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup(test, begin)
@@ -527,6 +551,7 @@ int main(void)
         WITH(a_cache_that_fills_is_bounded_and_filling),
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
+        WITH(a_cache_that_is_full_and_evicts_is_bounded),
         WITH(what_has_no_call_site_must_not_grow_for_a_quiet_verdict),
         WITH(mostly_untold_is_no_verdict),
         WITH(a_process_that_grows_at_no_call_site_is_not_steady),
