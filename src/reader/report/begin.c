@@ -29,6 +29,7 @@
 #define IDLE_GAPS 2.0
 #define WORK_LEAST 0.5  /* of all work, that follows */
 #define LOAD_KEEPS 0.25 /* of what is allocated by whom it is */
+#define LOAD_THEN 0.5   /* of that, behind what it began with */
 #define LOAD_WORK 0.001 /* of that, that is allocated in the rest */
 
 /* A row from before the work is start-up, but for what is a large part. */
@@ -220,6 +221,12 @@ static bool is_idle(const struct seep_clock *clock, uint32_t i)
     return clock->at[i + 1] - clock->at[i] <= IDLE_SHARE * mean;
 }
 
+static uint32_t bucket_of(const struct seep_clock *clock, double at_s)
+{
+    return (uint32_t)((uint64_t)(at_s / seep_sites_seconds(1)) >>
+                      clock->width_log2);
+}
+
 /* The longest wait from bucket @from on that ended. */
 static uint32_t longest_wait(const struct seep_clock *clock, uint32_t from)
 {
@@ -247,9 +254,7 @@ static bool find_wait(const struct seep_clock *clock,
                       struct seep_report_begin *begin)
 {
     uint32_t soon = (uint32_t)ceil(SOON * clock->count);
-    uint32_t first =
-        (uint32_t)((uint64_t)(begin->at_s / seep_sites_seconds(1)) >>
-                   clock->width_log2);
+    uint32_t first = bucket_of(clock, begin->at_s);
     uint32_t start = first;
     uint32_t end;
 
@@ -272,6 +277,16 @@ static bool find_wait(const struct seep_clock *clock,
     return true;
 }
 
+static double sum_of(const double *bytes, uint32_t from, uint32_t to)
+{
+    double sum = 0;
+
+    for (uint32_t i = from; i < to; i++) {
+        sum += bytes[i];
+    }
+    return sum;
+}
+
 /*
  * What loads a model is silent once it is there, and what works later was not
  * at work yet. So it is a wait by the clock of those who allocate in the rest
@@ -283,25 +298,31 @@ static bool find_load(const struct seep_clock *clock, const struct flow *flow,
                       double rest, struct seep_report_begin *begin)
 {
     struct seep_clock lasting = *clock;
+    struct seep_report_begin found = *begin;
     double work[SEEP_BUCKET_COUNT] = {0};
-    double rest_bytes = 0;
-    double loaded = 0;
+    double load[SEEP_BUCKET_COUNT] = {0};
     double kept = 0;
+    double loaded;
 
     for (uint32_t last = 0; last < clock->count; last++) {
         bool lasts = last >= rest * clock->count;
 
         kept += lasts ? 0 : flow->kept[last];
         for (uint32_t i = 0; i <= last; i++) {
-            work[i] += lasts ? flow->until[last][i] : 0;
-            rest_bytes += lasts ? flow->until[last][i] : 0;
-            loaded += lasts ? 0 : flow->until[last][i];
+            *(lasts ? &work[i] : &load[i]) += flow->until[last][i];
         }
     }
-    return loaded > 0 && kept >= LOAD_KEEPS * loaded &&
-           rest_bytes >= LOAD_WORK * loaded &&
-           seep_clock_by_work(&lasting, work) &&
-           find_wait(&lasting, SEEP_BEGINS_AT_LOAD, begin);
+    loaded = sum_of(load, 0, clock->count);
+    if (!(loaded > 0) || kept < LOAD_KEEPS * loaded ||
+        sum_of(work, 0, clock->count) < LOAD_WORK * loaded ||
+        !seep_clock_by_work(&lasting, work) ||
+        !find_wait(&lasting, SEEP_BEGINS_AT_LOAD, &found) ||
+        sum_of(load, bucket_of(clock, begin->at_s),
+               bucket_of(clock, found.at_s)) < LOAD_THEN * loaded) {
+        return false;
+    }
+    *begin = found;
+    return true;
 }
 
 static void find_work(const struct seep_clock *clock, const struct flow *flow,

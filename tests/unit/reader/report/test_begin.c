@@ -406,6 +406,21 @@ static void a_day_of_requests_and_a_night_are_no_load(void **state)
     judge_assert_class(kept_by(f->report, 450 * 40000), "suspect");
 }
 
+/* On a busy machine the first request is late, and what is done meanwhile is no
+ * model: the imports were the start. */
+static void a_pause_behind_imports_is_no_load(void **state)
+{
+    struct judge_run *f = *state;
+
+    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 40,
+          true);
+    takes(f, work_site(f, 11, false), 20480, 0, 40, true);
+    takes(f, work_site(f, 12, false), 8192, 40, 47, true);
+    takes(f, work_site(f, 21, false), 4096, 47, 100, false);
+    takes(f, work_site(f, 31, false), 40000, 47, 100, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_IMPORTS, 40, 40));
+}
+
 /* Who allocates now and then in the rest may go on with it. */
 static void what_comes_again_is_no_load(void **state)
 {
@@ -447,6 +462,7 @@ int main(void)
         WITH(a_cache_that_fills_behind_a_load_is_no_leak),
         WITH(a_cache_that_fills_from_the_start_is_no_load),
         WITH(a_day_of_requests_and_a_night_are_no_load),
+        WITH(a_pause_behind_imports_is_no_load),
         WITH(what_comes_again_is_no_load),
     };
 
