@@ -52,6 +52,22 @@ static uint32_t count_series(const struct seep_view *view)
     return count < view->series_capacity ? count : view->series_capacity;
 }
 
+/* Whole pages of the copy that nobody reads any more. */
+static void give_back(const struct seep_snapshot *snapshot, void *part,
+                      size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t first = (size_t)((char *)part - (char *)snapshot->bytes);
+    size_t from = (first + page - 1) / page * page;
+    size_t to = first + bytes < snapshot->mapped_bytes
+                    ? (first + bytes) / page * page
+                    : snapshot->mapped_bytes;
+
+    if (from < to) {
+        madvise((char *)snapshot->bytes + from, to - from, MADV_DONTNEED);
+    }
+}
+
 /*
  * Give every site of the copy that has a brief, or whose totals say all, a
  * series, so that who reads on knows of nothing else. Of those behind as many
@@ -82,6 +98,8 @@ static int snapshot_expand(struct seep_snapshot *snapshot)
             seep_word_store(&view->sites[i].series, used);
         }
     }
+    give_back(snapshot, view->series,
+              (size_t)view->series_capacity * sizeof(*series));
     snapshot->series = series;
     snapshot->series_bytes = bytes;
     view->series = series;
@@ -130,6 +148,9 @@ static int snapshot_gather_live(struct seep_snapshot *snapshot)
         return -ENOMEM;
     }
     view->live_capacity = gather_live(view, all, count);
+    give_back(snapshot, view->live,
+              (size_t)view->header->sections[SEEP_SECTION_LIVE].entry_count *
+                  sizeof(*all));
     view->live = all;
     snapshot->live = all;
     return 0;

@@ -32,26 +32,42 @@ static size_t *rows_of(const struct seep_report_build *build)
     return row_of;
 }
 
+#define NAMED_AT_ONCE 1024 /* a second copy of all would be much */
+
+static int name_some(struct seep_report_build *build,
+                     const struct seep_site_work *works,
+                     struct seep_report_stack *stacks, size_t count)
+{
+    struct seep_report_site *named = calloc(count + 1, sizeof(*named));
+    int error = named == NULL ? -ENOMEM : 0;
+
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        named[i] = works[i].site;
+        named[i].entry = works[i].index;
+        error = seep_report_add_points(build, &works[i], &named[i]);
+    }
+    if (error == 0) {
+        error = seep_report_name_sites(build, works, named, count);
+    }
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        stacks[i].site = named[i];
+    }
+    free(named);
+    return error;
+}
+
 static int name_stacks(struct seep_report_build *build,
                        struct seep_report_stack *stacks)
 {
     const struct seep_sites *sites = &build->sites;
-    struct seep_report_site *named = calloc(sites->count + 1, sizeof(*named));
-    int error = named == NULL ? -ENOMEM : 0;
+    int error = 0;
 
-    for (size_t i = 0; error == 0 && i < sites->count; i++) {
-        named[i] = sites->works[i].site;
-        named[i].entry = sites->works[i].index;
-        error = seep_report_add_points(build, &sites->works[i], &named[i]);
+    for (size_t i = 0; error == 0 && i < sites->count; i += NAMED_AT_ONCE) {
+        size_t left = sites->count - i;
+
+        error = name_some(build, &sites->works[i], &stacks[i],
+                          left < NAMED_AT_ONCE ? left : NAMED_AT_ONCE);
     }
-    if (error == 0) {
-        error =
-            seep_report_name_sites(build, sites->works, named, sites->count);
-    }
-    for (size_t i = 0; error == 0 && i < sites->count; i++) {
-        stacks[i].site = named[i];
-    }
-    free(named);
     return error;
 }
 
@@ -76,10 +92,9 @@ static int add_stacks(struct seep_report_build *build, const size_t *row_of)
     return 0;
 }
 
+/* What was judged is in the report: its rows make room for the stacks. */
 int seep_report_add_stacks(struct seep_report_build *build)
 {
-    struct seep_sites rows = build->sites;
-    struct seep_sites stacks;
     size_t *row_of;
     int error;
 
@@ -87,15 +102,13 @@ int seep_report_add_stacks(struct seep_report_build *build)
         return 0;
     }
     row_of = rows_of(build);
-    error = row_of == NULL ? -ENOMEM
-                           : seep_sites_init(&build->snapshot, &build->clock,
-                                             NULL, &stacks);
-    if (error == 0) {
-        build->sites = stacks;
-        error = add_stacks(build, row_of);
-        build->sites = rows;
-        seep_sites_fini(&stacks);
+    if (row_of == NULL) {
+        return -ENOMEM;
     }
+    seep_sites_fini(&build->sites);
+    error =
+        seep_sites_init(&build->snapshot, &build->clock, NULL, &build->sites);
+    error = error == 0 ? add_stacks(build, row_of) : error;
     free(row_of);
     return error;
 }
