@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ci/ci.h"
 #include "export/export.h"
 #include "html/html.h"
 #include "metrics/metrics.h"
@@ -178,7 +179,7 @@ static void view_check(struct shown *shown)
     set.results = results;
     seep_view_check(&shown->page, &set);
     if (seep_json_check(shown->page.file, &set) != 0 ||
-        seep_export_github(shown->page.file, NULL, &set) != 0) {
+        seep_ci_github(shown->page.file, NULL, &set) != 0) {
         abort();
     }
     free(results);
@@ -265,6 +266,27 @@ static void view_top(struct shown *shown)
     seep_top_model_fini(&model);
 }
 
+/* Two processes in every format, by every weight. */
+static void view_export(struct shown *shown)
+{
+    const struct seep_export_format *format;
+
+    for (size_t i = 0; (format = seep_export_format_at(i)) != NULL; i++) {
+        struct seep_export export = {
+            .file = shown->page.file,
+            .weight = (enum seep_export_weight)(shown->page.columns %
+                                                SEEP_EXPORT_WEIGHT_COUNT),
+            .process_count = 2};
+
+        if (format->begin != NULL && format->begin(&export) == -ENOTSUP) {
+            continue;
+        }
+        must(format->add(&export, shown->report) == 0);
+        must(format->add(&export, shown->honest) == 0);
+        must(format->end == NULL || format->end(&export) == 0);
+    }
+}
+
 /* One a line: what shows a report in another way is a view here. */
 static const struct view {
     const char *name;
@@ -277,8 +299,7 @@ static const struct view {
     {"diff", view_diff},     {"diff-json", view_diff_json},
     {"top", view_top},       {"html", view_html},
     {"span", view_span},     {"tree", view_tree},
-    {"digest", view_digest},
-    /* pprof goes here. */
+    {"digest", view_digest}, {"export", view_export},
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))

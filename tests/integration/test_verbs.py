@@ -291,8 +291,8 @@ def test_colours_are_for_terminals_that_want_them(verb, place):
 def test_text_keeps_to_the_width_of_the_terminal(verb, place):
     if verb == "digest":
         pytest.skip("a document is one line, however wide")
-    if verb == "env":
-        pytest.skip("variables are not broken")
+    if verb in ("env", "export"):
+        pytest.skip("what machines read is not broken")
     words = [verb, *arguments(verb, "r.seep")]
     narrow, _ = on_terminal(*words, cwd=place, columns=80)
     wide, _ = on_terminal(*words, cwd=place, columns=200)

@@ -15,6 +15,7 @@ OPTION = re.compile(r"^  ((?:-\w, )?--[a-z0-9-]+|-\w)(?: ([A-Z][A-Z=|]*))?"
 # What a verb must be told besides its recordings, and why.
 NEEDED = {
     "check": ("--cap", "1TiB"),  # no limit, nothing to decide
+    "export": ("--format", "folded"),  # no format, nothing to write
     "metrics": ("--once", "--textfile", "metrics.prom"),  # else it goes on
     "probe": ("--max-age", "1h"),  # no limit, nothing to decide
     "top": ("--once",),  # else it goes on
@@ -25,6 +26,7 @@ COMMAND = ("--", PYTHON, "-c", "x = [bytearray(1 << 20) for _ in range(64)]")
 NO_JSON = {
     "digest": "its lines are JSON",
     "run": "what it prints is the command's",
+    "export": "its formats are those of its readers",
     "metrics": "its formats are those of its readers",
 }
 # A verb whose answer is its status, whoever reads its line; it may be asked

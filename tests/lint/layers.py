@@ -48,6 +48,7 @@ ROOMS = {
     TOOL + 'options': DATA | rooms(TOOL, 'words'),
     TOOL + 'text': DATA | ALL_READER | rooms(TOOL, 'options words'),
     TOOL + 'json': DATA | ALL_READER | rooms(TOOL, 'words'),
+    TOOL + 'ci': DATA | ALL_READER | rooms(TOOL, 'words json'),
     TOOL + 'export': DATA | ALL_READER | rooms(TOOL, 'words json'),
     TOOL + 'html': DATA | ALL_READER | rooms(TOOL, 'words options json'),
     TOOL + 'run': DATA | ALL_READER | rooms(TOOL, 'options words text'),
@@ -62,8 +63,8 @@ ROOMS = {
     TOOL + 'top': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                             'read'),
     'tools/seep': DATA | ALL_READER | rooms(TOOL, 'options words text json '
-                                            'export html run read doctor probe '
-                                            'metrics top'),
+                                            'ci export html run read doctor '
+                                            'probe metrics top'),
 }
 # What a whole part speaks in: who is under the first may include the second.
 VOCABULARY = [
@@ -83,8 +84,9 @@ LIBRARIES = [
                               TOOL + 'doctor'}),
     # Baselines and what was seen from outside are JSON.
     (r'jansson\.h', {READER + 'compare', READER + 'process', TOOL + 'json',
-                     TOOL + 'export', TOOL + 'text'}),
-    (r'libxml/', {TOOL + 'export'}),
+                     TOOL + 'ci', TOOL + 'export', TOOL + 'text'}),
+    (r'libxml/', {TOOL + 'ci'}),
+    (r'protobuf-c/', {TOOL + 'export'}),
     (r'microhttpd\.h', {TOOL + 'metrics'}),
     (r'(n?curses|term)\.h', {TOOL + 'top'}),
     (r'libunwind', {'src/capture/native'}),
@@ -92,7 +94,7 @@ LIBRARIES = [
     # No output, no libm: neither may run inside malloc.
     (r'(stdio|math|syslog)\.h', {'src/reader', 'tools'}),
 ]
-GENERATED = {'seep_version.h'}
+GENERATED = {'seep_version.h', 'profile.pb-c.h'}
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 
 

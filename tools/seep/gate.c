@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ci/ci.h"
 #include "cmd_check.h"
-#include "export/export.h"
 #include "options/option.h"
 #include "read/gather.h"
 #include "reader/judge/family.h"
@@ -32,12 +32,12 @@ static bool write_files(const struct seep_check_arguments *arguments,
 {
     const char *summary = getenv("GITHUB_STEP_SUMMARY");
     int junit =
-        arguments->junit == NULL ? 0 : seep_export_junit(arguments->junit, set);
+        arguments->junit == NULL ? 0 : seep_ci_junit(arguments->junit, set);
     int sarif =
-        arguments->sarif == NULL ? 0 : seep_export_sarif(arguments->sarif, set);
+        arguments->sarif == NULL ? 0 : seep_ci_sarif(arguments->sarif, set);
     int github =
         arguments->github
-            ? seep_export_github(arguments->json ? stderr : file, summary, set)
+            ? seep_ci_github(arguments->json ? stderr : file, summary, set)
             : 0;
 
     if (junit < 0) {

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ci/ci.h"
 #include "cmd_check.h"
-#include "export/export.h"
 #include "fake_report.h"
 #include "options/option.h"
 #include "text/report.h"
@@ -205,7 +205,7 @@ static char *github_of(const struct shown *shown)
     size_t size;
     FILE *file = open_memstream(&text, &size);
 
-    assert_int_equal(seep_export_github(file, NULL, &shown->set), 0);
+    assert_int_equal(seep_ci_github(file, NULL, &shown->set), 0);
     fclose(file);
     return text;
 }
@@ -251,8 +251,8 @@ static void the_exit_tells_three_outcomes_and_what_was_not_read(void **state)
 
 static void no_name_ends_a_command_of_github(void **state)
 {
-    char *data = seep_export_escape("50%,\r\n::x", "%\r\n", false);
-    char *property = seep_export_escape("a:b,c%\n", "%\r\n:,", false);
+    char *data = seep_ci_escape("50%,\r\n::x", "%\r\n", false);
+    char *property = seep_ci_escape("a:b,c%\n", "%\r\n:,", false);
 
     (void)state;
     assert_string_equal(data, "50%25,%0D%0A::x");
@@ -284,7 +284,7 @@ static json_t *sarif_of(const struct shown *shown)
     json_t *document;
 
     assert_true(fd >= 0);
-    assert_int_equal(seep_export_sarif(path, &shown->set), 0);
+    assert_int_equal(seep_ci_sarif(path, &shown->set), 0);
     document = json_load_file(path, 0, NULL);
     close(fd);
     unlink(path);

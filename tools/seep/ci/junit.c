@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * JUnit's XML; see export.h. Invariant: what is of a recording is
+ * JUnit's XML; see ci.h. Invariant: what is of a recording is
  * printable UTF-8 before it is written: XML has no way to write a control byte.
  *
  * Not enough data is skipped, not passed: the exit status tells the two apart.
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "ci/ci.h"
 #include "words/clean.h"
 #include "words/words.h"
 
 #ifndef SEEP_HAVE_XML
 
-int seep_export_junit(const char *path, const struct seep_check_set *set)
+int seep_ci_junit(const char *path, const struct seep_check_set *set)
 {
     (void)path;
     (void)set;
@@ -177,7 +177,7 @@ static int write_file(const char *path, const xmlBuffer *buffer)
     return fclose(file) != 0 ? -EIO : error;
 }
 
-int seep_export_junit(const char *path, const struct seep_check_set *set)
+int seep_ci_junit(const char *path, const struct seep_check_set *set)
 {
     xmlBufferPtr buffer = xmlBufferCreate();
     struct xml xml = {

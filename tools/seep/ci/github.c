@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "ci/ci.h"
 #include "words/clean.h"
 
 #define ANNOTATIONS_MAX 10 /* of a step GitHub shows no more of a kind */
@@ -18,7 +18,7 @@
 #define IN_DATA "%\r\n"
 #define IN_PROPERTY IN_DATA ":,"
 
-char *seep_export_escape(const char *text, const char *bytes, bool kept)
+char *seep_ci_escape(const char *text, const char *bytes, bool kept)
 {
     char *escaped = malloc(3 * strlen(text) + 1);
     char *out = escaped;
@@ -41,8 +41,7 @@ char *seep_export_escape(const char *text, const char *bytes, bool kept)
 static void put(FILE *file, const char *text, const char *taken)
 {
     char *clean = seep_clean_for_terminal(text == NULL ? "?" : text);
-    char *escaped =
-        clean == NULL ? NULL : seep_export_escape(clean, taken, false);
+    char *escaped = clean == NULL ? NULL : seep_ci_escape(clean, taken, false);
 
     fputs(escaped == NULL ? "?" : escaped, file);
     free(escaped);
@@ -135,8 +134,8 @@ static int summarise(const char *path, const struct seep_check_set *set)
     return fclose(file) != 0 ? -EIO : error;
 }
 
-int seep_export_github(FILE *file, const char *summary_path,
-                       const struct seep_check_set *set)
+int seep_ci_github(FILE *file, const char *summary_path,
+                   const struct seep_check_set *set)
 {
     size_t count = 0;
 

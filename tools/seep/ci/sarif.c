@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * SARIF 2.1.0; see export.h. Invariant: ids of rules and fingerprints are
+ * SARIF 2.1.0; see ci.h. Invariant: ids of rules and fingerprints are
  * the same in every run, so that a finding is known again.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "ci/ci.h"
 #include "json/json.h"
 
 /* What stays as it is in a reference of RFC 3986. */
@@ -41,7 +41,7 @@ static json_t *rules(void)
 
 static json_t *uri_of(const char *path)
 {
-    char *text = seep_export_escape(path, URI_BYTES, true);
+    char *text = seep_ci_escape(path, URI_BYTES, true);
     json_t *value =
         text == NULL
             ? json_null()
@@ -129,7 +129,7 @@ static json_t *run_of(const struct seep_check_set *set)
                      results_of(set));
 }
 
-int seep_export_sarif(const char *path, const struct seep_check_set *set)
+int seep_ci_sarif(const char *path, const struct seep_check_set *set)
 {
     FILE *file = fopen(path, "we");
     json_t *document;
