@@ -100,7 +100,7 @@ def test_a_value_behind_an_equals_sign_is_a_word_of_its_own():
 
 @pytest.fixture(name="place")
 def place_(tmp_path):
-    for name in ("a.seep", "b c.seep", "other.txt"):
+    for name in ("a.seep", "b c.seep", "d.seeppack", "other.txt"):
         (tmp_path / name).touch()
     (tmp_path / "folder").mkdir()
     return tmp_path
@@ -113,7 +113,10 @@ def test_recordings_and_folders_are_offered(place, sources):
     for words in (("report",), ("info", "--json"), ("report", "a.seep"),
                   ("check", "--baseline")):
         found = offered(*words, "", sources=sources, cwd=place)
-        assert sorted(found) == ["a.seep", "b c.seep", "folder"], words
+        assert sorted(found) == ["a.seep", "b c.seep", "d.seeppack",
+                                 "folder"], words
+    found = offered("unpack", "", sources=sources, cwd=place)
+    assert sorted(found) == ["d.seeppack", "folder"]
 
 
 @pytest.mark.parametrize("sources", SOURCES)

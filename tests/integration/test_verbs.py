@@ -43,11 +43,14 @@ def seep(*words, **more):
 
 @pytest.fixture(name="place", scope="module")
 def place_(tmp_path_factory):
-    """A folder with one recording, r.seep; paths in it are short."""
+    """A folder with one recording, r.seep, and its pack; paths in it are
+    short."""
     folder = tmp_path_factory.mktemp("verbs")
     done = seep("run", "-o", "r.seep", "--sample", "4KiB", "--", PYTHON, "-c",
                 LEAK, "an argument that is long enough to be wrapped or cut",
                 cwd=folder)
+    assert done.returncode == 0, done.stderr
+    done = seep("pack", "r.seep", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 

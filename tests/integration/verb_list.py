@@ -17,8 +17,10 @@ NEEDED = {
     "check": ("--cap", "1TiB"),  # no limit, nothing to decide
     "export": ("--format", "folded"),  # no format, nothing to write
     "metrics": ("--once", "--textfile", "metrics.prom"),  # else it goes on
+    "pack": ("--replace", "-o", "made.seeppack"),  # it is made again and again
     "probe": ("--max-age", "1h"),  # no limit, nothing to decide
     "top": ("--once",),  # else it goes on
+    "unpack": ("--replace", "-o", "unpacked"),  # again and again
 }
 # A command that leaves a recording.
 COMMAND = ("--", PYTHON, "-c", "x = [bytearray(1 << 20) for _ in range(64)]")
@@ -27,6 +29,8 @@ NO_JSON = {
     "digest": "its lines are JSON",
     "run": "what it prints is the command's",
     "export": "its formats are those of its readers",
+    "pack": "it writes a file, which has verbs of its own",
+    "unpack": "it writes files, and prints their names",
     "metrics": "its formats are those of its readers",
 }
 # A verb whose answer is its status, whoever reads its line; it may be asked
@@ -81,8 +85,10 @@ def reading():
 
 
 def arguments(verb, recording):
-    """What makes a verb do its work on that recording."""
+    """What makes a verb do its work on that recording, NAME.seep, or on its
+    pack, NAME.seeppack."""
     words = []
     for word in positionals(verb):
-        words += COMMAND if word == "COMMAND" else [recording]
+        words += COMMAND if word == "COMMAND" else [
+            f"{recording}pack" if word == "PACK..." else recording]
     return [*NEEDED.get(verb, ()), *words]

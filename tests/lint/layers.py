@@ -58,13 +58,14 @@ ROOMS = {
     # One static file with libc alone.
     TOOL + 'probe': DATA | rooms(READER, 'process recording')
     | rooms(TOOL, 'options words'),
+    TOOL + 'pack': DATA | ALL_READER | rooms(TOOL, 'options words'),
     TOOL + 'metrics': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                                 'read'),
     TOOL + 'top': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                             'read'),
     'tools/seep': DATA | ALL_READER | rooms(TOOL, 'options words text json '
                                             'ci export html run read doctor '
-                                            'probe metrics top'),
+                                            'probe metrics pack top'),
 }
 # What a whole part speaks in: who is under the first may include the second.
 VOCABULARY = [
@@ -84,7 +85,10 @@ LIBRARIES = [
                               TOOL + 'doctor'}),
     # Baselines and what was seen from outside are JSON.
     (r'jansson\.h', {READER + 'compare', READER + 'process', TOOL + 'json',
-                     TOOL + 'ci', TOOL + 'export', TOOL + 'text'}),
+                     TOOL + 'ci', TOOL + 'export', TOOL + 'text',
+                     TOOL + 'pack'}),
+    # What packs are made of.
+    (r'zstd\.h', {READER + 'recording', TOOL + 'pack'}),
     (r'libxml/', {TOOL + 'ci'}),
     (r'protobuf-c/', {TOOL + 'export'}),
     (r'microhttpd\.h', {TOOL + 'metrics'}),

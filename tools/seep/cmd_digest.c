@@ -27,6 +27,8 @@ static const struct seep_option table[] = {
                 "modules and offsets only"),
     SEEP_OPTION("debuginfod", NULL, seep_option_set, AT(report.use_debuginfod),
                 "ask the servers of DEBUGINFOD_URLS for debug files"),
+    SEEP_OPTION("debug-dir", "DIR", seep_option_text, AT(report.debug_folder),
+                "look for debug files under DIR first"),
     SEEP_OPTION("sysroot", "DIR", seep_option_text, AT(report.sysroot),
                 "look for programs and libraries under DIR"),
     {0},

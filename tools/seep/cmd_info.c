@@ -53,6 +53,11 @@ static void print_process(struct seep_page *page,
     if (*report->allocator != '\0') {
         LINE(page, "malloc of", "%s", report->allocator);
     }
+    if (report->redacted) {
+        LINE(page, "redacted", "%s",
+             "folders, arguments, host, values of labels, marks and names of "
+             "threads stand for others");
+    }
 }
 
 /* A process without Python has nothing to say of it. */

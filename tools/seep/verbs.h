@@ -19,6 +19,8 @@
     X(metrics, "metrics for Prometheus, by HTTP or a file")        \
     X(probe, "ready for requests? one line, for Kubernetes")       \
     X(info, "what a recording holds, its losses, its cost")        \
+    X(pack, "recordings with their names, to read anywhere")       \
+    X(unpack, "the plain recordings of a pack")                    \
     X(env, "print the variables to put into a container")          \
     X(doctor, "what works here, what does not, what to do")
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "reader/recording/open.h"
+#include "reader/recording/pack.h"
 #include "seep/recording.h"
 
 void seep_external_sample_fini(struct seep_external_sample *sample)
@@ -241,8 +242,8 @@ static int put_line(FILE *file, json_t *value)
     return error;
 }
 
-static int put_all(FILE *file, const char *recording_path,
-                   const struct seep_external_samples *samples)
+int seep_external_samples_print(FILE *file, const char *recording_path,
+                                const struct seep_external_samples *samples)
 {
     char id[ID_BYTES];
     double last_s =
@@ -273,7 +274,7 @@ static int write_beside(const char *path, char *beside,
     if (file == NULL) {
         close(fd);
     } else {
-        error = put_all(file, recording_path, samples);
+        error = seep_external_samples_print(file, recording_path, samples);
         if (fclose(file) != 0 && error == 0) {
             error = -errno;
         }
@@ -534,5 +535,26 @@ int seep_external_samples_read(const char *recording_path,
         }
     }
     free(path);
+    return error;
+}
+
+int seep_external_samples_read_of(const char *recording_path,
+                                  const struct seep_packed *packed,
+                                  struct seep_external_samples *ret_samples)
+{
+    const struct seep_pack_part *part;
+    void *text;
+    int error;
+
+    if (packed->pack == NULL) {
+        return seep_external_samples_read(recording_path, ret_samples);
+    }
+    part = seep_pack_find(packed->pack, SEEP_PACK_SAMPLES, packed->process);
+    error =
+        part == NULL ? -ENOENT : seep_pack_inflate(packed->pack, part, &text);
+    if (error == 0) {
+        error = seep_external_samples_parse(text, part->bytes, "", ret_samples);
+        free(text);
+    }
     return error;
 }

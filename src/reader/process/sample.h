@@ -31,6 +31,8 @@
 /** Name of the mapping of the recording itself, which is no growth. */
 #define SEEP_EXTERNAL_OWN "[seep]"
 
+struct seep_packed;
+
 struct seep_external_mapping {
     uint64_t start;
     uint64_t end;
@@ -84,7 +86,15 @@ void seep_external_samples_fini(struct seep_external_samples *samples);
  * -ENOTSUP: it is no regular file. */
 int seep_external_samples_read(const char *recording_path,
                                struct seep_external_samples *ret_samples);
+/** The same of a recording that may be of a pack. */
+int seep_external_samples_read_of(const char *recording_path,
+                                  const struct seep_packed *packed,
+                                  struct seep_external_samples *ret_samples);
 int seep_external_samples_write(const char *recording_path,
+                                const struct seep_external_samples *samples);
+
+/** Its text, into @file. */
+int seep_external_samples_print(FILE *file, const char *recording_path,
                                 const struct seep_external_samples *samples);
 
 /** The text of such a file; -ENOENT: of another recording. */

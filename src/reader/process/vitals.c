@@ -7,6 +7,7 @@
  */
 #include "reader/process/vitals.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "reader/process/cgroup.h"
 #include "reader/process/vitals_copy.h"
 #include "reader/recording/open.h"
+#include "reader/recording/pack.h"
 #include "reader/recording/series.h"
 
 /*
@@ -481,10 +483,24 @@ int seep_vitals_open(const char *path, bool only_alive,
                      struct seep_refusal *ret_refusal,
                      struct seep_vitals *ret_vitals)
 {
+    struct seep_pack *pack = NULL;
     uint64_t size_bytes;
     int fd;
     int error = seep_open_file(path, ret_refusal, &fd, &size_bytes);
+    bool is_pack =
+        error == 0
+            ? seep_pack_begins(fd)
+            : error == -ENOTDIR && seep_pack_open(path, NULL, &pack, NULL) == 0;
 
+    if (is_pack) {
+        if (error == 0) {
+            close(fd);
+        }
+        seep_pack_close(pack);
+        return seep_open_refuse(
+            ret_refusal, -ENOTSUP, "is a pack, of which no process lives on",
+            "give the recording of a process that runs, or its folder");
+    }
     if (error == 0) {
         error = seep_vitals_read(fd, size_bytes, only_alive, ret_refusal,
                                  ret_vitals);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "format/layout.h"
+#include "reader/recording/pack.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
 
@@ -232,6 +233,14 @@ int seep_open_list_add(struct seep_open_list *list, char *path)
     return path == NULL ? -ENOMEM : 0;
 }
 
+static bool ends_with(const char *name, size_t length, const char *end)
+{
+    size_t end_length = strlen(end);
+
+    return name[0] != '.' && length > end_length &&
+           strncmp(name + length - end_length, end, end_length) == 0;
+}
+
 static int is_recording(const struct dirent *entry)
 {
     const char *name = entry->d_name;
@@ -243,8 +252,12 @@ static int is_recording(const struct dirent *entry)
         number[1 + strspn(number + 1, "0123456789")] == '\0') {
         length = (size_t)(number - name);
     }
-    return name[0] != '.' && length > 5 &&
-           strncmp(name + length - 5, ".seep", 5) == 0;
+    return ends_with(name, length, ".seep");
+}
+
+static int is_pack(const struct dirent *entry)
+{
+    return ends_with(entry->d_name, strlen(entry->d_name), SEEP_PACK_SUFFIX);
 }
 
 static char *join(const char *folder, const char *name)
@@ -262,10 +275,28 @@ static int compare(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int add_folder(struct seep_open_list *list, const char *path)
+/* Takes @path over. A pack that cannot be opened is refused by who reads it. */
+static int add_file(struct seep_open_list *list, char *path)
+{
+    int error = -ENOMEM;
+
+    if (path != NULL && seep_pack_is(path)) {
+        error = seep_pack_list(path, NULL, list);
+        if (error == 0) {
+            free(path);
+            return 0;
+        }
+    }
+    return seep_open_list_add(list, path);
+}
+
+/* Recordings are not looked into: there may be many, asked for often. */
+static int add_entries(struct seep_open_list *list, const char *path,
+                       bool packs)
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, is_recording, compare);
+    int count =
+        scandir(path, &entries, packs ? is_pack : is_recording, compare);
     int error = 0;
 
     if (count < 0) {
@@ -273,12 +304,51 @@ static int add_folder(struct seep_open_list *list, const char *path)
     }
     for (int i = 0; i < count; i++) {
         if (error == 0) {
-            error = seep_open_list_add(list, join(path, entries[i]->d_name));
+            char *entry = join(path, entries[i]->d_name);
+
+            error =
+                packs ? add_file(list, entry) : seep_open_list_add(list, entry);
         }
         free(entries[i]);
     }
     free(entries);
     return error;
+}
+
+/* Packs count where there is nothing else: beside them lies what they are of.
+ */
+static int add_folder(struct seep_open_list *list, const char *path)
+{
+    int error = add_entries(list, path, false);
+
+    return error == 0 && list->count == 0 ? add_entries(list, path, true)
+                                          : error;
+}
+
+/* What is no file can be in a pack. */
+static int list_missing(const char *path, struct seep_refusal *ret_refusal,
+                        char ***ret_paths)
+{
+    struct seep_open_list list = {.paths = NULL};
+    int error = -errno;
+    uint32_t process;
+    struct seep_pack *pack;
+    int opened = seep_pack_open(path, ret_refusal, &pack, &process);
+
+    if (opened == -ENOENT) {
+        return seep_open_refuse_errno(ret_refusal, error);
+    }
+    if (opened != 0) {
+        return opened;
+    }
+    seep_pack_close(pack);
+    error = seep_open_list_add(&list, strdup(path));
+    if (error != 0) {
+        seep_report_list_free(list.paths);
+        return seep_open_refuse_errno(ret_refusal, error);
+    }
+    *ret_paths = list.paths;
+    return 0;
 }
 
 int seep_report_list(const char *path, struct seep_refusal *ret_refusal,
@@ -289,10 +359,10 @@ int seep_report_list(const char *path, struct seep_refusal *ret_refusal,
     int error;
 
     if (stat(path, &status) != 0) {
-        return seep_open_refuse_errno(ret_refusal, -errno);
+        return list_missing(path, ret_refusal, ret_paths);
     }
     error = S_ISDIR(status.st_mode) ? add_folder(&list, path)
-                                    : seep_open_list_add(&list, strdup(path));
+                                    : add_file(&list, strdup(path));
     if (error != 0) {
         seep_report_list_free(list.paths);
         return seep_open_refuse_errno(ret_refusal, error);
@@ -347,6 +417,23 @@ int seep_open_read_whole(int fd, void *to, uint64_t offset, uint64_t bytes)
     ssize_t got = seep_open_read(fd, to, offset, bytes);
 
     return got < 0 ? (int)got : (uint64_t)got == bytes ? 0 : -ENODATA;
+}
+
+int seep_open_write(int fd, const void *from, uint64_t offset, uint64_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t done = pwrite(fd, from, bytes, (off_t)offset);
+
+        if (done < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (done > 0) {
+            from = (const char *)from + done;
+            offset += (uint64_t)done;
+            bytes -= (uint64_t)done;
+        }
+    }
+    return 0;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

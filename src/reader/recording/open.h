@@ -101,4 +101,7 @@ static inline int seep_snapshot_read(int fd, void *to, uint64_t offset,
 int seep_snapshot_read_sparse(int fd, void *to, uint64_t offset,
                               uint64_t bytes);
 
+/** Write all of @bytes at @offset. @return 0 or -errno */
+int seep_open_write(int fd, const void *from, uint64_t offset, uint64_t bytes);
+
 #endif

@@ -695,9 +695,21 @@ static void fold(struct seep_snapshot *s, bool dead)
     }
 }
 
+static int make_ready(struct seep_snapshot *s, bool dead)
+{
+    int error;
+
+    fold(s, dead);
+    error = snapshot_gather_live(s);
+    return error == 0 ? snapshot_expand(s) : error;
+}
+
+/* As a reader wants it, or as the file has it. */
+enum purpose { TO_READ, TO_KEEP };
+
 static int fill(struct seep_snapshot *s, int fd,
                 bool (*is_dead)(const struct seep_rec_header *),
-                struct seep_refusal *ret_refusal)
+                enum purpose purpose, struct seep_refusal *ret_refusal)
 {
     bool dead;
     int error;
@@ -711,27 +723,23 @@ static int fill(struct seep_snapshot *s, int fd,
     /* Asked before the copy: who was dead then wrote nothing since. */
     dead = is_dead(s->view.header);
     error = copy_all(s, fd, dead);
-    if (error == 0) {
-        fold(s, dead);
-        error = snapshot_gather_live(s);
-    }
-    if (error == 0) {
-        error = snapshot_expand(s);
+    if (error == 0 && purpose == TO_READ) {
+        error = make_ready(s, dead);
     }
     return error == 0 ? 0 : seep_open_refuse_read(ret_refusal, error);
 }
 
-int seep_snapshot_init(int fd, uint64_t size_bytes,
-                       bool (*is_dead)(const struct seep_rec_header *),
-                       struct seep_refusal *ret_refusal,
-                       struct seep_snapshot *ret_snapshot)
+static int init(int fd, uint64_t size_bytes,
+                bool (*is_dead)(const struct seep_rec_header *),
+                enum purpose purpose, struct seep_refusal *ret_refusal,
+                struct seep_snapshot *ret_snapshot)
 {
     struct seep_snapshot snapshot = {.bytes = NULL};
     int error = seep_open_copy(fd, size_bytes, ret_refusal, &snapshot.bytes,
                                &snapshot.mapped_bytes);
 
     if (error == 0) {
-        error = fill(&snapshot, fd, is_dead, ret_refusal);
+        error = fill(&snapshot, fd, is_dead, purpose, ret_refusal);
     }
     if (error != 0) {
         seep_snapshot_fini(&snapshot);
@@ -739,6 +747,22 @@ int seep_snapshot_init(int fd, uint64_t size_bytes,
     }
     *ret_snapshot = snapshot;
     return 0;
+}
+
+int seep_snapshot_init(int fd, uint64_t size_bytes,
+                       bool (*is_dead)(const struct seep_rec_header *),
+                       struct seep_refusal *ret_refusal,
+                       struct seep_snapshot *ret_snapshot)
+{
+    return init(fd, size_bytes, is_dead, TO_READ, ret_refusal, ret_snapshot);
+}
+
+int seep_snapshot_copy(int fd, uint64_t size_bytes,
+                       bool (*is_dead)(const struct seep_rec_header *),
+                       struct seep_refusal *ret_refusal,
+                       struct seep_snapshot *ret_snapshot)
+{
+    return init(fd, size_bytes, is_dead, TO_KEEP, ret_refusal, ret_snapshot);
 }
 
 void seep_snapshot_fini(struct seep_snapshot *snapshot)

@@ -51,6 +51,13 @@ int seep_snapshot_init(int fd, uint64_t size_bytes,
                        struct seep_snapshot *ret_snapshot);
 void seep_snapshot_fini(struct seep_snapshot *snapshot);
 
+/** The same as the file has it, with nothing folded: what reads it later comes
+ * to what would have been read now. */
+int seep_snapshot_copy(int fd, uint64_t size_bytes,
+                       bool (*is_dead)(const struct seep_rec_header *),
+                       struct seep_refusal *ret_refusal,
+                       struct seep_snapshot *ret_snapshot);
+
 /** The last tick that anything in the recording tells of. */
 uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot);
 

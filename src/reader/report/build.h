@@ -18,6 +18,7 @@
 #include "reader/judge/sites.h"
 #include "reader/judge/verdict.h"
 #include "reader/process/sample.h"
+#include "reader/recording/pack.h"
 #include "reader/recording/snapshot.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
@@ -32,6 +33,7 @@ struct seep_report_build {
                                            no symbols are wanted */
     /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
+    struct seep_packed packed;
     struct seep_clock clock;
     struct seep_sites sites;
     struct seep_names *names;

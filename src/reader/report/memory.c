@@ -739,7 +739,8 @@ static int add_outside(struct seep_report_build *build,
     struct ranges all = {.count = 0};
     int error;
 
-    if (seep_external_samples_read(build->report.path, &samples) != 0) {
+    if (seep_external_samples_read_of(build->report.path, &build->packed,
+                                      &samples) != 0) {
         return 0; /* there are none, or they are damaged */
     }
     /* What is behind the moment that the process is judged to did not happen.

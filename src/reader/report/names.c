@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "reader/report/build.h"
+#include "reader/symbols/names.h"
+#include "reader/symbols/packed.h"
 #include "reader/symbols/symbolise.h"
 
 /* More than a recorder writes of a path, and of a name of Python. */
@@ -33,6 +35,7 @@ struct seep_names {
     size_t module_capacity;
     struct code_name *codes;
     size_t code_capacity;
+    struct seep_symbol_pack *pack; /* NULL: of none, or the memory's */
 };
 
 static const char *hexadecimal(struct seep_store *store, const uint8_t *bytes,
@@ -93,6 +96,35 @@ static int list_modules(struct seep_report_build *build)
     return 0;
 }
 
+/* The names of a pack, which all of its recordings share. */
+static int open_pack(struct seep_report_build *build,
+                     struct seep_symbol_pack **ret_pack)
+{
+    struct seep_symbol_memory *memory = build->options->memory;
+    const struct seep_pack *pack = build->packed.pack;
+    struct seep_symbol_pack *opened;
+    int error;
+
+    if (memory != NULL && memory->pack != NULL &&
+        memory->pack_hash == pack->header.hash) {
+        *ret_pack = memory->pack;
+        return 0;
+    }
+    error = seep_symbol_pack_load(pack, &opened);
+    if (error != 0) {
+        return error;
+    }
+    if (memory != NULL) {
+        seep_symbol_pack_close(memory->pack);
+        memory->pack = opened;
+        memory->pack_hash = pack->header.hash;
+    } else {
+        build->names->pack = opened;
+    }
+    *ret_pack = opened;
+    return 0;
+}
+
 static int open_symboliser(struct seep_report_build *build,
                            const struct seep_symbol_module *modules)
 {
@@ -105,9 +137,17 @@ static int open_symboliser(struct seep_report_build *build,
     }
     snprintf(perf_map, sizeof(perf_map), "/tmp/perf-%u.map", build->report.pid);
     wanted.sysroot = options->sysroot;
+    wanted.debug_folder = options->debug_folder;
     wanted.use_debuginfod = options->use_debuginfod;
     wanted.perf_map = perf_map;
     wanted.memory = options->memory;
+    if (build->packed.pack != NULL) {
+        int error = open_pack(build, &wanted.pack);
+
+        if (error != 0) {
+            return error;
+        }
+    }
     return seep_symboliser_open(modules, build->names->module_capacity, &wanted,
                                 &build->symboliser);
 }
@@ -206,6 +246,7 @@ void seep_names_close(struct seep_report_build *build)
     if (build->names != NULL) {
         free(build->names->modules);
         free(build->names->codes);
+        seep_symbol_pack_close(build->names->pack);
         free(build->names);
         build->names = NULL;
     }

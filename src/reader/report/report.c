@@ -254,8 +254,13 @@ static int add_process(struct seep_report_build *build)
     uint32_t sample_log2 = seep_word_load(&header->sample_log2) & 63;
     int error;
 
-    report->state =
-        seep_process_state_of(header, seep_process_presence_of(header, NULL));
+    report->state = seep_process_state_of(
+        header, build->packed.pack != NULL
+                    ? (enum seep_process_presence)build->packed.image.presence
+                    : seep_process_presence_of(header, NULL));
+    report->redacted =
+        build->packed.pack != NULL &&
+        (build->packed.pack->header.flags & SEEP_PACK_IS_REDACTED) != 0;
     report->has_status = seep_word_load(&header->has_status) != 0;
     report->status = (int)seep_word_load(&header->status);
     report->pid = header->pid;
@@ -525,19 +530,41 @@ static bool is_dead(const struct seep_rec_header *header)
     return seep_process_presence_of(header, NULL) == SEEP_PRESENCE_AWAY;
 }
 
+static bool was_dead(const struct seep_rec_header *header)
+{
+    (void)header;
+    return true;
+}
+
+static bool was_not_dead(const struct seep_rec_header *header)
+{
+    (void)header;
+    return false;
+}
+
 static int take_snapshot(struct seep_report_build *build, const char *path,
                          struct seep_refusal *ret_refusal)
 {
+    const struct seep_pack_image *image = &build->packed.image;
+    bool (*dead)(const struct seep_rec_header *) = is_dead;
     uint64_t size_bytes;
     int fd;
-    int error = seep_open_file(path, ret_refusal, &fd, &size_bytes);
+    int error =
+        seep_packed_open(path, ret_refusal, &fd, &size_bytes, &build->packed);
 
     if (error != 0) {
         return error;
     }
-    error = seep_snapshot_init(fd, size_bytes, is_dead, ret_refusal,
-                               &build->snapshot);
+    if (build->packed.pack != NULL) {
+        dead = image->presence == SEEP_PRESENCE_AWAY ? was_dead : was_not_dead;
+    }
+    error =
+        seep_snapshot_init(fd, size_bytes, dead, ret_refusal, &build->snapshot);
     close(fd);
+    if (error == 0 && build->packed.pack != NULL) {
+        build->snapshot.disk_bytes = image->disk_bytes;
+        build->snapshot.restless_shards = image->restless_shards;
+    }
     return error;
 }
 
@@ -564,8 +591,11 @@ static int add_time(struct seep_report_build *build)
     struct seep_report *report = &build->report;
     struct seep_rec_header *header = build->snapshot.view.header;
     uint64_t last_tick = seep_sites_last_tick(&build->snapshot);
-    uint64_t end_tick = seep_process_end_tick(
-        header, report->state, seep_process_now_tick(header), last_tick);
+    uint64_t now_tick = build->packed.pack != NULL
+                            ? build->packed.image.now_tick
+                            : seep_process_now_tick(header);
+    uint64_t end_tick =
+        seep_process_end_tick(header, report->state, now_tick, last_tick);
     bool ended = report->state == SEEP_STATE_UNKNOWN
                      ? seep_word_load(&header->exited) != 0
                      : report->state != SEEP_STATE_RUNNING;
@@ -650,7 +680,7 @@ int seep_report_open(const char *path,
     if (error == 0) {
         error = fill(build, path);
         if (error != 0) {
-            seep_open_refuse_errno(ret_refusal, error);
+            seep_pack_refuse(ret_refusal, error);
         }
     }
     seep_names_close(build);
@@ -659,6 +689,7 @@ int seep_report_open(const char *path,
     seep_sites_fini(&build->sites);
     seep_symboliser_settle(build->symboliser);
     seep_snapshot_fini(&build->snapshot);
+    seep_packed_fini(&build->packed);
     build->options = NULL;
     if (error != 0) {
         seep_report_close(&build->report);

@@ -55,6 +55,7 @@ enum seep_grouping {
 struct seep_report_options {
     enum seep_grouping by;
     const char *sysroot;
+    const char *debug_folder; /* debug files are looked for there first */
     bool use_debuginfod;
     bool symbols;      /* false: modules and offsets only */
     size_t site_limit; /* symbolise at most so many sites; 0: all. Sites that
@@ -510,6 +511,8 @@ struct seep_report {
                                began, which was over its bounds, */
     uint64_t removed_bytes; /* and what they took of the disk */
     bool is_fork;
+    bool redacted; /* it was packed so: what it says of paths and the like
+                      stands for something else */
     enum seep_inert_reason inert;
     uint64_t start_realtime_ns;
     double life_s;     /* until exit, death as far as known, or now */

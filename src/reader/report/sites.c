@@ -30,23 +30,6 @@
  * that only one of them has.
  */
 
-/*
- * Threads are numbered as they come ("Thread-12"), and do the same work under
- * another number in the next run: each run of digits becomes one *.
- */
-static void name_without_numbers(const char *name, char text[SEEP_NAME_BYTES])
-{
-    size_t length = 0;
-
-    while (*name != '\0' && length + 1 < SEEP_NAME_BYTES) {
-        size_t digits = strspn(name, "0123456789");
-
-        text[length++] = digits > 0 ? '*' : *name;
-        name += digits > 0 ? digits : 1;
-    }
-    text[length] = '\0';
-}
-
 /* "torch", "serve.py", "libtorch_cpu.so". @return as snprintf */
 static int name_module(const struct seep_report_frame *frame, char *text,
                        size_t capacity)
@@ -130,8 +113,11 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
     const struct seep_report_frame *frame = find_task(frames, count);
     char module[SEEP_NAME_BYTES];
 
+    if (seep_where_thread_is_redacted(name)) {
+        return snprintf(text, capacity, "%s", name);
+    }
     if (name[0] != '\0') {
-        name_without_numbers(name, module);
+        seep_where_thread_without_numbers(name, module);
         return snprintf(text, capacity, "%s", module);
     }
     if (frame != NULL && frame->function[0] != '\0') {
@@ -312,16 +298,13 @@ static uint64_t add_word(uint64_t hash, struct seep_report_build *build,
 static uint64_t add_words(uint64_t hash, struct naming *naming)
 {
     const struct seep_names_stack *stack = &naming->stack;
-    char thread[SEEP_NAME_BYTES];
 
     for (uint32_t i = 0; i < stack->count; i++) {
         hash = add_word(hash, naming->build, stack->words[i]);
     }
-    if (stack->thread[0] != '\0') {
-        name_without_numbers(stack->thread, thread);
-        hash = add_text(hash, thread);
-    }
-    return hash;
+    return stack->thread[0] != '\0'
+               ? seep_hash_add(hash, seep_where_thread_hash(stack->thread))
+               : hash;
 }
 
 /* The user's line, if it is one of Python. */
@@ -423,7 +406,10 @@ static uint64_t add_thread(uint64_t hash, struct naming *naming)
     name_all(naming);
     seep_name_thread(naming->stack.thread, naming->frames, naming->frame_count,
                      name, sizeof(name));
-    return add_text(seep_hash_add(hash, BY_THREAD), name);
+    hash = seep_hash_add(hash, BY_THREAD);
+    return seep_where_thread_is_redacted(name)
+               ? seep_hash_add(hash, seep_where_thread_hash(name))
+               : add_text(hash, name);
 }
 
 static uint64_t id_of(struct naming *naming, enum seep_grouping by,

@@ -173,7 +173,9 @@ static int try_debug(struct seep_symbolise_file *file, const char *path,
     return -1;
 }
 
-static int find_by_id(struct seep_symbolise_file *file, const char *root)
+/* @folder: that of .build-id, behind @root */
+static int find_by_id(struct seep_symbolise_file *file, const char *root,
+                      const char *folder)
 {
     Dwfl_Module *module = file->module;
     const unsigned char *id = NULL;
@@ -184,8 +186,8 @@ static int find_by_id(struct seep_symbolise_file *file, const char *root)
     if (id_bytes < 3 || id_bytes > BUILD_ID_BYTES_MAX) {
         return -1;
     }
-    used = snprintf(path, sizeof(path), "%s" DEBUG_ROOT "/.build-id/%02x/",
-                    root, id[0]);
+    used = snprintf(path, sizeof(path), "%s%s/.build-id/%02x/", root, folder,
+                    id[0]);
     if (used < 0 || (size_t)used + 2 * BUILD_ID_BYTES_MAX + 8 > sizeof(path)) {
         return -1;
     }
@@ -194,6 +196,30 @@ static int find_by_id(struct seep_symbolise_file *file, const char *root)
     }
     snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
     return try_debug(file, path, 0);
+}
+
+/* Of the user's folder: as in the system's, or the files alone. */
+static int find_in_folder(struct seep_symbolise_file *file, const char *link,
+                          uint32_t checksum)
+{
+    const char *root = file->debug_folder;
+    const char *name = strrchr(file->path, '/');
+    int folder_bytes = name != NULL ? (int)(name - file->path) : 0;
+    int fd = find_by_id(file, "", root);
+
+    if (link == NULL || strchr(link, '/') != NULL) {
+        return fd;
+    }
+    for (int i = 0; i < 2 && fd < 0; i++) {
+        char path[PATH_MAX];
+        int used = snprintf(path, sizeof(path), "%s%.*s/%s", root,
+                            i == 0 ? folder_bytes : 0, file->path, link);
+
+        if (used > 0 && (size_t)used < sizeof(path)) {
+            fd = try_debug(file, path, checksum);
+        }
+    }
+    return fd;
 }
 
 static int find_by_link(struct seep_symbolise_file *file, const char *link,
@@ -231,9 +257,12 @@ static int find_debug(Dwfl_Module *module, void **data, const char *name,
     if (file == NULL) {
         return -1;
     }
-    fd = find_by_id(file, file->sysroot);
+    fd = file->debug_folder != NULL ? find_in_folder(file, link, checksum) : -1;
+    if (fd < 0) {
+        fd = find_by_id(file, file->sysroot, DEBUG_ROOT);
+    }
     if (fd < 0 && file->sysroot[0] != '\0') {
-        fd = find_by_id(file, "");
+        fd = find_by_id(file, "", DEBUG_ROOT);
     }
     if (fd < 0 && link != NULL) {
         fd = find_by_link(file, link, checksum);
@@ -297,6 +326,7 @@ int seep_symbolise_file_init(const struct seep_symbol_module *module,
 
     ret_file->sysroot = options->sysroot != NULL ? options->sysroot : "";
     ret_file->path = module->path;
+    ret_file->debug_folder = options->debug_folder;
     ret_file->use_debuginfod =
         options->use_debuginfod && servers != NULL && servers[0] != '\0';
     used =

@@ -19,8 +19,9 @@ struct seep_symbolise_file {
     Dwfl *dwfl;
     Dwfl_Module *module;
     Dwfl_Callbacks callbacks;
-    const char *sysroot; /* "" if none; borrowed */
-    const char *path;    /* without it; borrowed */
+    const char *sysroot;      /* "" if none; borrowed */
+    const char *path;         /* without it; borrowed */
+    const char *debug_folder; /* NULL: none; borrowed */
     bool use_debuginfod;
     int debug_error; /* -EFBIG: of a debug file that was left out for it */
 };

@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "reader/recording/open.h"
 #include "reader/symbols/module.h"
+#include "reader/symbols/packed.h"
 
 /*
  * Reading a perf map once, whole, into a sorted index.
@@ -252,6 +253,7 @@ void seep_symbol_memory_close(struct seep_symbol_memory *memory)
 {
     if (memory != NULL) {
         seep_symbol_house_close(memory->house);
+        seep_symbol_pack_close(memory->pack);
         seep_symbol_memory_fini(memory);
         free(memory);
     }

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "reader/symbols/module.h"
 #include "reader/symbols/names.h"
+#include "reader/symbols/packed.h"
 #include "reader/symbols/wall.h"
 
 /*
@@ -377,7 +378,8 @@ static void init_module(const struct seep_symboliser *symboliser,
                         const struct seep_symbol_module *source,
                         struct module *module)
 {
-    struct seep_symbol_memory *memory = symboliser->options.memory;
+    struct seep_symbol_memory *memory =
+        symboliser->options.pack == NULL ? symboliser->options.memory : NULL;
 
     module->source = *source;
     if (source->path == NULL) {
@@ -488,7 +490,8 @@ static void fail(struct seep_symboliser *symboliser, struct module *module,
     module->without_names = true;
     module->error = error;
     /* That no process could be started is nothing that it did. */
-    if (symboliser->options.memory != NULL && is_failure(error) &&
+    if (symboliser->options.memory != NULL &&
+        symboliser->options.pack == NULL && is_failure(error) &&
         error != -EAGAIN) {
         seep_symbol_memory_fail(symboliser->options.memory, module->failure_key,
                                 error);
@@ -523,6 +526,29 @@ static void ask(struct seep_symboliser *symboliser, struct module *module,
     } else if (module->memory_key != 0 && into == &symboliser->own) {
         seep_symbol_memory_put(symboliser->options.memory, module->memory_key,
                                offset, *answer);
+    }
+}
+
+/* What was found when it was packed. @answer: as above */
+static void unpack(struct seep_symboliser *symboliser, struct module *module,
+                   uint64_t offset, struct seep_symbol_answer *answer)
+{
+    struct seep_symbol_pack *pack = symboliser->options.pack;
+    bool is_map = module == &symboliser->modules[symboliser->module_count];
+    const struct seep_packed_module *packed =
+        seep_symbol_pack_module(pack, &module->source, is_map);
+    struct seep_symbol_answer found;
+    const struct seep_symbol_frame *copy;
+
+    if (packed == NULL || packed->error != 0) {
+        fail(symboliser, module, packed == NULL ? -ENOENT : packed->error);
+    }
+    /* There may be some from before it failed. */
+    if (packed != NULL && seep_symbol_pack_find(pack, packed, offset, &found)) {
+        copy = seep_symbol_memory_copy(&symboliser->own, &found);
+        if (copy != NULL) {
+            *answer = (struct seep_symbol_answer){copy, found.count};
+        }
     }
 }
 
@@ -594,9 +620,11 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t index,
     if (known != NULL) {
         answer = *known;
     } else {
-        if (module != NULL && !module->without_names &&
-            (memory != &symboliser->own ||
-             !is_remembered(symboliser, module, offset, &answer))) {
+        if (module != NULL && symboliser->options.pack != NULL) {
+            unpack(symboliser, module, offset, &answer);
+        } else if (module != NULL && !module->without_names &&
+                   (memory != &symboliser->own ||
+                    !is_remembered(symboliser, module, offset, &answer))) {
             ask(symboliser, module, offset, memory, &answer);
         }
         result = seep_symbol_memory_set(memory, key, offset, answer);

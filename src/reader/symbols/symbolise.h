@@ -27,6 +27,7 @@
 
 struct seep_symboliser;
 struct seep_symbol_memory;
+struct seep_symbol_pack;
 
 /** A module as the recording names it. What it points to must live until the
  * symboliser is settled, as the sysroot. */
@@ -45,11 +46,16 @@ struct seep_symbol_frame {
 };
 
 struct seep_symboliser_options {
-    const char *sysroot;  /* before every path; NULL: none */
-    const char *perf_map; /* the JIT's map; NULL: none */
-    bool use_debuginfod;  /* ask servers (slow); else only local files */
-    bool without_wall;    /* for tests that try many files: in this process */
+    const char *sysroot;      /* before every path; NULL: none */
+    const char *debug_folder; /* looked into for debug files first, by id and
+                                 by name, as GDB does; NULL: none */
+    const char *perf_map;     /* the JIT's map; NULL: none */
+    bool use_debuginfod;      /* ask servers (slow); else only local files */
+    bool without_wall; /* for tests that try many files: in this process */
     struct seep_symbol_memory *memory; /* of earlier answers; NULL: none */
+    struct seep_symbol_pack *pack;     /* names that were packed, and no others;
+                                          must live until it is settled; NULL:
+                                          files are asked */
 };
 
 int seep_symboliser_open(const struct seep_symbol_module *modules,

@@ -8,8 +8,10 @@
 #include "reader/symbols/where.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 /*
@@ -577,4 +579,40 @@ int seep_where_format(const struct seep_report_frame *frame, char *text,
     }
     return snprintf(text, capacity, "%s+0x%llx", module,
                     (unsigned long long)frame->offset);
+}
+
+/* Threads. */
+
+void seep_where_thread_without_numbers(const char *name,
+                                       char text[SEEP_WHERE_THREAD_BYTES])
+{
+    size_t length = 0;
+
+    while (*name != '\0' && length + 1 < SEEP_WHERE_THREAD_BYTES) {
+        size_t digits = strspn(name, "0123456789");
+
+        text[length++] = digits > 0 ? '*' : *name;
+        name += digits > 0 ? digits : 1;
+    }
+    text[length] = '\0';
+}
+
+bool seep_where_thread_is_redacted(const char *name)
+{
+    size_t length = strlen(SEEP_WHERE_THREAD);
+
+    return strncmp(name, SEEP_WHERE_THREAD, length) == 0 &&
+           strspn(name + length, "0123456789abcdef") == 16 &&
+           name[length + 16] == '\0';
+}
+
+uint64_t seep_where_thread_hash(const char *name)
+{
+    char text[SEEP_WHERE_THREAD_BYTES];
+
+    if (seep_where_thread_is_redacted(name)) {
+        return strtoull(name + strlen(SEEP_WHERE_THREAD), NULL, 16);
+    }
+    seep_where_thread_without_numbers(name, text);
+    return seep_hash_bytes(text, strlen(text));
 }

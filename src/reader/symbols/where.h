@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "reader/report/report.h"
 
@@ -26,6 +27,24 @@ size_t seep_where_pick(const struct seep_report_frame *frames, size_t count);
 /** "file:line function", or as much of it as is known. @return as snprintf */
 int seep_where_format(const struct seep_report_frame *frame, char *text,
                       size_t capacity);
+
+/*
+ * Threads are numbered as they come ("Thread-12"), and do the same work under
+ * another number in the next run: each run of digits counts as one *.
+ */
+#define SEEP_WHERE_THREAD_BYTES 256U
+void seep_where_thread_without_numbers(const char *name,
+                                       char text[SEEP_WHERE_THREAD_BYTES]);
+
+/** What begins the name of one that was redacted: behind it stands, in 16
+ * hexadecimal digits, the hash of its own. The kernel's names are shorter. */
+#define SEEP_WHERE_THREAD "thread #"
+
+/** The hash of a thread's name without numbers, also where it was redacted. */
+uint64_t seep_where_thread_hash(const char *name);
+
+/** Was @name redacted? */
+bool seep_where_thread_is_redacted(const char *name);
 
 /*
  * An allocator that a library brings along maps memory for itself and hands it

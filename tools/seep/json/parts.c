@@ -345,6 +345,9 @@ json_t *seep_json_process(const struct seep_report *report)
                       ? json_null()
                       : seep_json_text(report->title));
     SEEP_JSON_COPY(object, report, host);
+    if (report->redacted) {
+        seep_json_put(object, "redacted", json_true());
+    }
     seep_json_put(object, "labels", labels_of(report->labels));
     seep_json_put(object, "state", seep_words_state_name(report->state));
     seep_json_put(object, "status", status_of(report));

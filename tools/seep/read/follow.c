@@ -21,6 +21,7 @@
 #include "format/check.h"
 #include "reader/process/cgroup.h"
 #include "reader/recording/open.h"
+#include "reader/recording/pack.h"
 #include "reader/recording/store.h"
 #include "reader/symbols/names.h"
 #include "seep/recording.h"
@@ -46,6 +47,7 @@ struct entry {
     unsigned tries; /* of reading it, that failed since one did not */
     bool failed;    /* its head was read, and no report could be made */
     bool fresh;     /* the first of these was the last refresh */
+    bool is_packed; /* whatever its process does, no more is written */
     bool named;
     bool found;                 /* by the scan of this refresh */
     bool chosen;                /* to be kept */
@@ -109,18 +111,21 @@ static uint64_t now_ns(void)
 
 /* @return 0; negative errno of opening it, -EBADMSG and -EPROTO of what is in
  * it; @ret_refusal may be NULL */
-static int read_header(const struct entry *entry,
-                       struct seep_refusal *ret_refusal,
+static int read_header(struct entry *entry, struct seep_refusal *ret_refusal,
                        struct seep_rec_header *ret_header)
 {
     enum seep_recording_check result;
     uint64_t size_bytes;
     int fd;
-    int error = seep_open_file(entry->path, ret_refusal, &fd, &size_bytes);
+    struct seep_packed packed;
+    int error =
+        seep_packed_open(entry->path, ret_refusal, &fd, &size_bytes, &packed);
 
     if (error < 0) {
         return error;
     }
+    entry->is_packed = packed.pack != NULL;
+    seep_packed_fini(&packed);
     ssize_t got = pread(fd, (void *)ret_header, sizeof(*ret_header), 0);
     close(fd);
     /* The check looks at no more than the header. */
@@ -173,8 +178,9 @@ static void judge(struct entry *entry, struct seep_rec_header *header)
     uint64_t last_ns = last_word_ns(header);
     enum seep_process_state state =
         seep_process_state_of(header, seep_process_presence_of(header, NULL));
-    bool lives = state == SEEP_STATE_RUNNING ||
-                 (state == SEEP_STATE_UNKNOWN && !is_silent(header, last_ns));
+    bool lives = !entry->is_packed &&
+                 (state == SEEP_STATE_RUNNING ||
+                  (state == SEEP_STATE_UNKNOWN && !is_silent(header, last_ns)));
 
     entry->start_ns = header->start_realtime_ns;
     if (lives) {
@@ -213,7 +219,7 @@ static bool update(struct seep_follow *follow, struct entry *entry)
     int error;
 
     entry->fresh = false;
-    if (stat(entry->path, &status) != 0) {
+    if (seep_pack_stat(entry->path, &status) != 0) {
         return false;
     }
     if (status.st_ino != entry->inode || status.st_dev != entry->device) {
@@ -544,7 +550,7 @@ size_t seep_follow_visit_refused(
     size_t count = 0;
 
     for (size_t i = 0; i < follow->count; i++) {
-        const struct entry *entry = follow->entries[i];
+        struct entry *entry = follow->entries[i];
         struct seep_refusal refusal = {0};
         struct seep_rec_header header;
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Names out of a pack: see packed.h.
+ *
+ * Invariant: of what was opened every place and count stays inside of it, and
+ * no text is longer than one that the wall lets through.
+ */
+#include "reader/symbols/packed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/recording/store.h"
+
+struct seep_symbol_pack {
+    void *bytes;
+    const struct seep_packed_module *modules;
+    const struct seep_packed_answer *answers;
+    const struct seep_packed_frame *frames;
+    const char *texts;
+    struct seep_packed_names counts;
+    struct seep_store store;
+    struct seep_store_table by_module;
+    struct seep_symbol_frame found[SEEP_PACKED_FRAMES_MAX];
+};
+
+/* Where each table stands, if they fill @size. */
+static bool place(struct seep_symbol_pack *pack, size_t size)
+{
+    const struct seep_packed_names *counts = &pack->counts;
+    const char *at = pack->bytes;
+    uint64_t modules;
+    uint64_t answers;
+    uint64_t frames;
+
+    if (size < sizeof(*counts)) {
+        return false;
+    }
+    memcpy(&pack->counts, at, sizeof(*counts));
+    modules = counts->module_count * (uint64_t)sizeof(*pack->modules);
+    answers = counts->answer_count * (uint64_t)sizeof(*pack->answers);
+    frames = counts->frame_count * (uint64_t)sizeof(*pack->frames);
+    if (sizeof(*counts) + modules + answers + frames + counts->text_bytes !=
+        size) {
+        return false;
+    }
+    at += sizeof(*counts);
+    pack->modules = (const void *)at;
+    pack->answers = (const void *)(at + modules);
+    pack->frames = (const void *)(at + modules + answers);
+    pack->texts = at + modules + answers + frames;
+    return true;
+}
+
+static bool check_texts(const struct seep_symbol_pack *pack)
+{
+    const char *at = pack->texts;
+    const char *end = at + pack->counts.text_bytes;
+
+    if (at == end || end[-1] != '\0') {
+        return false;
+    }
+    while (at < end) {
+        size_t length = strlen(at);
+
+        if (length >= SEEP_PACKED_TEXT_BYTES_MAX) {
+            return false;
+        }
+        at += length + 1;
+    }
+    return true;
+}
+
+static bool fits(uint32_t first, uint32_t count, uint32_t of)
+{
+    return first <= of && count <= of - first;
+}
+
+static bool check_tables(const struct seep_symbol_pack *pack)
+{
+    const struct seep_packed_names *counts = &pack->counts;
+
+    for (uint32_t i = 0; i < counts->module_count; i++) {
+        const struct seep_packed_module *module = &pack->modules[i];
+
+        if (module->path >= counts->text_bytes ||
+            module->build_id_bytes > SEEP_BUILD_ID_MAX || module->error > 0 ||
+            module->error < -4095 || module->is_map > 1 ||
+            !fits(module->first_answer, module->answer_count,
+                  counts->answer_count)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < counts->answer_count; i++) {
+        const struct seep_packed_answer *answer = &pack->answers[i];
+
+        if (answer->frame_count == 0 ||
+            answer->frame_count > SEEP_PACKED_FRAMES_MAX ||
+            !fits(answer->first_frame, answer->frame_count,
+                  counts->frame_count)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < counts->frame_count; i++) {
+        if (pack->frames[i].function >= counts->text_bytes ||
+            pack->frames[i].file >= counts->text_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What tells a module from others: @return how much of @key it takes. */
+#define KEY_BYTES (SEEP_PACKED_TEXT_BYTES_MAX + SEEP_BUILD_ID_MAX + 1)
+static size_t key_of(const struct seep_symbol_module *module, bool is_map,
+                     char key[KEY_BYTES])
+{
+    size_t id_bytes = module->build_id_bytes <= SEEP_BUILD_ID_MAX
+                          ? module->build_id_bytes
+                          : 0;
+    size_t path_bytes = strnlen(module->path, SEEP_PACKED_TEXT_BYTES_MAX - 1);
+
+    key[0] = (char)(is_map ? 'm' : (char)id_bytes);
+    if (id_bytes > 0) {
+        memcpy(key + 1, module->build_id, id_bytes);
+    }
+    memcpy(key + 1 + id_bytes, module->path, path_bytes);
+    return 1 + id_bytes + path_bytes;
+}
+
+static int index_modules(struct seep_symbol_pack *pack)
+{
+    char key[KEY_BYTES];
+
+    for (uint32_t i = 0; i < pack->counts.module_count; i++) {
+        const struct seep_packed_module *module = &pack->modules[i];
+        struct seep_symbol_module named = {pack->texts + module->path,
+                                           module->build_id,
+                                           module->build_id_bytes};
+        struct seep_store_entry *entry =
+            seep_store_find(&pack->store, &pack->by_module, key,
+                            key_of(&named, module->is_map != 0, key));
+
+        if (entry == NULL) {
+            return -ENOMEM;
+        }
+        entry->value = entry->value == NULL ? module : entry->value;
+    }
+    return 0;
+}
+
+int seep_symbol_pack_open(void *bytes, size_t size,
+                          struct seep_symbol_pack **ret_pack)
+{
+    struct seep_symbol_pack *pack = calloc(1, sizeof(*pack));
+    int error = -ENOMEM;
+
+    if (pack == NULL) {
+        return error;
+    }
+    pack->bytes = bytes;
+    error = place(pack, size) && check_texts(pack) && check_tables(pack)
+                ? index_modules(pack)
+                : -EBADMSG;
+    if (error != 0) {
+        pack->bytes = NULL; /* the caller's */
+        seep_symbol_pack_close(pack);
+        return error;
+    }
+    *ret_pack = pack;
+    return 0;
+}
+
+int seep_symbol_pack_load(const struct seep_pack *from,
+                          struct seep_symbol_pack **ret_pack)
+{
+    const struct seep_pack_part *part =
+        seep_pack_find(from, SEEP_PACK_NAMES, UINT32_MAX);
+    void *bytes;
+    int error = part == NULL ? -EBADMSG : seep_pack_inflate(from, part, &bytes);
+
+    if (error != 0) {
+        return error;
+    }
+    error = seep_symbol_pack_open(bytes, part->bytes, ret_pack);
+    if (error != 0) {
+        free(bytes);
+    }
+    return error;
+}
+
+void seep_symbol_pack_close(struct seep_symbol_pack *pack)
+{
+    if (pack != NULL) {
+        seep_store_table_fini(&pack->by_module);
+        seep_store_fini(&pack->store);
+        free(pack->bytes);
+        free(pack);
+    }
+}
+
+const struct seep_packed_module *
+seep_symbol_pack_module(struct seep_symbol_pack *pack,
+                        const struct seep_symbol_module *module, bool is_map)
+{
+    char key[KEY_BYTES];
+    const struct seep_store_entry *entry = seep_store_find(
+        NULL, &pack->by_module, key, key_of(module, is_map, key));
+
+    return entry != NULL ? entry->value : NULL;
+}
+
+static struct seep_symbol_answer
+answer_of(struct seep_symbol_pack *pack,
+          const struct seep_packed_answer *answer)
+{
+    for (uint32_t i = 0; i < answer->frame_count; i++) {
+        const struct seep_packed_frame *frame =
+            &pack->frames[answer->first_frame + i];
+
+        pack->found[i] = (struct seep_symbol_frame){
+            .function = pack->texts + frame->function,
+            .file = pack->texts + frame->file,
+            .line = frame->line,
+            .inlined = frame->inlined != 0,
+        };
+    }
+    return (struct seep_symbol_answer){pack->found, answer->frame_count};
+}
+
+bool seep_symbol_pack_find(struct seep_symbol_pack *pack,
+                           const struct seep_packed_module *module,
+                           uint64_t offset,
+                           struct seep_symbol_answer *ret_answer)
+{
+    const struct seep_packed_answer *first =
+        &pack->answers[module->first_answer];
+    size_t low = 0;
+    size_t count = module->answer_count;
+
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+
+        if (first[middle].offset < offset) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    if (low == module->answer_count || first[low].offset != offset) {
+        return false;
+    }
+    *ret_answer = answer_of(pack, &first[low]);
+    return true;
+}
+
+bool seep_symbol_pack_next(struct seep_symbol_pack *pack, uint32_t *module,
+                           uint32_t *answer, struct seep_packed_name *ret_name)
+{
+    while (*module < pack->counts.module_count) {
+        const struct seep_packed_module *of = &pack->modules[*module];
+
+        if (*answer < of->answer_count) {
+            const struct seep_packed_answer *at =
+                &pack->answers[of->first_answer + (*answer)++];
+
+            *ret_name = (struct seep_packed_name){
+                pack->texts + of->path, of, at->offset, answer_of(pack, at)};
+            return true;
+        }
+        (*module)++;
+        *answer = 0;
+    }
+    return false;
+}

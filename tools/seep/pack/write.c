@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Recordings into a pack: see pack.h and reader/recording/pack.h.
+ *
+ * Invariant: the file is there whole or not at all, and a name that is taken
+ * is left alone. One recording is in memory at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "pack/pack.h"
+#include "reader/process/cgroup.h"
+#include "reader/recording/pack.h"
+#include "reader/recording/snapshot.h"
+#include "reader/symbols/names.h"
+
+#define LEVEL 9
+#define OUT_BYTES ((size_t)256 << 10)
+
+struct writer {
+    const struct seep_pack_options *options;
+    int fd;
+    ZSTD_CCtx *context;
+    char *out;
+    uint64_t at_bytes; /* where the next part begins */
+    struct seep_pack_part *parts;
+    uint32_t part_count;
+    char (*names)[SEEP_PACK_NAME_BYTES];
+    uint32_t process_count;
+    struct seep_redaction redaction;
+    struct seep_naming *naming;
+    struct seep_symbol_memory *memory;
+    bool was_redacted; /* what was packed before */
+    struct seep_pack_outcome outcome;
+};
+
+/* Parts. */
+
+static int deflate(struct writer *writer, const void *bytes, size_t count,
+                   ZSTD_EndDirective how)
+{
+    ZSTD_inBuffer in = {bytes, count, 0};
+    size_t left;
+    int error = 0;
+
+    writer->parts[writer->part_count].bytes += count;
+    do {
+        ZSTD_outBuffer out = {writer->out, OUT_BYTES, 0};
+
+        left = ZSTD_compressStream2(writer->context, &out, &in, how);
+        if (ZSTD_isError(left)) {
+            return -ENOMEM;
+        }
+        error =
+            seep_open_write(writer->fd, writer->out, writer->at_bytes, out.pos);
+        writer->at_bytes += out.pos;
+    } while (error == 0 && (how == ZSTD_e_end ? left != 0 : in.pos < in.size));
+    return error;
+}
+
+static int begin(struct writer *writer, enum seep_pack_kind kind,
+                 uint32_t process)
+{
+    ZSTD_CCtx_reset(writer->context, ZSTD_reset_session_only);
+    writer->parts[writer->part_count] = (struct seep_pack_part){
+        .kind = kind,
+        .process = process,
+        .offset_bytes = writer->at_bytes,
+    };
+    return 0;
+}
+
+static int end(struct writer *writer)
+{
+    struct seep_pack_part *part = &writer->parts[writer->part_count];
+    int error = deflate(writer, "", 0, ZSTD_e_end);
+
+    part->stored_bytes = writer->at_bytes - part->offset_bytes;
+    writer->part_count++;
+    return error;
+}
+
+static int put_part(struct writer *writer, enum seep_pack_kind kind,
+                    uint32_t process, const void *bytes, size_t count)
+{
+    int error = begin(writer, kind, process);
+
+    if (error == 0) {
+        error = deflate(writer, bytes, count, ZSTD_e_continue);
+    }
+    return error == 0 ? end(writer) : error;
+}
+
+/* A recording. */
+
+static bool is_dead(const struct seep_rec_header *header)
+{
+    return seep_process_presence_of(header, NULL) == SEEP_PRESENCE_AWAY;
+}
+
+/* The pages that are not zero. @return how many extents; @ret_bytes in them */
+static uint32_t find_extents(const struct seep_snapshot *snapshot,
+                             struct seep_pack_extent *extents,
+                             uint64_t *ret_bytes)
+{
+    uint64_t all = snapshot->file_bytes;
+    uint32_t count = 0;
+    uint64_t end = 0;
+
+    *ret_bytes = 0;
+    for (uint64_t at = 0; at < all; at += SEEP_PAGE_BYTES) {
+        uint64_t bytes =
+            all - at < SEEP_PAGE_BYTES ? all - at : SEEP_PAGE_BYTES;
+
+        if (seep_pack_is_zero((const char *)snapshot->bytes + at, bytes)) {
+            continue;
+        }
+        if (count == 0 || end != at) {
+            extents[count++] = (struct seep_pack_extent){at, 0};
+        }
+        extents[count - 1].bytes += bytes;
+        *ret_bytes += bytes;
+        end = at + bytes;
+    }
+    return count;
+}
+
+static int put_recording(struct writer *writer,
+                         const struct seep_snapshot *snapshot,
+                         struct seep_pack_image *image)
+{
+    size_t most = (size_t)(snapshot->file_bytes / SEEP_PAGE_BYTES / 2 + 1);
+    struct seep_pack_extent *extents = calloc(most, sizeof(*extents));
+    uint64_t bytes;
+    int error;
+
+    if (extents == NULL) {
+        return -ENOMEM;
+    }
+    image->extent_count = find_extents(snapshot, extents, &bytes);
+    error = sizeof(*image) + image->extent_count * sizeof(*extents) + bytes >
+                    SEEP_PACK_RECORDING_BYTES_MAX
+                ? -EFBIG
+                : begin(writer, SEEP_PACK_RECORDING, writer->process_count);
+    if (error == 0) {
+        error = deflate(writer, image, sizeof(*image), ZSTD_e_continue);
+    }
+    if (error == 0) {
+        error = deflate(writer, extents, image->extent_count * sizeof(*extents),
+                        ZSTD_e_continue);
+    }
+    for (uint32_t i = 0; error == 0 && i < image->extent_count; i++) {
+        error = deflate(writer,
+                        (const char *)snapshot->bytes + extents[i].offset_bytes,
+                        (size_t)extents[i].bytes, ZSTD_e_continue);
+    }
+    free(extents);
+    return error == 0 ? end(writer) : error;
+}
+
+/* Without any, or with what nobody could read, the recording is whole. */
+static int put_samples(struct writer *writer, const char *path,
+                       const struct seep_packed *packed)
+{
+    struct seep_external_samples samples = {.samples = NULL};
+    size_t bytes = 0;
+    char *text = NULL;
+    FILE *file;
+    int error = 0;
+
+    if (seep_external_samples_read_of(path, packed, &samples) != 0) {
+        return 0;
+    }
+    if (writer->options->redact) {
+        error = seep_redact_samples(&writer->redaction, &samples);
+    }
+    file = error == 0 ? open_memstream(&text, &bytes) : NULL;
+    if (error == 0 && file == NULL) {
+        error = -ENOMEM;
+    }
+    if (file != NULL) {
+        error = seep_external_samples_print(file, "", &samples);
+        error = fclose(file) != 0 && error == 0 ? -ENOMEM : error;
+    }
+    if (error == 0) {
+        error = put_part(writer, SEEP_PACK_SAMPLES, writer->process_count, text,
+                         bytes);
+    }
+    free(text);
+    seep_external_samples_fini(&samples);
+    return error;
+}
+
+/* Names of what was packed are in that pack. */
+static int add_names(struct writer *writer,
+                     const struct seep_snapshot *snapshot,
+                     const struct seep_packed *packed)
+{
+    struct seep_symboliser_options wanted = writer->options->symbols;
+    struct seep_symbol_pack *pack = NULL;
+    int error =
+        packed->pack == NULL ? 0 : seep_symbol_pack_load(packed->pack, &pack);
+
+    if (error != 0) {
+        return error;
+    }
+    wanted.memory = writer->memory;
+    wanted.pack = pack;
+    error = seep_naming_add(writer->naming, &snapshot->view, &wanted,
+                            writer->options->nameless);
+    seep_symbol_pack_close(pack);
+    return error;
+}
+
+/* Of two recordings of one name, from two folders, the later has a number. */
+static void name_process(struct writer *writer, const char *name)
+{
+    char *to = writer->names[writer->process_count];
+    unsigned number = 1;
+    bool taken;
+
+    snprintf(to, SEEP_PACK_NAME_BYTES, "%.240s", name);
+    do {
+        taken = false;
+        for (uint32_t i = 0; i < writer->process_count && !taken; i++) {
+            taken = strcmp(writer->names[i], to) == 0;
+        }
+        if (taken) {
+            snprintf(to, SEEP_PACK_NAME_BYTES, "%.240s.%u", name, number++);
+        }
+    } while (taken);
+}
+
+static int put_all(struct writer *writer, const char *path,
+                   const struct seep_packed *packed,
+                   struct seep_snapshot *snapshot)
+{
+    struct seep_rec_header *header = snapshot->view.header;
+    struct seep_pack_image image = packed->image;
+    const char *name = seep_text_base_name(path);
+    int error;
+
+    if (packed->pack == NULL) {
+        image.file_bytes = snapshot->file_bytes;
+        image.disk_bytes = snapshot->disk_bytes;
+        image.presence = (uint32_t)seep_process_presence_of(header, NULL);
+        image.now_tick = seep_process_now_tick(header);
+        image.restless_shards = snapshot->restless_shards;
+    }
+    /* names before paths are gone, which files are found by */
+    error = add_names(writer, snapshot, packed);
+    if (error == 0 && writer->options->redact) {
+        name = seep_redact_recording(&writer->redaction, &snapshot->view);
+        error = name == NULL
+                    ? -ENOMEM
+                    : seep_redact_view(&writer->redaction, &snapshot->view);
+    }
+    if (error == 0) {
+        error = put_recording(writer, snapshot, &image);
+    }
+    if (error == 0) {
+        name_process(writer, name);
+        error = put_samples(writer, path, packed);
+    }
+    if (error == 0) {
+        writer->was_redacted |=
+            packed->pack != NULL &&
+            (packed->pack->header.flags & SEEP_PACK_IS_REDACTED) != 0;
+        writer->process_count++;
+        writer->outcome.recording_bytes += image.disk_bytes;
+    }
+    return error;
+}
+
+/* Why @error hinders one recording alone. @return 0: it hinders them all */
+static int refuse(struct seep_refusal *refusal, int error)
+{
+    switch (error) {
+    case -EFBIG:
+        return seep_open_refuse(refusal, error,
+                                "holds more than 512 MiB, which no pack takes",
+                                "copy the recording itself");
+    case -ENOSPC:
+        return 0;
+    case -EBADMSG:
+    case -EPROTO:
+    case -ENODATA:
+        return seep_pack_refuse(refusal, error);
+    default:
+        return 0;
+    }
+}
+
+static int pack_one(struct writer *writer, const char *path,
+                    struct seep_refusal *refusal)
+{
+    struct seep_snapshot snapshot;
+    struct seep_packed packed;
+    uint64_t size_bytes;
+    uint32_t part_count = writer->part_count;
+    uint64_t at_bytes = writer->at_bytes;
+    int fd;
+    int error = seep_packed_open(path, refusal, &fd, &size_bytes, &packed);
+
+    if (error != 0) {
+        return error;
+    }
+    error = seep_snapshot_copy(fd, size_bytes, is_dead, refusal, &snapshot);
+    close(fd);
+    if (error == 0) {
+        error = put_all(writer, path, &packed, &snapshot);
+        seep_snapshot_fini(&snapshot);
+        if (error != 0) {
+            refuse(refusal, error);
+            writer->part_count = part_count;
+            writer->at_bytes = at_bytes;
+        }
+    }
+    seep_packed_fini(&packed);
+    return error;
+}
+
+/* The whole. */
+
+static int put_names(struct writer *writer)
+{
+    void *bytes;
+    size_t count;
+    int error = seep_naming_finish(writer->naming, &bytes, &count);
+
+    if (error != 0) {
+        return error;
+    }
+    error = count > SEEP_PACK_NAMES_BYTES_MAX
+                ? -EFBIG
+                : put_part(writer, SEEP_PACK_NAMES, UINT32_MAX, bytes, count);
+    free(bytes);
+    return error;
+}
+
+static int put_directory(struct writer *writer)
+{
+    struct seep_pack_header header = {
+        .magic = SEEP_PACK_MAGIC,
+        .version = SEEP_PACK_VERSION,
+        .byte_order = SEEP_BYTE_ORDER,
+        .header_bytes = sizeof(header),
+        .flags = (writer->options->is_folder ? SEEP_PACK_IS_FOLDER : 0U) |
+                 (writer->options->redact || writer->was_redacted
+                      ? SEEP_PACK_IS_REDACTED
+                      : 0U),
+        .part_count = writer->part_count,
+        .process_count = writer->process_count,
+        .pack_bytes = writer->at_bytes,
+    };
+    size_t parts_bytes = writer->part_count * sizeof(*writer->parts);
+    char *bytes;
+    char *at;
+    int error;
+
+    for (uint32_t i = 0; i < writer->process_count; i++) {
+        header.names_bytes += strlen(writer->names[i]) + 1;
+    }
+    bytes = calloc(1, sizeof(header) + parts_bytes + header.names_bytes);
+    if (bytes == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(bytes, &header, sizeof(header));
+    memcpy(bytes + sizeof(header), writer->parts, parts_bytes);
+    at = bytes + sizeof(header) + parts_bytes;
+    for (uint32_t i = 0; i < writer->process_count; i++) {
+        at = stpcpy(at, writer->names[i]) + 1;
+    }
+    header.hash = seep_hash_bytes(bytes, (size_t)(at - bytes));
+    memcpy(bytes, &header, sizeof(header));
+    error = seep_open_write(writer->fd, bytes, 0, (size_t)(at - bytes));
+    free(bytes);
+    return error;
+}
+
+static int pack_all(struct writer *writer, char *const *paths, size_t count)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct seep_refusal refusal = {0};
+
+        error = pack_one(writer, paths[i], &refusal);
+        if (error != 0 && refusal.reason[0] == '\0') {
+            return error; /* of the pack, not of the recording */
+        }
+        if (error != 0) {
+            writer->outcome.refused_count++;
+            writer->options->refused(paths[i], &refusal);
+        }
+    }
+    error = writer->process_count == 0 ? -ENOENT : put_names(writer);
+    if (error == 0) {
+        error = put_directory(writer);
+    }
+    writer->outcome.packed_count = writer->process_count;
+    writer->outcome.pack_bytes = writer->at_bytes;
+    return error;
+}
+
+static int init(struct writer *writer, const char *to, size_t count)
+{
+    size_t directory_bytes =
+        sizeof(struct seep_pack_header) +
+        count * (2 * sizeof(*writer->parts) + SEEP_PACK_NAME_BYTES) +
+        2 * sizeof(*writer->parts);
+    int error;
+
+    if (count > SEEP_PACK_PROCESSES_MAX) {
+        return -E2BIG;
+    }
+    writer->context = ZSTD_createCCtx();
+    writer->out = malloc(OUT_BYTES);
+    writer->parts = calloc(2 * count + 2, sizeof(*writer->parts));
+    writer->names = calloc(count + 1, sizeof(*writer->names));
+    writer->at_bytes = directory_bytes;
+    if (writer->context == NULL || writer->out == NULL ||
+        writer->parts == NULL || writer->names == NULL ||
+        seep_symbol_memory_open(&writer->memory) != 0) {
+        return -ENOMEM;
+    }
+    writer->memory->keeps = true;
+    ZSTD_CCtx_setParameter(writer->context, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(writer->context, ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setParameter(writer->context, ZSTD_c_windowLog,
+                           SEEP_PACK_WINDOW_LOG2);
+    error = seep_naming_open(
+        writer->options->redact ? &writer->redaction : NULL, &writer->naming);
+    if (error != 0) {
+        return error;
+    }
+    writer->fd =
+        open(to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return writer->fd < 0 ? -errno : 0;
+}
+
+static void fini(struct writer *writer)
+{
+    ZSTD_freeCCtx(writer->context);
+    free(writer->out);
+    free(writer->parts);
+    free(writer->names);
+    seep_naming_close(writer->naming);
+    seep_symbol_memory_close(writer->memory);
+    seep_redaction_fini(&writer->redaction);
+}
+
+int seep_pack_write(const char *to, char *const *paths, size_t count,
+                    const struct seep_pack_options *options,
+                    struct seep_pack_outcome *ret_outcome)
+{
+    struct writer writer = {.options = options, .fd = -1};
+    int error = init(&writer, to, count);
+
+    if (error == 0) {
+        error = pack_all(&writer, paths, count);
+    }
+    if (writer.fd >= 0) {
+        if (error == 0 && (ftruncate(writer.fd, (off_t)writer.at_bytes) != 0 ||
+                           fsync(writer.fd) != 0)) {
+            error = -errno;
+        }
+        if (close(writer.fd) != 0 && error == 0) {
+            error = -errno;
+        }
+        if (error != 0) {
+            unlink(to);
+        }
+    }
+    fini(&writer);
+    *ret_outcome = writer.outcome;
+    return error;
+}
