@@ -7,7 +7,7 @@ select *, coalesce(labels['version'], '') as version
 from read_json(getvariable('DIGESTS'), format = 'newline_delimited', columns = {
     process: 'VARCHAR', program: 'VARCHAR', host: 'VARCHAR',
     labels: 'MAP(VARCHAR, VARCHAR)', started: 'TIMESTAMP',
-    over_s: 'DOUBLE', units: 'DOUBLE', verdict: 'VARCHAR',
+    sample_bytes: 'DOUBLE', over_s: 'DOUBLE', units: 'DOUBLE', verdict: 'VARCHAR',
     hidden_bytes_per_s: 'DOUBLE',
     site: 'VARCHAR', function_id: 'VARCHAR', "where": 'VARCHAR',
     class: 'VARCHAR', suppressed: 'BOOLEAN',

@@ -6,7 +6,7 @@ with digests as (
     from file({digests:String}, JSONEachRow, '
         process String, program String, host String,
         labels Map(String, String), started DateTime64(3),
-        over_s Float64, units Nullable(Float64), verdict String,
+        sample_bytes Float64, over_s Float64, units Nullable(Float64), verdict String,
         hidden_bytes_per_s Nullable(Float64),
         site Nullable(String), function_id Nullable(String),
         where Nullable(String), class Nullable(String), suppressed Bool,
@@ -21,7 +21,8 @@ with digests as (
         min(started) as began
     from digests group by program, version
 ), measured as (
-    select program, version, assumeNotNull(function_id) as function_id,
+    select program, version, sample_bytes,
+        assumeNotNull(function_id) as function_id,
         assumeNotNull(`where`) as line, assumeNotNull(class) as class,
         process, measure.1 as clock,
         assumeNotNull(measure.2) as estimate, assumeNotNull(measure.3) as variance,
@@ -35,14 +36,12 @@ with digests as (
 ), known as (
     select program, version, function_id, clock, process,
         argMax(line, estimate) as place, max(class = 'leak') as is_leak,
-        sum(estimate) as rate, sum(variance) as own, max(exposure) as over
+        sum(estimate) as rate, sum(variance) as own, max(exposure) as over,
+        max(sample_bytes) as sampled
     from measured group by program, version, function_id, clock, process
-), crude as (
-    select *, sum(rate * over) over of_site / sum(over) over of_site as mean
-    from known window of_site as
-        (partition by program, version, function_id, clock)
 ), weighed as (
-    select *, if(rate > 0 and mean > 0, own * mean / rate, own) as v from crude
+    select *, avg(own * over) over alike / over as v from known
+    window alike as (partition by program, version, function_id, clock, sampled)
 ), fixed as (
     select *, sum(rate / v) over of_site / sum(1 / v) over of_site as common
     from weighed window of_site as

@@ -7,11 +7,11 @@ with workers as (
     from digests group by program, version
 ), measured as (
     select program, version, function_id, "where", class, process, 's' as clock,
-        growth_bytes_per_s as growth, over_s as exposure
+        sample_bytes, growth_bytes_per_s as growth, over_s as exposure
     from digests where site is not null and not suppressed
     union all
     select program, version, function_id, "where", class, process, 'unit',
-        growth_bytes_per_unit, units
+        sample_bytes, growth_bytes_per_unit, units
     from digests where site is not null and not suppressed
 ), known as (
     -- One line of a version may be two sites: they add up.
@@ -19,21 +19,15 @@ with workers as (
         max_by("where", growth.estimate) as "where",
         bool_or(class = 'leak') as is_leak,
         sum(growth.estimate) as rate, sum(growth.variance) as variance,
-        max(exposure) as exposure
+        max(exposure) as exposure, max(sample_bytes) as sample_bytes
     from measured where growth.variance > 0 and exposure > 0
     group by program, version, function_id, clock, process
-), crude as (
-    -- All bytes over all time, or over all work. Who by chance kept less has the
-    -- smaller variance, too, and would weigh more: each variance is therefore
-    -- taken at this rate, and not at its own.
-    select *, sum(rate * exposure) over of_site
-        / sum(exposure) over of_site as mean
-    from known window of_site as
-        (partition by program, version, function_id, clock)
 ), weighed as (
-    select *, case when rate > 0 and mean > 0 then variance * mean / rate
-        else variance end as v
-    from crude
+    -- Who by chance kept less has the smaller variance, too, and would weigh more:
+    -- each variance is that of all who sample alike, over its own time or work.
+    select *, avg(variance * exposure) over alike / exposure as v
+    from known window alike as
+        (partition by program, version, function_id, clock, sample_bytes)
 ), fixed as (
     select *, sum(rate / v) over of_site / sum(1 / v) over of_site as pooled
     from weighed window of_site as
