@@ -44,10 +44,11 @@ ROOMS = {
     READER + 'compare': DATA | rooms(READER, 'statistics recording symbols '
                                      'process judge'),
     READER + 'report': DATA | ALL_READER,
-    TOOL + 'words': DATA | ALL_READER,
+    'src/held': DATA | ALL_READER,
+    TOOL + 'words': DATA | ALL_READER | {'src/held'},
     TOOL + 'options': DATA | rooms(TOOL, 'words'),
     TOOL + 'text': DATA | ALL_READER | rooms(TOOL, 'options words'),
-    TOOL + 'json': DATA | ALL_READER | rooms(TOOL, 'words'),
+    TOOL + 'json': DATA | ALL_READER | {'src/held'} | rooms(TOOL, 'words'),
     TOOL + 'ci': DATA | ALL_READER | rooms(TOOL, 'words json'),
     TOOL + 'export': DATA | ALL_READER | rooms(TOOL, 'words json'),
     TOOL + 'html': DATA | ALL_READER | rooms(TOOL, 'words options json'),
@@ -63,9 +64,9 @@ ROOMS = {
                                                 'read'),
     TOOL + 'top': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                             'read'),
-    'tools/seep': DATA | ALL_READER | rooms(TOOL, 'options words text json '
-                                            'ci export html run read doctor '
-                                            'probe metrics pack top'),
+    'tools/seep': DATA | ALL_READER | {'src/held'}
+    | rooms(TOOL, 'options words text json ci export html run read doctor '
+            'probe metrics pack top'),
 }
 # What a whole part speaks in: who is under the first may include the second.
 VOCABULARY = [
@@ -81,7 +82,7 @@ LIBRARIES = [
     (r'(elfutils/|libiberty/|demangle\.h)', {READER + 'symbols'}),
     # The numbers of DWARF, and no function.
     (r'dwarf\.h', {READER + 'symbols', 'src/capture/native'}),
-    (r'(libelf\.h|gelf\.h)', {READER + 'symbols', TOOL + 'run',
+    (r'(libelf\.h|gelf\.h)', {READER + 'symbols', 'src/held', TOOL + 'run',
                               TOOL + 'doctor'}),
     # Baselines and what was seen from outside are JSON.
     (r'jansson\.h', {READER + 'compare', READER + 'process', TOOL + 'json',
@@ -96,7 +97,7 @@ LIBRARIES = [
     (r'libunwind', {'src/capture/native'}),
     (r'cuda', set()),
     # No output, no libm: neither may run inside malloc.
-    (r'(stdio|math|syslog)\.h', {'src/reader', 'tools'}),
+    (r'(stdio|math|syslog)\.h', {'src/reader', 'src/held', 'tools'}),
 ]
 GENERATED = {'seep_version.h', 'profile.pb-c.h'}
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')

@@ -16,6 +16,7 @@
     X(diff, "what grows now and did not before, and what is gone") \
     X(digest, "a line a site that grows, for a fleet's database")  \
     X(export, "flame graphs and profiles, for other tools")        \
+    X(held, "who holds what a call site keeps")                    \
     X(metrics, "metrics for Prometheus, by HTTP or a file")        \
     X(probe, "ready for requests? one line, for Kubernetes")       \
     X(info, "what a recording holds, its losses, its cost")        \

@@ -129,6 +129,12 @@ int seep_report_find_pools(struct seep_report_build *build,
 int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys);
 
+/* blocks.c: live blocks of rows */
+
+/** Of each row that is shown, if they were asked for; and all that are known of
+ * the heap and of Python, for who looks where one begins. */
+int seep_report_add_blocks(struct seep_report_build *build);
+
 #define SEEP_NAME_BYTES 256U
 
 /** A thread by its own @name, else by the task, else by what runs in it.

@@ -629,6 +629,7 @@ static int fill(struct seep_report_build *build, const char *path)
         seep_report_add_devices,
         seep_report_add_sites,
         seep_report_add_last,
+        seep_report_add_blocks,
         seep_report_add_memory,
     };
     int error = 0;

@@ -57,10 +57,11 @@ struct seep_report_options {
     const char *sysroot;
     const char *debug_folder; /* debug files are looked for there first */
     bool use_debuginfod;
-    bool symbols;      /* false: modules and offsets only */
-    size_t site_limit; /* symbolise at most so many sites; 0: all. Sites that
-                          may be leaks are symbolised in any case, and all
-                          where there are suppressions or known bounds. */
+    bool symbols;       /* false: modules and offsets only */
+    size_t site_limit;  /* symbolise at most so many sites; 0: all. Sites that
+                           may be leaks are symbolised in any case, and all
+                           where there are suppressions or known bounds. */
+    size_t block_limit; /* of each row, its blocks that live, at most; 0 */
     /* Each may be NULL, and must live until the report is closed. */
     const struct seep_catalogue *catalogue;
     const struct seep_rules *suppressions;
@@ -251,6 +252,17 @@ struct seep_report_site {
     uint64_t died_bytes;
     uint64_t temporary_bytes;
     double temporary_count;
+    /* If they were asked for: some of those that live, spread over their
+     * births, without the youngest tenth. */
+    const struct seep_report_block *blocks;
+    size_t block_count;
+    size_t block_total; /* that the recording knows */
+};
+
+/** A block that lives, of the address space of the process. */
+struct seep_report_block {
+    uint64_t address;
+    uint64_t bytes;
 };
 
 /** One stack by itself: what was recorded, not judged. */
@@ -565,6 +577,10 @@ struct seep_report {
     size_t site_total; /* with those that site_limit left without symbols */
     const struct seep_report_stack *stacks; /* if they were asked for */
     size_t stack_count;
+    /* If blocks were asked for: all that are known to live of the heap and of
+     * Python, by address. */
+    const struct seep_report_block *known_blocks;
+    size_t known_block_count;
     const char *const *modules; /* paths of the objects that were recorded */
     size_t module_count;
     /* Files whose names were given up: not those that are not there, or are

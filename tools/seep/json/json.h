@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "held/held.h"
 #include "reader/judge/family.h"
 #include "reader/report/report.h"
 #include "reader/report/span.h"
@@ -48,6 +49,16 @@ int seep_json_info(FILE *file, const struct seep_report *const *reports,
 
 /** "seep-check/1" */
 int seep_json_check(FILE *file, const struct seep_check_set *set);
+
+/** A row that was asked about, and what came out; see seep_json_held(). */
+struct seep_json_held_row {
+    const struct seep_report_site *site;
+    const struct seep_held_answer *answer; /* NULL: nothing */
+};
+
+/** "seep-held/1": who holds the blocks of call sites of one process. */
+int seep_json_held_rows(FILE *file, const struct seep_report *report,
+                        const struct seep_json_held_row *rows, size_t count);
 
 /** "seep-diff/1" */
 int seep_json_diff(FILE *file, const struct seep_diff_set *set,
@@ -169,6 +180,9 @@ json_t *seep_json_labels(const struct seep_report *const *reports,
 json_t *seep_json_families(const struct seep_families *families,
                            const struct seep_report *const *reports,
                            size_t count);
+
+/** Groups of blocks by who holds them; null if NULL. */
+json_t *seep_json_held(const struct seep_held_answer *answer);
 
 /** @param catalogue  may be NULL */
 json_t *seep_json_verdict(const struct seep_report *report,

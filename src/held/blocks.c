@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Blocks of glibc's malloc (2.26 to 2.41) and of CPython's pools.
+ *
+ * Invariant: a walk over chunks ends where a header makes no sense, so that
+ * garbage makes no blocks; what lies behind is found by other rules.
+ */
+#include "held/blocks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#define HEAP_BYTES_MOST (UINT64_C(64) << 20) /* HEAP_MAX_SIZE of glibc */
+#define NO_CHUNK UINT16_MAX
+#define CHUNK_BYTES_LEAST 32U
+#define CHUNK_HEAD_BYTES 16U
+#define SIZE_FLAGS UINT64_C(7)
+#define IS_MMAPPED UINT64_C(2)
+#define TCACHE_CHUNK_BYTES 0x290U
+#define TCACHE_BINS 64U
+#define LIST_MOST 70000U
+#define ARENAS_MOST 65536U
+#define WINDOW_BYTES (UINT64_C(256) << 10)
+
+static bool addresses_add(struct seep_held_addresses *set, uint64_t address);
+
+static size_t slot_of(const struct seep_held_addresses *set, uint64_t address)
+{
+    size_t slot = seep_hash_mix(address) & (set->capacity - 1);
+
+    while (set->values[slot] != 0 && set->values[slot] != address) {
+        slot = (slot + 1) & (set->capacity - 1);
+    }
+    return slot;
+}
+
+static bool addresses_has(const struct seep_held_addresses *set,
+                          uint64_t address)
+{
+    return set->count > 0 && set->values[slot_of(set, address)] == address;
+}
+
+static bool addresses_grow(struct seep_held_addresses *set)
+{
+    struct seep_held_addresses larger = {
+        .capacity = set->capacity == 0 ? 1024 : 2 * set->capacity,
+    };
+
+    larger.values = calloc(larger.capacity, sizeof(*larger.values));
+    if (larger.values == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < set->capacity; i++) {
+        if (set->values[i] != 0) {
+            addresses_add(&larger, set->values[i]);
+        }
+    }
+    free(set->values);
+    *set = larger;
+    return true;
+}
+
+/* @return false if it was there, or there is no memory */
+static bool addresses_add(struct seep_held_addresses *set, uint64_t address)
+{
+    size_t slot;
+
+    if (2 * set->count >= set->capacity && !addresses_grow(set)) {
+        return false;
+    }
+    slot = slot_of(set, address);
+    if (set->values[slot] == address) {
+        return false;
+    }
+    set->values[slot] = address;
+    set->count++;
+    return true;
+}
+
+static uint64_t chunk_bytes(struct seep_held_memory *memory, uint64_t chunk)
+{
+    return seep_held_word(memory, chunk + 8) & ~SIZE_FLAGS;
+}
+
+static bool is_chunk_size(uint64_t bytes)
+{
+    return bytes >= CHUNK_BYTES_LEAST && bytes % 16 == 0;
+}
+
+/* Does a row of chunks begin here? */
+static bool is_row(struct seep_held_memory *memory, uint64_t at, uint64_t end)
+{
+    for (int i = 0; i < 6; i++) {
+        uint64_t bytes = chunk_bytes(memory, at);
+
+        if (!is_chunk_size(bytes) || bytes > end - at) {
+            return false;
+        }
+        at += bytes;
+        if (end - at < CHUNK_HEAD_BYTES) {
+            break;
+        }
+    }
+    return true;
+}
+
+static int add_arena(struct seep_held_blocks *blocks, uint64_t start,
+                     uint64_t end, uint64_t first)
+{
+    size_t pages = (size_t)((end - start) / SEEP_HELD_PAGE_BYTES) + 1;
+    struct seep_held_arena *arena = &blocks->arenas[blocks->arena_count];
+
+    if (blocks->arena_count == ARENAS_MOST) {
+        return 0;
+    }
+    *arena =
+        (struct seep_held_arena){.start = start, .end = end, .first = first};
+    arena->crossings = malloc(pages * sizeof(*arena->crossings));
+    if (arena->crossings == NULL) {
+        return -ENOMEM;
+    }
+    memset(arena->crossings, 0xff, pages * sizeof(*arena->crossings));
+    blocks->arena_count++;
+    return 0;
+}
+
+static int find_main_arena(struct seep_held_blocks *blocks,
+                           const struct seep_held_map *map)
+{
+    for (uint64_t at = map->start;
+         at < map->start + SEEP_HELD_PAGE_BYTES && at < map->end; at += 16) {
+        if (is_row(blocks->memory, at, map->end)) {
+            return add_arena(blocks, map->start, map->end, at);
+        }
+    }
+    return 0;
+}
+
+/*
+ * A heap of another arena, at a multiple of 64 MiB: {its arena, the heap
+ * before, bytes, bytes that may be used, ...}. In the first heap of an arena
+ * the arena itself, of some 2,200 bytes, lies before the chunks.
+ */
+static int find_heap(struct seep_held_blocks *blocks,
+                     const struct seep_held_map *map, uint64_t at)
+{
+    struct seep_held_memory *memory = blocks->memory;
+    uint64_t arena = seep_held_word(memory, at);
+    uint64_t bytes = seep_held_word(memory, at + 16);
+    uint64_t offset = arena % HEAP_BYTES_MOST;
+    uint64_t first = at + offset;
+    uint64_t last = first + 64;
+
+    if (arena == 0 || (offset != 0x20 && offset != 0x30) || bytes == 0 ||
+        bytes > HEAP_BYTES_MOST || bytes % SEEP_HELD_PAGE_BYTES != 0) {
+        return 0;
+    }
+    if (bytes > map->end - at) {
+        bytes = map->end - at;
+    }
+    if (arena - offset == at) {
+        first += 2160;
+        last = first + 128;
+    }
+    for (first &= ~UINT64_C(15); first < last; first += 16) {
+        if (is_row(memory, first, at + bytes)) {
+            return add_arena(blocks, at, at + bytes, first);
+        }
+    }
+    return 0;
+}
+
+static int find_arenas(struct seep_held_blocks *blocks)
+{
+    struct seep_held_memory *memory = blocks->memory;
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < memory->map_count; i++) {
+        const struct seep_held_map *map = &memory->maps[i];
+
+        if (!seep_held_map_is_searched(map)) {
+            continue;
+        }
+        if (strcmp(map->path, "[heap]") == 0) {
+            error = find_main_arena(blocks, map);
+        } else if (*map->path == '\0') {
+            uint64_t at =
+                (map->start + HEAP_BYTES_MOST - 1) & ~(HEAP_BYTES_MOST - 1);
+
+            for (; error == 0 && at < map->end; at += HEAP_BYTES_MOST) {
+                error = find_heap(blocks, map, at);
+            }
+        }
+    }
+    return error;
+}
+
+/* A window over an arena: one read for many headers. */
+struct window {
+    struct seep_held_memory *memory;
+    uint8_t *bytes;
+    uint64_t start;
+    uint64_t end;
+};
+
+static const uint64_t *window_words(struct window *window, uint64_t at,
+                                    size_t bytes, uint64_t limit)
+{
+    if (at < window->start || at + bytes > window->end) {
+        uint64_t wanted = limit - at < WINDOW_BYTES ? limit - at : WINDOW_BYTES;
+
+        while (wanted >= bytes &&
+               !seep_held_read(window->memory, at, window->bytes,
+                               (size_t)wanted)) {
+            wanted /= 2;
+        }
+        window->start = at;
+        window->end = wanted >= bytes ? at + wanted : at;
+    }
+    return window->end - window->start < bytes || at + bytes > window->end
+               ? NULL
+               : (const uint64_t *)(const void *)(window->bytes +
+                                                  (at - window->start));
+}
+
+static void show_shapes(struct window *window, uint64_t chunk, uint64_t bytes,
+                        uint64_t limit, const struct seep_held_shape *shapes,
+                        size_t shape_count, struct seep_held_scan *scan)
+{
+    for (size_t i = 0; i < shape_count; i++) {
+        uint64_t at = chunk + CHUNK_HEAD_BYTES + shapes[i].offset;
+        const uint64_t *word;
+
+        /* A block is what its chunk has behind the head. */
+        if (shapes[i].bytes + CHUNK_HEAD_BYTES != bytes) {
+            continue;
+        }
+        word = window_words(window, at, sizeof(*word), limit);
+        if (word != NULL) {
+            seep_held_scan_word(scan, at, *word);
+        }
+    }
+}
+
+/* Over all chunks of @arena; @return where it ended */
+static uint64_t walk(struct seep_held_blocks *blocks,
+                     struct seep_held_arena *arena,
+                     const struct seep_held_shape *shapes, size_t shape_count,
+                     struct seep_held_scan *scan)
+{
+    struct window window = {
+        .memory = blocks->memory,
+        .bytes = malloc(WINDOW_BYTES),
+    };
+    uint64_t at = arena->first;
+
+    while (window.bytes != NULL && arena->end - at >= CHUNK_HEAD_BYTES) {
+        const uint64_t *head =
+            window_words(&window, at, CHUNK_HEAD_BYTES, arena->end);
+        uint64_t bytes = head == NULL ? 0 : head[1] & ~SIZE_FLAGS;
+        uint64_t page = (at - arena->start) / SEEP_HELD_PAGE_BYTES;
+
+        if (!is_chunk_size(bytes) || bytes > arena->end - at) {
+            break;
+        }
+        if (shapes == NULL && arena->crossings[page] == NO_CHUNK) {
+            arena->crossings[page] = (uint16_t)(at % SEEP_HELD_PAGE_BYTES);
+        }
+        show_shapes(&window, at, bytes, arena->end, shapes, shape_count, scan);
+        at += bytes;
+        blocks->chunk_count += shapes == NULL;
+    }
+    free(window.bytes);
+    return at;
+}
+
+#define WALKS_MOST 4
+#define END_BYTES 300000U /* what a top chunk may be cut short by meanwhile */
+
+/* It moves while it is walked: some tries. */
+static void walk_arena(struct seep_held_blocks *blocks,
+                       struct seep_held_arena *arena)
+{
+    size_t pages =
+        (size_t)((arena->end - arena->start) / SEEP_HELD_PAGE_BYTES) + 1;
+
+    for (int i = 0; i < WALKS_MOST; i++) {
+        memset(arena->crossings, 0xff, pages * sizeof(*arena->crossings));
+        if (walk(blocks, arena, NULL, 0, NULL) + END_BYTES >= arena->end) {
+            break;
+        }
+        usleep(1000);
+    }
+}
+
+static const struct seep_held_arena *
+arena_at(const struct seep_held_blocks *blocks, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = blocks->arena_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (blocks->arenas[middle].start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || address >= blocks->arenas[low - 1].end ||
+        address < blocks->arenas[low - 1].first) {
+        return NULL;
+    }
+    return &blocks->arenas[low - 1];
+}
+
+/* The first known header in or before the page of @address. */
+static uint64_t header_before(const struct seep_held_arena *arena,
+                              uint64_t address)
+{
+    uint64_t page = (address - arena->start) / SEEP_HELD_PAGE_BYTES;
+
+    for (;; page--) {
+        uint64_t header =
+            arena->start + page * SEEP_HELD_PAGE_BYTES + arena->crossings[page];
+
+        if (arena->crossings[page] != NO_CHUNK && header <= address) {
+            return header;
+        }
+        if (page == 0) {
+            return 0;
+        }
+    }
+}
+
+/* From a header that is known: behind the last of them lies what was allocated
+ * since the walk. */
+#define STEPS_MOST 8192U
+
+enum seep_held_place seep_held_chunk_at(struct seep_held_blocks *blocks,
+                                        uint64_t address, uint64_t *ret_start,
+                                        uint64_t *ret_end)
+{
+    const struct seep_held_arena *arena = arena_at(blocks, address);
+    /* The first word of a chunk's head belongs to the block before it. */
+    uint64_t word = address - 8;
+    uint64_t at;
+
+    if (arena == NULL) {
+        return SEEP_HELD_NO_BLOCK;
+    }
+    word = word > arena->first ? word : arena->first;
+    at = header_before(arena, word);
+    for (uint32_t i = 0; at != 0 && i < STEPS_MOST; i++) {
+        uint64_t bytes = chunk_bytes(blocks->memory, at);
+
+        if (!is_chunk_size(bytes) || bytes > arena->end - at) {
+            return SEEP_HELD_NO_BLOCK;
+        }
+        if (word < at + bytes) {
+            bool is_used =
+                (seep_held_word(blocks->memory, at + bytes + 8) & 1) != 0;
+
+            *ret_start = at + CHUNK_HEAD_BYTES;
+            *ret_end = at + bytes;
+            return !is_used || address < *ret_start ||
+                           addresses_has(&blocks->idle, *ret_start)
+                       ? SEEP_HELD_FREE
+                       : SEEP_HELD_CHUNK;
+        }
+        at += bytes;
+    }
+    return SEEP_HELD_NO_BLOCK;
+}
+
+#define BLOCKS_A_MAP 64U
+#define THREAD_MAP_BYTES_MOST (UINT64_C(16) << 20)
+#define THREAD_PART_BYTES (UINT64_C(4) << 20)
+
+size_t seep_held_thread_blocks(struct seep_held_memory *memory,
+                               const struct seep_held_map *map,
+                               uint64_t *ret_addresses, size_t capacity)
+{
+    uint64_t bytes = map->end - map->start;
+    uint64_t from;
+    uint64_t *words;
+    size_t count = 0;
+
+    /* At the top of a stack, or in a mapping of its own. */
+    bytes = bytes < THREAD_PART_BYTES ? bytes : THREAD_PART_BYTES;
+    from = map->end - bytes;
+    words = malloc(bytes);
+    for (uint64_t at = from; words != NULL && at < map->end;
+         at += SEEP_HELD_PAGE_BYTES) {
+        uint64_t *page = words + (at - from) / 8;
+
+        if (!seep_held_read(memory, at, page, SEEP_HELD_PAGE_BYTES)) {
+            memset(page, 0, SEEP_HELD_PAGE_BYTES);
+        }
+    }
+    for (size_t i = 0; words != NULL && i + 2 < bytes / 8 && count < capacity;
+         i++) {
+        uint64_t address = from + 8 * i;
+
+        if (words[i] == address && words[i + 2] == address) {
+            ret_addresses[count++] = address;
+        }
+    }
+    free(words);
+    return count;
+}
+
+/* Links of these lists are mangled since 2.32 by where they stand. */
+static uint64_t next_of(struct seep_held_memory *memory, uint64_t block)
+{
+    return seep_held_word(memory, block) ^ block >> 12;
+}
+
+static void add_list(struct seep_held_blocks *blocks, uint64_t block)
+{
+    for (uint32_t i = 0; i < LIST_MOST && block != 0 && block % 16 == 0; i++) {
+        if (!addresses_add(&blocks->idle, block)) {
+            return;
+        }
+        block = next_of(blocks->memory, block);
+    }
+}
+
+/* What one thread has set aside: counts, then the heads of the lists. */
+static void add_cache(struct seep_held_blocks *blocks, uint64_t cache)
+{
+    uint64_t heads[TCACHE_BINS];
+
+    if (!addresses_add(&blocks->idle, cache) ||
+        !seep_held_read(blocks->memory, cache + 2 * TCACHE_BINS, heads,
+                        sizeof(heads))) {
+        return;
+    }
+    for (size_t i = 0; i < TCACHE_BINS; i++) {
+        add_list(blocks, heads[i]);
+    }
+}
+
+#define THREAD_LOCAL_WORDS 1024U
+
+/* It is a chunk that a thread-local of libc points to. */
+static void find_caches(struct seep_held_blocks *blocks)
+{
+    struct seep_held_memory *memory = blocks->memory;
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        const struct seep_held_map *map = &memory->maps[i];
+        uint64_t threads[BLOCKS_A_MAP];
+        size_t count;
+
+        if (!seep_held_map_is_searched(map) || *map->path != '\0' ||
+            map->end - map->start > THREAD_MAP_BYTES_MOST) {
+            continue;
+        }
+        count = seep_held_thread_blocks(memory, map, threads, BLOCKS_A_MAP);
+        for (size_t k = 0; k < count; k++) {
+            for (uint64_t word = 1; word <= THREAD_LOCAL_WORDS; word++) {
+                uint64_t block = seep_held_word(memory, threads[k] - 8 * word);
+                uint64_t start;
+                uint64_t end;
+
+                if (block % 16 == 0 && block != 0 &&
+                    chunk_bytes(memory, block - CHUNK_HEAD_BYTES) ==
+                        TCACHE_CHUNK_BYTES &&
+                    seep_held_chunk_at(blocks, block, &start, &end) !=
+                        SEEP_HELD_NO_BLOCK) {
+                    add_cache(blocks, block);
+                }
+            }
+        }
+    }
+}
+
+#define FASTBINS 10U
+#define FASTBINS_AT 16U /* in malloc_state */
+
+static void find_fastbins(struct seep_held_blocks *blocks)
+{
+    struct seep_held_memory *memory = blocks->memory;
+
+    for (size_t i = 0; i < blocks->arena_count; i++) {
+        uint64_t start = blocks->arenas[i].start;
+        uint64_t arena = seep_held_word(memory, start);
+
+        if (start % HEAP_BYTES_MOST != 0 ||
+            (arena & ~(HEAP_BYTES_MOST - 1)) != start) {
+            continue;
+        }
+        for (uint64_t bin = 0; bin < FASTBINS; bin++) {
+            uint64_t chunk =
+                seep_held_word(memory, arena + FASTBINS_AT + 8 * bin);
+
+            for (uint32_t k = 0;
+                 k < LIST_MOST && chunk != 0 && chunk % 16 == 0 &&
+                 addresses_add(&blocks->idle, chunk + CHUNK_HEAD_BYTES);
+                 k++) {
+                chunk = next_of(memory, chunk + CHUNK_HEAD_BYTES);
+            }
+        }
+    }
+}
+
+int seep_held_blocks_init(struct seep_held_blocks *blocks)
+{
+    int error;
+
+    blocks->arenas = calloc(ARENAS_MOST, sizeof(*blocks->arenas));
+    error = blocks->arenas == NULL ? -ENOMEM : find_arenas(blocks);
+    if (error < 0) {
+        return error;
+    }
+    for (size_t i = 0; i < blocks->arena_count; i++) {
+        walk_arena(blocks, &blocks->arenas[i]);
+    }
+    find_caches(blocks);
+    find_fastbins(blocks);
+    return 0;
+}
+
+void seep_held_blocks_fini(struct seep_held_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->arena_count; i++) {
+        free(blocks->arenas[i].crossings);
+    }
+    free(blocks->arenas);
+    free(blocks->idle.values);
+    blocks->arenas = NULL;
+    blocks->arena_count = 0;
+    blocks->idle = (struct seep_held_addresses){0};
+}
+
+int seep_held_blocks_again(struct seep_held_blocks *blocks)
+{
+    seep_held_blocks_fini(blocks);
+    return seep_held_blocks_init(blocks);
+}
+
+/* The head of a pool of CPython's small objects proves itself. */
+struct pool {
+    uint32_t used;
+    uint64_t free_block;
+    uint64_t links[2];
+    uint32_t arena;
+    uint32_t size_class;
+    uint32_t next_offset;
+    uint32_t last_offset;
+};
+
+#define POOL_HEAD_BYTES 48U
+#define POOL_CLASSES 32U
+
+static bool is_pool(const struct pool *pool, uint64_t pool_bytes,
+                    uint64_t block_bytes)
+{
+    return pool->size_class < POOL_CLASSES &&
+           pool->last_offset == pool_bytes - block_bytes &&
+           pool->next_offset >= POOL_HEAD_BYTES &&
+           pool->next_offset <= pool_bytes && pool->used > 0 &&
+           pool->used <= pool_bytes / block_bytes;
+}
+
+static bool is_on_free_list(struct seep_held_memory *memory, uint64_t block,
+                            uint64_t at, uint64_t pool, uint64_t pool_bytes)
+{
+    for (uint64_t i = 0; at != 0 && i < pool_bytes / 16; i++) {
+        if (at == block) {
+            return true;
+        }
+        if ((at & ~(pool_bytes - 1)) != pool) {
+            break;
+        }
+        at = seep_held_word(memory, at);
+    }
+    return false;
+}
+
+static enum seep_held_place pool_block_at(struct seep_held_blocks *blocks,
+                                          uint64_t address, uint64_t *ret_start,
+                                          uint64_t *ret_end)
+{
+    uint64_t at = address & ~(blocks->pool_bytes - 1);
+    uint64_t offset = address - at;
+    struct pool pool;
+    uint64_t bytes;
+
+    static_assert(sizeof(struct pool) == POOL_HEAD_BYTES, "as CPython's");
+    if (!seep_held_read(blocks->memory, at, &pool, sizeof(pool))) {
+        return SEEP_HELD_NO_BLOCK;
+    }
+    bytes = ((uint64_t)pool.size_class + 1) * 16;
+    if (!is_pool(&pool, blocks->pool_bytes, bytes)) {
+        return SEEP_HELD_NO_BLOCK;
+    }
+    if (offset < POOL_HEAD_BYTES) {
+        return SEEP_HELD_FREE;
+    }
+    offset = POOL_HEAD_BYTES + (offset - POOL_HEAD_BYTES) / bytes * bytes;
+    *ret_start = at + offset;
+    *ret_end = *ret_start + bytes;
+    return offset >= pool.next_offset ||
+                   is_on_free_list(blocks->memory, *ret_start, pool.free_block,
+                                   at, blocks->pool_bytes)
+               ? SEEP_HELD_FREE
+               : SEEP_HELD_POOL;
+}
+
+/* A block that malloc mapped begins a page, says so, and has the rest. */
+static bool mmapped_at(struct seep_held_blocks *blocks, uint64_t address,
+                       uint64_t *ret_start, uint64_t *ret_end)
+{
+    const struct seep_held_map *map = seep_held_map_at(blocks->memory, address);
+    uint64_t at = address & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1);
+
+    for (uint32_t i = 0; map != NULL && at >= map->start && i < (1U << 18);
+         i++, at -= SEEP_HELD_PAGE_BYTES) {
+        uint64_t head = seep_held_word(blocks->memory, at + 8);
+        uint64_t bytes = head & ~SIZE_FLAGS;
+
+        if ((head & SIZE_FLAGS) == IS_MMAPPED && bytes > SEEP_HELD_PAGE_BYTES &&
+            bytes % SEEP_HELD_PAGE_BYTES == 0 &&
+            seep_held_word(blocks->memory, at) == 0 && at + bytes > address &&
+            bytes <= map->end - at) {
+            *ret_start = at + CHUNK_HEAD_BYTES;
+            *ret_end = at + bytes;
+            return address >= *ret_start;
+        }
+    }
+    return false;
+}
+
+static bool known_at(const struct seep_held_blocks *blocks, uint64_t address,
+                     uint64_t *ret_start, uint64_t *ret_end)
+{
+    size_t low = 0;
+    size_t high = blocks->known_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (blocks->known[middle].address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == 0 || address - blocks->known[low - 1].address >=
+                        blocks->known[low - 1].bytes) {
+        return false;
+    }
+    *ret_start = blocks->known[low - 1].address;
+    *ret_end = *ret_start + blocks->known[low - 1].bytes;
+    return true;
+}
+
+enum seep_held_place seep_held_block_at(struct seep_held_blocks *blocks,
+                                        uint64_t address, uint64_t *ret_start,
+                                        uint64_t *ret_end)
+{
+    enum seep_held_place place =
+        seep_held_chunk_at(blocks, address, ret_start, ret_end);
+
+    if (place != SEEP_HELD_NO_BLOCK) {
+        return place;
+    }
+    if (blocks->pool_bytes != 0) {
+        place = pool_block_at(blocks, address, ret_start, ret_end);
+        if (place != SEEP_HELD_NO_BLOCK) {
+            return place;
+        }
+    }
+    if (known_at(blocks, address, ret_start, ret_end)) {
+        return SEEP_HELD_KNOWN;
+    }
+    return mmapped_at(blocks, address, ret_start, ret_end) ? SEEP_HELD_MMAPPED
+                                                           : SEEP_HELD_NO_BLOCK;
+}
+
+struct pool_visit {
+    const struct seep_held_blocks *blocks;
+    const struct seep_held_shape *shapes;
+    size_t shape_count;
+    struct seep_held_scan *scan;
+};
+
+static void show_pool(const struct pool_visit *visit, const uint8_t *bytes,
+                      uint64_t address)
+{
+    uint64_t pool_bytes = visit->blocks->pool_bytes;
+    struct pool pool;
+    uint64_t block_bytes;
+
+    memcpy(&pool, bytes, sizeof(pool));
+    block_bytes = ((uint64_t)pool.size_class + 1) * 16;
+    if (!is_pool(&pool, pool_bytes, block_bytes)) {
+        return;
+    }
+    for (size_t i = 0; i < visit->shape_count; i++) {
+        if (visit->shapes[i].bytes != block_bytes ||
+            visit->shapes[i].offset + 8 > block_bytes) {
+            continue;
+        }
+        for (uint64_t at = POOL_HEAD_BYTES;
+             at + block_bytes <= pool_bytes && at < pool.next_offset;
+             at += block_bytes) {
+            uint64_t word;
+
+            memcpy(&word, bytes + at + visit->shapes[i].offset, sizeof(word));
+            seep_held_scan_word(visit->scan,
+                                address + at + visit->shapes[i].offset, word);
+        }
+    }
+}
+
+static void visit_pools(void *context, struct seep_held_map *map,
+                        const uint64_t *words, uint64_t address,
+                        size_t word_count)
+{
+    const struct pool_visit *visit = context;
+    uint64_t pool_bytes = visit->blocks->pool_bytes;
+    uint64_t bytes = 8 * (uint64_t)word_count;
+
+    (void)map;
+    for (uint64_t at = -address & (pool_bytes - 1); at + pool_bytes <= bytes;
+         at += pool_bytes) {
+        show_pool(visit, (const uint8_t *)words + at, address + at);
+    }
+}
+
+void seep_held_blocks_scan(struct seep_held_blocks *blocks,
+                           const struct seep_held_shape *shapes,
+                           size_t shape_count, struct seep_held_scan *scan)
+{
+    struct pool_visit visit = {blocks, shapes, shape_count, scan};
+
+    for (size_t i = 0; i < blocks->arena_count; i++) {
+        walk(blocks, &blocks->arenas[i], shapes, shape_count, scan);
+    }
+    for (size_t i = 0; blocks->pool_bytes != 0 && i < blocks->memory->map_count;
+         i++) {
+        struct seep_held_map *map = &blocks->memory->maps[i];
+
+        if (seep_held_map_is_searched(map) && *map->path == '\0') {
+            seep_held_each_page(blocks->memory, map, visit_pools, &visit);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Nodes and links of a search; see search.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "held/search.h"
+
+#define INDEX_FIRST 4096U
+#define NODES_MOST 2000000U
+#define LINKS_MOST 4000000U
+
+int seep_held_graph_init(struct seep_held_search *search)
+{
+    search->index_capacity = INDEX_FIRST;
+    search->index = calloc(INDEX_FIRST, sizeof(*search->index));
+    return search->index == NULL ? -ENOMEM : 0;
+}
+
+void seep_held_graph_fini(struct seep_held_search *search)
+{
+    free(search->nodes);
+    free(search->links);
+    free(search->index);
+    search->nodes = NULL;
+    search->links = NULL;
+    search->index = NULL;
+    search->node_count = 0;
+    search->link_count = 0;
+    search->node_capacity = 0;
+    search->link_capacity = 0;
+}
+
+uint64_t seep_held_node_key(uint32_t tag, uint64_t one, uint64_t other)
+{
+    const uint64_t words[] = {tag, one, other};
+
+    return seep_hash_words(SEEP_HASH_SEED, words, 3);
+}
+
+static size_t slot_of(const struct seep_held_search *search, uint64_t key)
+{
+    size_t mask = search->index_capacity - 1;
+    size_t slot = seep_hash_mix(key) & mask;
+
+    while (search->index[slot] != 0 &&
+           search->nodes[search->index[slot] - 1].key != key) {
+        slot = (slot + 1) & mask;
+    }
+    return slot;
+}
+
+uint32_t seep_held_node_find(const struct seep_held_search *search,
+                             uint64_t key)
+{
+    /* Of none it is 0, and 0 - 1 is SEEP_HELD_NOTHING. */
+    return search->index[slot_of(search, key)] - 1;
+}
+
+static bool grow_index(struct seep_held_search *search)
+{
+    size_t capacity = 2 * search->index_capacity;
+    uint32_t *index = calloc(capacity, sizeof(*index));
+
+    if (index == NULL) {
+        return false;
+    }
+    free(search->index);
+    search->index = index;
+    search->index_capacity = capacity;
+    for (size_t i = 0; i < search->node_count; i++) {
+        index[slot_of(search, search->nodes[i].key)] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* @return the array with room for one more, or NULL */
+static void *room(void *array, size_t count, size_t *capacity, size_t most,
+                  size_t bytes)
+{
+    size_t wanted = *capacity == 0 ? 1024 : 2 * *capacity;
+    void *larger;
+
+    if (count < *capacity) {
+        return array;
+    }
+    larger = count >= most ? NULL : realloc(array, wanted * bytes);
+    if (larger != NULL) {
+        *capacity = wanted;
+    }
+    return larger;
+}
+
+uint32_t seep_held_node_add(struct seep_held_search *search,
+                            const struct seep_held_node *node)
+{
+    struct seep_held_node *nodes =
+        room(search->nodes, search->node_count, &search->node_capacity,
+             NODES_MOST, sizeof(*nodes));
+
+    if (nodes == NULL) {
+        search->was_cut_short = true;
+        return SEEP_HELD_NOTHING;
+    }
+    search->nodes = nodes;
+    if (2 * search->node_count >= search->index_capacity &&
+        !grow_index(search)) {
+        search->was_cut_short = true;
+        return SEEP_HELD_NOTHING;
+    }
+    nodes[search->node_count] = *node;
+    search->node_count++;
+    search->index[slot_of(search, node->key)] = (uint32_t)search->node_count;
+    return (uint32_t)search->node_count - 1;
+}
+
+uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
+                            uint32_t holder, uint64_t at, uint64_t value)
+{
+    struct seep_held_node *below = &search->nodes[child];
+    struct seep_held_node *above = &search->nodes[holder];
+    struct seep_held_link *links;
+
+    if (below->up_count >= SEEP_HELD_LINKS_MOST) {
+        return SEEP_HELD_NOTHING;
+    }
+    for (uint32_t i = below->up; i != 0; i = search->links[i - 1].next_up) {
+        if (search->links[i - 1].at == at &&
+            search->links[i - 1].holder == holder) {
+            return SEEP_HELD_NOTHING;
+        }
+    }
+    links = room(search->links, search->link_count, &search->link_capacity,
+                 LINKS_MOST, sizeof(*links));
+    if (links == NULL) {
+        search->was_cut_short = true;
+        return SEEP_HELD_NOTHING;
+    }
+    search->links = links;
+    links[search->link_count] = (struct seep_held_link){
+        .at = at,
+        .value = value,
+        .child = child,
+        .holder = holder,
+        .next_up = below->up,
+        .next_down = above->down,
+    };
+    search->link_count++;
+    below->up = (uint32_t)search->link_count;
+    above->down = (uint32_t)search->link_count;
+    below->up_count++;
+    return (uint32_t)search->link_count - 1;
+}

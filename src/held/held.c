@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A question from its beginning to its answer: see held.h.
+ *
+ * Invariant: a process that was stopped goes on, whatever becomes of the
+ * reader: a child of its own sees to that.
+ */
+#include "held/held.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "held/search.h"
+
+#define TRIES_MOST 3U
+
+static double now_of(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Stop @pid; the child lets it go on after @milliseconds at the latest.
+ * @return the child's id, or negative errno */
+static pid_t freeze(pid_t pid, uint32_t milliseconds)
+{
+    pid_t child = fork();
+
+    if (child < 0) {
+        return -errno;
+    }
+    if (child == 0) {
+        struct timespec time = {milliseconds / 1000,
+                                (long)(milliseconds % 1000) * 1000000};
+
+        /* What ends the reader's group (an interrupt, timeout(1)) must not end
+         * who lets the process go on. */
+        setsid();
+        kill(pid, SIGSTOP);
+        nanosleep(&time, NULL);
+        kill(pid, SIGCONT);
+        _exit(0);
+    }
+    return child;
+}
+
+static void thaw(pid_t pid, pid_t child)
+{
+    kill(pid, SIGCONT);
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    /* Where it stopped it once more before it was ended. */
+    kill(pid, SIGCONT);
+}
+
+static void search_fini(struct seep_held_search *search)
+{
+    seep_held_resolve_fini(search);
+    seep_held_graph_fini(search);
+    seep_held_scan_fini(&search->scan);
+    seep_held_scan_fini(&search->side);
+    free(search->asked);
+    free(search->front);
+    free(search->hops);
+}
+
+static bool all_are_lost(const struct seep_held_search *search)
+{
+    for (size_t i = 0; i < search->asked_count; i++) {
+        if (search->nodes[search->asked[i]].up_count > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int search_init(struct seep_held_search *search,
+                       const struct seep_held_question *question,
+                       struct seep_held_memory *memory,
+                       struct seep_store *store)
+{
+    int error;
+
+    *search = (struct seep_held_search){
+        .question = question,
+        .memory = memory,
+        .store = store,
+    };
+    if (question->cpu_limit_s > 0) {
+        search->cpu_until_s =
+            now_of(CLOCK_PROCESS_CPUTIME_ID) + question->cpu_limit_s;
+    }
+    error = seep_held_graph_init(search);
+    return error == 0 ? seep_held_resolve_init(search) : error;
+}
+
+/* Ask once more where most blocks have no name: it moved meanwhile. */
+static int ask_until_known(const struct seep_held_question *question,
+                           struct seep_held_memory *memory,
+                           struct seep_held_answer *answer)
+{
+    size_t best_named = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; error == 0 && i < TRIES_MOST; i++) {
+        struct seep_held_search search;
+        size_t named = 0;
+        bool is_last = question->core_path != NULL;
+
+        error = search_init(&search, question, memory, answer->store);
+        if (error == 0) {
+            error = seep_held_search_run(&search);
+        }
+        if (error == 0) {
+            named = seep_held_count_named(&search);
+            is_last |= 10 * named >= 8 * search.asked_count ||
+                       all_are_lost(&search) || search.was_cut_short;
+        }
+        if (error == 0 && (i == 0 || named > best_named)) {
+            best_named = named;
+            error = seep_held_paths(&search, answer);
+            answer->level_count = search.level_count;
+            answer->was_cut_short = search.was_cut_short;
+        }
+        answer->try_count++;
+        search_fini(&search);
+        if (is_last || error < 0) {
+            break;
+        }
+        error = seep_held_memory_reload(memory);
+    }
+    return error;
+}
+
+static int ask(const struct seep_held_question *question,
+               struct seep_held_answer *answer)
+{
+    const struct seep_held_source source = {
+        .pid = question->pid,
+        .core_path = question->core_path,
+        .recording_inode = question->recording_inode,
+        .recording_device = question->recording_device,
+    };
+    struct seep_held_memory memory;
+    int error = seep_held_memory_open(&source, &memory);
+
+    if (error < 0) {
+        return error;
+    }
+    error = ask_until_known(question, &memory, answer);
+    if (memory.stats.scan_count > 0) {
+        answer->level_bytes = memory.stats.read_bytes / memory.stats.scan_count;
+    }
+    answer->swapped_bytes = memory.stats.swapped_bytes;
+    answer->failed_bytes = memory.stats.failed_bytes;
+    seep_held_memory_close(&memory);
+    return error;
+}
+
+int seep_held_ask(const struct seep_held_question *question,
+                  struct seep_held_answer **ret_answer)
+{
+    struct seep_held_answer *answer = calloc(1, sizeof(*answer));
+    double start = now_of(CLOCK_MONOTONIC);
+    double cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
+    pid_t child = 0;
+    int error;
+
+    if (answer == NULL) {
+        return -ENOMEM;
+    }
+    answer->store = calloc(1, sizeof(*answer->store));
+    error = answer->store == NULL ? -ENOMEM : 0;
+    if (error == 0 && question->freeze_ms > 0 && question->core_path == NULL) {
+        child = freeze(question->pid, question->freeze_ms);
+        error = child < 0 ? (int)child : 0;
+    }
+    if (error == 0) {
+        error = ask(question, answer);
+    }
+    if (child > 0) {
+        double most = question->freeze_ms / 1e3;
+
+        thaw(question->pid, child);
+        answer->frozen_s = now_of(CLOCK_MONOTONIC) - start;
+        answer->frozen_s = answer->frozen_s < most ? answer->frozen_s : most;
+    }
+    answer->elapsed_s = now_of(CLOCK_MONOTONIC) - start;
+    answer->cpu_s = now_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    if (error < 0) {
+        seep_held_close(answer);
+        return error;
+    }
+    *ret_answer = answer;
+    return 0;
+}
+
+void seep_held_close(struct seep_held_answer *answer)
+{
+    if (answer != NULL) {
+        if (answer->store != NULL) {
+            seep_store_fini(answer->store);
+        }
+        free(answer->store);
+        free(answer);
+    }
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Symbols of files by libelf; see image.h. */
+#include "held/image.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "reader/recording/open.h"
+#include "reader/symbols/names.h"
+
+#define SECTION_BYTES_MOST (UINT64_C(512) << 20)
+#define IMAGES_MOST 4096U
+
+static int compare_symbols(const void *one, const void *other)
+{
+    const struct seep_held_symbol *a = one;
+    const struct seep_held_symbol *b = other;
+
+    if (a->address != b->address) {
+        return a->address < b->address ? -1 : 1;
+    }
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static bool kind_of(const GElf_Sym *symbol, enum seep_held_symbol_kind *kind)
+{
+    if (symbol->st_shndx == SHN_UNDEF) {
+        return false;
+    }
+    switch (GELF_ST_TYPE(symbol->st_info)) {
+    case STT_OBJECT:
+        *kind = SEEP_HELD_DATA;
+        return true;
+    case STT_FUNC:
+    case STT_GNU_IFUNC:
+        *kind = SEEP_HELD_FUNCTION;
+        return true;
+    case STT_TLS:
+        *kind = SEEP_HELD_THREAD_LOCAL;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void add_symbols(struct seep_held_image *image, Elf_Scn *section,
+                        const GElf_Shdr *header)
+{
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = header->sh_entsize == 0
+                       ? 0
+                       : (size_t)(header->sh_size / header->sh_entsize);
+
+    for (size_t i = 0; data != NULL && i < count && i < INT_MAX; i++) {
+        enum seep_held_symbol_kind kind;
+        struct seep_held_symbol *list;
+        GElf_Sym symbol;
+        const char *name;
+        size_t used;
+
+        if (gelf_getsym(data, (int)i, &symbol) == NULL ||
+            !kind_of(&symbol, &kind)) {
+            continue;
+        }
+        name = elf_strptr(image->elf, header->sh_link, symbol.st_name);
+        used = image->counts[kind];
+        list = image->symbols[kind];
+        if (name == NULL || *name == '\0') {
+            continue;
+        }
+        if ((used & (used - 1)) == 0) {
+            size_t capacity = used < 64 ? 64 : 2 * used;
+
+            list = used < 64 && used != 0
+                       ? list
+                       : realloc(list, capacity * sizeof(*list));
+            if (list == NULL) {
+                return;
+            }
+            image->symbols[kind] = list;
+        }
+        list[used] =
+            (struct seep_held_symbol){symbol.st_value, symbol.st_size, name};
+        image->counts[kind]++;
+    }
+}
+
+static void read_sections(struct seep_held_image *image)
+{
+    Elf_Scn *section = NULL;
+
+    while ((section = elf_nextscn(image->elf, section)) != NULL) {
+        GElf_Shdr header;
+
+        if (gelf_getshdr(section, &header) != NULL &&
+            (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
+            (header.sh_flags & SHF_COMPRESSED) == 0 &&
+            header.sh_size < SECTION_BYTES_MOST) {
+            add_symbols(image, section, &header);
+        }
+    }
+    for (int kind = 0; kind < SEEP_HELD_SYMBOL_KINDS; kind++) {
+        if (image->counts[kind] > 0) {
+            qsort(image->symbols[kind], image->counts[kind],
+                  sizeof(**image->symbols), compare_symbols);
+        }
+    }
+}
+
+/* Where the file lies in the process, by its segments and its first mapping. */
+static void read_segments(struct seep_held_image *image, uint64_t first)
+{
+    size_t count = 0;
+    uint64_t lowest = UINT64_MAX;
+    uint64_t end = 0;
+
+    if (elf_getphdrnum(image->elf, &count) != 0) {
+        count = 0;
+    }
+    for (size_t i = 0; i < count && i < INT_MAX; i++) {
+        GElf_Phdr segment;
+
+        if (gelf_getphdr(image->elf, (int)i, &segment) == NULL) {
+            continue;
+        }
+        if (segment.p_type == PT_LOAD) {
+            uint64_t stop = segment.p_vaddr + segment.p_memsz;
+
+            lowest = segment.p_vaddr < lowest ? segment.p_vaddr : lowest;
+            end = stop > end ? stop : end;
+        } else if (segment.p_type == PT_TLS) {
+            uint64_t align = segment.p_align > 1 ? segment.p_align : 1;
+
+            image->tls_bytes = (segment.p_memsz + align - 1) / align * align;
+        }
+    }
+    if (end > 0) {
+        image->bias = first - (lowest & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1));
+        image->end = image->bias + end;
+    }
+}
+
+static void open_image(struct seep_held_images *images,
+                       struct seep_held_image *image)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < images->memory->map_count && first == 0; i++) {
+        if (strcmp(images->memory->maps[i].path, image->path) == 0) {
+            first = images->memory->maps[i].start;
+        }
+    }
+    seep_held_path(images->memory, image->path, path, sizeof(path));
+    image->fd = seep_open_regular(path, 0, &status);
+    elf_version(EV_CURRENT);
+    image->elf = image->fd < 0 ? NULL : elf_begin(image->fd, ELF_C_READ, NULL);
+    if (image->elf != NULL && elf_kind(image->elf) == ELF_K_ELF) {
+        read_segments(image, first);
+        read_sections(image);
+    }
+}
+
+const struct seep_held_image *
+seep_held_image_of(struct seep_held_images *images, const char *path)
+{
+    struct seep_held_image *image;
+
+    for (size_t i = 0; i < images->count; i++) {
+        if (strcmp(images->images[i].path, path) == 0) {
+            return &images->images[i];
+        }
+    }
+    if (images->images == NULL) {
+        images->images = calloc(IMAGES_MOST, sizeof(*images->images));
+    }
+    if (images->images == NULL || images->count == IMAGES_MOST) {
+        return NULL;
+    }
+    image = &images->images[images->count];
+    image->path = strdup(path);
+    image->fd = -1;
+    if (image->path == NULL) {
+        return NULL;
+    }
+    images->count++;
+    open_image(images, image);
+    return image;
+}
+
+const struct seep_held_image *
+seep_held_image_at(struct seep_held_images *images, uint64_t address)
+{
+    const struct seep_held_memory *memory = images->memory;
+    const struct seep_held_map *map = seep_held_map_at(memory, address);
+    const struct seep_held_image *image;
+
+    if (map == NULL || !map->is_writable) {
+        return NULL;
+    }
+    if (*map->path == '/') {
+        return seep_held_image_of(images, map->path);
+    }
+    /* What has no name behind a library's data is its .bss, as far as that
+     * goes. */
+    if (*map->path != '\0' || map == memory->maps || map[-1].path[0] != '/' ||
+        map[-1].end != map->start) {
+        return NULL;
+    }
+    image = seep_held_image_of(images, map[-1].path);
+    return image != NULL && address < image->end ? image : NULL;
+}
+
+const struct seep_held_symbol *
+seep_held_symbol_find(const struct seep_held_image *image,
+                      enum seep_held_symbol_kind kind, uint64_t address)
+{
+    const struct seep_held_symbol *symbols = image->symbols[kind];
+    size_t low = 0;
+    size_t high = image->counts[kind];
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (symbols[middle].address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (size_t back = 0; back < 4 && low > back; back++) {
+        const struct seep_held_symbol *symbol = &symbols[low - 1 - back];
+        uint64_t bytes = symbol->bytes > 0 ? symbol->bytes : 1;
+
+        if (address - symbol->address < bytes) {
+            return symbol;
+        }
+    }
+    return NULL;
+}
+
+uint64_t seep_held_symbol_address(const struct seep_held_image *image,
+                                  const char *name)
+{
+    for (size_t i = 0; i < image->counts[SEEP_HELD_DATA]; i++) {
+        const struct seep_held_symbol *symbol =
+            &image->symbols[SEEP_HELD_DATA][i];
+
+        if (strcmp(symbol->name, name) == 0) {
+            return symbol->address + image->bias;
+        }
+    }
+    return 0;
+}
+
+void seep_held_demangle(const char *name, char *text, size_t capacity)
+{
+    if (!seep_demangle(name, text, capacity)) {
+        snprintf(text, capacity, "%s", name);
+    }
+}
+
+/* Itanium C++ ABI 2.9.5: before where a table's first entry stands is the
+ * class's type information; its second word is the name. */
+bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
+                        char *text, size_t capacity)
+{
+    struct seep_held_memory *memory = images->memory;
+    const struct seep_held_map *map;
+    uint64_t information;
+    char name[256] = "_ZTS";
+    char *begin = name + 4;
+    static const char words[] = "typeinfo name for ";
+
+    if (vtable % 8 != 0 || vtable < SEEP_HELD_PAGE_BYTES) {
+        return false;
+    }
+    map = seep_held_map_at(memory, vtable);
+    if (map == NULL || *map->path != '/') {
+        return false;
+    }
+    information = seep_held_word(memory, vtable - 8);
+    map = seep_held_map_at(memory, information);
+    if (map == NULL || *map->path != '/' ||
+        !seep_held_string(memory, seep_held_word(memory, information + 8),
+                          begin, sizeof(name) - 4)) {
+        return false;
+    }
+    if (*begin == '*') {
+        memmove(begin, begin + 1, strlen(begin));
+    }
+    if (strchr("NS0123456789", *begin) == NULL || *begin == '\0' ||
+        !seep_demangle(name, text, capacity)) {
+        return false;
+    }
+    if (strncmp(text, words, sizeof(words) - 1) == 0) {
+        memmove(text, text + sizeof(words) - 1,
+                strlen(text + sizeof(words) - 1) + 1);
+    }
+    return true;
+}
+
+void seep_held_images_fini(struct seep_held_images *images)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        struct seep_held_image *image = &images->images[i];
+
+        for (int kind = 0; kind < SEEP_HELD_SYMBOL_KINDS; kind++) {
+            free(image->symbols[kind]);
+        }
+        elf_end(image->elf);
+        if (image->fd >= 0) {
+            close(image->fd);
+        }
+        free((void *)(uintptr_t)image->path);
+    }
+    free(images->images);
+    *images = (struct seep_held_images){0};
+}

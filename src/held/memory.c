@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A living process by process_vm_readv(), /proc/PID/maps and pagemap.
+ *
+ * Invariant: single reads are of pages that are kept until the next forget, so
+ * what is asked twice answers the same; scans read anew each time.
+ */
+#include "held/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#define WINDOW_BYTES (UINT64_C(1) << 20)
+#define WINDOW_PAGES (WINDOW_BYTES / SEEP_HELD_PAGE_BYTES)
+#define PAGE_SLOTS 4096U /* 16 MiB */
+#define MAPS_BYTES_MOST (64U << 20)
+#define THREADS_MOST 4096U
+
+struct seep_held_page {
+    uint64_t address;
+    uint32_t generation;
+    bool is_there;
+    uint8_t bytes[SEEP_HELD_PAGE_BYTES];
+};
+
+/* All of a file of /proc, whose size is not known; NULL: errno says why. */
+static char *read_all(const char *path, size_t most)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t capacity = 65536;
+    size_t used = 0;
+    char *text = fd < 0 ? NULL : malloc(capacity + 1);
+    ssize_t got = 1;
+
+    while (text != NULL && got > 0 && used < most) {
+        if (used == capacity) {
+            char *more = realloc(text, 2 * capacity + 1);
+
+            if (more == NULL) {
+                break;
+            }
+            text = more;
+            capacity *= 2;
+        }
+        got = read(fd, text + used, capacity - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    if (text != NULL) {
+        text[used] = '\0';
+    }
+    if (fd >= 0) {
+        int error = errno;
+
+        close(fd);
+        errno = error;
+    }
+    return text;
+}
+
+/* One line of maps, which is cut up; false: it makes no sense. */
+static bool parse_map(char *line, struct seep_held_map *map, uint64_t *inode,
+                      uint64_t *device)
+{
+    unsigned long long start;
+    unsigned long long end;
+    unsigned long long offset;
+    unsigned long long number;
+    unsigned int major;
+    unsigned int minor;
+    char rights[5];
+    int at = 0;
+
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights,
+               &offset, &major, &minor, &number, &at) < 7 ||
+        start >= end) {
+        return false;
+    }
+    *map = (struct seep_held_map){
+        .start = start,
+        .end = end,
+        .file_offset = offset,
+        .path = at > 0 ? line + at : "",
+        .is_readable = rights[0] == 'r',
+        .is_writable = rights[1] == 'w',
+        .is_code = rights[2] == 'x',
+        .is_shared = rights[3] == 's',
+    };
+    *inode = number;
+    *device = (uint64_t)major << 32 | minor;
+    return true;
+}
+
+static bool is_of_libseep(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return name != NULL && strncmp(name, "/libseep.so", 11) == 0;
+}
+
+static void free_maps(struct seep_held_memory *memory)
+{
+    for (size_t i = 0; i < memory->map_count; i++) {
+        free(memory->maps[i].no_word);
+    }
+    free(memory->maps);
+    free(memory->texts);
+    memory->maps = NULL;
+    memory->texts = NULL;
+    memory->map_count = 0;
+}
+
+static int load_maps(struct seep_held_memory *memory)
+{
+    char path[48];
+    char *text;
+    size_t lines = 0;
+    char *rest;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)memory->pid);
+    text = read_all(path, MAPS_BYTES_MOST);
+    if (text == NULL) {
+        return errno == ENOENT ? -ESRCH : -errno;
+    }
+    for (const char *at = text; *at != '\0'; at++) {
+        lines += *at == '\n';
+    }
+    memory->texts = text;
+    memory->maps = calloc(lines + 1, sizeof(*memory->maps));
+    rest = text;
+    while (memory->maps != NULL && memory->map_count < lines) {
+        struct seep_held_map *map = &memory->maps[memory->map_count];
+        char *line = strsep(&rest, "\n");
+        uint64_t inode;
+        uint64_t device;
+
+        if (line == NULL) {
+            break;
+        }
+        if (parse_map(line, map, &inode, &device)) {
+            map->is_own = (inode != 0 && inode == memory->recording_inode) ||
+                          is_of_libseep(map->path);
+            memory->map_count++;
+        }
+    }
+    /* Of a process that has none it may be that nobody may see them. */
+    return memory->maps == NULL ? -ENOMEM : lines == 0 ? -ESRCH : 0;
+}
+
+/* "0 0x7f.. ... 0xSP 0xPC" of one that waits, "running" of one that runs. */
+static uint64_t stack_pointer_of(pid_t pid, const char *thread)
+{
+    char path[300];
+    char *text;
+    char *last = NULL;
+    char *before = NULL;
+    uint64_t pointer = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%s/syscall", (int)pid, thread);
+    for (int i = 0; i < 20 && pointer == 0; i++) {
+        text = read_all(path, 4096);
+        if (text == NULL) {
+            return 0;
+        }
+        last = strrchr(text, ' ');
+        if (last != NULL) {
+            *last = '\0';
+            before = strrchr(text, ' ');
+            pointer = before == NULL ? 0 : strtoull(before + 1, NULL, 16);
+        }
+        free(text);
+        if (pointer == 0) {
+            usleep(500);
+        }
+    }
+    return pointer;
+}
+
+static int load_threads(struct seep_held_memory *memory)
+{
+    char path[300];
+    DIR *tasks;
+    const struct dirent *entry;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)memory->pid);
+    tasks = opendir(path);
+    free(memory->threads);
+    memory->thread_count = 0;
+    memory->threads = calloc(THREADS_MOST, sizeof(*memory->threads));
+    if (tasks == NULL || memory->threads == NULL) {
+        int error = tasks == NULL ? -errno : -ENOMEM;
+
+        if (tasks != NULL) {
+            closedir(tasks);
+        }
+        return error;
+    }
+    while (memory->thread_count < THREADS_MOST &&
+           (entry = readdir(tasks)) != NULL) {
+        struct seep_held_thread *thread =
+            &memory->threads[memory->thread_count];
+        char *name;
+
+        thread->id = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread->id <= 0) {
+            continue;
+        }
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)memory->pid,
+                 entry->d_name);
+        name = read_all(path, 64);
+        snprintf(thread->name, sizeof(thread->name), "%.*s",
+                 name == NULL ? 0 : (int)strcspn(name, "\n"),
+                 name == NULL ? "" : name);
+        free(name);
+        thread->stack_pointer = stack_pointer_of(memory->pid, entry->d_name);
+        memory->thread_count++;
+    }
+    closedir(tasks);
+    return 0;
+}
+
+int seep_held_memory_reload(struct seep_held_memory *memory)
+{
+    int error;
+
+    seep_held_memory_forget(memory);
+    if (memory->core != NULL) {
+        return 0;
+    }
+    free_maps(memory);
+    error = load_maps(memory);
+    return error < 0 ? error : load_threads(memory);
+}
+
+int seep_held_memory_extend(struct seep_held_memory *memory)
+{
+    struct seep_held_memory before = *memory;
+    int error;
+
+    seep_held_memory_forget(memory);
+    if (memory->core != NULL) {
+        return 0;
+    }
+    memory->maps = NULL;
+    memory->map_count = 0;
+    memory->texts = NULL;
+    error = load_maps(memory);
+    for (size_t i = 0; i < before.map_count; i++) {
+        struct seep_held_map *map =
+            seep_held_map_at(memory, before.maps[i].start);
+
+        if (map != NULL && map->start == before.maps[i].start &&
+            map->end == before.maps[i].end) {
+            map->no_word = before.maps[i].no_word;
+            before.maps[i].no_word = NULL;
+        }
+    }
+    free_maps(&before);
+    return error;
+}
+
+int seep_held_memory_open(const struct seep_held_source *source,
+                          struct seep_held_memory *ret_memory)
+{
+    struct seep_held_memory memory = {
+        .pid = source->pid,
+        .pagemap = -1,
+        .recording_inode = source->recording_inode,
+        .recording_device = source->recording_device,
+        .generation = 1,
+    };
+    char path[48];
+    int error = 0;
+
+    memory.pages = calloc(PAGE_SLOTS, sizeof(*memory.pages));
+    memory.window = aligned_alloc(SEEP_HELD_PAGE_BYTES, WINDOW_BYTES);
+    if (memory.pages == NULL || memory.window == NULL) {
+        error = -ENOMEM;
+    } else if (source->core_path != NULL) {
+        error = seep_held_core_open(&memory, source->core_path);
+    } else {
+        snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)memory.pid);
+        memory.pagemap = open(path, O_RDONLY | O_CLOEXEC);
+        error = memory.pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno)
+                                   : seep_held_memory_reload(&memory);
+    }
+    if (error < 0) {
+        seep_held_memory_close(&memory);
+        return error;
+    }
+    *ret_memory = memory;
+    return 0;
+}
+
+void seep_held_memory_close(struct seep_held_memory *memory)
+{
+    if (memory->core != NULL) {
+        seep_held_core_close(memory);
+    }
+    if (memory->pagemap >= 0) {
+        close(memory->pagemap);
+    }
+    free_maps(memory);
+    free(memory->threads);
+    free(memory->pages);
+    free(memory->window);
+    *memory = (struct seep_held_memory){.pagemap = -1};
+}
+
+void seep_held_memory_forget(struct seep_held_memory *memory)
+{
+    memory->generation++;
+}
+
+struct seep_held_map *seep_held_map_at(const struct seep_held_memory *memory,
+                                       uint64_t address)
+{
+    size_t low = 0;
+    size_t high = memory->map_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (memory->maps[middle].start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && address < memory->maps[low - 1].end
+               ? &memory->maps[low - 1]
+               : NULL;
+}
+
+/* @return how many of the bytes came */
+static size_t read_process(pid_t pid, uint64_t address, void *to, size_t bytes)
+{
+    struct iovec here = {to, bytes};
+    struct iovec there = {(void *)(uintptr_t)address, bytes};
+    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+    return got > 0 ? (size_t)got : 0;
+}
+
+static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
+{
+    struct seep_held_page *slot =
+        &memory->pages[seep_hash_mix(page) & (PAGE_SLOTS - 1)];
+
+    if (slot->address != page || slot->generation != memory->generation) {
+        slot->address = page;
+        slot->generation = memory->generation;
+        slot->is_there =
+            read_process(memory->pid, page, slot->bytes,
+                         SEEP_HELD_PAGE_BYTES) == SEEP_HELD_PAGE_BYTES;
+    }
+    return slot->is_there ? slot->bytes : NULL;
+}
+
+static bool read_core(const struct seep_held_memory *memory, uint64_t address,
+                      void *to, size_t bytes)
+{
+    const struct seep_held_map *map = seep_held_map_at(memory, address);
+    uint64_t offset = map == NULL ? 0 : address - map->start;
+
+    if (map == NULL || offset > map->core_bytes ||
+        bytes > map->core_bytes - offset) {
+        return false;
+    }
+    memcpy(to, memory->core + map->core_at + offset, bytes);
+    return true;
+}
+
+bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
+                    size_t bytes)
+{
+    uint8_t *at = to;
+
+    if (address < SEEP_HELD_PAGE_BYTES || address >= SEEP_HELD_ADDRESS_END ||
+        bytes > SEEP_HELD_ADDRESS_END - address) {
+        return false;
+    }
+    if (memory->core != NULL) {
+        return read_core(memory, address, to, bytes);
+    }
+    if (bytes > 16U * SEEP_HELD_PAGE_BYTES) {
+        return read_process(memory->pid, address, to, bytes) == bytes;
+    }
+    while (bytes > 0) {
+        uint64_t offset = address % SEEP_HELD_PAGE_BYTES;
+        size_t part = SEEP_HELD_PAGE_BYTES - offset;
+        const uint8_t *page = page_of(memory, address - offset);
+
+        if (page == NULL) {
+            return false;
+        }
+        part = part < bytes ? part : bytes;
+        memcpy(at, page + offset, part);
+        at += part;
+        address += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+uint64_t seep_held_word(struct seep_held_memory *memory, uint64_t address)
+{
+    uint64_t word;
+
+    return seep_held_read(memory, address, &word, sizeof(word)) ? word : 0;
+}
+
+int32_t seep_held_int(struct seep_held_memory *memory, uint64_t address)
+{
+    int32_t number;
+
+    return seep_held_read(memory, address, &number, sizeof(number)) ? number
+                                                                    : 0;
+}
+
+bool seep_held_string(struct seep_held_memory *memory, uint64_t address,
+                      char *text, size_t capacity)
+{
+    size_t wanted = capacity - 1;
+    size_t in_page = SEEP_HELD_PAGE_BYTES - address % SEEP_HELD_PAGE_BYTES;
+
+    if (!seep_held_read(memory, address, text, wanted)) {
+        wanted = in_page < wanted ? in_page : wanted;
+        if (!seep_held_read(memory, address, text, wanted)) {
+            return false;
+        }
+    }
+    text[wanted] = '\0';
+    return true;
+}
+
+bool seep_held_map_is_searched(const struct seep_held_map *map)
+{
+    const char *path = map->path;
+
+    if (!map->is_readable || !map->is_writable || map->is_own ||
+        strncmp(path, "[v", 2) == 0) {
+        return false;
+    }
+    /* What a driver maps is its device's: reading it may do something. */
+    return strncmp(path, "/dev/", 5) != 0 ||
+           strncmp(path, "/dev/zero", 9) == 0 ||
+           strncmp(path, "/dev/shm/", 9) == 0;
+}
+
+/* Which pages of the window to read, as pairs of ranges. */
+struct runs {
+    struct iovec here[WINDOW_PAGES];
+    struct iovec there[WINDOW_PAGES];
+    int count;
+};
+
+static void add_page(struct runs *runs, uint8_t *to, uint64_t address)
+{
+    if (runs->count > 0) {
+        struct iovec *last = &runs->here[runs->count - 1];
+
+        if ((uint8_t *)last->iov_base + last->iov_len == to) {
+            last->iov_len += SEEP_HELD_PAGE_BYTES;
+            runs->there[runs->count - 1].iov_len += SEEP_HELD_PAGE_BYTES;
+            return;
+        }
+    }
+    runs->here[runs->count] = (struct iovec){to, SEEP_HELD_PAGE_BYTES};
+    runs->there[runs->count] =
+        (struct iovec){(void *)(uintptr_t)address, SEEP_HELD_PAGE_BYTES};
+    runs->count++;
+}
+
+#define PAGE_IS_PRESENT (UINT64_C(1) << 63)
+#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
+
+static void choose_pages(struct seep_held_memory *memory,
+                         const struct seep_held_map *map, uint64_t at,
+                         size_t pages, struct runs *runs)
+{
+    uint64_t entries[WINDOW_PAGES];
+    off_t where = (off_t)(at / SEEP_HELD_PAGE_BYTES * sizeof(entries[0]));
+    bool known = pread(memory->pagemap, entries, pages * sizeof(entries[0]),
+                       where) == (ssize_t)(pages * sizeof(entries[0]));
+
+    runs->count = 0;
+    for (size_t i = 0; i < pages; i++) {
+        uint64_t address = at + i * SEEP_HELD_PAGE_BYTES;
+        uint64_t number = (address - map->start) / SEEP_HELD_PAGE_BYTES;
+
+        if (map->no_word != NULL &&
+            (map->no_word[number / 8] >> number % 8 & 1) != 0) {
+            continue;
+        }
+        if (!known || (entries[i] & PAGE_IS_PRESENT) != 0) {
+            add_page(runs, memory->window + i * SEEP_HELD_PAGE_BYTES, address);
+        } else if ((entries[i] & PAGE_IS_SWAPPED) != 0) {
+            memory->stats.swapped_bytes += SEEP_HELD_PAGE_BYTES;
+        } else {
+            memory->stats.absent_bytes += SEEP_HELD_PAGE_BYTES;
+        }
+    }
+}
+
+static void visit_runs(struct seep_held_memory *memory,
+                       struct seep_held_map *map, const struct runs *runs,
+                       seep_held_visitor *visit, void *context)
+{
+    size_t wanted = 0;
+    size_t left;
+    ssize_t got;
+
+    for (int i = 0; i < runs->count; i++) {
+        wanted += runs->here[i].iov_len;
+    }
+    got = process_vm_readv(memory->pid, runs->here, (unsigned long)runs->count,
+                           runs->there, (unsigned long)runs->count, 0);
+    left = got > 0 ? (size_t)got : 0;
+    memory->stats.read_bytes += left;
+    memory->stats.failed_bytes += wanted - left;
+    for (int i = 0; i < runs->count && left > 0; i++) {
+        size_t part =
+            runs->here[i].iov_len < left ? runs->here[i].iov_len : left;
+
+        visit(context, map, runs->here[i].iov_base,
+              (uint64_t)(uintptr_t)runs->there[i].iov_base, part / 8);
+        left -= part;
+    }
+}
+
+void seep_held_each_page(struct seep_held_memory *memory,
+                         struct seep_held_map *map, seep_held_visitor *visit,
+                         void *context)
+{
+    struct runs runs;
+
+    if (memory->core != NULL) {
+        memory->stats.read_bytes += map->core_bytes;
+        visit(context, map,
+              (const uint64_t *)(const void *)(memory->core + map->core_at),
+              map->start, map->core_bytes / 8);
+        return;
+    }
+    for (uint64_t at = map->start; at < map->end;) {
+        uint64_t bytes = WINDOW_BYTES - at % WINDOW_BYTES;
+
+        bytes = map->end - at < bytes ? map->end - at : bytes;
+        choose_pages(memory, map, at, bytes / SEEP_HELD_PAGE_BYTES, &runs);
+        if (runs.count > 0) {
+            visit_runs(memory, map, &runs, visit, context);
+        }
+        at += bytes;
+    }
+}
+
+void seep_held_path(const struct seep_held_memory *memory, const char *path,
+                    char *text, size_t capacity)
+{
+    if (memory->core != NULL) {
+        snprintf(text, capacity, "%s", path);
+    } else {
+        snprintf(text, capacity, "/proc/%d/root%s", (int)memory->pid, path);
+    }
+}

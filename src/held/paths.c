@@ -1,0 +1,882 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From links to ways: which root has a block, by the least odd way, and what
+ * all blocks have in common on theirs.
+ *
+ * The way is the cheapest, not the shortest: a field that a rule knows costs 1,
+ * a pointer into the middle 2, an offset that nothing names 5 and more, so a
+ * stale word that happens to lead to a root does not win. A way that says
+ * something impossible strikes its link out, and the ways are found again
+ * (Dijkstra 1959, once from all roots).
+ *
+ * Invariant: a link that was struck out is in no way.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "held/search.h"
+
+#define ROUNDS_MOST 40U
+#define FAR UINT32_MAX
+#define NO_LINK UINT32_MAX
+
+/* What a root costs by its rank, in hundredths. */
+static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 500, 6100, 9100};
+
+/* Types whose every field is known: raw memory is in none of them. */
+static bool is_closed(const struct seep_held_type *type)
+{
+    switch (type->species) {
+    case SEEP_HELD_IS_FUNCTION:
+    case SEEP_HELD_IS_MODULE:
+    case SEEP_HELD_IS_CELL:
+    case SEEP_HELD_IS_METHOD:
+    case SEEP_HELD_IS_TUPLE:
+    case SEEP_HELD_IS_LIST:
+    case SEEP_HELD_IS_DICT:
+    case SEEP_HELD_IS_SET:
+    case SEEP_HELD_IS_FROZENSET:
+    case SEEP_HELD_IS_TRACEBACK:
+    case SEEP_HELD_IS_BUILTIN:
+    case SEEP_HELD_IS_PROPERTY:
+    case SEEP_HELD_IS_STATIC_METHOD:
+    case SEEP_HELD_IS_CLASS_METHOD:
+        return true;
+    default:
+        return (type->flags & SEEP_HELD_FLAG_TYPE) != 0;
+    }
+}
+
+static uint16_t object_cost(struct seep_held_search *search,
+                            const struct seep_held_link *link)
+{
+    const struct seep_held_node *holder = &search->nodes[link->holder];
+    const struct seep_held_node *child = &search->nodes[link->child];
+    bool is_raw = child->kind == SEEP_HELD_RAW;
+    struct seep_held_step step;
+    unsigned cost;
+
+    if (is_raw && seep_held_owns(search, holder, link->at)) {
+        return 100;
+    }
+    seep_held_edge_of(search, holder, link->at, NULL, 0, &step);
+    cost = step.edge == SEEP_HELD_EDGE_OFFSET ||
+                   step.edge == SEEP_HELD_EDGE_OPERAND
+               ? 500
+               : 100;
+    if (is_raw) {
+        cost += is_closed(seep_held_type_at(&search->python, holder->type))
+                    ? 600
+                    : 100;
+    }
+    return (uint16_t)cost;
+}
+
+uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t number)
+{
+    struct seep_held_link *link = &search->links[number];
+    const struct seep_held_node *holder = &search->nodes[link->holder];
+
+    if (link->cost != 0) {
+        return link->cost;
+    }
+    if (link->is_chain) {
+        link->cost = 1;
+    } else if (holder->kind == SEEP_HELD_ROOT) {
+        link->cost = rank_costs[holder->rank];
+    } else if (holder->kind == SEEP_HELD_OBJECT) {
+        link->cost = object_cost(search, link);
+    } else {
+        link->cost =
+            (uint16_t)((link->value == search->nodes[link->child].address
+                            ? 100
+                            : 200) +
+                       (holder->is_guessed ? 50 : 0));
+    }
+    return link->cost;
+}
+
+size_t seep_held_count_named(struct seep_held_search *search)
+{
+    uint8_t *seen = calloc(search->node_count + 1, 1);
+    uint32_t *stack = calloc(search->node_count + 1, sizeof(*stack));
+    size_t depth = 0;
+    size_t named = 0;
+
+    for (size_t i = 0; seen != NULL && stack != NULL && i < search->node_count;
+         i++) {
+        if (search->nodes[i].rank <= SEEP_HELD_RANK_NAMELESS) {
+            seen[i] = 1;
+            stack[depth++] = (uint32_t)i;
+        }
+    }
+    while (depth > 0) {
+        uint32_t at = stack[--depth];
+
+        for (uint32_t i = search->nodes[at].down; i != 0;
+             i = search->links[i - 1].next_down) {
+            const struct seep_held_link *link = &search->links[i - 1];
+
+            if (!link->is_stale && !seen[link->child] &&
+                seep_held_link_cost(search, i - 1) <= SEEP_HELD_COST_KNOWN) {
+                seen[link->child] = 1;
+                stack[depth++] = link->child;
+            }
+        }
+    }
+    for (size_t i = 0; seen != NULL && i < search->asked_count; i++) {
+        named += seen[search->asked[i]];
+    }
+    free(seen);
+    free(stack);
+    return named;
+}
+
+/* The nodes by how far they are from a root: a binary heap. */
+struct entry_key {
+    uint32_t distance;
+    uint32_t node;
+};
+
+struct heap {
+    struct entry_key *items;
+    size_t count;
+    size_t capacity;
+};
+
+static bool heap_push(struct heap *heap, struct entry_key entry)
+{
+    size_t at = heap->count;
+
+    if (at == heap->capacity) {
+        size_t capacity = at == 0 ? 1024 : 2 * at;
+        struct entry_key *items =
+            realloc(heap->items, capacity * sizeof(*items));
+
+        if (items == NULL) {
+            return false;
+        }
+        heap->items = items;
+        heap->capacity = capacity;
+    }
+    heap->count++;
+    while (at > 0 && heap->items[(at - 1) / 2].distance > entry.distance) {
+        heap->items[at] = heap->items[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap->items[at] = entry;
+    return true;
+}
+
+static struct entry_key heap_pop(struct heap *heap)
+{
+    struct entry_key first = heap->items[0];
+    struct entry_key last = heap->items[--heap->count];
+    size_t at = 0;
+
+    for (;;) {
+        size_t below = 2 * at + 1;
+
+        if (below >= heap->count) {
+            break;
+        }
+        below += below + 1 < heap->count &&
+                 heap->items[below + 1].distance < heap->items[below].distance;
+        if (heap->items[below].distance >= last.distance) {
+            break;
+        }
+        heap->items[at] = heap->items[below];
+        at = below;
+    }
+    heap->items[at] = last;
+    return first;
+}
+
+struct ways {
+    struct seep_held_search *search;
+    uint32_t *distance; /* of each node, from its root */
+    uint32_t *link;     /* by which it goes up; NO_LINK: it is a root, or has
+                           none */
+};
+
+static int find_ways(struct ways *ways)
+{
+    struct seep_held_search *search = ways->search;
+    struct heap heap = {0};
+    bool has_room = true;
+
+    for (size_t i = 0; i < search->node_count; i++) {
+        ways->distance[i] = FAR;
+        ways->link[i] = NO_LINK;
+        if (search->nodes[i].rank != SEEP_HELD_NO_RANK) {
+            ways->distance[i] = 0;
+            has_room &= heap_push(&heap, (struct entry_key){0, (uint32_t)i});
+        }
+    }
+    while (heap.count > 0 && has_room) {
+        struct entry_key at = heap_pop(&heap);
+
+        if (at.distance > ways->distance[at.node]) {
+            continue;
+        }
+        for (uint32_t i = search->nodes[at.node].down; i != 0;
+             i = search->links[i - 1].next_down) {
+            const struct seep_held_link *link = &search->links[i - 1];
+            uint32_t child = link->child;
+            uint32_t distance;
+
+            if (link->is_stale) {
+                continue;
+            }
+            distance = at.distance + seep_held_link_cost(search, i - 1);
+            if (distance < ways->distance[child]) {
+                ways->distance[child] = distance;
+                ways->link[child] = i - 1;
+                has_room &=
+                    heap_push(&heap, (struct entry_key){distance, child});
+            }
+        }
+    }
+    free(heap.items);
+    return has_room ? 0 : -ENOMEM;
+}
+
+/* A way in words: steps with their nodes. */
+struct told {
+    struct seep_held_step step;
+    uint32_t node;
+    uint32_t link;
+};
+
+struct way {
+    uint32_t asked; /* the block's node */
+    struct told *steps;
+    size_t count;
+    size_t capacity;
+    uint32_t root;
+    uint32_t bad; /* a link that says something impossible; NO_LINK: none */
+    bool is_live;
+};
+
+static bool same_shape(struct seep_held_search *search, uint32_t one,
+                       uint32_t other)
+{
+    struct seep_held_node *a = &search->nodes[one];
+    struct seep_held_node *b = &search->nodes[other];
+
+    seep_held_read_class(search, a);
+    seep_held_read_class(search, b);
+    return a->kind == b->kind && a->type == b->type &&
+           a->end - a->start == b->end - b->start;
+}
+
+static bool has_rank(const struct seep_held_search *search, uint32_t node)
+{
+    return search->nodes[node].rank != SEEP_HELD_NO_RANK;
+}
+
+static bool is_kind(const struct seep_held_search *search, uint32_t node,
+                    enum seep_held_node_kind kind)
+{
+    return search->nodes[node].kind == kind;
+}
+
+static bool is_dict(struct seep_held_search *search, uint32_t node)
+{
+    return is_kind(search, node, SEEP_HELD_OBJECT) &&
+           (seep_held_type_at(&search->python, search->nodes[node].type)
+                ->flags &
+            SEEP_HELD_FLAG_DICT) != 0;
+}
+
+static bool same_edge(const struct told *a, const struct told *b)
+{
+    return a->step.edge == b->step.edge &&
+           (a->step.edge_name == b->step.edge_name ||
+            strcmp(a->step.edge_name, b->step.edge_name) == 0) &&
+           a->step.offset_bytes == b->step.offset_bytes;
+}
+
+static int push_step(struct way *way, const struct told *told)
+{
+    if (way->count == way->capacity) {
+        size_t capacity = way->capacity == 0 ? 16 : 2 * way->capacity;
+        struct told *steps = realloc(way->steps, capacity * sizeof(*steps));
+
+        if (steps == NULL) {
+            return -ENOMEM;
+        }
+        way->steps = steps;
+        way->capacity = capacity;
+    }
+    way->steps[way->count++] = *told;
+    return 0;
+}
+
+#define LIKE_BYTES_MOST 1024U /* of raw blocks that are links of one chain */
+
+/* Add a step; what repeats on the way up is one step. */
+static int add_step(struct seep_held_search *search, struct way *way,
+                    const struct told *told)
+{
+    struct told *last = way->count > 0 ? &way->steps[way->count - 1] : NULL;
+    uint32_t node = told->node;
+    bool is_free = !has_rank(search, node);
+
+    if (last != NULL && last->step.edge == SEEP_HELD_EDGE_KEY &&
+        *last->step.edge_name != '\0' && is_dict(search, last->node) &&
+        ((told->step.edge == SEEP_HELD_EDGE_ATTRIBUTE &&
+          strcmp(told->step.edge_name, "__dict__") == 0) ||
+         (!is_free && search->nodes[node].words == SEEP_HELD_KIND_CLASS))) {
+        const char *name = last->step.edge_name;
+
+        *last = *told;
+        last->step.edge = SEEP_HELD_EDGE_ATTRIBUTE;
+        last->step.edge_name = name;
+        return 0;
+    }
+    if (last != NULL && is_free && is_kind(search, node, SEEP_HELD_RAW) &&
+        is_kind(search, last->node, SEEP_HELD_RAW) &&
+        same_shape(search, last->node, node) &&
+        search->nodes[node].end - search->nodes[node].start <=
+            LIKE_BYTES_MOST) {
+        last->step.edge = SEEP_HELD_EDGE_CHAIN;
+        return 0;
+    }
+    if (way->count >= 2 && is_free && same_shape(search, last->node, node) &&
+        same_shape(search, last[-1].node, node) && same_edge(last, told) &&
+        is_kind(search, node, SEEP_HELD_OBJECT)) {
+        return 0;
+    }
+    if (way->count >= 3 && is_free && !has_rank(search, last[-1].node) &&
+        same_shape(search, last[-1].node, node) && same_edge(&last[-1], told) &&
+        same_shape(search, last[-2].node, last->node)) {
+        way->count--;
+        return 0;
+    }
+    return push_step(way, told);
+}
+
+static bool is_item(enum seep_held_edge edge)
+{
+    return edge == SEEP_HELD_EDGE_ITEM || edge == SEEP_HELD_EDGE_KEY ||
+           edge == SEEP_HELD_EDGE_KEY_ITSELF || edge == SEEP_HELD_EDGE_MEMBER ||
+           edge == SEEP_HELD_EDGE_ATTRIBUTE;
+}
+
+/* The buffers below the object of a step, on the way up to it. */
+struct buffers {
+    uint32_t first_link; /* by which the lowest of these like ones was found */
+    uint32_t last_link;  /* the highest */
+    uint32_t last;       /* its node; SEEP_HELD_NOTHING: none */
+    size_t first_step;   /* in the way */
+};
+
+static void note_buffer(struct seep_held_search *search, const struct way *way,
+                        uint32_t link, struct buffers *buffers)
+{
+    uint32_t node = search->links[link].holder;
+
+    if (buffers->last == SEEP_HELD_NOTHING ||
+        !same_shape(search, buffers->last, node)) {
+        buffers->first_link = link;
+        buffers->first_step = way->count;
+    }
+    buffers->last = node;
+    buffers->last_link = link;
+}
+
+/* One step up by @link. @return 0, -ENOMEM, or -ESTALE with way->bad */
+static int tell_step(struct seep_held_search *search, struct way *way,
+                     uint32_t number, struct buffers *buffers)
+{
+    const struct seep_held_link *link = &search->links[number];
+    struct seep_held_node *holder = &search->nodes[link->holder];
+    struct told told = {.node = link->holder, .link = number};
+    const struct seep_held_node *buffer = NULL;
+    bool is_fresh;
+
+    told.step.edge_name = "";
+    told.step.edge_function = "";
+    if (holder->kind == SEEP_HELD_OBJECT) {
+        if (buffers->last != SEEP_HELD_NOTHING &&
+            seep_held_owns(search, holder, link->at)) {
+            buffer = &search->nodes[buffers->last];
+        }
+        is_fresh = seep_held_edge_of(
+            search, holder, link->at, buffer,
+            buffer == NULL ? 0 : search->links[buffers->last_link].at,
+            &told.step);
+        if (buffer != NULL) {
+            uint32_t lowest = search->links[buffers->first_link].child;
+
+            /* Items are objects: raw memory below one is what lay there. */
+            if (is_item(told.step.edge) &&
+                !is_kind(search, lowest, SEEP_HELD_OBJECT)) {
+                way->bad = buffers->first_link;
+                return -ESTALE;
+            }
+            if (!is_fresh) {
+                way->bad = buffers->last_link;
+                return -ESTALE;
+            }
+            way->count = buffers->first_step;
+        }
+        buffers->last = SEEP_HELD_NOTHING;
+    } else if (holder->kind == SEEP_HELD_RAW) {
+        note_buffer(search, way, number, buffers);
+        told.step.edge = SEEP_HELD_EDGE_OFFSET;
+        told.step.offset_bytes = (int64_t)(link->at - holder->start);
+    } else {
+        told.step.edge = SEEP_HELD_EDGE_NONE;
+        told.step.offset_bytes = (int64_t)(link->at - holder->start);
+        buffers->last = SEEP_HELD_NOTHING;
+    }
+    return add_step(search, way, &told);
+}
+
+/* The way of one block, from what was found. */
+static int tell_way(const struct ways *ways, struct way *way)
+{
+    struct seep_held_search *search = ways->search;
+    struct buffers buffers = {.last = SEEP_HELD_NOTHING};
+    uint32_t at = way->asked;
+    int error = 0;
+
+    way->count = 0;
+    way->bad = NO_LINK;
+    way->root = SEEP_HELD_NOTHING;
+    if (ways->distance[at] == FAR) {
+        return 0;
+    }
+    while (error == 0 && ways->link[at] != NO_LINK) {
+        error = tell_step(search, way, ways->link[at], &buffers);
+        at = search->links[ways->link[at]].holder;
+    }
+    way->root = at;
+    return error == -ESTALE ? 0 : error;
+}
+
+static int tell_all(struct ways *ways, struct way *all, size_t count)
+{
+    struct seep_held_search *search = ways->search;
+    int error = 0;
+
+    for (uint32_t round = 0; error == 0 && round < ROUNDS_MOST; round++) {
+        bool is_clean = true;
+
+        error = find_ways(ways);
+        for (size_t i = 0; error == 0 && i < count; i++) {
+            error = tell_way(ways, &all[i]);
+            if (all[i].bad != NO_LINK) {
+                search->links[all[i].bad].is_stale = true;
+                is_clean = false;
+            }
+        }
+        if (is_clean) {
+            break;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].bad != NO_LINK) {
+            all[i].count = 0;
+            all[i].root = SEEP_HELD_NOTHING;
+        }
+    }
+    return error;
+}
+
+/* Without a root: upwards until nothing is new. @return whether it came back */
+static int tell_unrooted(struct seep_held_search *search, struct way *way,
+                         bool *ret_is_cycle)
+{
+    struct buffers buffers = {.last = SEEP_HELD_NOTHING};
+    uint32_t seen[64];
+    size_t seen_count = 0;
+    uint32_t at = way->asked;
+    int error = 0;
+
+    *ret_is_cycle = false;
+    way->count = 0;
+    while (error == 0 && seen_count < 64) {
+        uint32_t best = NO_LINK;
+
+        seen[seen_count++] = at;
+        for (uint32_t i = search->nodes[at].up; i != 0;
+             i = search->links[i - 1].next_up) {
+            bool is_new = true;
+
+            for (size_t k = 0; k < seen_count; k++) {
+                is_new &= seen[k] != search->links[i - 1].holder;
+            }
+            *ret_is_cycle |= !is_new && !search->links[i - 1].is_stale;
+            if (is_new && !search->links[i - 1].is_stale &&
+                (best == NO_LINK || seep_held_link_cost(search, i - 1) <
+                                        seep_held_link_cost(search, best))) {
+                best = i - 1;
+            }
+        }
+        if (best == NO_LINK) {
+            break;
+        }
+        error = tell_step(search, way, best, &buffers);
+        at = search->links[best].holder;
+    }
+    return error == -ESTALE ? 0 : error;
+}
+
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        hash = seep_hash_add(hash, (unsigned char)*text);
+    }
+    return seep_hash_add(hash, 0);
+}
+
+static void describe_way(struct seep_held_search *search, struct way *way)
+{
+    for (size_t i = 0; i < way->count; i++) {
+        seep_held_describe(search, &search->nodes[way->steps[i].node],
+                           &way->steps[i].step);
+    }
+}
+
+/* What a way says, without addresses and sizes. */
+static uint64_t words_of(const struct way *way)
+{
+    uint64_t hash = SEEP_HASH_SEED;
+
+    for (size_t i = 0; i < way->count; i++) {
+        const struct seep_held_step *step = &way->steps[i].step;
+
+        hash = seep_hash_add(hash, step->edge);
+        hash = seep_hash_add(hash, step->kind);
+        hash = add_text(hash, step->name);
+        if (step->edge == SEEP_HELD_EDGE_ATTRIBUTE ||
+            step->edge == SEEP_HELD_EDGE_LOCAL) {
+            hash = add_text(hash, step->edge_name);
+        }
+    }
+    return hash;
+}
+
+struct grouping {
+    struct seep_held_search *search;
+    struct way *ways;
+    size_t count;
+    enum seep_held_end *ends;
+    bool *is_taken;
+    uint32_t *through; /* by node: how many ways of those left go through it */
+    struct seep_held_group *groups;
+    size_t group_count;
+};
+
+static enum seep_held_end end_of(const struct seep_held_search *search,
+                                 const struct way *way)
+{
+    const struct seep_held_node *root = &search->nodes[way->root];
+
+    return root->rank <= SEEP_HELD_RANK_FRAME ||
+                   (root->words == SEEP_HELD_KIND_STACK &&
+                    *root->function != '\0')
+               ? SEEP_HELD_END_HELD
+               : SEEP_HELD_END_WEAKLY_NAMED;
+}
+
+static void count_through(struct grouping *grouping, int by)
+{
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct way *way = &grouping->ways[i];
+
+        for (size_t k = 0; !grouping->is_taken[i] && k < way->count; k++) {
+            grouping->through[way->steps[k].node] += (uint32_t)by;
+        }
+    }
+}
+
+/* Of what most ways go through, the lowest that three quarters of them do. */
+static uint32_t find_holder(const struct grouping *grouping)
+{
+    uint32_t most = 0;
+    uint32_t best = SEEP_HELD_NOTHING;
+    size_t best_place = SIZE_MAX;
+
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct way *way = &grouping->ways[i];
+
+        for (size_t k = 0; !grouping->is_taken[i] &&
+                           way->root != SEEP_HELD_NOTHING && k < way->count;
+             k++) {
+            uint32_t through = grouping->through[way->steps[k].node];
+
+            most = through > most ? through : most;
+        }
+    }
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct way *way = &grouping->ways[i];
+
+        for (size_t k = 0; !grouping->is_taken[i] &&
+                           way->root != SEEP_HELD_NOTHING && k < way->count;
+             k++) {
+            uint32_t node = way->steps[k].node;
+
+            if (4 * grouping->through[node] >= 3 * most && k < best_place) {
+                best = node;
+                best_place = k;
+            }
+        }
+    }
+    return best;
+}
+
+static bool goes_through(const struct way *way, uint32_t node, size_t *ret_step)
+{
+    for (size_t i = 0; i < way->count; i++) {
+        if (way->steps[i].node == node) {
+            *ret_step = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the ways at @members the one that says what most of them say. */
+static size_t most_common(const struct grouping *grouping,
+                          const size_t *members, size_t count)
+{
+    size_t best = members[0];
+    size_t most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t words = words_of(&grouping->ways[members[i]]);
+        size_t same = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            same += words_of(&grouping->ways[members[k]]) == words;
+        }
+        if (same > most) {
+            most = same;
+            best = members[i];
+        }
+    }
+    return best;
+}
+
+/* Do all of @members go up to @holder by the same word of it? */
+static bool share_edge(const struct grouping *grouping, const size_t *members,
+                       size_t count, uint32_t holder)
+{
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct way *way = &grouping->ways[members[i]];
+        size_t step = 0;
+        uint64_t at;
+
+        if (!goes_through(way, holder, &step)) {
+            return false;
+        }
+        at = grouping->search->links[way->steps[step].link].at;
+        if (i > 0 && at != first) {
+            return false;
+        }
+        first = at;
+    }
+    return true;
+}
+
+static int add_group(struct grouping *grouping, const size_t *members,
+                     size_t count, uint32_t holder)
+{
+    size_t chosen = most_common(grouping, members, count);
+    const struct way *way = &grouping->ways[chosen];
+    struct seep_held_group *group = &grouping->groups[grouping->group_count];
+    struct seep_held_step *steps = seep_store_take(
+        grouping->search->store, way->count + 1, sizeof(*steps));
+
+    if (steps == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < way->count; i++) {
+        steps[i] = way->steps[i].step;
+    }
+    *group = (struct seep_held_group){
+        .end = grouping->ends[chosen],
+        .block_count = count,
+        .steps = steps,
+        .step_count = way->count,
+        .holder = way->count,
+    };
+    if (holder != SEEP_HELD_NOTHING) {
+        goes_through(way, holder, &group->holder);
+        group->shares_edge = share_edge(grouping, members, count, holder);
+    }
+    for (size_t i = 0; i < count; i++) {
+        grouping->is_taken[members[i]] = true;
+    }
+    grouping->group_count++;
+    return 0;
+}
+
+/* Those that a holder has, most first; then those that none has, by words. */
+static int group_ways(struct grouping *grouping)
+{
+    size_t *members = calloc(grouping->count + 1, sizeof(*members));
+    int error = members == NULL ? -ENOMEM : 0;
+
+    for (size_t first = 0; error == 0 && first < grouping->count;) {
+        uint32_t holder;
+        size_t count = 0;
+        size_t step;
+
+        if (grouping->is_taken[first]) {
+            first++;
+            continue;
+        }
+        memset(grouping->through, 0,
+               (grouping->search->node_count + 1) * sizeof(*grouping->through));
+        count_through(grouping, 1);
+        holder = find_holder(grouping);
+        for (size_t i = 0; i < grouping->count; i++) {
+            bool same =
+                holder != SEEP_HELD_NOTHING
+                    ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
+                          goes_through(&grouping->ways[i], holder, &step)
+                    : grouping->ends[i] == grouping->ends[first] &&
+                          words_of(&grouping->ways[i]) ==
+                              words_of(&grouping->ways[first]);
+
+            if (same && !grouping->is_taken[i]) {
+                members[count++] = i;
+            }
+        }
+        error = add_group(grouping, members, count, holder);
+    }
+    free(members);
+    return error;
+}
+
+static int compare_groups(const void *one, const void *other)
+{
+    const struct seep_held_group *a = one;
+    const struct seep_held_group *b = other;
+
+    return (a->block_count < b->block_count) -
+           (a->block_count > b->block_count);
+}
+
+/* How each way ends, and words for its steps. */
+static int finish_ways(struct grouping *grouping)
+{
+    struct seep_held_search *search = grouping->search;
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < grouping->count; i++) {
+        struct way *way = &grouping->ways[i];
+        bool is_cycle = false;
+
+        if (way->root != SEEP_HELD_NOTHING) {
+            grouping->ends[i] = end_of(search, way);
+        } else {
+            error = tell_unrooted(search, way, &is_cycle);
+            grouping->ends[i] = way->count == 0 ? SEEP_HELD_END_LOST
+                                : is_cycle      ? SEEP_HELD_END_CYCLE
+                                                : SEEP_HELD_END_UNROOTED;
+        }
+        describe_way(search, way);
+    }
+    return error;
+}
+
+/* Ways of the blocks that still live. */
+static size_t take_live(struct seep_held_search *search, struct way *ways)
+{
+    const struct seep_held_question *question = search->question;
+    struct seep_held_block *blocks =
+        calloc(search->asked_count + 1, sizeof(*blocks));
+    bool *is_live = calloc(search->asked_count + 1, sizeof(*is_live));
+    size_t count = 0;
+
+    for (size_t i = 0;
+         blocks != NULL && is_live != NULL && i < search->asked_count; i++) {
+        blocks[i].address = search->nodes[search->asked[i]].start;
+        is_live[i] = true;
+    }
+    if (blocks != NULL && is_live != NULL && question->still_live != NULL) {
+        question->still_live(question->context, blocks, search->asked_count,
+                             is_live);
+    }
+    for (size_t i = 0; is_live != NULL && i < search->asked_count; i++) {
+        if (is_live[i]) {
+            ways[count++].asked = search->asked[i];
+        }
+    }
+    free(blocks);
+    free(is_live);
+    return count;
+}
+
+static int make_groups(struct grouping *grouping,
+                       struct seep_held_answer *answer)
+{
+    int error = finish_ways(grouping);
+
+    if (error == 0) {
+        error = group_ways(grouping);
+    }
+    if (error == 0) {
+        qsort(grouping->groups, grouping->group_count,
+              sizeof(*grouping->groups), compare_groups);
+        answer->groups = grouping->groups;
+        answer->group_count = grouping->group_count;
+        answer->asked_count = grouping->count;
+    }
+    return error;
+}
+
+int seep_held_paths(struct seep_held_search *search,
+                    struct seep_held_answer *answer)
+{
+    size_t nodes = search->node_count + 1;
+    size_t asked = search->asked_count + 1;
+    struct ways ways = {
+        .search = search,
+        .distance = calloc(nodes, sizeof(uint32_t)),
+        .link = calloc(nodes, sizeof(uint32_t)),
+    };
+    struct grouping grouping = {
+        .search = search,
+        .ways = calloc(asked, sizeof(struct way)),
+        .ends = calloc(asked, sizeof(enum seep_held_end)),
+        .is_taken = calloc(asked, sizeof(bool)),
+        .through = calloc(nodes, sizeof(uint32_t)),
+        .groups = seep_store_take(search->store, asked,
+                                  sizeof(struct seep_held_group)),
+    };
+    int error = ways.distance == NULL || ways.link == NULL ||
+                        grouping.ways == NULL || grouping.ends == NULL ||
+                        grouping.is_taken == NULL || grouping.through == NULL ||
+                        grouping.groups == NULL
+                    ? -ENOMEM
+                    : 0;
+
+    if (error == 0) {
+        grouping.count = take_live(search, grouping.ways);
+        error = tell_all(&ways, grouping.ways, grouping.count);
+    }
+    if (error == 0) {
+        error = make_groups(&grouping, answer);
+    }
+    for (size_t i = 0; grouping.ways != NULL && i < asked; i++) {
+        free(grouping.ways[i].steps);
+    }
+    free(ways.distance);
+    free(ways.link);
+    free(grouping.ways);
+    free(grouping.ends);
+    free(grouping.is_taken);
+    free(grouping.through);
+    return error;
+}

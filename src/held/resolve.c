@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What contains a word: a global, a block, a stack, a frame, a thread-local.
+ *
+ * Invariant: what is free, or seep's own, or part of an allocator, contains
+ * nothing: a word there holds no block.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "held/search.h"
+
+enum tag { TAG_BLOCK, TAG_GLOBAL, TAG_STACK, TAG_FRAME, TAG_THREAD, TAG_MAP };
+
+static const char *text_of(struct seep_held_search *search, const char *text)
+{
+    const char *copy = seep_store_text(search->store, text);
+
+    return copy == NULL ? "" : copy;
+}
+
+static const char *name_of_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+static int compare_stacks(const void *one, const void *other)
+{
+    const struct seep_held_stack *a = one;
+    const struct seep_held_stack *b = other;
+
+    return (a->pointer > b->pointer) - (a->pointer < b->pointer);
+}
+
+static int find_stacks(struct seep_held_search *search)
+{
+    const struct seep_held_memory *memory = search->memory;
+
+    search->stacks = calloc(memory->thread_count + 1, sizeof(*search->stacks));
+    if (search->stacks == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < memory->thread_count; i++) {
+        uint64_t pointer = memory->threads[i].stack_pointer;
+        const struct seep_held_map *map = seep_held_map_at(memory, pointer);
+
+        if (map != NULL) {
+            search->stacks[search->stack_count++] = (struct seep_held_stack){
+                map->start, map->end, pointer,
+                text_of(search, memory->threads[i].name)};
+        }
+    }
+    qsort(search->stacks, search->stack_count, sizeof(*search->stacks),
+          compare_stacks);
+    return 0;
+}
+
+static bool is_python(const char *path)
+{
+    const char *name = name_of_path(path);
+
+    return strncmp(name, "libpython3", 10) == 0 ||
+           strncmp(name, "python3", 7) == 0 || strcmp(name, "python") == 0;
+}
+
+/* Where PyType_Type is: in libpython, in the program, in whatever embeds it. */
+static uint64_t find_type_type(struct seep_held_search *search)
+{
+    const struct seep_held_memory *memory = search->memory;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < memory->map_count; i++) {
+            const struct seep_held_map *map = &memory->maps[i];
+            const struct seep_held_image *image;
+            uint64_t address;
+
+            if (!map->is_code || *map->path != '/' ||
+                is_python(map->path) != (pass == 0)) {
+                continue;
+            }
+            image = seep_held_image_of(&search->images, map->path);
+            address = image == NULL
+                          ? 0
+                          : seep_held_symbol_address(image, "PyType_Type");
+            if (address != 0) {
+                return address;
+            }
+        }
+    }
+    return 0;
+}
+
+static void find_python(struct seep_held_search *search)
+{
+    uint32_t version = search->question->python_version;
+    uint64_t type_type = version >> 24 == 3 ? find_type_type(search) : 0;
+
+    search->has_python =
+        type_type != 0 &&
+        seep_held_python_init(&search->python, search->memory, search->store,
+                              type_type, version >> 16 & 0xff);
+    search->blocks.pool_bytes =
+        search->has_python ? search->python.pool_bytes : 0;
+}
+
+#define SEGMENTS_MOST 64U
+
+/* Of the object that is mapped at @start, by its headers in memory. */
+static uint64_t thread_locals_of(struct seep_held_memory *memory,
+                                 uint64_t start)
+{
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+
+    if (!seep_held_read(memory, start, &header, sizeof(header)) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_phentsize != sizeof(segment)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_MOST; i++) {
+        if (!seep_held_read(memory,
+                            start + header.e_phoff + i * sizeof(segment),
+                            &segment, sizeof(segment))) {
+            break;
+        }
+        if (segment.p_type == PT_TLS && segment.p_memsz < 1U << 20 &&
+            segment.p_align <= SEEP_HELD_PAGE_BYTES) {
+            return segment.p_memsz + segment.p_align;
+        }
+    }
+    return 0;
+}
+
+/* A thread's stack ends where its thread-locals begin. */
+static void add_thread_locals(struct seep_held_search *search)
+{
+    const struct seep_held_memory *memory = search->memory;
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        const struct seep_held_map *map = &memory->maps[i];
+
+        if (map->file_offset == 0 && *map->path == '/' && map->is_readable) {
+            search->thread_local_bytes +=
+                thread_locals_of(search->memory, map->start);
+        }
+    }
+}
+
+int seep_held_resolve_init(struct seep_held_search *search)
+{
+    int error;
+
+    search->images.memory = search->memory;
+    search->blocks.memory = search->memory;
+    search->blocks.known = search->question->known;
+    search->blocks.known_count = search->question->known_count;
+    search->threads = calloc(SEEP_HELD_CACHED_MAPS, sizeof(*search->threads));
+    error = search->threads == NULL ? -ENOMEM : find_stacks(search);
+    if (error == 0) {
+        add_thread_locals(search);
+        find_python(search);
+        error = seep_held_blocks_init(&search->blocks);
+    }
+    return error;
+}
+
+void seep_held_resolve_fini(struct seep_held_search *search)
+{
+    free(search->stacks);
+    free(search->threads);
+    seep_held_blocks_fini(&search->blocks);
+    seep_held_images_fini(&search->images);
+    seep_held_python_fini(&search->python);
+}
+
+/* A root by @key; the same word twice is the same root. */
+static uint32_t add_root(struct seep_held_search *search, uint64_t key,
+                         const struct seep_held_node *root)
+{
+    uint32_t found = seep_held_node_find(search, key);
+    struct seep_held_node node = *root;
+
+    if (found != SEEP_HELD_NOTHING) {
+        return found;
+    }
+    node.key = key;
+    node.kind = SEEP_HELD_ROOT;
+    node.end = node.end == 0 ? node.start + 8 : node.end;
+    node.address = node.start;
+    return seep_held_node_add(search, &node);
+}
+
+static bool is_runtime(const char *path)
+{
+    const char *name = name_of_path(path);
+
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
+           strncmp(name, "ld-linux", 8) == 0 || is_python(path);
+}
+
+static uint32_t resolve_global(struct seep_held_search *search,
+                               const struct seep_held_image *image, uint64_t at)
+{
+    const struct seep_held_symbol *symbol =
+        seep_held_symbol_find(image, SEEP_HELD_DATA, at - image->bias);
+    uint64_t start = symbol == NULL ? at : symbol->address + image->bias;
+    uint64_t key = seep_held_node_key(TAG_GLOBAL, start, 0);
+    struct seep_held_node root = {.start = start,
+                                  .words = SEEP_HELD_KIND_GLOBAL};
+    char name[256] = "";
+
+    if (seep_held_node_find(search, key) == SEEP_HELD_NOTHING) {
+        if (symbol != NULL) {
+            seep_held_demangle(symbol->name, name, sizeof(name));
+        }
+        root.name = text_of(search, name);
+        root.function = "";
+        root.file = text_of(search, name_of_path(image->path));
+        root.end = symbol == NULL ? at + 8 : start + symbol->bytes;
+        root.rank = is_runtime(image->path) ? SEEP_HELD_RANK_RUNTIME
+                    : symbol != NULL        ? SEEP_HELD_RANK_NAMED
+                                            : SEEP_HELD_RANK_NAMELESS;
+    }
+    return add_root(search, key, &root);
+}
+
+/* What of an object has a name that an answer may end with. */
+static void rank_object(struct seep_held_search *search,
+                        struct seep_held_node *node,
+                        const struct seep_held_type *type)
+{
+    struct seep_held_python *python = &search->python;
+    char name[2 * SEEP_HELD_NAME_BYTES];
+    char file[SEEP_HELD_NAME_BYTES];
+
+    if (type->species == SEEP_HELD_IS_DICT) {
+        uint64_t path;
+
+        if (!seep_held_module_of(python, node->address, name, sizeof(name))) {
+            return;
+        }
+        path = strcmp(name, "__main__") != 0
+                   ? 0
+                   : seep_held_dict_get(python, node->address, "__file__", 40);
+        if (path != 0 &&
+            seep_held_python_text(python, path, file, sizeof(file))) {
+            node->file = text_of(search, name_of_path(file));
+        }
+        node->words = SEEP_HELD_KIND_MODULE;
+    } else if ((type->flags & SEEP_HELD_FLAG_TYPE) != 0) {
+        seep_held_type_text(python, node->address, name, sizeof(name));
+        node->words = SEEP_HELD_KIND_CLASS;
+    } else if (type->species == SEEP_HELD_IS_MODULE) {
+        if (!seep_held_python_text(
+                python, seep_held_word(search->memory, node->address + 48),
+                name, sizeof(name))) {
+            return;
+        }
+        node->words = SEEP_HELD_KIND_MODULE;
+    } else {
+        return;
+    }
+    node->name = text_of(search, name);
+    node->rank = SEEP_HELD_RANK_NAMED;
+}
+
+uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
+                              uint64_t end, enum seep_held_place place)
+{
+    uint64_t key = seep_held_node_key(TAG_BLOCK, start, 0);
+    uint32_t found = seep_held_node_find(search, key);
+    struct seep_held_node node = {
+        .key = key,
+        .address = start,
+        .start = start,
+        .end = end,
+        .kind = SEEP_HELD_RAW,
+        .place = (uint8_t)place,
+        .rank = SEEP_HELD_NO_RANK,
+        .child = SEEP_HELD_NOTHING,
+        .name = "",
+        .function = "",
+        .file = "",
+    };
+
+    if (found != SEEP_HELD_NOTHING) {
+        return found;
+    }
+    if (search->has_python) {
+        uint64_t object = seep_held_object_in(&search->python, start, end);
+
+        if (object != 0) {
+            const struct seep_held_type *type =
+                seep_held_type_of(&search->python, object);
+
+            node.kind = SEEP_HELD_OBJECT;
+            node.address = object;
+            node.type = type->address;
+            rank_object(search, &node, type);
+        }
+    }
+    return seep_held_node_add(search, &node);
+}
+
+static const struct seep_held_threads_of *
+threads_of(struct seep_held_search *search, const struct seep_held_map *map)
+{
+    struct seep_held_threads_of *found;
+
+    for (size_t i = 0; i < search->threads_count; i++) {
+        if (search->threads[i].map == map->start) {
+            return &search->threads[i];
+        }
+    }
+    if (search->threads_count == SEEP_HELD_CACHED_MAPS) {
+        return NULL;
+    }
+    found = &search->threads[search->threads_count++];
+    found->map = map->start;
+    found->count =
+        *map->path != '\0' && *map->path != '['
+            ? 0
+            : seep_held_thread_blocks(search->memory, map, found->blocks, 8);
+    return found;
+}
+
+static const char *program_path(const struct seep_held_memory *memory)
+{
+    for (size_t i = 0; i < memory->map_count; i++) {
+        if (memory->maps[i].is_code && *memory->maps[i].path == '/') {
+            return memory->maps[i].path;
+        }
+    }
+    return "";
+}
+
+/* The program's own thread-locals end where the control block begins. */
+static const struct seep_held_symbol *
+thread_local_at(struct seep_held_search *search, uint64_t before)
+{
+    const struct seep_held_image *image =
+        seep_held_image_of(&search->images, program_path(search->memory));
+
+    return image == NULL || before > image->tls_bytes
+               ? NULL
+               : seep_held_symbol_find(image, SEEP_HELD_THREAD_LOCAL,
+                                       image->tls_bytes - before);
+}
+
+#define CONTROL_BLOCK_BYTES 2304U
+
+static uint32_t resolve_thread(struct seep_held_search *search,
+                               const struct seep_held_map *map, uint64_t at)
+{
+    const struct seep_held_threads_of *threads = threads_of(search, map);
+
+    for (size_t i = 0; threads != NULL && i < threads->count; i++) {
+        uint64_t block = threads->blocks[i];
+        const struct seep_held_symbol *symbol = NULL;
+        struct seep_held_node root = {
+            .start = at,
+            .words = SEEP_HELD_KIND_THREAD_LOCAL,
+            .rank = SEEP_HELD_RANK_RUNTIME,
+            .name = "",
+            .function = "",
+            .file = "",
+        };
+        char name[256];
+
+        if (at < block && block - at <= search->thread_local_bytes) {
+            symbol = thread_local_at(search, block - at);
+            root.rank =
+                symbol != NULL ? SEEP_HELD_RANK_NAMELESS : SEEP_HELD_RANK_FRAME;
+        } else if (at < block || at - block >= CONTROL_BLOCK_BYTES) {
+            continue;
+        }
+        if (symbol != NULL) {
+            seep_held_demangle(symbol->name, name, sizeof(name));
+            root.name = text_of(search, name);
+        }
+        return add_root(
+            search,
+            symbol != NULL
+                ? seep_held_node_key(TAG_THREAD, block, symbol->address)
+                : seep_held_node_key(TAG_THREAD, block, at),
+            &root);
+    }
+    return SEEP_HELD_NOTHING;
+}
+
+#define CALLER_BYTES 4096U
+
+/* The function whose frame @at is in, by the nearest return address below. */
+static const char *function_at(struct seep_held_search *search, uint64_t at,
+                               uint64_t pointer)
+{
+    char name[256];
+    uint64_t lowest = pointer + CALLER_BYTES < at ? at - CALLER_BYTES : pointer;
+
+    for (at &= ~UINT64_C(7); at >= lowest; at -= 8) {
+        uint64_t code = seep_held_word(search->memory, at);
+        const struct seep_held_map *map =
+            seep_held_map_at(search->memory, code);
+        const struct seep_held_image *image;
+        const struct seep_held_symbol *symbol;
+
+        if (map == NULL || !map->is_code || map->is_own || *map->path != '/') {
+            continue;
+        }
+        image = seep_held_image_of(&search->images, map->path);
+        symbol = image == NULL
+                     ? NULL
+                     : seep_held_symbol_find(image, SEEP_HELD_FUNCTION,
+                                             code - image->bias - 1);
+        if (symbol != NULL) {
+            seep_held_demangle(symbol->name, name, sizeof(name));
+            return text_of(search, name);
+        }
+    }
+    return "";
+}
+
+static const struct seep_held_stack *
+stack_at(const struct seep_held_search *search, uint64_t at, bool *is_stack)
+{
+    const struct seep_held_stack *best = NULL;
+
+    *is_stack = false;
+    for (size_t i = 0; i < search->stack_count; i++) {
+        const struct seep_held_stack *stack = &search->stacks[i];
+
+        if (at >= stack->start && at < stack->end) {
+            *is_stack = true;
+            if (stack->pointer <= at) {
+                best = stack; /* by ascending pointer */
+            }
+        }
+    }
+    return best;
+}
+
+static uint32_t resolve_stack(struct seep_held_search *search,
+                              const struct seep_held_map *map, uint64_t at,
+                              bool *ret_is_stack)
+{
+    const struct seep_held_stack *stack = stack_at(search, at, ret_is_stack);
+    struct seep_held_node root = {
+        .start = at,
+        .words = SEEP_HELD_KIND_STACK,
+        .rank = SEEP_HELD_RANK_RUNTIME,
+        .name = "",
+        .function = "",
+        .file = "",
+    };
+    uint32_t found;
+
+    if (!*ret_is_stack && strcmp(map->path, "[stack]") == 0) {
+        *ret_is_stack = true;
+        return add_root(search, seep_held_node_key(TAG_STACK, 0, at), &root);
+    }
+    if (stack == NULL) {
+        return SEEP_HELD_NOTHING; /* below what is in use, or no stack */
+    }
+    found = strcmp(map->path, "[stack]") == 0 ? SEEP_HELD_NOTHING
+                                              : resolve_thread(search, map, at);
+    if (found != SEEP_HELD_NOTHING) {
+        return found;
+    }
+    root.name = stack->thread;
+    root.function = function_at(search, at, stack->pointer);
+    return add_root(search,
+                    *root.function == '\0'
+                        ? seep_held_node_key(TAG_STACK, stack->pointer, at)
+                        : seep_held_node_key(TAG_STACK, stack->pointer,
+                                             (uintptr_t)root.function),
+                    &root);
+}
+
+#define CHUNK_BYTES_LEAST 16384U
+
+/*
+ * Where Python's stack of frames ends in the chunk that @at lies in: chunks are
+ * {previous, size, top, data}, and of the one in use the thread has {chunk,
+ * top, limit} side by side.
+ */
+static uint64_t stack_top(struct seep_held_search *search,
+                          const struct seep_held_map *map, uint64_t at)
+{
+    struct seep_held_memory *memory = search->memory;
+    uint64_t chunk = at & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1);
+    uint64_t bytes = 0;
+    struct seep_held_top *top;
+
+    for (;; chunk -= SEEP_HELD_PAGE_BYTES) {
+        bytes = seep_held_word(memory, chunk + 8);
+        if (bytes >= CHUNK_BYTES_LEAST && bytes % SEEP_HELD_PAGE_BYTES == 0 &&
+            bytes > at - chunk && bytes <= map->end - chunk) {
+            break;
+        }
+        if (chunk < map->start + SEEP_HELD_PAGE_BYTES) {
+            return map->end;
+        }
+    }
+    for (size_t i = 0; i < search->top_count; i++) {
+        if (search->tops[i].chunk == chunk) {
+            return search->tops[i].top;
+        }
+    }
+    if (search->top_count == sizeof(search->tops) / sizeof(search->tops[0])) {
+        return map->end;
+    }
+    top = &search->tops[search->top_count++];
+    *top = (struct seep_held_top){
+        .chunk = chunk, .top = chunk + 8 * seep_held_word(memory, chunk + 16)};
+    seep_held_scan_clear(&search->side);
+    if (seep_held_scan_add(&search->side, chunk, chunk + 1, 0) == 0 &&
+        seep_held_scan_run(&search->side, memory) == 0) {
+        for (size_t i = 0; i < search->side.hit_count; i++) {
+            uint64_t words[3];
+
+            if (seep_held_read(memory, search->side.hits[i].at, words,
+                               sizeof(words)) &&
+                words[2] == chunk + bytes && words[1] >= chunk &&
+                words[1] <= chunk + bytes) {
+                top->top = words[1];
+                break;
+            }
+        }
+    }
+    if (top->top <= chunk || top->top > chunk + bytes) {
+        top->top = chunk + bytes;
+    }
+    return top->top;
+}
+
+static uint32_t resolve_frame(struct seep_held_search *search,
+                              const struct seep_held_map *map, uint64_t at,
+                              bool *ret_is_frame)
+{
+    struct seep_held_python *python = &search->python;
+    struct seep_held_frame frame;
+    struct seep_held_code code;
+    struct seep_held_node root = {
+        .words = SEEP_HELD_KIND_FRAME,
+        .rank = SEEP_HELD_RANK_FRAME,
+        .name = "",
+    };
+    char name[SEEP_HELD_NAME_BYTES] = "";
+
+    *ret_is_frame = seep_held_frame_at(python, at, map->start, &frame) &&
+                    seep_held_code_read(python, frame.code, &code);
+    if (!*ret_is_frame || frame.address >= stack_top(search, map, at)) {
+        return SEEP_HELD_NOTHING;
+    }
+    if (frame.index < code.local_count &&
+        seep_held_local_text(python, &code, frame.index, name, sizeof(name))) {
+        root.name = text_of(search, name);
+    }
+    root.start = at;
+    root.function = text_of(search, code.function);
+    root.file = text_of(search, code.file);
+    return add_root(search,
+                    seep_held_node_key(TAG_FRAME, frame.address, frame.index),
+                    &root);
+}
+
+static uint32_t resolve_rest(struct seep_held_search *search,
+                             const struct seep_held_map *map, uint64_t at)
+{
+    struct seep_held_node root = {
+        .start = map->start,
+        .end = map->end,
+        .words = SEEP_HELD_KIND_MAPPING,
+        .rank = SEEP_HELD_RANK_MAPPING,
+        .name = "",
+        .function = "",
+        .file = "",
+    };
+    uint32_t found;
+    bool is_frame = false;
+
+    if (search->has_python && search->python.minor >= 11) {
+        found = resolve_frame(search, map, at, &is_frame);
+        if (is_frame) {
+            return found;
+        }
+    }
+    found = resolve_thread(search, map, at);
+    return found != SEEP_HELD_NOTHING
+               ? found
+               : add_root(search, seep_held_node_key(TAG_MAP, map->start, 0),
+                          &root);
+}
+
+uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
+{
+    const struct seep_held_map *map = seep_held_map_at(search->memory, at);
+    const struct seep_held_image *image;
+    enum seep_held_place place;
+    uint64_t start;
+    uint64_t end;
+    uint32_t found;
+    bool is_stack;
+
+    if (map == NULL || map->is_own) {
+        return SEEP_HELD_NOTHING;
+    }
+    image = seep_held_image_at(&search->images, at);
+    if (image != NULL) {
+        return strncmp(name_of_path(image->path), "libseep", 7) == 0
+                   ? SEEP_HELD_NOTHING
+                   : resolve_global(search, image, at);
+    }
+    place = seep_held_chunk_at(&search->blocks, at, &start, &end);
+    if (place == SEEP_HELD_NO_BLOCK) {
+        found = resolve_stack(search, map, at, &is_stack);
+        if (is_stack) {
+            return found;
+        }
+        place = seep_held_block_at(&search->blocks, at, &start, &end);
+    }
+    if (place == SEEP_HELD_FREE) {
+        return SEEP_HELD_NOTHING;
+    }
+    return place == SEEP_HELD_NO_BLOCK
+               ? resolve_rest(search, map, at)
+               : seep_held_block_node(search, start, end, place);
+}
+
+/* Words before an object: links of the collector hold nothing, its dict or its
+ * values do. */
+static bool is_weak_head(const struct seep_held_search *search,
+                         const struct seep_held_type *type, uint64_t before)
+{
+    return type->head_bytes == 16 || search->python.minor < 11 ||
+           (before != 24 && before != 32);
+}
+
+/* Digits of an int are no pointers; an int that has a dict has it. */
+static bool is_weak_number(struct seep_held_search *search, uint64_t at)
+{
+    uint64_t value = seep_held_word(search->memory, at);
+
+    return seep_held_type_of(&search->python, value)->species !=
+           SEEP_HELD_IS_DICT;
+}
+
+bool seep_held_is_weak(struct seep_held_search *search,
+                       const struct seep_held_node *node, uint64_t at)
+{
+    struct seep_held_python *python = &search->python;
+    const struct seep_held_type *type;
+    uint64_t offset = at - node->address;
+    uint64_t bytes;
+
+    if (node->kind != SEEP_HELD_OBJECT) {
+        return false;
+    }
+    type = seep_held_type_at(python, node->type);
+    if (at < node->address) {
+        return is_weak_head(search, type, node->address - at);
+    }
+    if (offset < 16) {
+        return true;
+    }
+    if (type->is_weak) {
+        return offset == 16 || offset == 32 || offset == 40 || offset == 48 ||
+               offset == 56;
+    }
+    switch (type->species) {
+    case SEEP_HELD_IS_LIST:
+        return offset != 24;
+    case SEEP_HELD_IS_TUPLE:
+        return (offset - python->tuple_items_offset) / 8 >=
+               seep_held_word(search->memory, node->address + 16);
+    case SEEP_HELD_IS_DICT:
+        return offset != 32 && offset != 40;
+    case SEEP_HELD_IS_CODE:
+        /* Its constants; the rest are caches, which borrow. */
+        return offset != (python->minor >= 11 ? 24 : 56);
+    default:
+        break;
+    }
+    if ((type->flags & SEEP_HELD_FLAG_LONG) != 0) {
+        return is_weak_number(search, at);
+    }
+    if ((type->flags & SEEP_HELD_FLAG_COLLECTED) == 0 ||
+        (type->flags & SEEP_HELD_FLAG_TYPE) != 0) {
+        return false;
+    }
+    /* Beyond what its type says that it has. */
+    bytes = seep_held_object_bytes(python, node->address, type);
+    bytes = bytes != 0 && bytes < type->basic_bytes ? type->basic_bytes : bytes;
+    return bytes != 0 && offset >= bytes &&
+           (python->minor < 13 ||
+            (type->flags & SEEP_HELD_FLAG_INLINE_VALUES) == 0);
+}
+
+void seep_held_read_class(struct seep_held_search *search,
+                          struct seep_held_node *node)
+{
+    uint64_t vtable;
+    char text[512];
+
+    if (node->kind != SEEP_HELD_RAW || node->type_is_read) {
+        return;
+    }
+    node->type_is_read = true;
+    vtable = seep_held_word(search->memory, node->start);
+    if (seep_held_class_of(&search->images, vtable, text, sizeof(text))) {
+        node->type = vtable;
+        node->name = text_of(search, text);
+    }
+}

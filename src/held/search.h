@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * A search while it goes on; between search.c and its parts.
+ *
+ * Things of the target are nodes; a word of one that points into another is a
+ * link from the one that is held up to its holder. Nodes and links are never
+ * taken away, a link that turns out to hold nothing is struck out.
+ *
+ * Errors: 0 or -ENOMEM, or SEEP_HELD_NOTHING. Threads: one at a time.
+ */
+#ifndef SEEP_HELD_SEARCH_H
+#define SEEP_HELD_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "held/blocks.h"
+#include "held/cpython.h"
+#include "held/held.h"
+#include "held/image.h"
+#include "held/memory.h"
+#include "held/scan.h"
+
+#define SEEP_HELD_NOTHING UINT32_MAX
+#define SEEP_HELD_NO_RANK UINT8_MAX
+
+enum seep_held_node_kind {
+    SEEP_HELD_RAW,    /* a block of no known type */
+    SEEP_HELD_OBJECT, /* of CPython */
+    SEEP_HELD_ROOT,   /* no block: it has what it has by itself */
+};
+
+/** Ranks of roots: how much of an answer each is. */
+enum {
+    SEEP_HELD_RANK_NAMED,    /* a module, a class, a named global */
+    SEEP_HELD_RANK_NAMELESS, /* a global or thread-local without a name */
+    SEEP_HELD_RANK_FRAME,    /* a variable of a function that runs */
+    SEEP_HELD_RANK_RUNTIME,  /* stacks, libc's and the interpreter's own */
+    SEEP_HELD_RANK_MAPPING,  /* some word in a mapping */
+    SEEP_HELD_RANKS
+};
+
+struct seep_held_node {
+    uint64_t key;
+    uint64_t address; /* of the object; else as start */
+    uint64_t start;
+    uint64_t end;
+    uint64_t type; /* of an object; of a C++ object its vtable */
+    uint32_t up;   /* links, by index + 1; 0: none */
+    uint32_t down;
+    uint32_t child; /* that it was found by */
+    uint16_t up_count;
+    uint16_t level; /* 0: not found by a scan */
+    uint8_t kind;
+    uint8_t place; /* enum seep_held_place */
+    uint8_t rank;
+    uint8_t words; /* enum seep_held_kind, of a root and what has a rank */
+    bool is_asked;
+    bool type_is_read;
+    bool leads_nowhere; /* no way from it down to a chain */
+    bool is_guessed;    /* where it begins was found by pointers alone */
+    const char *name;
+    const char *function;
+    const char *file;
+};
+
+struct seep_held_link {
+    uint64_t at;    /* of the word */
+    uint64_t value; /* what it was */
+    uint32_t child;
+    uint32_t holder;
+    uint32_t next_up;   /* of the child */
+    uint32_t next_down; /* of the holder */
+    uint16_t cost;      /* 0: not computed */
+    bool is_stale;      /* it holds nothing */
+    bool is_chain;
+};
+
+struct seep_held_stack {
+    uint64_t start;
+    uint64_t end;
+    uint64_t pointer;
+    const char *thread;
+};
+
+/** What of a chain repeats: a holder of this kind, and the word in it. */
+struct seep_held_repeat {
+    uint64_t type;
+    uint64_t bytes;
+    uint64_t offset;
+    uint8_t kind;
+};
+
+/** One thing on the way down to a chain. */
+struct seep_held_hop {
+    uint64_t word;  /* by which it has the next */
+    uint64_t value; /* that it was found by */
+    uint32_t node;
+};
+
+#define SEEP_HELD_REPEATS_MOST 16U
+#define SEEP_HELD_CACHED_MAPS 4096U
+
+/** Thread control blocks by mapping. */
+struct seep_held_threads_of {
+    uint64_t map;
+    uint64_t blocks[8];
+    size_t count;
+};
+
+/** How far a chunk of Python's stack of frames is in use. */
+struct seep_held_top {
+    uint64_t chunk;
+    uint64_t top;
+    uint32_t scan_count;
+};
+
+struct seep_held_search {
+    const struct seep_held_question *question;
+    struct seep_held_memory *memory;
+    struct seep_store *store; /* of names: as long as the answer */
+    struct seep_held_images images;
+    struct seep_held_blocks blocks;
+    struct seep_held_python python;
+    bool has_python;
+    struct seep_held_scan scan;
+    struct seep_held_scan side; /* for a look within a look */
+
+    struct seep_held_node *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    struct seep_held_link *links;
+    size_t link_count;
+    size_t link_capacity;
+    uint32_t *index; /* of nodes by key, + 1; 0: empty */
+    size_t index_capacity;
+
+    struct seep_held_stack *stacks;
+    size_t stack_count;
+    struct seep_held_threads_of *threads;
+    size_t threads_count;
+    uint64_t thread_local_bytes; /* of all objects, before a control block */
+    struct seep_held_top tops[64];
+    size_t top_count;
+
+    uint32_t *asked; /* nodes of the blocks */
+    size_t asked_count;
+    uint32_t *front;
+    size_t front_count;
+    struct seep_held_hop *hops; /* room for a way down */
+    uint32_t level_count;
+    uint32_t chain_count; /* times that a chain was followed at once */
+    bool was_cut_short;
+    double cpu_until_s;
+};
+
+/* graph.c */
+
+int seep_held_graph_init(struct seep_held_search *search);
+void seep_held_graph_fini(struct seep_held_search *search);
+
+uint64_t seep_held_node_key(uint32_t tag, uint64_t one, uint64_t other);
+
+/** @return its number, or SEEP_HELD_NOTHING */
+uint32_t seep_held_node_find(const struct seep_held_search *search,
+                             uint64_t key);
+uint32_t seep_held_node_add(struct seep_held_search *search,
+                            const struct seep_held_node *node);
+
+/** More links of one child are not kept. */
+#define SEEP_HELD_LINKS_MOST 48U
+
+/** @return the link's number, or SEEP_HELD_NOTHING: it was there, or no room */
+uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
+                            uint32_t holder, uint64_t at, uint64_t value);
+
+/* resolve.c: what contains a word */
+
+int seep_held_resolve_init(struct seep_held_search *search);
+void seep_held_resolve_fini(struct seep_held_search *search);
+
+/** @return the node; SEEP_HELD_NOTHING: nothing that holds */
+uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at);
+
+/** The node of the block [start, end), made if it is new. */
+uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
+                              uint64_t end, enum seep_held_place place);
+
+/** A word of @node that refers and does not hold? */
+bool seep_held_is_weak(struct seep_held_search *search,
+                       const struct seep_held_node *node, uint64_t at);
+
+/** A C++ object's class, read once; kept in .type. */
+void seep_held_read_class(struct seep_held_search *search,
+                          struct seep_held_node *node);
+
+/* search.c */
+
+/** From the blocks of the question upwards. */
+int seep_held_search_run(struct seep_held_search *search);
+bool seep_held_search_is_late(struct seep_held_search *search);
+
+/* paths.c */
+
+/** Cost of a link, by how odd it is; known fields are at most this. */
+#define SEEP_HELD_COST_KNOWN 300U
+uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t link);
+
+/** How many of the blocks have a way up to a named root by known fields. */
+size_t seep_held_count_named(struct seep_held_search *search);
+
+/** The groups of the answer, from what was found. */
+int seep_held_paths(struct seep_held_search *search,
+                    struct seep_held_answer *answer);
+
+/* edges.c */
+
+/** How the object @node has what its word @at points to, which is in the
+ * buffer @buffer at @in_buffer, or itself if that is NULL.
+ * @return false: it is stale */
+bool seep_held_edge_of(struct seep_held_search *search,
+                       const struct seep_held_node *node, uint64_t at,
+                       const struct seep_held_node *buffer, uint64_t in_buffer,
+                       struct seep_held_step *ret_step);
+
+/** Is what @at of @node points to a buffer that belongs to it? */
+bool seep_held_owns(struct seep_held_search *search,
+                    const struct seep_held_node *node, uint64_t at);
+
+/** Words for a node into @ret_step. */
+void seep_held_describe(struct seep_held_search *search,
+                        struct seep_held_node *node,
+                        struct seep_held_step *ret_step);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Live blocks of the rows of a report: where who holds them begins to look.
+ *
+ * Invariant: the blocks of a row are spread over their births, and the youngest
+ * tenth is left out: a request that is still at work holds what it has just
+ * made, whoever keeps it later.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/word.h"
+#include "format/live.h"
+#include "reader/report/build.h"
+
+#define NO_ROW UINT32_MAX
+
+struct born {
+    struct seep_report_block block;
+    uint32_t row;
+    uint32_t birth_tick;
+    bool is_range; /* a mapping, with whatever lies in it */
+};
+
+/* Rows that are shown, by their id and space. */
+struct shown {
+    struct seep_store store;
+    struct seep_store_table table;
+};
+
+static struct seep_store_entry *entry_of(struct shown *shown,
+                                         const struct seep_report_site *site)
+{
+    char key[sizeof(site->id) + 1] = {0};
+
+    memcpy(key, site->id, sizeof(site->id));
+    key[sizeof(site->id)] = (char)site->space;
+    return seep_store_find(&shown->store, &shown->table, key, sizeof(key));
+}
+
+static void set_rows(const struct seep_report_build *build,
+                     const struct seep_site_work *work, uint32_t row,
+                     uint32_t *rows)
+{
+    for (size_t k = 0; k < work->member_count; k++) {
+        rows[build->sites.members[work->member_first + k].index] = row;
+    }
+    if (work->member_count == 0) {
+        rows[work->index] = row;
+    }
+}
+
+/* Which row each site of the recording is in, of those that are shown. */
+static uint32_t *rows_of(const struct seep_report_build *build)
+{
+    size_t capacity = (size_t)build->snapshot.view.site_capacity + 1;
+    uint32_t *rows = malloc(capacity * sizeof(*rows));
+    struct shown shown = {0};
+
+    if (rows == NULL) {
+        return NULL;
+    }
+    memset(rows, 0xff, capacity * sizeof(*rows));
+    for (size_t i = 0; i < build->report.site_count; i++) {
+        struct seep_store_entry *entry =
+            entry_of(&shown, &build->report.sites[i]);
+
+        if (entry != NULL) {
+            entry->value = &build->report.sites[i];
+        }
+    }
+    for (size_t i = 0; i < build->sites.count; i++) {
+        const struct seep_site_work *work = &build->sites.works[i];
+        const struct seep_store_entry *entry = entry_of(&shown, &work->site);
+
+        if (entry != NULL && entry->value != NULL) {
+            const struct seep_report_site *site = entry->value;
+
+            set_rows(build, work, (uint32_t)(site - build->report.sites), rows);
+        }
+    }
+    seep_store_table_fini(&shown.table);
+    seep_store_fini(&shown.store);
+    return rows;
+}
+
+static int compare_born(const void *one, const void *other)
+{
+    const struct born *a = one;
+    const struct born *b = other;
+
+    if (a->row != b->row) {
+        return a->row < b->row ? -1 : 1;
+    }
+    if (a->birth_tick != b->birth_tick) {
+        return a->birth_tick < b->birth_tick ? -1 : 1;
+    }
+    return (a->block.address > b->block.address) -
+           (a->block.address < b->block.address);
+}
+
+static int compare_blocks(const void *one, const void *other)
+{
+    const struct seep_report_block *a = one;
+    const struct seep_report_block *b = other;
+
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* What lies in the address space, and is no file's: the rest has no block. */
+static bool is_memory(const struct seep_rec_site *site)
+{
+    return site->space == SEEP_SPACE_HEAP || site->space == SEEP_SPACE_PYTHON ||
+           site->space == SEEP_SPACE_MAPPED || site->space == SEEP_SPACE_PINNED;
+}
+
+static size_t collect(const struct seep_report_build *build,
+                      const uint32_t *rows, struct born *born)
+{
+    const struct seep_view *view = &build->snapshot.view;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_block block = seep_live_read(&view->live[i]);
+
+        if (block.address != 0 && !SEEP_ADDRESS_IS_KEY(block.address) &&
+            block.site < view->site_capacity && block.size > 0 &&
+            is_memory(&view->sites[block.site])) {
+            born[count++] = (struct born){
+                .block = {block.address, block.size},
+                .row = rows[block.site],
+                .birth_tick = block.birth_tick,
+                .is_range =
+                    view->sites[block.site].space == SEEP_SPACE_MAPPED ||
+                    view->sites[block.site].space == SEEP_SPACE_PINNED,
+            };
+        }
+    }
+    return count;
+}
+
+/* Of @count, from the oldest on, as many as are wanted. */
+static int take_row(struct seep_report_build *build,
+                    struct seep_report_site *site, const struct born *born,
+                    size_t count)
+{
+    size_t old = count - count / 10;
+    size_t wanted = build->options->block_limit;
+    struct seep_report_block *blocks;
+
+    wanted = old < wanted ? old : wanted;
+    blocks = seep_store_take(&build->store, wanted + 1, sizeof(*blocks));
+    if (blocks == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < wanted; i++) {
+        blocks[i] = born[wanted > 1 ? i * (old - 1) / (wanted - 1) : 0].block;
+    }
+    site->blocks = blocks;
+    site->block_count = wanted;
+    site->block_total = count;
+    return 0;
+}
+
+static int take_known(struct seep_report_build *build, const struct born *born,
+                      size_t count)
+{
+    struct seep_report_block *known =
+        seep_store_take(&build->store, count + 1, sizeof(*known));
+    size_t used = 0;
+
+    if (known == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!born[i].is_range) {
+            known[used++] = born[i].block;
+        }
+    }
+    qsort(known, used, sizeof(*known), compare_blocks);
+    build->report.known_blocks = known;
+    build->report.known_block_count = used;
+    return 0;
+}
+
+int seep_report_add_blocks(struct seep_report_build *build)
+{
+    struct seep_report_site *sites =
+        (struct seep_report_site *)(uintptr_t)build->report.sites;
+    uint32_t *rows;
+    struct born *born;
+    size_t count = 0;
+    int error = 0;
+
+    if (build->options == NULL || build->options->block_limit == 0) {
+        return 0;
+    }
+    rows = rows_of(build);
+    born = malloc(((size_t)build->snapshot.view.live_capacity + 1) *
+                  sizeof(*born));
+    if (rows == NULL || born == NULL) {
+        error = -ENOMEM;
+    } else {
+        count = collect(build, rows, born);
+        error = take_known(build, born, count);
+        qsort(born, count, sizeof(*born), compare_born);
+    }
+    for (size_t i = 0; error == 0 && i < count;) {
+        size_t end = i;
+
+        while (end < count && born[end].row == born[i].row) {
+            end++;
+        }
+        if (born[i].row != NO_ROW) {
+            error = take_row(build, &sites[born[i].row], &born[i], end - i);
+        }
+        i = end;
+    }
+    free(rows);
+    free(born);
+    return error;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A zoo of holders in C++: each keeps blocks of a line of its own, and goes on.
+//
+//     holders_cc READY COUNT
+//
+// Each keeper begins with COUNT blocks; then READY is written, a line for each:
+// the number of the line that allocates, how it ends, and what the holder must
+// begin with. It goes on until it is ended.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+constexpr size_t kBytes = 4000;
+constexpr int kSlots = 1 << 16;
+
+struct Item {
+    Item *next;
+    char *data;
+};
+
+struct Cache {
+    virtual ~Cache() = default;
+    virtual void put(char *block) = 0;
+};
+
+struct Replies : Cache {
+    std::vector<char *> replies;
+    void put(char *block) override { replies.push_back(block); }
+};
+
+} // namespace
+
+// Not static: a symbol of data stays, whatever the optimiser thinks.
+char *volatile table[kSlots];
+char *volatile inner[kSlots];
+volatile unsigned long hidden[kSlots];
+Item *list_head;
+Item *buckets[64];
+std::vector<char *> vector_of_blocks;
+std::map<int, char *> map_of_blocks;
+std::unordered_map<std::string, char *> names_of_blocks;
+std::list<char *> list_of_blocks;
+std::deque<char *> deque_of_blocks;
+std::vector<std::unique_ptr<Item>> owned_items;
+std::map<int, std::shared_ptr<Item>> shared_items;
+Replies *replies = new Replies;
+thread_local std::vector<char *> per_thread;
+
+static char *fill(void *block)
+{
+    return static_cast<char *>(memset(block, 1, kBytes));
+}
+
+#define LINE(name, end, holder)                          \
+    static constexpr int name##_line = __LINE__ + 2;     \
+    static const char *const name##_truth = end " " holder; \
+    static __attribute__((noinline)) void name([[maybe_unused]] int i)
+
+LINE(in_a_table, "held", "table")
+{
+    table[i % kSlots] = fill(malloc(kBytes));
+}
+LINE(by_the_middle, "held", "inner")
+{
+    inner[i % kSlots] = fill(malloc(kBytes)) + 64;
+}
+LINE(in_a_list, "held", "list_head")
+{
+    list_head = new Item{list_head, fill(malloc(kBytes))};
+}
+LINE(in_a_hash_table, "held", "buckets")
+{
+    buckets[i % 64] = new Item{buckets[i % 64], fill(malloc(kBytes))};
+}
+LINE(in_a_vector, "held", "vector_of_blocks")
+{
+    vector_of_blocks.push_back(fill(malloc(kBytes)));
+}
+LINE(in_a_map, "held", "map_of_blocks")
+{
+    map_of_blocks[i] = fill(malloc(kBytes));
+}
+LINE(in_an_unordered_map, "held", "names_of_blocks")
+{
+    names_of_blocks[std::to_string(i)] = fill(malloc(kBytes));
+}
+LINE(in_a_std_list, "held", "list_of_blocks")
+{
+    list_of_blocks.push_back(fill(malloc(kBytes)));
+}
+LINE(in_a_deque, "held", "deque_of_blocks")
+{
+    deque_of_blocks.push_back(fill(malloc(kBytes)));
+}
+LINE(behind_unique_pointers, "held", "owned_items")
+{
+    auto *block = fill(malloc(kBytes));
+    owned_items.push_back(std::unique_ptr<Item>(new Item{nullptr, block}));
+}
+LINE(behind_shared_pointers, "held", "shared_items")
+{
+    auto *block = fill(malloc(kBytes));
+    shared_items[i] = std::make_shared<Item>(Item{nullptr, block});
+}
+LINE(by_an_object, "held", "replies")
+{
+    replies->put(fill(malloc(kBytes)));
+}
+LINE(by_nobody, "lost", "")
+{
+    (void)fill(malloc(kBytes));
+}
+LINE(behind_a_mask, "lost", "")
+{
+    hidden[i % kSlots] = (unsigned long)fill(malloc(kBytes)) ^ 0x5555555555555555;
+}
+LINE(by_each_other, "cycle", "")
+{
+    auto *block = fill(malloc(kBytes));
+    Item *volatile one = new Item{nullptr, block};
+    one->next = new Item{one, nullptr};
+    asm volatile("" : : : "memory"); // what nobody reads is written
+}
+LINE(in_a_thread_local, "held", "")
+{
+    per_thread.push_back(fill(malloc(kBytes)));
+}
+
+static std::vector<char *> *of_the_stack;
+
+LINE(in_a_local, "held", "the stack of thread")
+{
+    of_the_stack->push_back(fill(malloc(kBytes)));
+}
+
+#define KEEPERS(X)                                                        \
+    X(in_a_table) X(by_the_middle) X(in_a_list) X(in_a_hash_table)        \
+    X(in_a_vector) X(in_a_map) X(in_an_unordered_map) X(in_a_std_list)    \
+    X(in_a_deque) X(behind_unique_pointers) X(behind_shared_pointers)     \
+    X(by_an_object) X(by_nobody) X(behind_a_mask) X(by_each_other)        \
+    X(in_a_thread_local) X(in_a_local)
+
+static void step(int i)
+{
+#define STEP(name) name(i);
+    KEEPERS(STEP)
+#undef STEP
+}
+
+static __attribute__((noinline)) void serve(const char *ready, int count)
+{
+    std::vector<char *> local;
+    std::string temporary = std::string(ready) + ".new";
+
+    of_the_stack = &local;
+    for (int i = 0; i < count; i++) {
+        step(i);
+        free(malloc(200));
+    }
+    FILE *file = fopen(temporary.c_str(), "w");
+#define TELL(name) fprintf(file, "%s %d %s\n", #name, name##_line, name##_truth);
+    KEEPERS(TELL)
+#undef TELL
+    fclose(file);
+    rename(temporary.c_str(), ready);
+    for (int i = count;; i++) {
+        usleep(50000);
+        step(i);
+        free(malloc(static_cast<size_t>(i % 3000)));
+    }
+}
+
+int main(int, char **arguments)
+{
+    std::thread server(serve, arguments[1], atoi(arguments[2]));
+    server.join();
+}

@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A zoo of holders: each keeps blocks of a line of its own, and goes on.
+
+    holders.py READY COUNT [KIND...]
+
+Each keeper begins with COUNT blocks; then the file READY is written, JSON of
+{kind: [line, holder]}, and each gets another block now and then until the
+process is ended. The holder is what somebody who reads this file would call it.
+"""
+import asyncio
+import collections
+import concurrent.futures
+import contextvars
+import dataclasses
+import functools
+import gc
+import json
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+import types
+import weakref
+
+KINDS = {}
+
+
+def kind(holder):
+    """Register a keeper: the call that makes its block is on the line that
+    says BLOCK."""
+    def add(function):
+        KINDS[function.__name__] = [holder, function]
+        return function
+    return add
+
+
+class Model:
+    def __init__(self):
+        self.history = []
+        self.cache = {}
+        self.recent = collections.deque()
+        self.seen = set()
+        self.ordered = collections.OrderedDict()
+        self.by_group = collections.defaultdict(list)
+        self.nested = {"a": {"b": {}}}
+
+    def remember(self, block):
+        self.registered.append(block)
+
+
+class Slotted:
+    __slots__ = ("items", "other")
+
+    def __init__(self):
+        self.items = []
+
+
+class Registry:
+    entries = {}
+
+
+class Meta(type):
+    @property
+    def unused(cls):
+        return None
+
+
+class Made(metaclass=Meta):
+    kept = []
+
+
+class Box:
+    def __init__(self, block):
+        self.block = block
+
+
+class Node:
+    def __init__(self, block, following):
+        self.block = block
+        self.following = following
+
+
+class Names(dict):
+    pass
+
+
+class Lines(list):
+    pass
+
+
+@dataclasses.dataclass
+class Record:
+    number: int
+    body: object
+
+
+Pair = collections.namedtuple("Pair", "number body")
+
+
+class KeepingHandler(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record)
+
+
+model = Model()
+model.registered = []
+slotted = Slotted()
+store = []
+table = {}
+names = Names()
+lines = Lines()
+pairs = []
+records = []
+tuples = []
+boxes = {}
+head = None
+errors = []
+waiting = queue.Queue()
+futures = []
+calls = []
+finalizers = []
+log = logging.getLogger("zoo")
+log.propagate = False
+log.addHandler(KeepingHandler())
+current = contextvars.ContextVar("current", default=None)
+space = types.SimpleNamespace(kept=[])
+methods = []
+frozen = frozenset()
+
+
+@kind("holders.model.history")
+def list_attribute(i):
+    model.history.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.model.cache")
+def dict_attribute(i):
+    model.cache[f"key {i}"] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.model.recent")
+def deque_attribute(i):
+    model.recent.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.model.seen")
+def set_attribute(i):
+    model.seen.add(Box(bytearray(4096)))  # BLOCK
+
+
+@kind("holders.model.ordered")
+def ordered_dict(i):
+    model.ordered[i] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.model.by_group")
+def default_dict(i):
+    model.by_group[i // 4].append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.model.nested[...][...]")
+def nested_dicts(i):
+    model.nested["a"]["b"][i] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.model.registered")
+def by_bound_method(i):
+    model.remember(bytearray(4096))  # BLOCK
+
+
+@kind("holders.slotted.items")
+def slots(i):
+    slotted.items.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.store")
+def module_list(i):
+    store.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.table")
+def module_dict(i):
+    table[i] = (i, bytearray(4096))  # BLOCK
+
+
+@kind("Registry.entries")
+def class_dict(i):
+    Registry.entries[i] = bytearray(4096)  # BLOCK
+
+
+@kind("Made.kept")
+def class_with_metaclass(i):
+    Made.kept.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.names")
+def dict_subclass(i):
+    names[i] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.lines")
+def list_subclass(i):
+    lines.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.pairs")
+def named_tuples(i):
+    pairs.append(Pair(i, bytearray(4096)))  # BLOCK
+
+
+@kind("holders.records")
+def dataclass_items(i):
+    records.append(Record(i, bytearray(4096)))  # BLOCK
+
+
+@kind("holders.tuples")
+def tuples_of_tuples(i):
+    tuples.append((i, (i, (bytearray(4096),))))  # BLOCK
+
+
+@kind("holders.boxes")
+def instances_in_a_dict(i):
+    boxes[i] = Box(bytearray(4096))  # BLOCK
+
+
+def make_closure():
+    kept = []
+
+    def handler(block):
+        kept.append(block)
+    return handler
+
+
+handler = make_closure()
+
+
+@kind("holders.handler.__closure__[...].cell_contents")
+def closure(i):
+    handler(bytearray(4096))  # BLOCK
+
+
+def with_default(block, kept=[]):
+    kept.append(block)
+
+
+@kind("holders.with_default.__defaults__[...]")
+def default_argument(i):
+    with_default(bytearray(4096))  # BLOCK
+
+
+def with_keyword(block, *, kept={}):
+    kept[id(block)] = block
+
+
+@kind("holders.with_keyword.__kwdefaults__[...]")
+def keyword_default(i):
+    with_keyword(bytearray(4096))  # BLOCK
+
+
+def with_attribute():
+    pass
+
+
+with_attribute.kept = []
+
+
+@kind("holders.with_attribute.kept")
+def function_attribute(i):
+    with_attribute.kept.append(bytearray(4096))  # BLOCK
+
+
+@functools.lru_cache(maxsize=None)
+def computed(i):
+    return bytearray(4096)  # BLOCK of unbounded_cache
+
+
+@kind("holders.computed.cache")
+def unbounded_cache(i):
+    computed(i)
+
+
+@kind("holders.log.handlers[...].records")
+def logging_handler(i):
+    log.warning("request", extra={"body": bytearray(4096)})  # BLOCK
+
+
+def fail(i):
+    local = bytearray(4096)  # BLOCK of kept_exceptions
+    raise ValueError(i, len(local))
+
+
+@kind("holders.errors")
+def kept_exceptions(i):
+    try:
+        fail(i)
+    except ValueError as error:
+        errors.append(error)
+
+
+@kind("cycle")
+def uncollected_cycle(i):
+    one = Node(bytearray(4096), None)  # BLOCK
+    one.following = Node(None, one)
+
+
+@kind("holders.head")
+def linked_list(i):
+    global head
+    head = Node(bytearray(4096), head)  # BLOCK
+
+
+@kind("holders.waiting.queue")
+def thread_queue(i):
+    waiting.put(bytearray(4096))  # BLOCK
+
+
+@kind("holders.futures")
+def done_futures(i):
+    future = concurrent.futures.Future()
+    future.set_result(bytearray(4096))  # BLOCK
+    futures.append(future)
+
+
+@kind("holders.calls")
+def partials(i):
+    calls.append(functools.partial(len, bytearray(4096)))  # BLOCK
+
+
+@kind("holders.methods")
+def bound_methods(i):
+    methods.append(Box(bytearray(4096)).__init__)  # BLOCK
+
+
+@kind("holders.space.kept")
+def simple_namespace(i):
+    space.kept.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.current")
+def context_variable(i):
+    kept = current.get()
+    if kept is None:
+        kept = []
+        current.set(kept)
+    kept.append(bytearray(4096))  # BLOCK
+
+
+def generate():
+    kept = []
+    while True:
+        kept.append(bytearray(4096))  # BLOCK of suspended_generator
+        yield
+
+
+generator = generate()
+
+
+@kind("holders.generator.kept of generate()")
+def suspended_generator(i):
+    next(generator)
+
+
+local = threading.local()
+
+
+@kind("holders.local")
+def thread_local(i):
+    if not hasattr(local, "kept"):
+        local.kept = []
+    local.kept.append(bytearray(4096))  # BLOCK
+
+
+referents = weakref.WeakValueDictionary()
+strong = []
+
+
+@kind("holders.strong")
+def weakly_and_strongly(i):
+    box = Box(bytearray(4096))  # BLOCK
+    referents[i] = box
+    strong.append(box)
+
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+if numpy is not None:
+    arrays = []
+    views = []
+    objects = numpy.empty(100000, dtype=object)
+
+    @kind("holders.arrays")
+    def numpy_arrays(i):
+        arrays.append(numpy.ones(1024, numpy.float32))  # BLOCK
+
+    @kind("holders.views")
+    def numpy_views(i):
+        views.append(numpy.ones(1024, numpy.float32)[10:20])  # BLOCK
+
+    @kind("holders.objects")
+    def numpy_objects(i):
+        objects[i] = bytearray(4096)  # BLOCK
+
+
+async def wait_for_ever():
+    block = bytearray(4096)  # BLOCK of pending_tasks
+    await asyncio.sleep(100000)
+    return block
+
+
+tasks = set()
+messages = None
+
+
+@kind("holders.tasks")
+def pending_tasks(i):
+    """By the loop's thread."""
+
+
+@kind("holders.messages._queue")
+def asyncio_queue(i):
+    messages.put_nowait(bytearray(4096))  # BLOCK
+
+
+def run_loop(count, ready):
+    async def main():
+        global messages
+        messages = asyncio.Queue()
+        for _ in range(count):
+            tasks.add(asyncio.get_running_loop().create_task(wait_for_ever()))
+        await asyncio.sleep(0)
+        ready.set()
+        while True:
+            await asyncio.sleep(0.2)
+            tasks.add(asyncio.get_running_loop().create_task(wait_for_ever()))
+    asyncio.run(main())
+
+
+@kind("kept of running keep_in_a_local()")
+def local_of_a_thread(i):
+    """By a thread of its own."""
+
+
+def keep_in_a_local(count, ready):
+    kept = []
+    while True:
+        kept.append(bytearray(4096))  # BLOCK of local_of_a_thread
+        if len(kept) == count:
+            ready.set()
+        if len(kept) >= count:
+            time.sleep(0.1)
+
+
+def block_lines():
+    """{kind: line of its block}"""
+    found = {}
+    function = None
+    with open(__file__, encoding="utf-8") as source:
+        for number, line in enumerate(source, 1):
+            words = line.split("# BLOCK")
+            if line.strip().startswith("def "):
+                function = line.split()[1].split("(")[0]
+            if len(words) > 1 and "BLOCK\")" not in line:
+                found[words[1].replace(" of ", "").strip()
+                      or function] = number
+    return found
+
+
+def main():
+    ready, count = sys.argv[1], int(sys.argv[2])
+    for name in sys.argv[3:] and set(KINDS) - set(sys.argv[3:]):
+        del KINDS[name]
+    gc.disable()
+    started = [threading.Event(), threading.Event()]
+    threading.Thread(target=run_loop, args=(count, started[0]),
+                     daemon=True).start()
+    threading.Thread(target=keep_in_a_local, args=(count, started[1]),
+                     daemon=True).start()
+    for event in started:
+        event.wait()
+    for i in range(count):
+        for _, keep in KINDS.values():
+            keep(i)
+    where = block_lines()
+    with open(ready + ".new", "w", encoding="utf-8") as file:
+        json.dump({name: [where[name], holder]
+                   for name, (holder, _) in KINDS.items()}, file)
+    os.rename(ready + ".new", ready)
+    while True:
+        i += 1
+        for _, keep in KINDS.values():
+            keep(i)
+            time.sleep(0.005)
+
+
+main()

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who holds what, asked of programs that say themselves who does.
+
+A zoo is one process with many keepers, each with a line of its own, which go on
+while they are asked. SEEP_TEST_LONG=1 asks of all of them, and of every CPython
+that is there; else of some.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from command_line import PYTHON, allocate, recordings, run, seep, start
+from conftest import LONG, PRELOAD, environment, program
+
+HERE = pathlib.Path(__file__).parent
+ZOO = HERE / "programs" / "holders.py"
+COUNT = "120"
+WAIT_S = 120
+SOME = ("list_attribute", "deque_attribute", "set_attribute", "module_dict",
+        "class_dict", "slots", "closure", "unbounded_cache",
+        "kept_exceptions", "uncollected_cycle", "suspended_generator",
+        "pending_tasks", "local_of_a_thread", "weakly_and_strongly")
+PYTHONS = [PYTHON, *sorted(map(str, pathlib.Path.home().glob(
+    ".pyenv/versions/3.*/bin/python3")))] if LONG else [PYTHON]
+# A chain whose head moves on faster than memory is read has no end that can be
+# found, and on a busy machine that is soon.
+MOVING = {"linked_list": ("--freeze", "10000"),
+          "in_a_list": ("--freeze", "10000")}
+# What is asked may move on meanwhile: a list is made larger, and has left its
+# place by the time that its place is looked for.
+AGREE = 0.6
+
+
+class Zoo:
+    """A process that goes on; its recording, and what it says of itself."""
+
+    def __init__(self, folder, *command):
+        self.folder = folder
+        self.ready = folder / "ready"
+        self.process = subprocess.Popen(
+            [*map(str, command)], env=environment() | {
+                "LD_PRELOAD": str(PRELOAD), "SEEP_OUT": f"{folder}/",
+                "SEEP_SAMPLE": "4K", "SEEP_SIZE": "64M"},
+            stdout=subprocess.DEVNULL, start_new_session=True)
+        end = time.monotonic() + WAIT_S
+        while not self.ready.exists():
+            assert self.process.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        self.recording, = recordings(folder)
+        done = seep("report", "--json", "--sites", "0", "--no-series",
+                    self.recording)
+        self.sites = {}
+        for site in json.loads(done.stdout)["processes"][0]["sites"]:
+            place = (site["where"] or "").split(" ")[0]
+            if site["space"] == "heap" and ":" in place:
+                self.sites[int(place.rsplit(":", 1)[1])] = site["id"]
+
+    def close(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def held(self, line, *options):
+        """The first group of the blocks that the line made."""
+        done = seep("held", "--json", "--site", self.sites[line], *options,
+                    self.recording)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["sites"][0]["held"]["groups"][0]
+
+
+@contextlib.contextmanager
+def zoo(folder, *command):
+    kept = Zoo(folder, *command)
+    try:
+        yield kept
+    finally:
+        kept.close()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return tmp_path_factory.mktemp("zoo")
+
+
+@pytest.fixture(scope="module", params=PYTHONS, ids=lambda path: path)
+def pythons(request, folders):
+    folder = folders / request.param.replace("/", "_")
+    folder.mkdir()
+    with zoo(folder, request.param, ZOO, folder / "ready", COUNT) as kept:
+        kept.truth = json.loads(kept.ready.read_text())
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def natives(folders):
+    folder = folders / "native"
+    folder.mkdir()
+    with zoo(folder, program("holders_cc"), folder / "ready", COUNT) as kept:
+        kept.truth = {}
+        for line in kept.ready.read_text().splitlines():
+            name, number, end, *holder = line.split(" ", 3)
+            kept.truth[name] = [int(number), end, "".join(holder)]
+        yield kept
+
+
+def all_kinds():
+    text = ZOO.read_text().split("\n")
+    return [text[i + 1].strip().split("(")[0].removeprefix("def ")
+            for i, line in enumerate(text) if line.strip().startswith("@kind(")]
+
+
+@pytest.mark.parametrize("kind", all_kinds() if LONG else SOME)
+def test_the_holder_is_who_the_program_says(pythons, kind):
+    if kind not in pythons.truth:
+        pytest.skip("this Python has no numpy")
+    line, holder = pythons.truth[kind]
+
+    group = pythons.held(line, *MOVING.get(kind, ()))
+
+    if holder == "cycle":
+        assert group["end"] == "cycle"
+        assert "following of Node" in group["chain"]
+    else:
+        assert group["end"] == "held"
+        assert group["holder"].startswith(holder), group["chain"]
+    assert group["share"] >= AGREE
+
+
+NATIVE = ("in_a_table", "by_the_middle", "in_a_list", "in_a_hash_table",
+          "in_a_vector", "in_a_map", "in_an_unordered_map", "in_a_std_list",
+          "in_a_deque", "behind_unique_pointers", "behind_shared_pointers",
+          "by_an_object", "by_nobody", "behind_a_mask", "by_each_other",
+          "in_a_thread_local", "in_a_local")
+
+
+@pytest.mark.parametrize("kind", NATIVE if LONG else NATIVE[::2])
+def test_the_holder_in_cxx_is_who_the_program_says(natives, kind):
+    line, end, holder = natives.truth[kind]
+
+    group = natives.held(line, *MOVING.get(kind, ()))
+
+    assert group["end"] == end, group
+    assert (group["holder"] or "").startswith(holder), group
+    assert group["share"] >= AGREE
+
+
+def test_a_class_is_named_by_its_type_information(natives):
+    group = natives.held(natives.truth["by_an_object"][0])
+
+    assert "Replies" in group["chain"]
+
+
+def test_keys_of_data_are_told_to_nobody(pythons):
+    line, _ = pythons.truth["dict_attribute"]
+
+    done = seep("held", "--json", "--site", pythons.sites[line],
+                pythons.recording)
+    text = seep("held", "--site", pythons.sites[line], pythons.recording)
+
+    assert b"holders.model.cache" in done.stdout
+    assert b"key 1" not in done.stdout + text.stdout
+    assert text.returncode == 0
+
+
+def test_the_process_is_not_stopped_and_takes_no_page(pythons):
+    """A page that was never touched stays so."""
+    def state():
+        status = pathlib.Path(
+            f"/proc/{pythons.process.pid}/status").read_text()
+        return {line.split(":")[0]: line for line in status.splitlines()}
+
+    line, _ = pythons.truth["module_list"]
+    before = state()
+    group = pythons.held(line)
+    after = state()
+
+    assert group["end"] == "held"
+    assert "T (stopped)" not in after["State"]
+    assert before["VmSwap"] == after["VmSwap"]
+    assert pythons.process.poll() is None
+
+
+def test_a_process_that_was_frozen_goes_on(pythons):
+    line, holder = pythons.truth["linked_list"]
+
+    done = seep("held", "--json", "--freeze", "10000", "--site",
+                pythons.sites[line], pythons.recording)
+
+    held = json.loads(done.stdout)["sites"][0]["held"]
+    assert held["frozen_s"] > 0
+    assert held["groups"][0]["holder"].startswith(holder)
+    status = pathlib.Path(f"/proc/{pythons.process.pid}/status").read_text()
+    assert "State:\tT" not in status
+
+
+def test_who_asks_may_be_killed_while_it_is_frozen(pythons):
+    asker = subprocess.Popen(
+        ["timeout", "-s", "KILL", "0.2", *map(str, (
+            pathlib.Path(os.environ.get("SEEP", "build/tools/seep/seep")),
+            "held", "--freeze", "1000", pythons.recording))],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=environment())
+    asker.wait(timeout=WAIT_S)
+
+    path = pathlib.Path(f"/proc/{pythons.process.pid}/status")
+    end = time.monotonic() + WAIT_S
+    while "State:\tT" in path.read_text():
+        assert time.monotonic() < end, "it was left stopped"
+        time.sleep(0.05)
+
+
+def test_the_answer_stands_first(pythons):
+    line, _ = pythons.truth["list_attribute"]
+
+    done = seep("held", "--site", pythons.sites[line], pythons.recording)
+
+    words = done.stdout.decode()
+    assert "held by  holders.model.history, a list of " in words
+    assert "item of list <- history of Model <- model of module" in words
+    assert "the process was not stopped" in words
+
+
+def test_a_process_that_is_gone_is_said(tmp_path):
+    run(tmp_path, *allocate())
+    path, = recordings(tmp_path)
+
+    done = seep("held", path)
+
+    assert done.returncode == 1
+    assert b"its process is not running here" in done.stderr
+    assert b"--core" in done.stderr
+
+
+def test_what_is_no_core_is_said(tmp_path):
+    run(tmp_path, *allocate())
+    path, = recordings(tmp_path)
+
+    done = seep("held", "--core", path, path)
+
+    assert done.returncode == 1
+    assert b"is not a core file" in done.stderr
+
+
+def test_too_few_blocks_tell_nothing(tmp_path):
+    """Of four blocks nothing is said, and it is no fault."""
+    command = allocate("print(flush=True); time.sleep(600)", count=4)
+    with start(tmp_path, *command) as child:
+        try:
+            child.stdout.readline()
+            path, = recordings(tmp_path)
+            done = seep("held", path)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+
+    assert done.returncode == 4
+    assert b"8 are needed to tell" in done.stdout

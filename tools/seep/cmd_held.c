@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * seep held: who holds what a call site keeps.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "options/option.h"
+#include "read/follow.h"
+#include "read/gather.h"
+#include "reader/recording/open.h"
+#include "run/run.h"
+#include "text/page.h"
+#include "verbs.h"
+#include "words/frames.h"
+#include "words/held.h"
+#include "words/units.h"
+#include "words/words.h"
+#include "json/json.h"
+
+#define BLOCKS_DEFAULT 64U
+#define BLOCKS_MOST 4096U
+#define FREEZE_MOST_MS 10000U
+#define ROWS_MOST 3U
+#define GROUPS_SHOWN 4U
+#define INDENT 9
+
+struct arguments {
+    bool json;
+    const char *site_id;
+    const char *core_path;
+    size_t block_count;
+    size_t freeze_ms;
+    enum seep_color color;
+};
+
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct seep_option table[] = {
+    SEEP_OPTION("site", "ID", seep_option_text, AT(site_id),
+                "this call site, by the beginning of its id (default: those\n"
+                "that may leak, else the one that holds the most)"),
+    SEEP_OPTION("blocks", "N", seep_option_number, AT(block_count),
+                "ask who holds N of its live blocks (64)"),
+    SEEP_OPTION("freeze", "MS", seep_option_number, AT(freeze_ms),
+                "stop the process for MS milliseconds at most, where chains\n"
+                "move too fast; by default it is not stopped"),
+    SEEP_OPTION("core", "FILE", seep_option_text, AT(core_path),
+                "of a process that is gone: its core file"),
+    SEEP_OPTION("json", NULL, seep_option_set, AT(json),
+                "one JSON document (schema seep-held/1)"),
+    SEEP_OPTION("color", "WHEN", seep_option_color, AT(color),
+                "auto, always or never"),
+    {0},
+};
+
+static const struct seep_options options = {
+    .verb = "held",
+    .usage =
+        "usage: seep held [OPTIONS] PID|RECORDING\n\n"
+        "Show who holds the blocks that a call site keeps: from some of them\n"
+        "upwards through the memory of the process, to what has a name. The\n"
+        "process is neither stopped nor written to.\n",
+    .table = table,
+    .exits =
+        "exit status: 0 fine, 1 it could not be asked, 2 wrong usage, 4 too few\n"
+        "blocks to tell\n",
+};
+
+/* What a question is asked of: a report, and the process that it is of. */
+struct asked {
+    char **paths; /* NULL-terminated */
+    struct seep_report *report;
+    struct seep_rec_header header;
+    struct seep_target target;
+    struct stat status; /* of the recording */
+};
+
+static const char *path_of(const struct asked *asked)
+{
+    return asked->paths[0];
+}
+
+/* The recording that @word means: of a process the one that it writes. */
+static int find_recording(const char *word, struct asked *asked)
+{
+    struct seep_refusal refusal;
+    int error = seep_follow_find(word, &refusal, &asked->paths);
+
+    if (error < 0) {
+        seep_say(word, refusal.reason, refusal.remedy);
+        return SEEP_EXIT_FAILED;
+    }
+    if (asked->paths[0] == NULL) {
+        seep_say(word, "holds no recording", "give a .seep file, or a pid");
+        return SEEP_EXIT_FAILED;
+    }
+    if (asked->paths[1] != NULL && !seep_follow_is_pid(word)) {
+        seep_say(word, "holds more than one recording", "give one of them");
+        return SEEP_EXIT_FAILED;
+    }
+    return SEEP_EXIT_FINE;
+}
+
+static int find_process(struct asked *asked, const struct arguments *arguments)
+{
+    const char *path = path_of(asked);
+
+    if (!seep_harvest_read_header(path, &asked->header) ||
+        stat(path, &asked->status) != 0) {
+        seep_say(path, "is not a seep recording",
+                 "give a .seep file that `seep run` wrote");
+        return SEEP_EXIT_FAILED;
+    }
+    if (arguments->core_path == NULL &&
+        seep_target_find(&asked->header, &asked->target) < 0) {
+        seep_say(path, "its process is not running here",
+                 "ask while it runs, or give its core file with --core");
+        return SEEP_EXIT_FAILED;
+    }
+    return SEEP_EXIT_FINE;
+}
+
+static int open_report(struct asked *asked, const struct arguments *arguments)
+{
+    const struct seep_report_options report = {
+        .by = SEEP_BY_LINE,
+        .symbols = true,
+        .site_limit = arguments->site_id != NULL ? 0 : ROWS_MOST,
+        .block_limit = arguments->block_count,
+    };
+    struct seep_refusal refusal;
+
+    if (seep_report_open(path_of(asked), &report, &refusal, &asked->report) <
+        0) {
+        seep_say(path_of(asked), refusal.reason, refusal.remedy);
+        return SEEP_EXIT_FAILED;
+    }
+    return SEEP_EXIT_FINE;
+}
+
+/* The rows to ask about. @return how many */
+static size_t choose_rows(const struct asked *asked,
+                          const struct arguments *arguments,
+                          struct seep_json_held_row *rows)
+{
+    const struct seep_report *report = asked->report;
+    const struct seep_report_site *largest = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count && count < ROWS_MOST; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        bool wanted = arguments->site_id != NULL
+                          ? strncmp(site->id, arguments->site_id,
+                                    strlen(arguments->site_id)) == 0
+                          : seep_class_may_leak(site->class);
+
+        if (wanted && site->block_count > 0) {
+            rows[count++].site = site;
+        }
+        if (!site->is_start && site->block_count > 0 &&
+            (largest == NULL || site->live_bytes > largest->live_bytes)) {
+            largest = site;
+        }
+    }
+    if (count == 0 && arguments->site_id == NULL && largest != NULL) {
+        rows[count++].site = largest;
+    }
+    return count;
+}
+
+struct liveness {
+    const struct asked *asked;
+    size_t block_limit;
+};
+
+static int compare_addresses(const void *one, const void *other)
+{
+    const struct seep_report_block *a = one;
+    const struct seep_report_block *b = other;
+
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* Those that were freed meanwhile have no holder, and are no loss. */
+static void still_live(void *context, const struct seep_held_block *blocks,
+                       size_t count, bool *ret_live)
+{
+    const struct asked *asked = context;
+    const struct seep_report_options again = {
+        .by = SEEP_BY_STACK,
+        .site_limit = 1,
+        .block_limit = 1,
+    };
+    struct seep_refusal refusal;
+    struct seep_report *report;
+
+    if (seep_report_open(path_of(asked), &again, &refusal, &report) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct seep_report_block key = {blocks[i].address, 0};
+
+        ret_live[i] =
+            bsearch(&key, report->known_blocks, report->known_block_count,
+                    sizeof(key), compare_addresses) != NULL;
+    }
+    seep_report_close(report);
+}
+
+static const char *reason_of(int error)
+{
+    switch (error) {
+    case -ESRCH:
+        return "the process has ended meanwhile";
+    case -EACCES:
+    case -EPERM:
+        return "its memory may not be read by this user";
+    case -ENOEXEC:
+        return "is not a core file of x86-64";
+    default:
+        return strerror(-error);
+    }
+}
+
+static const char *remedy_of(int error)
+{
+    return error == -EACCES || error == -EPERM
+               ? "ask as the same user, by `seep run`, or with CAP_SYS_PTRACE"
+               : NULL;
+}
+
+static int ask_row(const struct asked *asked, const struct arguments *arguments,
+                   struct seep_json_held_row *row)
+{
+    const struct seep_report *report = asked->report;
+    struct seep_held_question question = {
+        .pid = asked->target.pid,
+        .core_path = arguments->core_path,
+        .recording_inode = asked->status.st_ino,
+        .python_version = report->python_version,
+        .blocks = (const struct seep_held_block *)row->site->blocks,
+        .block_count = row->site->block_count,
+        .known = (const struct seep_held_block *)report->known_blocks,
+        .known_count = report->known_block_count,
+        .freeze_ms = (uint32_t)arguments->freeze_ms,
+        .context = (void *)(uintptr_t)asked,
+    };
+    struct seep_held_answer *answer;
+    int error;
+
+    if (arguments->core_path == NULL && row->site->space != SEEP_SPACE_MAPPED) {
+        question.still_live = still_live;
+    }
+    error = seep_held_ask(&question, &answer);
+    if (error < 0) {
+        seep_say(arguments->core_path != NULL ? arguments->core_path
+                                              : path_of(asked),
+                 reason_of(error), remedy_of(error));
+        return SEEP_EXIT_FAILED;
+    }
+    row->answer = answer;
+    return SEEP_EXIT_FINE;
+}
+
+static void print_group(struct seep_page *page,
+                        const struct seep_held_group *group, size_t asked_count,
+                        bool is_first)
+{
+    char *held = seep_words_held(group);
+    char *chain = seep_words_held_chain(group);
+    double share = (double)group->block_count / (double)asked_count;
+
+    seep_page_paragraph(page, is_first ? SEEP_STYLE_STRONG : SEEP_STYLE_FAINT,
+                        is_first ? "held by" : "", INDENT,
+                        "%s (%zu of %zu blocks)", held == NULL ? "?" : held,
+                        group->block_count, asked_count);
+    if (group->end != SEEP_HELD_END_CYCLE &&
+        group->end != SEEP_HELD_END_UNROOTED && group->step_count > 0 &&
+        chain != NULL && share >= 0.1) {
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, is_first ? "by way of" : "",
+                            INDENT + 2, "%s", chain);
+    }
+    free(held);
+    free(chain);
+}
+
+static void print_effort(struct seep_page *page,
+                         const struct seep_held_answer *answer)
+{
+    char frozen[64] = "the process was not stopped";
+
+    if (answer->frozen_s > 0) {
+        snprintf(frozen, sizeof(frozen), "the process was stopped for %s",
+                 SEEP_UNITS_DURATION(answer->frozen_s));
+    }
+    seep_page_paragraph(
+        page, SEEP_STYLE_FAINT, "read", INDENT,
+        "%s of memory, %u times, in %s; %s%s",
+        SEEP_UNITS_BYTES((double)answer->level_bytes), answer->level_count,
+        SEEP_UNITS_DURATION(answer->elapsed_s), frozen,
+        answer->was_cut_short ? "; the search ended before all was seen" : "");
+    if (answer->swapped_bytes > 0) {
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "", INDENT,
+                            "%s are in swap and were not read",
+                            SEEP_UNITS_BYTES((double)answer->swapped_bytes));
+    }
+}
+
+/* @return whether it was enough to tell */
+static bool print_row(struct seep_page *page, const struct asked *asked,
+                      const struct seep_json_held_row *row)
+{
+    const struct seep_report_site *site = row->site;
+    const struct seep_held_answer *answer = row->answer;
+    char *where = seep_words_where(asked->report, site);
+    const char *remedy;
+    double share;
+
+    seep_page_print(page, SEEP_STYLE_STRONG, "%s",
+                    where == NULL ? site->where : where);
+    seep_page_print(page, SEEP_STYLE_PLAIN, " (%.8s) keeps %s in %s blocks, %s",
+                    site->id, SEEP_UNITS_BYTES((double)site->live_bytes),
+                    SEEP_UNITS_COUNT(site->live_count),
+                    seep_words_space(site->space));
+    seep_page_end_line(page);
+    free(where);
+    if (answer->asked_count < SEEP_WORDS_HELD_LEAST) {
+        seep_page_paragraph(
+            page, SEEP_STYLE_WARNING, "held by", INDENT,
+            "not known: %zu of its blocks are known and still live, and %u are needed to tell",
+            answer->asked_count, SEEP_WORDS_HELD_LEAST);
+        return false;
+    }
+    share = (double)answer->groups[0].block_count / (double)answer->asked_count;
+    if (share < SEEP_WORDS_HELD_CLEAR) {
+        seep_page_paragraph(
+            page, SEEP_STYLE_WARNING, "", INDENT,
+            "not clear: fewer than half of the blocks have one holder");
+    }
+    for (size_t i = 0; i < answer->group_count && i < GROUPS_SHOWN; i++) {
+        print_group(page, &answer->groups[i], answer->asked_count, i == 0);
+    }
+    remedy = seep_words_held_remedy(&answer->groups[0]);
+    if (share >= SEEP_WORDS_HELD_CLEAR && *remedy != '\0') {
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "next", INDENT, "%s",
+                            remedy);
+    }
+    print_effort(page, answer);
+    return true;
+}
+
+static int print_rows(const struct asked *asked,
+                      const struct arguments *arguments,
+                      const struct seep_json_held_row *rows, size_t count)
+{
+    struct seep_page page;
+    bool told = false;
+
+    for (size_t i = 0; i < count; i++) {
+        told |= rows[i].answer->asked_count >= SEEP_WORDS_HELD_LEAST;
+    }
+    if (arguments->json) {
+        return seep_json_held_rows(stdout, asked->report, rows, count) < 0
+                   ? SEEP_EXIT_FAILED
+               : told ? SEEP_EXIT_FINE
+                      : SEEP_EXIT_INSUFFICIENT;
+    }
+    seep_page_init(&page, stdout, arguments->color);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            seep_page_end_line(&page);
+        }
+        print_row(&page, asked, &rows[i]);
+    }
+    return told ? SEEP_EXIT_FINE : SEEP_EXIT_INSUFFICIENT;
+}
+
+static int held(const char *word, const struct arguments *arguments)
+{
+    struct seep_json_held_row rows[ROWS_MOST] = {{0}};
+    struct asked asked = {0};
+    size_t count = 0;
+    int code = find_recording(word, &asked);
+
+    code = code == 0 ? find_process(&asked, arguments) : code;
+    code = code == 0 ? open_report(&asked, arguments) : code;
+    if (code == 0) {
+        count = choose_rows(&asked, arguments, rows);
+        if (count == 0) {
+            seep_say(arguments->site_id != NULL ? arguments->site_id : word,
+                     "no call site of that id holds a block that is known",
+                     "see `seep report --sites 0` for the ids");
+            code = SEEP_EXIT_FAILED;
+        }
+    }
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        code = ask_row(&asked, arguments, &rows[i]);
+    }
+    if (code == 0) {
+        code = print_rows(&asked, arguments, rows, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        seep_held_close((struct seep_held_answer *)(uintptr_t)rows[i].answer);
+    }
+    if (asked.report != NULL) {
+        seep_report_close(asked.report);
+    }
+    seep_report_list_free(asked.paths);
+    return code;
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    int code = seep_options_parse(&options, argc, argv, arguments);
+
+    if (code != 0) {
+        return code;
+    }
+    if (arguments->block_count < SEEP_WORDS_HELD_LEAST ||
+        arguments->block_count > BLOCKS_MOST) {
+        return seep_say_usage("held", "--blocks must be %u to %u",
+                              SEEP_WORDS_HELD_LEAST, BLOCKS_MOST);
+    }
+    if (arguments->freeze_ms > FREEZE_MOST_MS) {
+        return seep_say_usage("held", "--freeze must be %u at most",
+                              FREEZE_MOST_MS);
+    }
+    return optind + 1 == argc
+               ? 0
+               : seep_say_usage("held", "one process or recording is needed");
+}
+
+int seep_cmd_held(int argc, char **argv)
+{
+    struct arguments arguments = {.block_count = BLOCKS_DEFAULT};
+    int code = parse(argc, argv, &arguments);
+
+    if (code == 0) {
+        code = held(argv[optind], &arguments);
+    }
+    return seep_options_exit(&options, code);
+}

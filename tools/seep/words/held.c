@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who holds what; see held.h.
+ *
+ * Invariant: keys of dicts other than those of modules, classes and instances
+ * are never in a text: they are data, and may be secrets.
+ */
+#include "words/held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "words/units.h"
+#include "words/words.h"
+
+static bool is(const char *text, const char *other)
+{
+    return strcmp(text, other) == 0;
+}
+
+/* "__main__" is how the program calls what people know by its file. */
+static void put_module(FILE *file, const struct seep_held_step *step)
+{
+    size_t length = strlen(step->file);
+
+    if (!is(step->name, "__main__") || length == 0) {
+        fputs(step->name, file);
+    } else if (length > 3 && is(step->file + length - 3, ".py")) {
+        fprintf(file, "%.*s", (int)(length - 3), step->file);
+    } else {
+        fputs(step->file, file);
+    }
+}
+
+static const char *without_main(const char *name)
+{
+    return strncmp(name, "__main__.", 9) == 0 ? name + 9 : name;
+}
+
+/* A root, as the beginning of an expression. */
+static void put_root(FILE *file, const struct seep_held_step *step)
+{
+    switch (step->kind) {
+    case SEEP_HELD_KIND_MODULE:
+        put_module(file, step);
+        break;
+    case SEEP_HELD_KIND_CLASS:
+        fputs(without_main(step->name), file);
+        break;
+    case SEEP_HELD_KIND_GLOBAL:
+    case SEEP_HELD_KIND_THREAD_LOCAL:
+        if (*step->name != '\0') {
+            fputs(step->name, file);
+        } else {
+            fputs(step->kind == SEEP_HELD_KIND_GLOBAL
+                      ? "a global without a name"
+                      : "a thread-local without a name",
+                  file);
+        }
+        break;
+    case SEEP_HELD_KIND_FRAME:
+        if (*step->name != '\0') {
+            fprintf(file, "%s of running %s()", step->name, step->function);
+        } else {
+            fprintf(file, "running %s()", step->function);
+        }
+        break;
+    case SEEP_HELD_KIND_STACK:
+        fputs("the stack", file);
+        if (*step->name != '\0') {
+            fprintf(file, " of thread %s", step->name);
+        }
+        if (*step->function != '\0') {
+            fprintf(file, " in %s", step->function);
+        }
+        break;
+    case SEEP_HELD_KIND_MAPPING:
+        fprintf(file, "a mapping of %s", SEEP_UNITS_BYTES((double)step->bytes));
+        break;
+    default:
+        break;
+    }
+}
+
+/* What is had by @step: the rest of an expression. */
+static void put_edge(FILE *file, const struct seep_held_step *step)
+{
+    switch (step->edge) {
+    case SEEP_HELD_EDGE_ATTRIBUTE:
+        fprintf(file, ".%s", step->edge_name);
+        break;
+    case SEEP_HELD_EDGE_KEY:
+        if (step->kind == SEEP_HELD_KIND_MODULE && *step->edge_name != '\0') {
+            fprintf(file, ".%s", step->edge_name);
+        } else {
+            fputs("[...]", file);
+        }
+        break;
+    case SEEP_HELD_EDGE_KEY_ITSELF:
+    case SEEP_HELD_EDGE_MEMBER:
+        fputs("{...}", file);
+        break;
+    case SEEP_HELD_EDGE_ITEM:
+        fputs("[...]", file);
+        break;
+    case SEEP_HELD_EDGE_LOCAL:
+        fprintf(file, ".%s of %s()", step->edge_name, step->edge_function);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool has_name(const struct seep_held_step *step)
+{
+    return step->kind == SEEP_HELD_KIND_MODULE ||
+           step->kind == SEEP_HELD_KIND_CLASS;
+}
+
+/* The step that the words are about: where a module or a class has all by one
+ * name, what has that name; SIZE_MAX: below the first step. */
+static size_t holder_of(const struct seep_held_group *group)
+{
+    size_t holder = group->holder;
+
+    return holder < group->step_count && group->shares_edge &&
+                   has_name(&group->steps[holder])
+               ? holder - 1
+               : holder;
+}
+
+char *seep_words_holder(const struct seep_held_group *group)
+{
+    struct seep_words_text text;
+    FILE *file = seep_words_open(&text);
+    size_t count = group->step_count;
+
+    if (file == NULL) {
+        return NULL;
+    }
+    if (count > 0 && (group->end == SEEP_HELD_END_HELD ||
+                      group->end == SEEP_HELD_END_WEAKLY_NAMED)) {
+        put_root(file, &group->steps[count - 1]);
+        for (size_t i = count; i-- > holder_of(group) + 1;) {
+            put_edge(file, &group->steps[i]);
+        }
+    }
+    return seep_words_close(&text);
+}
+
+static const char *article(const char *name)
+{
+    return strchr("aeiouAEIOU", *name) != NULL ? "an" : "a";
+}
+
+char *seep_words_held_thing(const struct seep_held_step *step)
+{
+    const char *name = without_main(step->name);
+
+    switch (step->kind) {
+    case SEEP_HELD_KIND_OBJECT:
+        return step->has_items
+                   ? seep_words_make("%s of %s item%s", name,
+                                     SEEP_UNITS_COUNT((double)step->items),
+                                     step->items == 1 ? "" : "s")
+                   : seep_words_make("%s", name);
+    case SEEP_HELD_KIND_CXX_OBJECT:
+        return seep_words_make("%s", name);
+    case SEEP_HELD_KIND_BLOCK:
+        return seep_words_make("block of %s",
+                               SEEP_UNITS_BYTES((double)step->bytes));
+    default:
+        return seep_words_make("%s", "");
+    }
+}
+
+/* A step's thing, short: as one link of a chain. */
+static void put_thing(FILE *file, const struct seep_held_step *step)
+{
+    char *thing;
+
+    switch (step->kind) {
+    case SEEP_HELD_KIND_MODULE:
+        fputs("module ", file);
+        put_module(file, step);
+        break;
+    case SEEP_HELD_KIND_CLASS:
+        fprintf(file, "class %s", without_main(step->name));
+        break;
+    case SEEP_HELD_KIND_GLOBAL:
+        fputs(*step->name != '\0' ? "global " : "", file);
+        put_root(file, step);
+        fprintf(file, " of %s", step->file);
+        break;
+    case SEEP_HELD_KIND_THREAD_LOCAL:
+        fputs(*step->name != '\0' ? "thread-local " : "", file);
+        put_root(file, step);
+        break;
+    case SEEP_HELD_KIND_FRAME:
+        put_root(file, step);
+        if (*step->file != '\0') {
+            fprintf(file, " (%s)", step->file);
+        }
+        break;
+    case SEEP_HELD_KIND_OBJECT:
+        fputs(without_main(step->name), file);
+        break;
+    case SEEP_HELD_KIND_CXX_OBJECT:
+    case SEEP_HELD_KIND_BLOCK:
+        thing = seep_words_held_thing(step);
+        fputs(thing == NULL ? "" : thing, file);
+        free(thing);
+        break;
+    default:
+        put_root(file, step);
+        break;
+    }
+}
+
+static void put_holding(FILE *file, const struct seep_held_step *step)
+{
+    switch (step->edge) {
+    case SEEP_HELD_EDGE_ITEM:
+        fputs("item of ", file);
+        break;
+    case SEEP_HELD_EDGE_KEY:
+        if (step->kind == SEEP_HELD_KIND_MODULE && *step->edge_name != '\0') {
+            fprintf(file, "%s of ", step->edge_name);
+        } else {
+            fputs("value of ", file);
+        }
+        break;
+    case SEEP_HELD_EDGE_KEY_ITSELF:
+        fputs("key of ", file);
+        break;
+    case SEEP_HELD_EDGE_MEMBER:
+        fputs("member of ", file);
+        break;
+    case SEEP_HELD_EDGE_ATTRIBUTE:
+        fprintf(file, "%s of ", step->edge_name);
+        break;
+    case SEEP_HELD_EDGE_LOCAL:
+        fprintf(file, "local %s of %s(), ", step->edge_name,
+                step->edge_function);
+        break;
+    case SEEP_HELD_EDGE_OPERAND:
+        fprintf(file, "operand of %s(), ", step->edge_function);
+        break;
+    case SEEP_HELD_EDGE_DATA:
+        fputs("data of ", file);
+        break;
+    case SEEP_HELD_EDGE_CHAIN:
+        fputs("a chain that begins in ", file);
+        break;
+    case SEEP_HELD_EDGE_OFFSET:
+        if (step->bytes <= 4096) {
+            fprintf(file, "%+lld in ", (long long)step->offset_bytes);
+        } else {
+            fputs("in ", file);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+char *seep_words_held_chain(const struct seep_held_group *group)
+{
+    struct seep_words_text text;
+    FILE *file = seep_words_open(&text);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < group->step_count; i++) {
+        fputs(i > 0 ? " <- " : "", file);
+        put_holding(file, &group->steps[i]);
+        put_thing(file, &group->steps[i]);
+    }
+    return seep_words_close(&text);
+}
+
+/* What they have in common, where no root has it. */
+static void put_nobody(FILE *file, const struct seep_held_group *group)
+{
+    char *chain = seep_words_held_chain(group);
+
+    fputs(group->end == SEEP_HELD_END_CYCLE
+              ? "only each other: a cycle that nobody collects, "
+              : "something that no root was found of: ",
+          file);
+    fputs(chain == NULL ? "" : chain, file);
+    free(chain);
+}
+
+char *seep_words_held(const struct seep_held_group *group)
+{
+    struct seep_words_text text;
+    FILE *file;
+    char *holder;
+    char *thing;
+
+    if (group->end == SEEP_HELD_END_LOST) {
+        return seep_words_make(
+            "%s", "nothing that was found: lost, or its pointer is hidden");
+    }
+    file = seep_words_open(&text);
+    if (file == NULL) {
+        return NULL;
+    }
+    if (group->end == SEEP_HELD_END_CYCLE ||
+        group->end == SEEP_HELD_END_UNROOTED) {
+        put_nobody(file, group);
+        return seep_words_close(&text);
+    }
+    holder = seep_words_holder(group);
+    fputs(holder == NULL ? "" : holder, file);
+    if (holder_of(group) < group->step_count) {
+        const struct seep_held_step *step = &group->steps[holder_of(group)];
+
+        thing = seep_words_held_thing(step);
+        if (thing != NULL && *thing != '\0') {
+            fprintf(file, ", %s %s", article(thing), thing);
+        }
+        free(thing);
+    }
+    free(holder);
+    return seep_words_close(&text);
+}
+
+static bool has_type(const struct seep_held_group *group, const char *name)
+{
+    for (size_t i = 0; i < group->step_count; i++) {
+        if (group->steps[i].kind == SEEP_HELD_KIND_OBJECT &&
+            is(group->steps[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_type(const struct seep_held_step *step, const char *name)
+{
+    return step->kind == SEEP_HELD_KIND_OBJECT && is(step->name, name);
+}
+
+const char *seep_words_held_remedy(const struct seep_held_group *group)
+{
+    const struct seep_held_step *holder;
+
+    if (group->end == SEEP_HELD_END_CYCLE) {
+        return "break the cycle, use weakref for one side, or let gc run";
+    }
+    if (group->end == SEEP_HELD_END_LOST) {
+        return "it is never freed and nothing points to it: look for the missing free() behind this call site";
+    }
+    if (group->end == SEEP_HELD_END_UNROOTED) {
+        return "what holds it may move faster than memory is read: ask with --freeze 1000";
+    }
+    if (has_type(group, "traceback")) {
+        return "a kept exception holds the frames of its traceback: keep its text, or clear it with exception.with_traceback(None)";
+    }
+    if (has_type(group, "functools._lru_cache_wrapper")) {
+        return "give functools.lru_cache a maxsize, or call cache_clear()";
+    }
+    if (has_type(group, "_asyncio.Task")) {
+        return "tasks that never end keep what they hold: await or cancel them";
+    }
+    if (group->holder >= group->step_count) {
+        return "";
+    }
+    holder = &group->steps[group->holder];
+    if (is_type(holder, "list")) {
+        return "the list only grows: bound it (collections.deque(maxlen=N)) or clear it";
+    }
+    if (is_type(holder, "dict") || is_type(holder, "collections.OrderedDict")) {
+        return "the dict only grows: remove what is done with, or bound it";
+    }
+    if (is_type(holder, "collections.deque")) {
+        return "the deque has no maxlen: give it one, or drain it";
+    }
+    if (is_type(holder, "set")) {
+        return "the set only grows: remove what is done with";
+    }
+    return "";
+}

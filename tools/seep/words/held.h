@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Who holds what, in words, for people and for machines.
+ *
+ * Pure functions; any thread. Texts are to be freed; NULL without memory. What
+ * is taken from the target process is not cleaned here.
+ */
+#ifndef SEEP_TOOL_WORDS_HELD_H
+#define SEEP_TOOL_WORDS_HELD_H
+
+#include "held/held.h"
+
+/** Under so many blocks nothing is said, and under this share of them that
+ * agree it is not clear. */
+#define SEEP_WORDS_HELD_LEAST 8U
+#define SEEP_WORDS_HELD_CLEAR 0.5
+
+/** Where the holder is, as the program has it: "Handler.model.audit"; "" where
+ * it has no name. */
+char *seep_words_holder(const struct seep_held_group *group);
+
+/** "list of 35,411 items", "block of 32 KiB", "app::Service". */
+char *seep_words_held_thing(const struct seep_held_step *step);
+
+/** From the block up: "data of numpy.ndarray <- item of list <- ...". */
+char *seep_words_held_chain(const struct seep_held_group *group);
+
+/** What holds the blocks of @group, as one line: "Handler.model.audit, a list
+ * of 35,411 items"; "lost or hidden: no pointer to it was found". */
+char *seep_words_held(const struct seep_held_group *group);
+
+/** What usually mends it; "" where nothing is known. */
+const char *seep_words_held_remedy(const struct seep_held_group *group);
+
+#endif
