@@ -693,35 +693,56 @@ struct pool_visit {
     struct seep_held_scan *scan;
 };
 
-static void show_pool(const struct pool_visit *visit, const uint8_t *bytes,
+#define POOL_BYTES_MOST 16384U
+
+/* Pages of it that are not there have no blocks yet. */
+static void read_pool(struct seep_held_memory *memory, uint64_t address,
+                      uint64_t bytes, uint8_t *to)
+{
+    for (uint64_t at = 0; at < bytes; at += SEEP_HELD_PAGE_BYTES) {
+        if (!seep_held_read(memory, address + at, to + at,
+                            SEEP_HELD_PAGE_BYTES)) {
+            memset(to + at, 0, SEEP_HELD_PAGE_BYTES);
+        }
+    }
+}
+
+static void show_pool(const struct pool_visit *visit, const uint8_t *head,
                       uint64_t address)
 {
     uint64_t pool_bytes = visit->blocks->pool_bytes;
+    uint8_t bytes[POOL_BYTES_MOST];
     struct pool pool;
     uint64_t block_bytes;
+    bool is_read = false;
 
-    memcpy(&pool, bytes, sizeof(pool));
+    memcpy(&pool, head, sizeof(pool));
     block_bytes = ((uint64_t)pool.size_class + 1) * 16;
     if (!is_pool(&pool, pool_bytes, block_bytes)) {
         return;
     }
     for (size_t i = 0; i < visit->shape_count; i++) {
-        if (visit->shapes[i].bytes != block_bytes ||
-            visit->shapes[i].offset + 8 > block_bytes) {
+        uint64_t offset = visit->shapes[i].offset;
+
+        if (visit->shapes[i].bytes != block_bytes || offset + 8 > block_bytes) {
             continue;
+        }
+        if (!is_read) {
+            read_pool(visit->blocks->memory, address, pool_bytes, bytes);
+            is_read = true;
         }
         for (uint64_t at = POOL_HEAD_BYTES;
              at + block_bytes <= pool_bytes && at < pool.next_offset;
              at += block_bytes) {
             uint64_t word;
 
-            memcpy(&word, bytes + at + visit->shapes[i].offset, sizeof(word));
-            seep_held_scan_word(visit->scan,
-                                address + at + visit->shapes[i].offset, word);
+            memcpy(&word, bytes + at + offset, sizeof(word));
+            seep_held_scan_word(visit->scan, address + at + offset, word);
         }
     }
 }
 
+/* By the page that its head is on: of the others some may not be there. */
 static void visit_pools(void *context, struct seep_held_map *map,
                         const uint64_t *words, uint64_t address,
                         size_t word_count)
@@ -731,8 +752,8 @@ static void visit_pools(void *context, struct seep_held_map *map,
     uint64_t bytes = 8 * (uint64_t)word_count;
 
     (void)map;
-    for (uint64_t at = -address & (pool_bytes - 1); at + pool_bytes <= bytes;
-         at += pool_bytes) {
+    for (uint64_t at = -address & (pool_bytes - 1);
+         at + SEEP_HELD_PAGE_BYTES <= bytes; at += pool_bytes) {
         show_pool(visit, (const uint8_t *)words + at, address + at);
     }
 }

@@ -578,8 +578,11 @@ static enum seep_held_end end_of(const struct seep_held_search *search,
 {
     const struct seep_held_node *root = &search->nodes[way->root];
 
-    return root->rank <= SEEP_HELD_RANK_FRAME ||
-                   (root->words == SEEP_HELD_KIND_STACK &&
+    /* A search that went on for too long ends at whatever lay on a stack. */
+    return (root->rank <= SEEP_HELD_RANK_FRAME && !search->was_cut_short) ||
+                   root->rank <= SEEP_HELD_RANK_NAMELESS ||
+                   (!search->was_cut_short &&
+                    root->words == SEEP_HELD_KIND_STACK &&
                     *root->function != '\0')
                ? SEEP_HELD_END_HELD
                : SEEP_HELD_END_WEAKLY_NAMED;

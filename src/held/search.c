@@ -16,7 +16,7 @@
 #define LEVELS_MOST 26U
 #define CHAIN_LEVEL 6U /* from here on chains are looked for */
 #define DONE_LEVEL 8U  /* from here on nine tenths of the blocks will do */
-#define CHAINS_MOST 4U
+#define CHAINS_MOST 12U
 
 static double cpu_now(void)
 {
