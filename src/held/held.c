@@ -119,7 +119,7 @@ static int ask_until_known(const struct seep_held_question *question,
             error = seep_held_search_run(&search);
         }
         if (error == 0) {
-            named = seep_held_count_named(&search);
+            named = seep_held_count_named(&search, SEEP_HELD_RANK_RUNTIME);
             is_last |= 10 * named >= 8 * search.asked_count ||
                        all_are_lost(&search) || search.was_cut_short;
         }

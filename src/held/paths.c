@@ -98,7 +98,7 @@ uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t number)
     return link->cost;
 }
 
-size_t seep_held_count_named(struct seep_held_search *search)
+size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
 {
     uint8_t *seen = calloc(search->node_count + 1, 1);
     uint32_t *stack = calloc(search->node_count + 1, sizeof(*stack));
@@ -107,7 +107,7 @@ size_t seep_held_count_named(struct seep_held_search *search)
 
     for (size_t i = 0; seen != NULL && stack != NULL && i < search->node_count;
          i++) {
-        if (search->nodes[i].rank <= SEEP_HELD_RANK_NAMELESS) {
+        if (search->nodes[i].rank <= rank) {
             seen[i] = 1;
             stack[depth++] = (uint32_t)i;
         }
@@ -120,7 +120,8 @@ size_t seep_held_count_named(struct seep_held_search *search)
             const struct seep_held_link *link = &search->links[i - 1];
 
             if (!link->is_stale && !seen[link->child] &&
-                seep_held_link_cost(search, i - 1) <= SEEP_HELD_COST_KNOWN) {
+                (search->nodes[at].kind == SEEP_HELD_ROOT ||
+                 seep_held_link_cost(search, i - 1) <= SEEP_HELD_COST_KNOWN)) {
                 seen[link->child] = 1;
                 stack[depth++] = link->child;
             }

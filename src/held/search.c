@@ -14,8 +14,9 @@
 #include "held/search.h"
 
 #define LEVELS_MOST 26U
-#define CHAIN_LEVEL 6U /* from here on chains are looked for */
-#define DONE_LEVEL 8U  /* from here on nine tenths of the blocks will do */
+#define CHAIN_LEVEL 6U  /* from here on chains are looked for */
+#define DONE_LEVEL 8U   /* from here on nine tenths of the blocks will do, */
+#define FRAME_LEVEL 12U /* and by variables of functions that run as well */
 #define CHAINS_MOST 12U
 
 static double cpu_now(void)
@@ -771,7 +772,11 @@ static bool is_done(struct seep_held_search *search)
     if (search->level_count < CHAIN_LEVEL) {
         return false;
     }
-    named = seep_held_count_named(search);
+    named = seep_held_count_named(search, SEEP_HELD_RANK_NAMELESS);
+    if (search->level_count >= FRAME_LEVEL &&
+        10 * named < 9 * search->asked_count) {
+        named = seep_held_count_named(search, SEEP_HELD_RANK_RUNTIME);
+    }
     return named == search->asked_count ||
            (search->level_count >= DONE_LEVEL &&
             10 * named >= 9 * search->asked_count);

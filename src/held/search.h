@@ -207,8 +207,9 @@ bool seep_held_search_is_late(struct seep_held_search *search);
 #define SEEP_HELD_COST_KNOWN 300U
 uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t link);
 
-/** How many of the blocks have a way up to a named root by known fields. */
-size_t seep_held_count_named(struct seep_held_search *search);
+/** How many of the blocks have a way by known fields up to a root of a rank not
+ * above @rank. */
+size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank);
 
 /** The groups of the answer, from what was found. */
 int seep_held_paths(struct seep_held_search *search,

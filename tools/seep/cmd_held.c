@@ -69,8 +69,8 @@ static const struct seep_options options = {
         "process is neither stopped nor written to.\n",
     .table = table,
     .exits =
-        "exit status: 0 fine, 1 it could not be asked, 2 wrong usage, 4 too few\n"
-        "blocks to tell\n",
+        "exit status: 0 fine, 1 it could not be asked, 2 wrong usage, 4 it cannot be\n"
+        "told: too few blocks, or the process has ended\n",
 };
 
 /* What a question is asked of: a report, and the process that it is of. */
@@ -79,6 +79,7 @@ struct asked {
     struct seep_report *report;
     struct seep_rec_header header;
     struct seep_target target;
+    bool is_there;      /* the process, or its core */
     struct stat status; /* of the recording */
 };
 
@@ -118,12 +119,8 @@ static int find_process(struct asked *asked, const struct arguments *arguments)
                  "give a .seep file that `seep run` wrote");
         return SEEP_EXIT_FAILED;
     }
-    if (arguments->core_path == NULL &&
-        seep_target_find(&asked->header, &asked->target) < 0) {
-        seep_say(path, "its process is not running here",
-                 "ask while it runs, or give its core file with --core");
-        return SEEP_EXIT_FAILED;
-    }
+    asked->is_there = arguments->core_path != NULL ||
+                      seep_target_find(&asked->header, &asked->target) == 0;
     return SEEP_EXIT_FINE;
 }
 
@@ -323,14 +320,17 @@ static bool print_row(struct seep_page *page, const struct asked *asked,
     const char *remedy;
     double share;
 
-    seep_page_print(page, SEEP_STYLE_STRONG, "%s",
-                    where == NULL ? site->where : where);
-    seep_page_print(page, SEEP_STYLE_PLAIN, " (%.8s) keeps %s in %s blocks, %s",
-                    site->id, SEEP_UNITS_BYTES((double)site->live_bytes),
-                    SEEP_UNITS_COUNT(site->live_count),
-                    seep_words_space(site->space));
-    seep_page_end_line(page);
+    seep_page_paragraph(
+        page, SEEP_STYLE_PLAIN, "", 0, "%s (%.8s) keeps %s in %s blocks, %s",
+        where == NULL ? site->where : where, site->id,
+        SEEP_UNITS_BYTES((double)site->live_bytes),
+        SEEP_UNITS_COUNT(site->live_count), seep_words_space(site->space));
     free(where);
+    if (answer == NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "held by", INDENT, "%s",
+                            seep_words_held_gone());
+        return false;
+    }
     if (answer->asked_count < SEEP_WORDS_HELD_LEAST) {
         seep_page_paragraph(
             page, SEEP_STYLE_WARNING, "held by", INDENT,
@@ -364,7 +364,8 @@ static int print_rows(const struct asked *asked,
     bool told = false;
 
     for (size_t i = 0; i < count; i++) {
-        told |= rows[i].answer->asked_count >= SEEP_WORDS_HELD_LEAST;
+        told |= rows[i].answer != NULL &&
+                rows[i].answer->asked_count >= SEEP_WORDS_HELD_LEAST;
     }
     if (arguments->json) {
         return seep_json_held_rows(stdout, asked->report, rows, count) < 0
@@ -373,6 +374,10 @@ static int print_rows(const struct asked *asked,
                       : SEEP_EXIT_INSUFFICIENT;
     }
     seep_page_init(&page, stdout, arguments->color);
+    if (count == 0) {
+        seep_page_paragraph(&page, SEEP_STYLE_WARNING, "held", INDENT, "%s",
+                            seep_words_held_nothing());
+    }
     for (size_t i = 0; i < count; i++) {
         if (i > 0) {
             seep_page_end_line(&page);
@@ -393,14 +398,14 @@ static int held(const char *word, const struct arguments *arguments)
     code = code == 0 ? open_report(&asked, arguments) : code;
     if (code == 0) {
         count = choose_rows(&asked, arguments, rows);
-        if (count == 0) {
-            seep_say(arguments->site_id != NULL ? arguments->site_id : word,
+        if (count == 0 && arguments->site_id != NULL) {
+            seep_say(arguments->site_id,
                      "no call site of that id holds a block that is known",
                      "see `seep report --sites 0` for the ids");
             code = SEEP_EXIT_FAILED;
         }
     }
-    for (size_t i = 0; code == 0 && i < count; i++) {
+    for (size_t i = 0; code == 0 && asked.is_there && i < count; i++) {
         code = ask_row(&asked, arguments, &rows[i]);
     }
     if (code == 0) {

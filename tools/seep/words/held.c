@@ -328,6 +328,16 @@ char *seep_words_held(const struct seep_held_group *group)
     return seep_words_close(&text);
 }
 
+const char *seep_words_held_gone(void)
+{
+    return "not known: the process is not running here; ask while it runs, or give its core file with --core";
+}
+
+const char *seep_words_held_nothing(void)
+{
+    return "no call site holds a block that is known";
+}
+
 static bool has_type(const struct seep_held_group *group, const char *name)
 {
     for (size_t i = 0; i < group->step_count; i++) {

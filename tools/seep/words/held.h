@@ -29,6 +29,12 @@ char *seep_words_held_chain(const struct seep_held_group *group);
  * of 35,411 items"; "lost or hidden: no pointer to it was found". */
 char *seep_words_held(const struct seep_held_group *group);
 
+/** Why nothing can be asked of a process that is gone, and what can be. */
+const char *seep_words_held_gone(void);
+
+/** That there is nothing to ask about. */
+const char *seep_words_held_nothing(void);
+
 /** What usually mends it; "" where nothing is known. */
 const char *seep_words_held_remedy(const struct seep_held_group *group);
 
