@@ -3,13 +3,19 @@
  * libFuzzer's entry for what is shown: a damaged recording is reported, and the
  * report shown in one of the views below, which the first byte chooses; by any
  * kind of row and in any width. SEEP_FUZZ_VIEW=NAME takes one view alone.
+ *
+ * Invariant: what is shown is of its kind: a page has no byte that a terminal
+ * could take for more than colour, a document can be parsed.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "ci/ci.h"
 #include "export/export.h"
@@ -102,6 +108,10 @@ static void view_tree(struct shown *shown)
 static void view_info(struct shown *shown)
 {
     seep_view_text_info(&shown->page, shown->report);
+}
+
+static void view_info_json(struct shown *shown)
+{
     must(seep_json_info(shown->page.file, &shown->report, 1, 0) == 0);
 }
 
@@ -148,14 +158,22 @@ static void view_pair(struct shown *shown)
 {
     const struct seep_report *both[] = {shown->report, shown->honest};
     const struct seep_text_options text = {.site_limit = 0};
-    const struct seep_json_options json = {.site_limit = 0};
 
     seep_view_text_reports(&shown->page, both, 2, &text);
+}
+
+static void view_pair_json(struct shown *shown)
+{
+    const struct seep_report *both[] = {shown->report, shown->honest};
+    const struct seep_json_options json = {.site_limit = 0};
+
     must(seep_json_reports(shown->page.file, both, 2, 0, &json) == 0);
 }
 
 /* Every limit, on what is no report of an honest run. */
-static void view_check(struct shown *shown)
+static void check(const struct shown *shown,
+                  void (*show)(const struct shown *shown,
+                               const struct seep_check_set *set))
 {
     struct seep_check_limit limits[SEEP_CHECK_COUNT];
     struct seep_check_options options = {
@@ -177,12 +195,98 @@ static void view_check(struct shown *shown)
         abort();
     }
     set.results = results;
-    seep_view_check(&shown->page, &set);
-    if (seep_json_check(shown->page.file, &set) != 0 ||
-        seep_ci_github(shown->page.file, NULL, &set) != 0) {
-        abort();
-    }
+    show(shown, &set);
     free(results);
+}
+
+static void check_page(const struct shown *shown,
+                       const struct seep_check_set *set)
+{
+    struct seep_page page = shown->page;
+
+    seep_view_check(&page, set);
+}
+
+static void check_json(const struct shown *shown,
+                       const struct seep_check_set *set)
+{
+    must(seep_json_check(shown->page.file, set) == 0);
+}
+
+static void check_github(const struct shown *shown,
+                         const struct seep_check_set *set)
+{
+    must(seep_ci_github(shown->page.file, NULL, set) == 0);
+}
+
+/* What goes to a path goes to a file in memory, and from there to be read. */
+static int memory_fd;
+
+static const char *memory_path(void)
+{
+    static char path[64];
+
+    if (path[0] == '\0') {
+        memory_fd = memfd_create("seep-fuzz-out", MFD_CLOEXEC);
+        must(memory_fd >= 0);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", memory_fd);
+    }
+    return path;
+}
+
+static void take_memory(FILE *file)
+{
+    char bytes[4096];
+    off_t at = 0;
+    ssize_t got;
+
+    while ((got = pread(memory_fd, bytes, sizeof(bytes), at)) > 0) {
+        fwrite(bytes, 1, (size_t)got, file);
+        at += got;
+    }
+}
+
+static void check_sarif(const struct shown *shown,
+                        const struct seep_check_set *set)
+{
+    must(seep_ci_sarif(memory_path(), set) == 0);
+    take_memory(shown->page.file);
+}
+
+static void check_junit(const struct shown *shown,
+                        const struct seep_check_set *set)
+{
+    int error = seep_ci_junit(memory_path(), set);
+
+    must(error == 0 || error == -ENOTSUP);
+    if (error == 0) {
+        take_memory(shown->page.file);
+    }
+}
+
+static void view_check(struct shown *shown)
+{
+    check(shown, check_page);
+}
+
+static void view_check_json(struct shown *shown)
+{
+    check(shown, check_json);
+}
+
+static void view_github(struct shown *shown)
+{
+    check(shown, check_github);
+}
+
+static void view_sarif(struct shown *shown)
+{
+    check(shown, check_sarif);
+}
+
+static void view_junit(struct shown *shown)
+{
+    check(shown, check_junit);
 }
 
 /* Whatever a recording says, no line is of another's making. */
@@ -287,19 +391,98 @@ static void view_export(struct shown *shown)
     }
 }
 
+/*
+ * What must hold of what was printed.
+ */
+
+/* Colours and line ends, and nothing else that is no text. */
+static void is_page(const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    while (text < end) {
+        if (text[0] == '\033') {
+            must(text[1] == '[');
+            text += 2 + strspn(text + 2, "0123456789;");
+            must(*text == 'm');
+        }
+        must((uint8_t)*text >= ' ' || *text == '\n');
+        must(*text != 0x7f);
+        text++;
+    }
+}
+
+/* Parsed for one input in four: it takes as long as to print it. */
+static void is_json(const char *text, size_t length)
+{
+    json_error_t error;
+    json_t *value;
+
+    if (length % 4 == 0) {
+        value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+        must(value != NULL);
+        json_decref(value);
+    }
+}
+
+/* XML 1.0 has no other control characters; the rest is libxml2's. */
+static void is_xml(const char *text, size_t length)
+{
+    must(length == 0 || strncmp(text, "<?xml", 5) == 0);
+    for (size_t i = 0; i < length; i++) {
+        must((uint8_t)text[i] >= ' ' || strchr("\t\n\r", text[i]) != NULL);
+    }
+}
+
+/* The same of a page of HTML: no terminal's codes either. */
+static void is_html(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        must((uint8_t)text[i] >= ' ' || strchr("\t\n\r", text[i]) != NULL);
+    }
+}
+
+/* Keys of ncurses would be no text: the frames are what is drawn. */
+static void is_any(const char *text, size_t length)
+{
+    must(strlen(text) == length);
+}
+
+/* Formats of others, some of them compressed. */
+static void is_bytes(const char *text, size_t length)
+{
+    (void)text;
+    (void)length;
+}
+
 /* One a line: what shows a report in another way is a view here. */
 static const struct view {
     const char *name;
     void (*show)(struct shown *shown);
+    void (*must_be)(const char *text, size_t length);
 } views[] = {
-    {"text", view_text},     {"stacks", view_stacks},
-    {"brief", view_brief},   {"info", view_info},
-    {"json", view_json},     {"pair", view_pair},
-    {"check", view_check},   {"metrics", view_metrics},
-    {"diff", view_diff},     {"diff-json", view_diff_json},
-    {"top", view_top},       {"html", view_html},
-    {"span", view_span},     {"tree", view_tree},
-    {"digest", view_digest}, {"export", view_export},
+    {"text", view_text, is_page},
+    {"stacks", view_stacks, is_page},
+    {"brief", view_brief, is_page},
+    {"info", view_info, is_page},
+    {"info-json", view_info_json, is_json},
+    {"json", view_json, is_json},
+    {"pair", view_pair, is_page},
+    {"pair-json", view_pair_json, is_json},
+    {"check", view_check, is_page},
+    {"check-json", view_check_json, is_json},
+    {"github", view_github, is_page},
+    {"sarif", view_sarif, is_json},
+    {"junit", view_junit, is_xml},
+    {"metrics", view_metrics, is_any},
+    {"diff", view_diff, is_page},
+    {"diff-json", view_diff_json, is_json},
+    {"top", view_top, is_any},
+    {"html", view_html, is_html},
+    {"span", view_span, is_page},
+    {"tree", view_tree, is_page},
+    {"digest", view_digest, is_page},
+    {"export", view_export, is_bytes},
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
@@ -344,33 +527,59 @@ static const struct seep_report *honest_of(uint8_t seed)
     return all[small.seed];
 }
 
+/* Where a view goes: in memory, from its start each time. */
+static struct {
+    FILE *file;
+    char *text;
+    size_t length;
+} output;
+
+static void output_begin(void)
+{
+    if (output.file == NULL) {
+        seep_clean_init();
+        seep_json_init();
+        output.file = open_memstream(&output.text, &output.length);
+        must(output.file != NULL);
+    }
+    rewind(output.file);
+}
+
+static void output_end(const struct view *view)
+{
+    long length;
+
+    must(fputc('\0', output.file) == 0 && fflush(output.file) == 0);
+    length = ftell(output.file);
+    must(length > 0);
+    view->must_be(output.text, (size_t)length - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static FILE *file;
     struct seep_report_options options = {.symbols = false};
+    const struct view *view;
     struct shown shown;
     struct seep_report *report;
     struct small small;
 
-    if (file == NULL) {
-        seep_clean_init();
-        file = fopen("/dev/null", "w");
-        must(file != NULL);
-    }
     if (size < 2) {
         return 0;
     }
+    output_begin();
     shown.honest = honest_of(data[1] & SMALL_SEED_MASK);
     (void)small_damage(data, size, &small);
     options.by = (enum seep_grouping)(data[0] / VIEWS % SEEP_GROUPING_COUNT);
-    options.stacks = choose(data[0])->show == view_html;
+    view = choose(data[0]);
+    options.stacks = view->show == view_html;
     report = report_of(&small, &options);
     if (report != NULL) {
         shown.report = report;
-        seep_page_init(&shown.page, file, SEEP_COLOR_ALWAYS);
+        seep_page_init(&shown.page, output.file, SEEP_COLOR_ALWAYS);
         /* Of the damage, so that it is the same for the same input. */
         shown.page.columns = size % 3 == 0 ? 80 : size * 7 % 256;
-        choose(data[0])->show(&shown);
+        view->show(&shown);
+        output_end(view);
         seep_report_close(report);
     }
     return 0;
