@@ -122,6 +122,9 @@ enum seep_recording_check seep_check(const void *bytes, size_t size)
         header->header_bytes != sizeof(*header)) {
         return SEEP_CHECK_DAMAGED;
     }
+    if (header->file_bytes > SEEP_LAYOUT_MOST_BYTES) {
+        return SEEP_CHECK_DAMAGED; /* whatever of it is there */
+    }
     if (header->file_bytes > size) {
         return SEEP_CHECK_TRUNCATED;
     }

@@ -149,6 +149,7 @@ static void view_html(struct shown *shown)
         data += strspn(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw"
                              "xyz0123456789+/=\n");
         must(strncmp(data, "</script>\n", strlen("</script>\n")) == 0);
+        must(fputs(page, shown->page.file) >= 0);
     }
     free(page);
 }
@@ -481,7 +482,7 @@ static const struct view {
     {"html", view_html, is_html},
     {"span", view_span, is_page},
     {"tree", view_tree, is_page},
-    {"digest", view_digest, is_page},
+    {"digest", view_digest, is_json},
     {"export", view_export, is_bytes},
 };
 

@@ -109,6 +109,10 @@ static void each_kind_of_damage_has_its_own_answer(void **state)
     assert_int_equal(seep_check(made.header, 100), SEEP_CHECK_TRUNCATED);
     assert_int_equal(seep_check(made.header, made.size - 1),
                      SEEP_CHECK_TRUNCATED);
+    made.header->file_bytes = SEEP_LAYOUT_MOST_BYTES + SEEP_PAGE_BYTES;
+    made.header->fixed_hash = seep_layout_fixed_hash(made.header);
+    assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_DAMAGED);
+    memcpy((void *)made.header, (void *)&saved, sizeof(saved));
     made.header->magic[0] = 'x';
     assert_int_equal(seep_check(made.header, made.size),
                      SEEP_CHECK_NOT_A_RECORDING);
