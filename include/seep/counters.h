@@ -34,7 +34,7 @@
       "call sites told apart by a part of their frames only: the table was "  \
       "filling up")                                                           \
     X(SERIES_FULL, "series_full", LOSS,                                       \
-      "call sites without a time series because there was no room for more")   \
+      "call sites without a time series because there was no room for more")  \
     X(MODULES_FULL, "modules_full", LOSS,                                     \
       "frames without a module because the module table was full")            \
     X(CODES_FULL, "codes_full", LOSS,                                         \
