@@ -450,6 +450,25 @@ static void add_cache(struct seep_held_blocks *blocks, uint64_t cache)
 #define THREAD_LOCAL_WORDS 1024U
 
 /* It is a chunk that a thread-local of libc points to. */
+static void find_cache(struct seep_held_blocks *blocks, uint64_t thread)
+{
+    struct seep_held_memory *memory = blocks->memory;
+
+    for (uint64_t word = 1; word <= THREAD_LOCAL_WORDS; word++) {
+        uint64_t block = seep_held_word(memory, thread - 8 * word);
+        uint64_t start;
+        uint64_t end;
+
+        if (block % 16 == 0 && block != 0 &&
+            chunk_bytes(memory, block - CHUNK_HEAD_BYTES) ==
+                TCACHE_CHUNK_BYTES &&
+            seep_held_chunk_at(blocks, block, &start, &end) !=
+                SEEP_HELD_NO_BLOCK) {
+            add_cache(blocks, block);
+        }
+    }
+}
+
 static void find_caches(struct seep_held_blocks *blocks)
 {
     struct seep_held_memory *memory = blocks->memory;
@@ -465,19 +484,7 @@ static void find_caches(struct seep_held_blocks *blocks)
         }
         count = seep_held_thread_blocks(memory, map, threads, BLOCKS_A_MAP);
         for (size_t k = 0; k < count; k++) {
-            for (uint64_t word = 1; word <= THREAD_LOCAL_WORDS; word++) {
-                uint64_t block = seep_held_word(memory, threads[k] - 8 * word);
-                uint64_t start;
-                uint64_t end;
-
-                if (block % 16 == 0 && block != 0 &&
-                    chunk_bytes(memory, block - CHUNK_HEAD_BYTES) ==
-                        TCACHE_CHUNK_BYTES &&
-                    seep_held_chunk_at(blocks, block, &start, &end) !=
-                        SEEP_HELD_NO_BLOCK) {
-                    add_cache(blocks, block);
-                }
-            }
+            find_cache(blocks, threads[k]);
         }
     }
 }
