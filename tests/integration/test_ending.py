@@ -16,7 +16,7 @@ print(len(kept))
 def bytearrays(document):
     """Live bytes of the sites that made bytearrays."""
     return sum(site["live_bytes"] for site in document["processes"][0]["sites"]
-               if any("PyByteArray" in frame["function"]
+               if any("PyByteArray" in (frame["function"] or "")
                       for frame in site["frames"]))
 
 
