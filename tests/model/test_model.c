@@ -547,6 +547,8 @@ static const struct planted expected[] = {
     {"seep_view_take", IN_TWO_STEPS, NULL, "one call site takes alone"},
     {"copy_site", IN_TWO_STEPS, NULL, "it is in the reader's own copy"},
     {"count_dropped", IN_TWO_STEPS, NULL, "one thread drops"},
+    {"change_page", IN_TWO_STEPS, NULL,
+     "no scenario has it, and why is not known"},
     {"rescue", IN_TWO_STEPS, NULL, not_compared},
     {"seep_view_count", IN_TWO_STEPS, NULL, not_compared},
     {"note_wait", IN_TWO_STEPS, NULL, not_compared},

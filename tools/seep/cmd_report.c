@@ -220,6 +220,21 @@ static int find_part(const struct seep_gathering *gathering,
     return SEEP_EXIT_FAILED;
 }
 
+/* @return false: it could not be shown as was asked for */
+static bool print_gathering(const struct seep_gathering *gathering,
+                            struct arguments *arguments)
+{
+    if (seep_span_is_wished(&arguments->text.wish) &&
+        find_part(gathering, &arguments->text.wish) != 0) {
+        return false;
+    }
+    if (arguments->json || arguments->html != NULL) {
+        return print_json(gathering, arguments);
+    }
+    print_text(gathering, arguments);
+    return true;
+}
+
 /* Read what is named, and print. */
 static int report(char *const *paths, size_t count, struct arguments *arguments)
 {
@@ -239,12 +254,7 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
     arguments->text.by_stack = &by_stack;
     seep_gather(paths, count, &arguments->report, &gathering);
     code = seep_gather_exit(&gathering);
-    if (seep_span_is_wished(&arguments->text.wish) &&
-        find_part(&gathering, &arguments->text.wish) != 0) {
-        code = SEEP_EXIT_FAILED;
-    } else if (!arguments->json && arguments->html == NULL) {
-        print_text(&gathering, arguments);
-    } else if (!print_json(&gathering, arguments)) {
+    if (!print_gathering(&gathering, arguments)) {
         code = SEEP_EXIT_FAILED;
     }
     seep_gather_close(&gathering);
