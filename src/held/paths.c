@@ -569,7 +569,8 @@ struct grouping {
     size_t count;
     enum seep_held_end *ends;
     bool *is_taken;
-    uint32_t *through; /* by node: how many ways of those left go through it */
+    uint32_t *through; /* by node: how many ways of those left go through it, */
+    uint64_t *places;  /* and the sum of how far up it is on them */
     struct seep_held_group *groups;
     size_t group_count;
 };
@@ -589,15 +590,36 @@ static enum seep_held_end end_of(const struct seep_held_search *search,
                : SEEP_HELD_END_WEAKLY_NAMED;
 }
 
-static void count_through(struct grouping *grouping, int by)
+static bool is_left(const struct grouping *grouping, size_t way)
 {
+    return !grouping->is_taken[way] &&
+           grouping->ways[way].root != SEEP_HELD_NOTHING;
+}
+
+static void count_through(struct grouping *grouping)
+{
+    size_t nodes = grouping->search->node_count + 1;
+
+    memset(grouping->through, 0, nodes * sizeof(*grouping->through));
+    memset(grouping->places, 0, nodes * sizeof(*grouping->places));
     for (size_t i = 0; i < grouping->count; i++) {
         const struct way *way = &grouping->ways[i];
 
-        for (size_t k = 0; !grouping->is_taken[i] && k < way->count; k++) {
-            grouping->through[way->steps[k].node] += (uint32_t)by;
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
+            grouping->through[way->steps[k].node]++;
+            grouping->places[way->steps[k].node] += k;
         }
     }
+}
+
+/* On the ways that go through both, which is the lower? On one stray way it may
+ * be the other. */
+static bool is_lower(const struct grouping *grouping, uint32_t node,
+                     uint32_t best)
+{
+    return best == SEEP_HELD_NOTHING ||
+           grouping->places[node] * grouping->through[best] <
+               grouping->places[best] * grouping->through[node];
 }
 
 /* Of what most ways go through, the lowest that three quarters of them do. */
@@ -605,14 +627,11 @@ static uint32_t find_holder(const struct grouping *grouping)
 {
     uint32_t most = 0;
     uint32_t best = SEEP_HELD_NOTHING;
-    size_t best_place = SIZE_MAX;
 
     for (size_t i = 0; i < grouping->count; i++) {
         const struct way *way = &grouping->ways[i];
 
-        for (size_t k = 0; !grouping->is_taken[i] &&
-                           way->root != SEEP_HELD_NOTHING && k < way->count;
-             k++) {
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
             uint32_t through = grouping->through[way->steps[k].node];
 
             most = through > most ? through : most;
@@ -621,14 +640,12 @@ static uint32_t find_holder(const struct grouping *grouping)
     for (size_t i = 0; i < grouping->count; i++) {
         const struct way *way = &grouping->ways[i];
 
-        for (size_t k = 0; !grouping->is_taken[i] &&
-                           way->root != SEEP_HELD_NOTHING && k < way->count;
-             k++) {
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
             uint32_t node = way->steps[k].node;
 
-            if (4 * grouping->through[node] >= 3 * most && k < best_place) {
+            if (4 * grouping->through[node] >= 3 * most &&
+                is_lower(grouping, node, best)) {
                 best = node;
-                best_place = k;
             }
         }
     }
@@ -739,9 +756,7 @@ static int group_ways(struct grouping *grouping)
             first++;
             continue;
         }
-        memset(grouping->through, 0,
-               (grouping->search->node_count + 1) * sizeof(*grouping->through));
-        count_through(grouping, 1);
+        count_through(grouping);
         holder = find_holder(grouping);
         for (size_t i = 0; i < grouping->count; i++) {
             bool same =
@@ -856,6 +871,7 @@ int seep_held_paths(struct seep_held_search *search,
         .ends = calloc(asked, sizeof(enum seep_held_end)),
         .is_taken = calloc(asked, sizeof(bool)),
         .through = calloc(nodes, sizeof(uint32_t)),
+        .places = calloc(nodes, sizeof(uint64_t)),
         .groups = seep_store_take(search->store, asked,
                                   sizeof(struct seep_held_group)),
     };
@@ -882,5 +898,6 @@ int seep_held_paths(struct seep_held_search *search,
     free(grouping.ends);
     free(grouping.is_taken);
     free(grouping.through);
+    free(grouping.places);
     return error;
 }

@@ -35,6 +35,7 @@ MOVING = {"linked_list": ("--freeze", "10000"),
 # What is asked may move on meanwhile: a list is made larger, and has left its
 # place by the time that its place is looked for.
 AGREE = 0.6
+TRIES = 5
 
 
 class Zoo:
@@ -71,6 +72,16 @@ class Zoo:
                     self.recording)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["sites"][0]["held"]["groups"][0]
+
+    def held_at_last(self, line, end, *options):
+        """The same, asked again where what holds them had moved meanwhile: that
+        is told as no answer, never as a wrong one."""
+        for _ in range(TRIES):
+            group = self.held(line, *options)
+            if group["end"] == end and group["share"] >= AGREE:
+                break
+            assert group["end"] != "held" or group["share"] < AGREE, group
+        return group
 
 
 @contextlib.contextmanager
@@ -114,20 +125,29 @@ def all_kinds():
             for i, line in enumerate(text) if line.strip().startswith("@kind(")]
 
 
+def is_or_has(told, holder):
+    """What is told may be a little above the holder (the function whose closure
+    has the list), where blocks have a second way to that; never beside it, and
+    never a module alone."""
+    return told.startswith(holder) or (
+        holder.startswith(told) and "." in told)
+
+
 @pytest.mark.parametrize("kind", all_kinds() if LONG else SOME)
 def test_the_holder_is_who_the_program_says(pythons, kind):
     if kind not in pythons.truth:
         pytest.skip("this Python has no numpy")
     line, holder = pythons.truth[kind]
 
-    group = pythons.held(line, *MOVING.get(kind, ()))
+    group = pythons.held_at_last(line, "cycle" if holder == "cycle" else "held",
+                                 *MOVING.get(kind, ()))
 
     if holder == "cycle":
         assert group["end"] == "cycle"
         assert "following of Node" in group["chain"]
     else:
         assert group["end"] == "held"
-        assert group["holder"].startswith(holder), group["chain"]
+        assert is_or_has(group["holder"], holder), group["chain"]
     assert group["share"] >= AGREE
 
 
@@ -142,7 +162,7 @@ NATIVE = ("in_a_table", "by_the_middle", "in_a_list", "in_a_hash_table",
 def test_the_holder_in_cxx_is_who_the_program_says(natives, kind):
     line, end, holder = natives.truth[kind]
 
-    group = natives.held(line, *MOVING.get(kind, ()))
+    group = natives.held_at_last(line, end, *MOVING.get(kind, ()))
 
     assert group["end"] == end, group
     assert (group["holder"] or "").startswith(holder), group
