@@ -9,7 +9,7 @@
  * something impossible strikes its link out, and the ways are found again
  * (Dijkstra 1959, once from all roots).
  *
- * Invariant: a link that was struck out is in no way.
+ * Invariant: what was struck out is in no way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +17,9 @@
 
 #include "base/hash.h"
 #include "held/search.h"
-
 #define ROUNDS_MOST 40U
 #define FAR UINT32_MAX
-#define NO_LINK UINT32_MAX
+#define NO_LINK FAR
 
 /* What a root costs by its rank, in hundredths. */
 static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 500, 6100, 9100};
@@ -135,8 +134,7 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
     return named;
 }
 
-/* The nodes by how far they are from a root: a binary heap. */
-struct entry_key {
+struct entry_key { /* of a heap */
     uint32_t distance;
     uint32_t node;
 };
@@ -489,7 +487,7 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
     return error;
 }
 
-/* Without a root: upwards until nothing is new. @return whether it came back */
+/* Without a root: upwards until nothing is new. */
 static int tell_unrooted(struct seep_held_search *search, struct way *way,
                          bool *ret_is_cycle)
 {
@@ -569,8 +567,8 @@ struct grouping {
     size_t count;
     enum seep_held_end *ends;
     bool *is_taken;
-    uint32_t *through; /* by node: how many ways of those left go through it, */
-    uint64_t *places;  /* and the sum of how far up it is on them */
+    uint32_t *through; /* by node: how many ways left go through it, and */
+    uint64_t *places;  /* the sum of how far up it is on them */
     struct seep_held_group *groups;
     size_t group_count;
 };
@@ -612,8 +610,7 @@ static void count_through(struct grouping *grouping)
     }
 }
 
-/* On the ways that go through both, which is the lower? On one stray way it may
- * be the other. */
+/* Which is the lower on most ways? On one stray way it may be the other. */
 static bool is_lower(const struct grouping *grouping, uint32_t node,
                      uint32_t best)
 {
