@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "held/search.h"
+#include "reader/process/cgroup.h"
 
 #define TRIES_MOST 3U
 
@@ -24,6 +25,15 @@ static double now_of(clockid_t clock)
 
     clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Who was stopped by somebody else stays so: it does not move, either. */
+static bool is_stopped(pid_t pid)
+{
+    struct seep_target target;
+
+    return seep_target_read(pid, &target) == 0 &&
+           (target.state == 'T' || target.state == 't');
 }
 
 /* Stop @pid; the child lets it go on after @milliseconds at the latest.
@@ -178,7 +188,8 @@ int seep_held_ask(const struct seep_held_question *question,
     }
     answer->store = calloc(1, sizeof(*answer->store));
     error = answer->store == NULL ? -ENOMEM : 0;
-    if (error == 0 && question->freeze_ms > 0 && question->core_path == NULL) {
+    if (error == 0 && question->freeze_ms > 0 && question->core_path == NULL &&
+        !is_stopped(question->pid)) {
         child = freeze(question->pid, question->freeze_ms);
         error = child < 0 ? (int)child : 0;
     }

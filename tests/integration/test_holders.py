@@ -218,6 +218,20 @@ def test_a_process_that_was_frozen_goes_on(pythons):
     assert "State:\tT" not in status
 
 
+def test_who_was_stopped_by_another_stays_stopped(pythons):
+    path = pathlib.Path(f"/proc/{pythons.process.pid}/status")
+    os.kill(pythons.process.pid, signal.SIGSTOP)
+    try:
+        end = time.monotonic() + WAIT_S
+        while "State:\tT" not in path.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        pythons.held(pythons.truth["module_list"][0], "--freeze", "1000")
+        assert "State:\tT" in path.read_text()
+    finally:
+        os.kill(pythons.process.pid, signal.SIGCONT)
+
+
 def test_who_asks_may_be_killed_while_it_is_frozen(pythons):
     asker = subprocess.Popen(
         ["timeout", "-s", "KILL", "0.2", *map(str, (
