@@ -105,6 +105,18 @@ def test_a_pack_of_one_says_the_same_where_its_program_is_not(home, tmp_path):
     assert b"worker.c:5" not in said(VIEWS[0], path.name, plain)[1]
 
 
+def test_packs_of_one_that_has_ended_are_the_same_to_the_byte(home, tmp_path):
+    run(tmp_path, home / "worker", options=("--quiet", "--exact"))
+    recording, = recordings(tmp_path)
+    packs = []
+    for name in ("first", "second"):
+        done = seep("pack", "-o", tmp_path / name, recording)
+        assert done.returncode == 0, done.stderr
+        packs.append((tmp_path / name).read_bytes())
+        time.sleep(0.05)
+    assert packs[0] == packs[1]
+
+
 def test_a_pack_of_a_folder_is_read_as_the_folder(home, tmp_path):
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     packed.mkdir()

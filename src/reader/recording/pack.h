@@ -79,7 +79,7 @@ struct seep_pack_part {
 struct seep_pack_image {
     uint64_t file_bytes;
     uint64_t disk_bytes;
-    uint64_t now_tick; /* when it was packed */
+    uint64_t now_tick; /* when it was packed; 0: it had ended */
     uint32_t presence; /* then: of the process's enum, below ..._COUNT */
     uint32_t restless_shards;
     uint32_t extent_count;

@@ -252,7 +252,10 @@ static int put_all(struct writer *writer, const char *path,
         image.file_bytes = snapshot->file_bytes;
         image.disk_bytes = snapshot->disk_bytes;
         image.presence = (uint32_t)seep_process_presence_of(header, NULL);
-        image.now_tick = seep_process_now_tick(header);
+        /* of one that has ended none: its pack is always the same */
+        image.now_tick = image.presence == SEEP_PRESENCE_AWAY
+                             ? 0
+                             : seep_process_now_tick(header);
         image.restless_shards = snapshot->restless_shards;
     }
     /* names before paths are gone, which files are found by */
