@@ -159,3 +159,25 @@ def test_a_run_that_left_no_log_has_failed(tmp_path):
     assert status == 1
     assert lines[-2:] == ['FAILED the run itself: 1 of 2 runs',
                           '2 runs, 1 failed']
+
+
+def test_what_breaks_a_fuzzer_is_kept_in_the_build(tmp_path):
+    """And nothing is written into the corpus."""
+    corpus = tmp_path / 'corpus'
+    build = tmp_path / 'build'
+    corpus.mkdir()
+    build.mkdir()
+    fuzzer = build / 'fuzz_x'
+    fuzzer.write_text(
+        '#!/bin/sh\nfor word; do case $word in\n'
+        '-artifact_prefix=*) : >"${word#*=}crash-1" ;;\nesac; done\nexit 77\n')
+    fuzzer.chmod(0o755)
+
+    run = subprocess.run(
+        [os.path.join(SOURCE, 'tests/fuzz/minute'), corpus, fuzzer, '-runs=1'],
+        cwd=corpus)
+
+    assert run.returncode == 77
+    assert [path.name for path in build.iterdir() if path != fuzzer] == [
+        'fuzz_x-crash-1']
+    assert not list(corpus.iterdir())
