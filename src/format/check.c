@@ -99,7 +99,7 @@ enum seep_recording_check seep_check(const void *bytes, size_t size)
         return SEEP_CHECK_EMPTY;
     }
     if (size < sizeof(*header)) {
-        return size >= 8 && memcmp(bytes, SEEP_MAGIC, 8) == 0
+        return memcmp(bytes, SEEP_MAGIC, size < 8 ? size : 8) == 0
                    ? SEEP_CHECK_TRUNCATED
                    : SEEP_CHECK_NOT_A_RECORDING;
     }

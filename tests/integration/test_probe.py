@@ -161,16 +161,42 @@ def test_the_worst_of_several_counts(live, workers):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_no_recording_cannot_be_told(tmp_path, form):
+def test_what_is_no_recording_is_no_configuration(tmp_path, form):
     garbage = tmp_path / "x.seep"
     garbage.write_bytes(bytes(range(256)) * 64)
+    words = ("--max-age", "30s")
+
+    for path in garbage, tmp_path:
+        code, line = answer(*words, path, form=form)
+        assert code == NOT_CONFIGURED
+        assert line.startswith(f"not ready: nothing can be read: {garbage} is "
+                               "not a seep recording (")
+        code, line = answer("--not-configured", "ready", *words, path,
+                            form=form)
+        assert code == READY
+        assert "is not a seep recording" in line
+
+
+def test_garbage_beside_a_recording_is_said_and_no_fault(live):
+    folder = live[1]
+    garbage = folder / "garbage.seep"
+    garbage.write_bytes(bytes(range(256)) * 64)
+    try:
+        code, line = answer("--max-age", "1h", folder)
+    finally:
+        garbage.unlink()
+    assert code == READY
+    assert f"cannot tell: {garbage} is not a seep recording" in line
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_may_yet_be_a_recording_cannot_be_told(tmp_path, form):
     empty = tmp_path / "empty"
     empty.mkdir()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
 
-    for path, reason in ((garbage, "is not a seep recording"),
-                         (empty, "contains no recordings"),
+    for path, reason in ((empty, "contains no recordings"),
                          (fifo, "is a FIFO, not a file"),
                          (tmp_path / "none.seep", "does not exist")):
         words = ("--max-age", "30s", path)

@@ -89,6 +89,13 @@ static bool is_other_format(enum seep_recording_check result)
     return result == SEEP_CHECK_OLDER || result == SEEP_CHECK_NEWER;
 }
 
+/* What no time will mend; the rest may be being written or copied. */
+static bool is_none(enum seep_recording_check result)
+{
+    return result == SEEP_CHECK_NOT_A_RECORDING ||
+           result == SEEP_CHECK_BYTE_ORDER || is_other_format(result);
+}
+
 int seep_open_refuse_read(struct seep_refusal *ret_refusal, int error)
 {
     return error == -ENODATA
@@ -99,9 +106,9 @@ int seep_open_refuse_read(struct seep_refusal *ret_refusal, int error)
 int seep_open_refuse_check(struct seep_refusal *ret_refusal,
                            enum seep_recording_check result)
 {
-    return seep_open_refuse(
-        ret_refusal, is_other_format(result) ? -EPROTO : -EBADMSG,
-        seep_check_reason(result), seep_check_remedy(result));
+    return seep_open_refuse(ret_refusal, is_none(result) ? -EPROTO : -EBADMSG,
+                            seep_check_reason(result),
+                            seep_check_remedy(result));
 }
 
 /* "0.1.0", "1.2.0-rc1" */

@@ -292,16 +292,17 @@ static void judge_growth(struct seep_probe_answer *answer, int index)
     }
 }
 
-/* Nothing can be read there, now or later: what was named is not there, or is
- * another user's, as all is that was found. */
+/* Nothing can be read there, now or later: what was named is not there, or all
+ * that was found is another user's, or no recording that this seep reads. */
 static bool is_misplaced(const struct seep_probe_answer *answer,
                          const struct seep_probe_process *process)
 {
     int error = process->refusal.error;
     uint32_t ended = seep_word_load(&answer->set->ended);
 
-    return process->misplaced || ((error == -EACCES || error == -EPERM) &&
-                                  ended == 0 && !has_judged(answer));
+    return process->misplaced ||
+           ((error == -EACCES || error == -EPERM || error == -EPROTO) &&
+            ended == 0 && !has_judged(answer));
 }
 
 static void refuse(struct seep_probe_answer *answer, int index)

@@ -106,15 +106,15 @@ static void another_file_is_refused(void **state)
     struct fixture *f = *state;
 
     write_bytes(f->path, "#!/bin/sh\n", 10);
-    refused(f->path, -EBADMSG, "is not a seep recording");
+    refused(f->path, -EPROTO, "is not a seep recording");
     write_bytes(f->path, "x", 1);
-    refused(f->path, -EBADMSG, "is not a seep recording");
+    refused(f->path, -EPROTO, "is not a seep recording");
 }
 
 static void every_shorter_length_is_truncated(void **state)
 {
     struct fixture *f = *state;
-    static const size_t lengths[] = {8, 100, 4095, 4096, 4097, 65536};
+    static const size_t lengths[] = {1, 7, 8, 100, 4095, 4096, 4097, 65536};
 
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         write_bytes(f->path, f->builder.bytes, lengths[i]);
