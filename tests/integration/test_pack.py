@@ -183,10 +183,11 @@ def test_what_is_unpacked_is_the_recording(home, tmp_path):
 
 
 def everything_in(path, folder):
-    """Every byte of a pack, inflated."""
+    """Every byte of a pack, inflated; of zeros there are few left."""
     assert seep("unpack", "-o", folder, path).returncode == 0
     return path.read_bytes() + b"".join(
-        file.read_bytes() + file.name.encode() for file in folder.iterdir())
+        re.sub(b"\0{64,}", b"\0", file.read_bytes()) + file.name.encode()
+        for file in folder.iterdir())
 
 
 def test_what_is_redacted_is_in_no_byte_of_the_pack(home, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from browser import browser
 from command_line import document, seep
-from conftest import BUILD
+from conftest import BUILD, LONG
 
 MAKE = BUILD / "tests/integration/page_recordings"
 MOST_BYTES = 1.5 * (1 << 20)
@@ -287,14 +287,18 @@ def test_all_of_it_has_names_and_a_table_beside_each_chart(leak):
                ".every((each) => each.querySelector('tbody tr'))")
 
 
-@pytest.mark.parametrize("kind", ["leak", "fixed", "hostile", "sample"])
-def test_nothing_is_shown_that_is_not_there(place, shown, kind):
-    shown.open(place / f"{kind}.html")
+def nothing_is_shown_that_is_not_there(shown):
     shown.run("document.querySelectorAll('.alternative').forEach((each) => {"
               "each.open = true; })")
     text = shown.text("main")
     for word in ("null", "undefined", "NaN", "Infinity", "[object"):
         assert word not in text
+
+
+@pytest.mark.parametrize("kind", ["leak", "fixed", "sample"])
+def test_nothing_is_shown_that_is_not_there(place, shown, kind):
+    shown.open(place / f"{kind}.html")
+    nothing_is_shown_that_is_not_there(shown)
 
 
 def test_it_fits_into_a_telephone(leak):
@@ -308,6 +312,7 @@ def test_hostile_names_are_shown_and_do_nothing(place, shown):
     size = (place / "hostile.html").stat().st_size
     shown.complaints()
     shown.open(place / "hostile.html")
+    nothing_is_shown_that_is_not_there(shown)
     shown.click("#table-more")
     shown.until("return document.querySelectorAll('#sites-table tr').length "
                 "> 2000")
@@ -338,15 +343,17 @@ def test_hostile_names_are_shown_and_do_nothing(place, shown):
 def test_two_thousand_sites_are_ready_soon(place, shown):
     """A page with little takes a time on this machine; this one not 6 times
     that, and on an idle one less than 2 s."""
-    times = {}
-    for kind in ("leak", "hostile"):
-        took = []
-        for _ in range(3):
-            shown.open(place / f"{kind}.html")
-            took.append(shown.run("return performance.getEntriesByName("
-                                  "'seep-ready')[0].startTime"))
-        times[kind] = min(took)
-    assert times["hostile"] < 6 * times["leak"] + 500
+    little, much = (place / f"{kind}.html" for kind in ("leak", "hostile"))
+    ready_ms = shown.ready_ms
+
+    def is_soon():
+        return ready_ms[much] < 6 * ready_ms[little] + 500
+
+    shown.open(little)
+    for _ in range(3):  # what else the machine does may come between
+        if much not in ready_ms or not is_soon() or LONG:
+            shown.open(much)
+    assert is_soon(), ready_ms
 
 
 def test_memory_of_a_gpu_has_a_chart_and_a_table(place, shown):
