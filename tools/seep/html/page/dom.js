@@ -109,9 +109,10 @@ function soon(act) {
   };
 }
 
-/** Calls @draw now and whenever the width of @node changes. */
-function onWidth(node, draw) {
-  let width = 0;
+/** Calls @draw soon and whenever the width of @node changes from @drawn, at
+ * which it is drawn already. */
+function onWidth(node, draw, drawn) {
+  let width = Math.floor(drawn || 0);
   new ResizeObserver(soon(() => {
     const next = Math.floor(node.clientWidth);
     if (next > 0 && next !== width) {

@@ -195,8 +195,8 @@ class Flame {
     this.plot.addEventListener('keydown', (event) => this.onKey(event));
     this.plot.addEventListener('mouseleave', () => tip.hide());
     page.onWindow(() => this.rebuild());
-    onWidth(this.plot, () => this.draw());
     this.rebuild();
+    onWidth(this.plot, () => this.draw(), this.plot.clientWidth);
   }
 
   segments(name, values, option) {

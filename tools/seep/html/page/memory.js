@@ -115,7 +115,7 @@ function memoryChart(page, host) {
 
   fill(host, choice, plot, legend, windowFields(page), alternative);
   renew();
-  onWidth(plot, draw);
+  onWidth(plot, draw, plot.clientWidth);
   page.onWindow(() => draw(plot.clientWidth));
 }
 

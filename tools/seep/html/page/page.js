@@ -114,6 +114,13 @@ function fail(error) {
   throw error;
 }
 
+/* The first frame has the charts of the width that it gives them. */
+async function shown() {
+  for (let i = 0; i < 2; i++) {
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+}
+
 async function main() {
   themeSwitch();
   const data = await readData();
@@ -132,6 +139,7 @@ async function main() {
   }
   page.show(0);
   document.getElementById('main').removeAttribute('aria-busy');
+  await shown();
   document.documentElement.dataset.ready = 'yes';
   performance.mark('seep-ready');
 }
