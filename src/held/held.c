@@ -155,6 +155,7 @@ static int ask(const struct seep_held_question *question,
     const struct seep_held_source source = {
         .pid = question->pid,
         .core_path = question->core_path,
+        .memory_fd = question->memory_fd,
         .recording_inode = question->recording_inode,
         .recording_device = question->recording_device,
     };

@@ -29,6 +29,9 @@ struct seep_held_block {
 struct seep_held_question {
     pid_t pid;
     const char *core_path; /* NULL: the living process */
+    /* /proc/PID/mem, opened by who may where this process may not (yama lets
+     * ancestors); stays the asker's. 0: none */
+    int memory_fd;
     uint64_t recording_inode;
     uint64_t recording_device;
     uint32_t python_version; /* as PY_VERSION_HEX; 0: none */

@@ -266,12 +266,81 @@ int seep_held_memory_extend(struct seep_held_memory *memory)
     return error;
 }
 
+/* @return how many of the bytes came, up to the first that did not; -1 */
+static ssize_t read_runs(const struct seep_held_memory *memory,
+                         const struct iovec *here, const struct iovec *there,
+                         int count)
+{
+    ssize_t all = 0;
+
+    if (!memory->is_by_file) {
+        return process_vm_readv(memory->pid, here, (unsigned long)count, there,
+                                (unsigned long)count, 0);
+    }
+    for (int i = 0; i < count; i++) {
+        ssize_t got = pread(memory->file, here[i].iov_base, here[i].iov_len,
+                            (off_t)(uintptr_t)there[i].iov_base);
+
+        if (got <= 0) {
+            return all > 0 ? all : got;
+        }
+        all += got;
+        if ((size_t)got < here[i].iov_len) {
+            break;
+        }
+    }
+    return all;
+}
+
+static bool read_process(const struct seep_held_memory *memory,
+                         uint64_t address, void *to, size_t bytes)
+{
+    struct iovec here = {to, bytes};
+    struct iovec there = {(void *)(uintptr_t)address, bytes};
+
+    return read_runs(memory, &here, &there, 1) == (ssize_t)bytes;
+}
+
+static bool is_refused(int error)
+{
+    return error == EPERM || error == EACCES || error == ENOSYS;
+}
+
+/* What may not be read would look as if nobody held anything. Where only the
+ * call is refused (yama, a seccomp filter) the file does. */
+static int try_to_read(struct seep_held_memory *memory, int memory_fd)
+{
+    char path[48];
+    uint64_t word;
+    struct iovec here = {&word, sizeof(word)};
+    struct iovec there = {NULL, sizeof(word)};
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        if (memory->maps[i].is_readable && memory->maps[i].is_writable) {
+            there.iov_base = (void *)(uintptr_t)memory->maps[i].start;
+            break;
+        }
+    }
+    if (read_runs(memory, &here, &there, 1) >= 0 || !is_refused(errno)) {
+        return 0;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)memory->pid);
+    memory->file = memory_fd > 0 ? fcntl(memory_fd, F_DUPFD_CLOEXEC, 3)
+                                 : open(path, O_RDONLY | O_CLOEXEC);
+    if (memory->file < 0) {
+        return errno == ENOENT ? -ESRCH : -EPERM;
+    }
+    memory->is_by_file = true;
+    return 0;
+}
+
 int seep_held_memory_open(const struct seep_held_source *source,
                           struct seep_held_memory *ret_memory)
 {
     struct seep_held_memory memory = {
         .pid = source->pid,
         .pagemap = -1,
+        .file = -1,
         .recording_inode = source->recording_inode,
         .recording_device = source->recording_device,
         .generation = 1,
@@ -290,6 +359,7 @@ int seep_held_memory_open(const struct seep_held_source *source,
         memory.pagemap = open(path, O_RDONLY | O_CLOEXEC);
         error = memory.pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno)
                                    : seep_held_memory_reload(&memory);
+        error = error < 0 ? error : try_to_read(&memory, source->memory_fd);
     }
     if (error < 0) {
         seep_held_memory_close(&memory);
@@ -307,11 +377,14 @@ void seep_held_memory_close(struct seep_held_memory *memory)
     if (memory->pagemap >= 0) {
         close(memory->pagemap);
     }
+    if (memory->file >= 0) {
+        close(memory->file);
+    }
     free_maps(memory);
     free(memory->threads);
     free(memory->pages);
     free(memory->window);
-    *memory = (struct seep_held_memory){.pagemap = -1};
+    *memory = (struct seep_held_memory){.pagemap = -1, .file = -1};
 }
 
 void seep_held_memory_forget(struct seep_held_memory *memory)
@@ -339,16 +412,6 @@ struct seep_held_map *seep_held_map_at(const struct seep_held_memory *memory,
                : NULL;
 }
 
-/* @return how many of the bytes came */
-static size_t read_process(pid_t pid, uint64_t address, void *to, size_t bytes)
-{
-    struct iovec here = {to, bytes};
-    struct iovec there = {(void *)(uintptr_t)address, bytes};
-    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-    return got > 0 ? (size_t)got : 0;
-}
-
 static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
 {
     struct seep_held_page *slot =
@@ -358,8 +421,7 @@ static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
         slot->address = page;
         slot->generation = memory->generation;
         slot->is_there =
-            read_process(memory->pid, page, slot->bytes,
-                         SEEP_HELD_PAGE_BYTES) == SEEP_HELD_PAGE_BYTES;
+            read_process(memory, page, slot->bytes, SEEP_HELD_PAGE_BYTES);
     }
     return slot->is_there ? slot->bytes : NULL;
 }
@@ -391,7 +453,7 @@ bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
         return read_core(memory, address, to, bytes);
     }
     if (bytes > 16U * SEEP_HELD_PAGE_BYTES) {
-        return read_process(memory->pid, address, to, bytes) == bytes;
+        return read_process(memory, address, to, bytes);
     }
     while (bytes > 0) {
         uint64_t offset = address % SEEP_HELD_PAGE_BYTES;
@@ -521,8 +583,7 @@ static void visit_runs(struct seep_held_memory *memory,
     for (int i = 0; i < runs->count; i++) {
         wanted += runs->here[i].iov_len;
     }
-    got = process_vm_readv(memory->pid, runs->here, (unsigned long)runs->count,
-                           runs->there, (unsigned long)runs->count, 0);
+    got = read_runs(memory, runs->here, runs->there, runs->count);
     left = got > 0 ? (size_t)got : 0;
     memory->stats.read_bytes += left;
     memory->stats.failed_bytes += wanted - left;

@@ -54,6 +54,8 @@ struct seep_held_stats {
 struct seep_held_memory {
     pid_t pid; /* of a core: the first thread's */
     int pagemap;
+    int file;        /* /proc/PID/mem, where process_vm_readv() is refused */
+    bool is_by_file; /* it is */
     struct seep_held_map *maps; /* by start */
     size_t map_count;
     struct seep_held_thread *threads;
@@ -74,6 +76,7 @@ struct seep_held_memory {
 struct seep_held_source {
     pid_t pid;
     const char *core_path; /* NULL: the process itself */
+    int memory_fd; /* its /proc/PID/mem, of who could open it; 0: none */
     uint64_t recording_inode;
     uint64_t recording_device;
 };

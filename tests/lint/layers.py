@@ -53,13 +53,15 @@ ROOMS = {
     TOOL + 'export': DATA | ALL_READER | rooms(TOOL, 'words json'),
     TOOL + 'html': DATA | ALL_READER | rooms(TOOL, 'words options json'),
     TOOL + 'run': DATA | ALL_READER | rooms(TOOL, 'options words text'),
-    TOOL + 'read': DATA | ALL_READER | rooms(TOOL, 'options words text run'),
+    TOOL + 'read': DATA | ALL_READER | {'src/held'}
+    | rooms(TOOL, 'options words text run'),
     TOOL + 'doctor': DATA | ALL_READER | rooms(TOOL, 'options words text json '
                                                'run'),
     # One static file with libc alone.
     TOOL + 'probe': DATA | rooms(READER, 'process recording')
     | rooms(TOOL, 'options words'),
-    TOOL + 'pack': DATA | ALL_READER | rooms(TOOL, 'options words'),
+    TOOL + 'pack': DATA | ALL_READER | {'src/held'}
+    | rooms(TOOL, 'options words'),
     TOOL + 'metrics': DATA | ALL_READER | rooms(TOOL, 'options words text run '
                                                 'read'),
     TOOL + 'top': DATA | ALL_READER | rooms(TOOL, 'options words text run '
@@ -85,7 +87,8 @@ LIBRARIES = [
     (r'(libelf\.h|gelf\.h)', {READER + 'symbols', 'src/held', TOOL + 'run',
                               TOOL + 'doctor'}),
     # Baselines and what was seen from outside are JSON.
-    (r'jansson\.h', {READER + 'compare', READER + 'process', TOOL + 'json',
+    (r'jansson\.h', {READER + 'compare', READER + 'process', 'src/held',
+                     TOOL + 'json',
                      TOOL + 'ci', TOOL + 'export', TOOL + 'text',
                      TOOL + 'pack'}),
     # What packs are made of.

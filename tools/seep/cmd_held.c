@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "options/option.h"
+#include "read/ask.h"
 #include "read/follow.h"
 #include "read/gather.h"
 #include "reader/recording/open.h"
@@ -24,10 +25,8 @@
 #include "words/words.h"
 #include "json/json.h"
 
-#define BLOCKS_DEFAULT 64U
 #define BLOCKS_MOST 4096U
 #define FREEZE_MOST_MS 10000U
-#define ROWS_MOST 3U
 #define GROUPS_SHOWN 4U
 #define INDENT 9
 
@@ -79,8 +78,7 @@ struct asked {
     struct seep_report *report;
     struct seep_rec_header header;
     struct seep_target target;
-    bool is_there;      /* the process, or its core */
-    struct stat status; /* of the recording */
+    bool is_there; /* the process, or its core */
 };
 
 static const char *path_of(const struct asked *asked)
@@ -113,8 +111,7 @@ static int find_process(struct asked *asked, const struct arguments *arguments)
 {
     const char *path = path_of(asked);
 
-    if (!seep_harvest_read_header(path, &asked->header) ||
-        stat(path, &asked->status) != 0) {
+    if (!seep_harvest_read_header(path, &asked->header)) {
         seep_say(path, "is not a seep recording",
                  "give a .seep file that `seep run` wrote");
         return SEEP_EXIT_FAILED;
@@ -129,7 +126,7 @@ static int open_report(struct asked *asked, const struct arguments *arguments)
     const struct seep_report_options report = {
         .by = SEEP_BY_LINE,
         .symbols = true,
-        .site_limit = arguments->site_id != NULL ? 0 : ROWS_MOST,
+        .site_limit = arguments->site_id != NULL ? 0 : SEEP_ASK_ROWS_MOST,
         .block_limit = arguments->block_count,
     };
     struct seep_refusal refusal;
@@ -151,7 +148,8 @@ static size_t choose_rows(const struct asked *asked,
     const struct seep_report_site *largest = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < report->site_count && count < ROWS_MOST; i++) {
+    for (size_t i = 0; i < report->site_count && count < SEEP_ASK_ROWS_MOST;
+         i++) {
         const struct seep_report_site *site = &report->sites[i];
         bool wanted = arguments->site_id != NULL
                           ? strncmp(site->id, arguments->site_id,
@@ -172,45 +170,6 @@ static size_t choose_rows(const struct asked *asked,
     return count;
 }
 
-struct liveness {
-    const struct asked *asked;
-    size_t block_limit;
-};
-
-static int compare_addresses(const void *one, const void *other)
-{
-    const struct seep_report_block *a = one;
-    const struct seep_report_block *b = other;
-
-    return (a->address > b->address) - (a->address < b->address);
-}
-
-/* Those that were freed meanwhile have no holder, and are no loss. */
-static void still_live(void *context, const struct seep_held_block *blocks,
-                       size_t count, bool *ret_live)
-{
-    const struct asked *asked = context;
-    const struct seep_report_options again = {
-        .by = SEEP_BY_STACK,
-        .site_limit = 1,
-        .block_limit = 1,
-    };
-    struct seep_refusal refusal;
-    struct seep_report *report;
-
-    if (seep_report_open(path_of(asked), &again, &refusal, &report) < 0) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct seep_report_block key = {blocks[i].address, 0};
-
-        ret_live[i] =
-            bsearch(&key, report->known_blocks, report->known_block_count,
-                    sizeof(key), compare_addresses) != NULL;
-    }
-    seep_report_close(report);
-}
-
 static const char *reason_of(int error)
 {
     switch (error) {
@@ -218,7 +177,7 @@ static const char *reason_of(int error)
         return "the process has ended meanwhile";
     case -EACCES:
     case -EPERM:
-        return "its memory may not be read by this user";
+        return seep_words_held_refused();
     case -ENOEXEC:
         return "is not a core file of x86-64";
     default:
@@ -229,33 +188,21 @@ static const char *reason_of(int error)
 static const char *remedy_of(int error)
 {
     return error == -EACCES || error == -EPERM
-               ? "ask as the same user, by `seep run`, or with CAP_SYS_PTRACE"
+               ? seep_words_held_refused_remedy()
                : NULL;
 }
 
 static int ask_row(const struct asked *asked, const struct arguments *arguments,
                    struct seep_json_held_row *row)
 {
-    const struct seep_report *report = asked->report;
-    struct seep_held_question question = {
+    const struct seep_ask ask = {
         .pid = asked->target.pid,
         .core_path = arguments->core_path,
-        .recording_inode = asked->status.st_ino,
-        .python_version = report->python_version,
-        .blocks = (const struct seep_held_block *)row->site->blocks,
-        .block_count = row->site->block_count,
-        .known = (const struct seep_held_block *)report->known_blocks,
-        .known_count = report->known_block_count,
         .freeze_ms = (uint32_t)arguments->freeze_ms,
-        .context = (void *)(uintptr_t)asked,
     };
     struct seep_held_answer *answer;
-    int error;
+    int error = seep_ask_site(&ask, asked->report, row->site, &answer);
 
-    if (arguments->core_path == NULL && row->site->space != SEEP_SPACE_MAPPED) {
-        question.still_live = still_live;
-    }
-    error = seep_held_ask(&question, &answer);
     if (error < 0) {
         seep_say(arguments->core_path != NULL ? arguments->core_path
                                               : path_of(asked),
@@ -389,7 +336,7 @@ static int print_rows(const struct asked *asked,
 
 static int held(const char *word, const struct arguments *arguments)
 {
-    struct seep_json_held_row rows[ROWS_MOST] = {{0}};
+    struct seep_json_held_row rows[SEEP_ASK_ROWS_MOST] = {{0}};
     struct asked asked = {0};
     size_t count = 0;
     int code = find_recording(word, &asked);
@@ -444,7 +391,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 
 int seep_cmd_held(int argc, char **argv)
 {
-    struct arguments arguments = {.block_count = BLOCKS_DEFAULT};
+    struct arguments arguments = {.block_count = SEEP_ASK_BLOCKS};
     int code = parse(argc, argv, &arguments);
 
     if (code == 0) {

@@ -10,6 +10,7 @@
 
 #include "html/html.h"
 #include "options/option.h"
+#include "read/ask.h"
 #include "read/gather.h"
 #include "read/when.h"
 #include "text/page.h"
@@ -23,6 +24,7 @@ struct arguments {
     bool verdict;
     const char *html; /* file; NULL: none */
     bool no_series;
+    bool asks;         /* a process that lives: who holds what leaks */
     size_t site_limit; /* SIZE_MAX: as is usual for what is printed */
     enum seep_color color;
     struct seep_text_options text;
@@ -100,6 +102,8 @@ static const struct seep_option table[] = {
     SEEP_OPTION("show-suppressed", NULL, seep_option_set,
                 AT(text.show_suppressed), "show suppressed call sites too"),
     {.group = seep_knowledge_options, .offset = AT(knowledge)},
+    SEEP_OPTION("no-held", NULL, seep_option_clear, AT(asks),
+                "do not ask a process that lives who holds what leaks"),
     SEEP_OPTION("no-series", NULL, seep_option_set, AT(no_series),
                 "JSON without time series: a quarter of the size"),
     SEEP_OPTION("no-symbols", NULL, seep_option_clear, AT(report.symbols),
@@ -254,6 +258,10 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
     arguments->text.by_stack = &by_stack;
     seep_gather(paths, count, &arguments->report, &gathering);
     code = seep_gather_exit(&gathering);
+    if (arguments->asks && gathering.count > 0) {
+        seep_ask_living((struct seep_report *)(uintptr_t)gathering.reports[0],
+                        &arguments->report);
+    }
     if (!print_gathering(&gathering, arguments)) {
         code = SEEP_EXIT_FAILED;
     }
@@ -359,6 +367,7 @@ int seep_cmd_report(int argc, char **argv)
 {
     struct arguments arguments = {
         .site_limit = SIZE_MAX,
+        .asks = true,
         .text.process_limit = SEEP_TEXT_PROCESSES_DEFAULT,
         .report = {.symbols = true, .by = SEEP_BY_LINE},
     };

@@ -26,6 +26,7 @@
 #include "text/page.h"
 #include "text/report.h"
 #include "verbs.h"
+#include "words/held.h"
 
 #define SCAN_EVERY_NS UINT64_C(1000000000)
 /* A scan that took long (a folder of thousands) rests so many times as long. */
@@ -34,6 +35,8 @@
 struct arguments {
     uint64_t denied_calls; /* a filter kills for them: base/calls.h */
     bool samples;          /* external ones are taken */
+    bool asks;             /* who holds what leaks */
+    bool was_refused;      /* and may not */
     bool quiet;
     bool report;
     const char *limits; /* text of --check; NULL: none */
@@ -77,6 +80,10 @@ static int finish(struct seep_harvest *harvest, const struct seep_child *child,
     seep_harvest_put_status(paths, count, child);
     if (arguments->report && count > 0) {
         print_reports(paths, count, &arguments->reading);
+    }
+    if (!arguments->quiet && arguments->was_refused) {
+        seep_say(command, seep_words_held_refused(),
+                 seep_words_held_refused_remedy());
     }
     if (!arguments->quiet) {
         seep_notice_after(paths, count, command, out, child, arguments->report);
@@ -125,13 +132,17 @@ static uint64_t sample(void *context)
 
 /* Without memory for external samples it runs without them. */
 static int run_child(char *const *argv, const struct seep_harvest *harvest,
-                     bool samples, struct seep_child *ret_child)
+                     struct arguments *arguments, struct seep_child *ret_child)
 {
     struct sampling sampling = {.harvest = harvest};
     struct seep_child_pastime pastime = {sample, &sampling};
+    bool samples = arguments->samples && seep_watch_open(&sampling.watch) == 0;
 
-    samples = samples && seep_watch_open(&sampling.watch) == 0;
+    if (samples && arguments->asks) {
+        seep_watch_ask(sampling.watch);
+    }
     int error = seep_child_run(argv, samples ? &pastime : NULL, ret_child);
+    arguments->was_refused = seep_watch_was_refused(sampling.watch);
     seep_watch_close(sampling.watch);
     return error;
 }
@@ -226,7 +237,7 @@ static int run(char *const *argv, struct seep_launch *launch,
     }
     /* why there is none is told already */
     arguments->quiet |= prevents_a_recording(arguments->denied_calls);
-    error = run_child(argv, harvest, arguments->samples, &child);
+    error = run_child(argv, harvest, arguments, &child);
     if (error == 0) {
         checked = finish(harvest, &child, argv[0], launch->out, arguments);
     }
@@ -258,6 +269,8 @@ static const struct seep_option table[] = {
                 "status; its output goes to stderr"),
     SEEP_OPTION("no-looks", NULL, seep_option_clear, AT(samples),
                 "do not sample the processes' mappings from outside"),
+    SEEP_OPTION("no-held", NULL, seep_option_clear, AT(asks),
+                "do not look who holds what leaks"),
     {.group = seep_knowledge_options, .offset = AT(knowledge)},
     {0},
 };
@@ -325,6 +338,7 @@ int seep_cmd_run(int argc, char **argv)
 {
     struct arguments arguments = {
         .samples = true,
+        .asks = true,
         .reading = {.symbols = true,
                     .by = SEEP_BY_LINE,
                     .site_limit = SEEP_TEXT_SITES_DEFAULT},

@@ -8,17 +8,14 @@
 #include "reader/process/sample.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "reader/recording/open.h"
+#include "reader/process/beside.h"
 #include "reader/recording/pack.h"
 #include "seep/recording.h"
 
@@ -98,9 +95,6 @@ int seep_external_samples_add(struct seep_external_samples *samples,
     return 0;
 }
 
-#define SCHEMA "seep-looks/1"
-#define ID_BYTES 17
-
 /* The sizes of a sample, and of a mapping, in the order of the file. */
 struct size {
     const char *key;
@@ -130,63 +124,15 @@ static const struct size mapping_sizes[] = {
 };
 
 /*
- * The file, written. Invariant: under its name there is always a
- * whole one, of ours: it is made beside and renamed, and what stood there, a
- * link as well, is replaced and never written to.
+ * The file, written: see beside.h.
  */
 
-/* RECORDING.looks and @suffix. To be freed; NULL without memory. */
-static char *samples_path(const char *recording_path, const char *suffix)
-{
-    char *path = NULL;
-
-    return asprintf(&path, "%s" SEEP_EXTERNAL_SUFFIX "%s", recording_path,
-                    suffix) < 0
-               ? NULL
-               : path;
-}
-
-/*
- * What tells a recording from another one of that name: the hash of its fixed
- * part, in hexadecimal. @return false, and "", if it cannot be read
- */
-static bool recording_id(const char *recording_path, char id[ID_BYTES])
-{
-    uint64_t hash = 0;
-    uint64_t size_bytes;
-    int fd;
-    bool known;
-
-    id[0] = '\0';
-    if (seep_open_file(recording_path, NULL, &fd, &size_bytes) != 0) {
-        return false;
-    }
-    known = seep_snapshot_read(fd, &hash,
-                               offsetof(struct seep_rec_header, fixed_hash),
-                               sizeof(hash)) == 0;
-    close(fd);
-    if (known) {
-        snprintf(id, ID_BYTES, "%016" PRIx64, hash);
-    }
-    return known;
-}
-
-/* A path need not be UTF-8. */
-static json_t *make_name(const char *name)
-{
-    json_t *value = json_string(name);
-    char *plain;
-
-    if (value != NULL || (plain = strdup(name)) == NULL) {
-        return value;
-    }
-    for (char *at = plain; *at != '\0'; at++) {
-        *at = (unsigned char)*at < 0x80 ? *at : '?';
-    }
-    value = json_string(plain);
-    free(plain);
-    return value;
-}
+static const struct seep_beside_kind kind = {
+    .suffix = SEEP_EXTERNAL_SUFFIX,
+    .schema = "seep-looks/1",
+    .file_bytes_most = (size_t)64 << 20,
+    .line_bytes_most = (size_t)2 << 20,
+};
 
 static void put_sizes(json_t *object, const struct size *sizes,
                       const void *from)
@@ -209,7 +155,8 @@ static json_t *make_mapping(const struct seep_external_mapping *mapping)
              mapping->end);
     object = json_pack("{s:s}", "range", range);
     put_sizes(object, mapping_sizes, mapping);
-    if (json_object_set_new(object, "name", make_name(mapping->name)) != 0) {
+    if (json_object_set_new(object, "name", seep_beside_text(mapping->name)) !=
+        0) {
         json_decref(object);
         return NULL;
     }
@@ -229,124 +176,43 @@ static json_t *make_sample(const struct seep_external_sample *sample)
     return object;
 }
 
-/* Takes @value over. */
-static int put_line(FILE *file, json_t *value)
-{
-    int error = value == NULL ? -ENOMEM : 0;
-
-    if (error == 0 && (json_dumpf(value, file, JSON_COMPACT) < 0 ||
-                       fputc('\n', file) == EOF)) {
-        error = -EIO;
-    }
-    json_decref(value);
-    return error;
-}
-
 int seep_external_samples_print(FILE *file, const char *recording_path,
                                 const struct seep_external_samples *samples)
 {
-    char id[ID_BYTES];
+    json_t *header = seep_beside_header(&kind, recording_path);
     double last_s =
         samples->count > 0 ? samples->samples[samples->count - 1].t_s : 0;
 
-    recording_id(recording_path, id);
-    int error =
-        put_line(file, json_pack("{s:s, s:s, s:I, s:f}", "schema", SCHEMA,
-                                 "recording", id, "looks",
-                                 (json_int_t)samples->count, "last_s", last_s));
+    json_object_set_new(header, "looks",
+                        json_integer((json_int_t)samples->count));
+    json_object_set_new(header, "last_s", json_real(last_s));
+    int error = seep_beside_put_line(file, header);
     for (size_t i = 0; error == 0 && i < samples->count; i++) {
-        error = put_line(file, make_sample(&samples->samples[i]));
+        error = seep_beside_put_line(file, make_sample(&samples->samples[i]));
     }
     return error;
 }
 
-static int write_beside(const char *path, char *beside,
-                        const char *recording_path,
-                        const struct seep_external_samples *samples)
+static int print(FILE *file, const char *recording_path, const void *samples)
 {
-    int fd = mkostemp(beside, O_CLOEXEC); /* O_EXCL, 0600 */
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    int error = file == NULL ? -errno : 0;
-
-    if (fd < 0) {
-        return error;
-    }
-    if (file == NULL) {
-        close(fd);
-    } else {
-        error = seep_external_samples_print(file, recording_path, samples);
-        if (fclose(file) != 0 && error == 0) {
-            error = -errno;
-        }
-    }
-    if (error == 0 && rename(beside, path) != 0) {
-        error = -errno;
-    }
-    if (error < 0) {
-        unlink(beside);
-    }
-    return error;
+    return seep_external_samples_print(file, recording_path, samples);
 }
 
 int seep_external_samples_write(const char *recording_path,
                                 const struct seep_external_samples *samples)
 {
-    char *path = samples_path(recording_path, "");
-    char *beside = samples_path(recording_path, ".XXXXXX");
-    int error = -ENOMEM;
-
-    if (path != NULL && beside != NULL) {
-        error = write_beside(path, beside, recording_path, samples);
-    }
-    free(beside);
-    free(path);
-    return error;
+    return seep_beside_write(&kind, recording_path, print, samples);
 }
 
 /*
  * The file, read. Invariant: nothing of it is believed: what is given
  * out is finite, not negative, in order, and bounded in number and length.
- *
- * A last line without its newline is one that was being written, and is left
- * out; any other fault refuses the file as a whole.
+ * A fault refuses the file as a whole.
  */
 
-#define FILE_BYTES_MAX ((size_t)64 << 20)
-/* JSON takes up to thirty times its bytes in memory. */
-#define LINE_BYTES_MAX ((size_t)2 << 20)
 #define NAME_BYTES_MAX 4096U
 #define SIZE_BYTES_MAX ((json_int_t)1 << 55) /* 256 of them are a word */
 #define TIME_S_MAX 1e11
-
-struct lines {
-    const char *line;
-    size_t length;
-    const char *next;
-    const char *end;
-};
-
-/* @return false at the end, of whole lines */
-static bool next_line(struct lines *lines)
-{
-    const char *newline =
-        memchr(lines->next, '\n', (size_t)(lines->end - lines->next));
-
-    if (newline == NULL) {
-        return false;
-    }
-    lines->line = lines->next;
-    lines->length = (size_t)(newline - lines->line);
-    lines->next = newline + 1;
-    return true;
-}
-
-static json_t *parse(const struct lines *lines)
-{
-    return lines->length > LINE_BYTES_MAX
-               ? NULL
-               : json_loadb(lines->line, lines->length, JSON_REJECT_DUPLICATES,
-                            NULL);
-}
 
 /* A size that is not there is not known: 0. */
 static bool take_sizes(const json_t *object, const struct size *sizes, void *to)
@@ -433,57 +299,33 @@ static bool take_sample(const json_t *object,
            take_mappings(json_object_get(object, "mappings"), sample);
 }
 
-static int add_line(const struct lines *lines,
-                    struct seep_external_samples *samples)
+static int add_sample(const json_t *object,
+                      struct seep_external_samples *samples)
 {
     struct seep_external_sample sample = {0};
-    json_t *object = parse(lines);
     int error = -EBADMSG;
 
-    if (object != NULL && samples->count < SEEP_EXTERNAL_SAMPLES_MAX &&
+    if (samples->count < SEEP_EXTERNAL_SAMPLES_MAX &&
         take_sample(object, &sample)) {
         error = seep_external_samples_add(samples, &sample);
     }
     seep_external_sample_fini(&sample);
-    json_decref(object);
     return error == -EINVAL ? -EBADMSG : error;
-}
-
-/* -ENOENT: these are of another recording, which had this name before. */
-static int check_header(const struct lines *lines, const char *recording_path)
-{
-    json_t *object = parse(lines);
-    const char *schema = json_string_value(json_object_get(object, "schema"));
-    const char *recorded =
-        json_string_value(json_object_get(object, "recording"));
-    char id[ID_BYTES];
-    int error = 0;
-
-    if (schema == NULL || strncmp(schema, "seep-looks/", 11) != 0) {
-        error = -EBADMSG;
-    } else if (strcmp(schema, SCHEMA) != 0) {
-        error = -EPROTO;
-    } else if (recorded != NULL && recorded[0] != '\0' &&
-               recording_id(recording_path, id) && strcmp(recorded, id) != 0) {
-        error = -ENOENT;
-    }
-    json_decref(object);
-    return error;
 }
 
 int seep_external_samples_parse(const char *bytes, size_t length,
                                 const char *recording_path,
                                 struct seep_external_samples *ret_samples)
 {
-    struct lines lines = {.next = bytes, .end = bytes + length};
+    struct seep_beside_lines lines = {bytes, bytes + length};
     struct seep_external_samples samples = {0};
-    int error = -EBADMSG;
+    json_t *object;
+    int error = seep_beside_check(&kind, &lines, recording_path);
 
-    if (next_line(&lines)) {
-        error = check_header(&lines, recording_path);
-    }
-    while (error == 0 && next_line(&lines)) {
-        error = add_line(&lines, &samples);
+    while (error == 0 &&
+           (error = seep_beside_next(&kind, &lines, &object)) > 0) {
+        error = add_sample(object, &samples);
+        json_decref(object);
     }
     if (error < 0) {
         seep_external_samples_fini(&samples);
@@ -493,48 +335,18 @@ int seep_external_samples_parse(const char *bytes, size_t length,
     return 0;
 }
 
-/* The whole file, as it is now: it is replaced, never changed. */
-static int read_file(int fd, const char *recording_path,
-                     struct seep_external_samples *ret_samples)
-{
-    struct stat status;
-    char *bytes;
-    ssize_t length;
-    int error;
-
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        (uint64_t)status.st_size > FILE_BYTES_MAX) {
-        return -EBADMSG;
-    }
-    bytes = malloc((size_t)status.st_size + 1);
-    if (bytes == NULL) {
-        return -ENOMEM;
-    }
-    length = seep_open_read(fd, bytes, 0, (uint64_t)status.st_size);
-    error = length < 0
-                ? (int)length
-                : seep_external_samples_parse(bytes, (size_t)length,
-                                              recording_path, ret_samples);
-    free(bytes);
-    return error;
-}
-
 int seep_external_samples_read(const char *recording_path,
                                struct seep_external_samples *ret_samples)
 {
-    char *path = samples_path(recording_path, "");
-    int error = -ENOMEM;
+    char *bytes = NULL;
+    size_t length = 0;
+    int error = seep_beside_read(&kind, recording_path, &bytes, &length);
 
-    if (path != NULL) {
-        struct stat status;
-        int fd = seep_open_regular(path, O_NOFOLLOW, &status);
-
-        error = fd < 0 ? fd : read_file(fd, recording_path, ret_samples);
-        if (fd >= 0) {
-            close(fd);
-        }
+    if (error == 0) {
+        error = seep_external_samples_parse(bytes, length, recording_path,
+                                            ret_samples);
     }
-    free(path);
+    free(bytes);
     return error;
 }
 

@@ -77,14 +77,14 @@ bool seep_pack_is(const char *path)
 static int check_header(const struct seep_pack_header *header,
                         uint64_t size_bytes)
 {
-    if (header->version != SEEP_PACK_VERSION) {
+    if (header->version == 0 || header->version > SEEP_PACK_VERSION) {
         return header->version > SEEP_PACK_VERSION ? -EPROTO : -EBADMSG;
     }
     if (header->byte_order != SEEP_BYTE_ORDER ||
         header->header_bytes != sizeof(*header) || header->process_count == 0 ||
         header->process_count > SEEP_PACK_PROCESSES_MAX ||
         header->part_count < header->process_count ||
-        header->part_count > 2 * header->process_count + 2 ||
+        header->part_count > 3 * header->process_count + 2 ||
         header->names_bytes > header->process_count * SEEP_PACK_NAME_BYTES) {
         return -EBADMSG;
     }
@@ -97,6 +97,7 @@ static uint64_t most_bytes(uint32_t kind)
         [SEEP_PACK_RECORDING] = SEEP_PACK_RECORDING_BYTES_MAX,
         [SEEP_PACK_SAMPLES] = SEEP_PACK_SAMPLES_BYTES_MAX,
         [SEEP_PACK_NAMES] = SEEP_PACK_NAMES_BYTES_MAX,
+        [SEEP_PACK_HELD] = SEEP_PACK_HELD_BYTES_MAX,
     };
 
     return kind < sizeof(most) / sizeof(*most) ? most[kind] : 0;
@@ -116,8 +117,7 @@ static bool is_part(const struct seep_pack *pack, uint32_t i,
 {
     const struct seep_pack_part *part = &pack->parts[i];
     uint64_t all = pack->header.pack_bytes;
-    bool of_one =
-        part->kind == SEEP_PACK_RECORDING || part->kind == SEEP_PACK_SAMPLES;
+    bool of_one = part->kind != SEEP_PACK_NAMES;
 
     return part->bytes > 0 && part->bytes <= most_bytes(part->kind) &&
            (of_one ? part->process < pack->header.process_count

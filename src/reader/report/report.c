@@ -702,6 +702,11 @@ int seep_report_open(const char *path,
     return 0;
 }
 
+struct seep_store *seep_report_store(struct seep_report *report)
+{
+    return &((struct kept *)(void *)report)->store;
+}
+
 void seep_report_close(struct seep_report *report)
 {
     /* .report is the first member of what was allocated. */

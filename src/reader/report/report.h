@@ -23,6 +23,8 @@ struct seep_catalogue;
 struct seep_rules;
 struct seep_pattern;
 struct seep_symbol_memory;
+struct seep_store;
+struct seep_held_kept;
 
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
@@ -257,6 +259,8 @@ struct seep_report_site {
     const struct seep_report_block *blocks;
     size_t block_count;
     size_t block_total; /* that the recording knows */
+    /* Who holds it (held/kept.h), where somebody asked and attached it. */
+    const struct seep_held_kept *held;
 };
 
 /** A block that lives, of the address space of the process. */
@@ -643,6 +647,9 @@ const char *seep_beginning_words(enum seep_beginning source);
 /** The words of SEEP_PYTHON_STATES and SEEP_PYTHON_OBJECTS. */
 const char *seep_python_state_words(enum seep_python_state state);
 const char *seep_python_objects_words(enum seep_python_objects objects);
+
+/** Memory that lives as long as @report, for what is attached to it. */
+struct seep_store *seep_report_store(struct seep_report *report);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);

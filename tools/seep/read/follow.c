@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "base/word.h"
 #include "format/check.h"
+#include "read/ask.h"
 #include "reader/process/cgroup.h"
 #include "reader/recording/open.h"
 #include "reader/recording/pack.h"
@@ -460,6 +461,7 @@ static void read_report(struct seep_follow *follow, struct entry *entry)
     entry->fresh |= shown->error < 0 && !entry->failed;
     entry->failed = shown->error < 0;
     if (shown->error == 0) {
+        seep_ask_attach(report);
         let_go(follow, entry->report);
         entry->report = report;
         entry->final = entry->state == HAS_ENDED;

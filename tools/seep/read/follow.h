@@ -164,6 +164,14 @@ struct seep_watch;
 int seep_watch_open(struct seep_watch **ret_watch);
 void seep_watch_close(struct seep_watch *watch);
 
+/** From now on those whose rows may leak are asked who holds them, too, by
+ * children of this process (read/ask.h), one at a time: their ends are to be
+ * followed by a call of seep_watch_attend(). */
+void seep_watch_ask(struct seep_watch *watch);
+
+/** Was there one that may not be asked? @watch may be NULL. */
+bool seep_watch_was_refused(const struct seep_watch *watch);
+
 /**
  * Watch the process of the recording at @path from now on, after the
  * samples that are there already. What is known is not asked again.

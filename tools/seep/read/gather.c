@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "options/option.h"
 #include "options/variables.h"
+#include "read/ask.h"
 #include "reader/recording/store.h"
 #include "reader/symbols/names.h"
 #include "run/launch.h"
@@ -95,6 +96,7 @@ static int open_one(struct seep_gathering *gathering, const char *path,
     if (error < 0) {
         return error;
     }
+    seep_ask_attach(report);
     say_nameless(gathering, report);
     return gathering->take(gathering, report);
 }

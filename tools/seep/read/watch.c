@@ -9,13 +9,17 @@
  */
 #include <errno.h>
 #include <search.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/thread.h"
+#include "read/ask.h"
 #include "read/follow.h"
 #include "reader/process/sample.h"
 #include "run/run.h"
@@ -42,6 +46,7 @@ struct watched {
     struct seep_target target;
     uint64_t start_ns; /* of its recording */
     uint64_t next_ns;
+    uint64_t ask_ns; /* when it may be asked who holds what */
     struct seep_external_samples samples;
 };
 
@@ -50,6 +55,10 @@ struct seep_watch {
     struct watched *active[SEEP_WATCH_LIMIT];
     size_t active_count;
     uint64_t rest_until_ns;
+    bool asks;
+    pid_t child; /* that asks; 0: none */
+    struct watched *asked;
+    bool was_refused;
 };
 
 static uint64_t now_ns(void)
@@ -71,6 +80,89 @@ static void forget(void *node)
     free(watched);
 }
 
+/*
+ * Who holds what: asked by a child, one at a time.
+ */
+
+/* No verdict comes before 30 s; then each when it has lived a quarter longer,
+ * and the child's time is a hundredth at most. */
+#define ASK_FIRST_NS (31 * SECOND_NS)
+#define ASK_MOST_NS (120 * SECOND_NS)
+#define ASK_REST 100
+
+static uint64_t ask_pause_of(const struct watched *watched, uint64_t now,
+                             uint64_t took_ns)
+{
+    uint64_t lived_ns = now > watched->start_ns ? now - watched->start_ns : 0;
+    uint64_t pause_ns = lived_ns / LIFE_SHARE;
+
+    pause_ns = pause_ns < LEAST_NS ? LEAST_NS : pause_ns;
+    pause_ns = pause_ns > ASK_MOST_NS ? ASK_MOST_NS : pause_ns;
+    return pause_ns > ASK_REST * took_ns ? pause_ns : ASK_REST * took_ns;
+}
+
+static uint64_t time_of(const struct rusage *usage)
+{
+    return ((uint64_t)usage->ru_utime.tv_sec +
+            (uint64_t)usage->ru_stime.tv_sec) *
+               SECOND_NS +
+           ((uint64_t)usage->ru_utime.tv_usec +
+            (uint64_t)usage->ru_stime.tv_usec) *
+               1000;
+}
+
+/* Take the child, if it has ended, or wait for it. */
+static void end_child(struct seep_watch *watch, int options)
+{
+    struct rusage usage;
+    uint64_t now = now_ns();
+    int status;
+    pid_t ended;
+
+    do {
+        ended = wait4(watch->child, &status, options, &usage);
+    } while (ended < 0 && errno == EINTR);
+    if (ended == 0) {
+        return;
+    }
+    watch->child = 0;
+    if (ended > 0) {
+        watch->was_refused |=
+            WIFEXITED(status) && WEXITSTATUS(status) == SEEP_ASK_EXIT_REFUSED;
+        watch->asked->ask_ns =
+            now + ask_pause_of(watch->asked, now, time_of(&usage));
+    }
+}
+
+/* @return when it is to be called again */
+static uint64_t attend_questions(struct seep_watch *watch)
+{
+    struct watched *next = NULL;
+
+    if (watch->child > 0) {
+        end_child(watch, WNOHANG);
+    }
+    for (size_t i = 0; watch->asks && i < watch->active_count; i++) {
+        if (next == NULL || watch->active[i]->ask_ns < next->ask_ns) {
+            next = watch->active[i];
+        }
+    }
+    if (next == NULL || watch->child > 0) {
+        return UINT64_MAX; /* its end is a signal */
+    }
+    if (next->ask_ns > now_ns()) {
+        return next->ask_ns;
+    }
+    watch->asked = next;
+    watch->child = seep_ask_start(next->path, &next->target);
+    if (watch->child < 0) {
+        watch->child = 0;
+        next->ask_ns = now_ns() + ASK_MOST_NS;
+        return next->ask_ns;
+    }
+    return UINT64_MAX;
+}
+
 int seep_watch_open(struct seep_watch **ret_watch)
 {
     struct seep_watch *watch = calloc(1, sizeof(*watch));
@@ -82,9 +174,23 @@ int seep_watch_open(struct seep_watch **ret_watch)
     return 0;
 }
 
+void seep_watch_ask(struct seep_watch *watch)
+{
+    watch->asks = true;
+}
+
+bool seep_watch_was_refused(const struct seep_watch *watch)
+{
+    return watch != NULL && watch->was_refused;
+}
+
 void seep_watch_close(struct seep_watch *watch)
 {
     if (watch != NULL) {
+        if (watch->child > 0) {
+            kill(watch->child, SIGTERM);
+            end_child(watch, 0);
+        }
         tdestroy(watch->known, forget);
         free(watch);
     }
@@ -148,6 +254,7 @@ static void begin(struct seep_watch *watch, struct watched *watched)
     }
     watched->state = STATE_WATCHED;
     watched->next_ns = watched->start_ns + LEAST_NS;
+    watched->ask_ns = watched->start_ns + ASK_FIRST_NS;
     watched->failures = 0;
     seep_external_samples_read(watched->path,
                                &watched->samples); /* none is fine */
@@ -247,6 +354,7 @@ static uint64_t due_ns(const struct seep_watch *watch, size_t *ret_index)
 
 uint64_t seep_watch_attend(struct seep_watch *watch)
 {
+    uint64_t ask_ns = attend_questions(watch);
     size_t index = 0;
 
     if (due_ns(watch, &index) <= now_ns()) {
@@ -254,6 +362,7 @@ uint64_t seep_watch_attend(struct seep_watch *watch)
     }
     uint64_t due = due_ns(watch, &index);
     uint64_t now = now_ns();
+    due = ask_ns < due ? ask_ns : due;
     if (due == UINT64_MAX) {
         return UINT64_MAX;
     }

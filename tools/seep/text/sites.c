@@ -14,6 +14,7 @@
 #include "text/report.h"
 #include "text/table.h"
 #include "words/frames.h"
+#include "words/held.h"
 #include "words/notes.h"
 #include "words/units.h"
 #include "words/verdict.h"
@@ -324,6 +325,8 @@ static void fill_row(struct seep_table *table, const struct seep_report *report,
 
     seep_view_sites_row(table, report, site, where, NULL);
     free(where);
+    seep_table_paragraph(table, "held by",
+                         seep_words_held_line(site->held, site->live_bytes));
     note_row(table, report, site);
 }
 

@@ -18,7 +18,9 @@
 struct row {
     enum seep_style styles[COLUMNS_MAX];
     char *cells[COLUMNS_MAX];
-    char *note; /* NULL: none */
+    char *note;  /* NULL: none */
+    char *label; /* of the other paragraph; NULL: there is none */
+    char *text;
 };
 
 struct seep_table {
@@ -55,6 +57,8 @@ void seep_table_close(struct seep_table *table)
             free(table->rows[i].cells[j]);
         }
         free(table->rows[i].note);
+        free(table->rows[i].label);
+        free(table->rows[i].text);
     }
     free(table->rows);
     free(table);
@@ -110,6 +114,23 @@ void seep_table_note(struct seep_table *table, const char *format, ...)
         row->note = text;
     }
     va_end(arguments);
+}
+
+void seep_table_paragraph(struct seep_table *table, const char *label,
+                          char *text)
+{
+    struct row *row = last_row(table);
+
+    if (row == NULL || text == NULL) {
+        free(text);
+        return;
+    }
+    free(row->label);
+    free(row->text);
+    row->text = text;
+    if (asprintf(&row->label, "%*s%s  ", NOTE_INDENT + 1, "", label) < 0) {
+        row->label = NULL;
+    }
 }
 
 void seep_table_cell(struct seep_table *table, size_t column,
@@ -198,6 +219,10 @@ static void print_row(const struct seep_table *table, struct seep_page *page,
         pending = table->columns[j].right ? 0 : pad;
     }
     seep_page_end_line(page);
+    if (row->label != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, row->label,
+                            strlen(row->label), "%s", row->text);
+    }
     if (row->note != NULL) {
         seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", indent + NOTE_INDENT,
                             "%s", row->note);

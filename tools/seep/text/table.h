@@ -51,6 +51,10 @@ void seep_table_style(struct seep_table *table, size_t column,
 __attribute__((format(printf, 2, 3))) void
 seep_table_note(struct seep_table *table, const char *format, ...);
 
+/** Another one, behind @label and before that note. Takes @text; NULL: none. */
+void seep_table_paragraph(struct seep_table *table, const char *label,
+                          char *text);
+
 /** Print with @indent columns before each line, and close: a long line ends
  * with "…". */
 void seep_table_print(struct seep_table *table, struct seep_page *page,

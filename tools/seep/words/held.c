@@ -328,6 +328,77 @@ char *seep_words_held(const struct seep_held_group *group)
     return seep_words_close(&text);
 }
 
+/* Of a group that is not all; what holds most of it where that is few. */
+static char *line_of(const struct seep_held_answer *answer)
+{
+    const struct seep_held_group *group = &answer->groups[0];
+    double share = (double)group->block_count / (double)answer->asked_count;
+    char *held;
+    char *line;
+
+    if (group->end == SEEP_HELD_END_LOST &&
+        group->block_count == answer->asked_count) {
+        return seep_words_make(
+            "lost or hidden: no pointer to any of %zu blocks",
+            answer->asked_count);
+    }
+    held = seep_words_held(group);
+    line = share < SEEP_WORDS_HELD_CLEAR
+               ? seep_words_make("not clear; most of all by %s (%s)",
+                                 held == NULL ? "?" : held,
+                                 SEEP_UNITS_SHARE(share))
+               : seep_words_make("%s (%s)", held == NULL ? "?" : held,
+                                 SEEP_UNITS_SHARE(share));
+    free(held);
+    return line;
+}
+
+/* What was asked long ago may be held by somebody else by now. */
+#define LONG_AGO_TIMES 1.25
+
+char *seep_words_held_line(const struct seep_held_kept *kept,
+                           uint64_t live_bytes)
+{
+    const struct seep_held_answer *answer = kept == NULL ? NULL : kept->answer;
+    char *line;
+    char *dated;
+
+    if (kept == NULL) {
+        return NULL;
+    }
+    if (kept->outcome == SEEP_HELD_OUTCOME_NOT_PERMITTED) {
+        return seep_words_make("not known: %s; %s", seep_words_held_refused(),
+                               seep_words_held_refused_remedy());
+    }
+    if (kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM) {
+        return seep_words_make("%s",
+                               "not known: its cgroup was too full to look");
+    }
+    if (answer == NULL || answer->asked_count < SEEP_WORDS_HELD_LEAST ||
+        answer->group_count == 0) {
+        return NULL;
+    }
+    line = line_of(answer);
+    if (line == NULL ||
+        (double)live_bytes < LONG_AGO_TIMES * (double)kept->live_bytes) {
+        return line;
+    }
+    dated = seep_words_make("%s, when it kept %s", line,
+                            SEEP_UNITS_BYTES((double)kept->live_bytes));
+    free(line);
+    return dated;
+}
+
+const char *seep_words_held_refused(void)
+{
+    return "its memory may not be read by this user";
+}
+
+const char *seep_words_held_refused_remedy(void)
+{
+    return "ask as the same user, by `seep run`, or with CAP_SYS_PTRACE";
+}
+
 const char *seep_words_held_gone(void)
 {
     return "not known: the process is not running here; ask while it runs, or give its core file with --core";

@@ -9,6 +9,7 @@
 #define SEEP_TOOL_WORDS_HELD_H
 
 #include "held/held.h"
+#include "held/kept.h"
 
 /** Under so many blocks nothing is said, and under this share of them that
  * agree it is not clear. */
@@ -28,6 +29,16 @@ char *seep_words_held_chain(const struct seep_held_group *group);
 /** What holds the blocks of @group, as one line: "Handler.model.audit, a list
  * of 35,411 items"; "lost or hidden: no pointer to it was found". */
 char *seep_words_held(const struct seep_held_group *group);
+
+/** The same of a call site, with how many of its blocks agree, as one line;
+ * "not clear: ...". NULL: nothing is to be said, or without memory. @param
+ * live_bytes  of the site now */
+char *seep_words_held_line(const struct seep_held_kept *kept,
+                           uint64_t live_bytes);
+
+/** That a process may not be asked, and what to do. */
+const char *seep_words_held_refused(void);
+const char *seep_words_held_refused_remedy(void);
 
 /** Why nothing can be asked of a process that is gone, and what can be. */
 const char *seep_words_held_gone(void);

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * RECORDING.held, written and read: see kept.h.
+ *
+ * Invariant: an answer that was read is one that seep_held_ask() could have
+ * given: at least one group where blocks were asked about, no more blocks in
+ * the groups than were, a holder that is one of the steps or none.
+ */
+#include "held/kept.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/process/beside.h"
+#include "reader/recording/pack.h"
+
+#define GROUPS_MOST 64U
+#define STEPS_MOST 64U
+#define BLOCKS_MOST 65536
+#define TEXT_BYTES_MOST 1024U
+#define BYTES_MOST ((json_int_t)1 << 55)
+#define TIME_S_MOST 1e11
+
+static const struct seep_beside_kind kind = {
+    .suffix = SEEP_HELD_SUFFIX,
+    .schema = "seep-held-kept/1",
+    .file_bytes_most = (size_t)4 << 20,
+    .line_bytes_most = (size_t)1 << 20,
+};
+
+static const char *const edges[] = {
+#define EDGE_NAME(symbol, name) name,
+    SEEP_HELD_EDGES(EDGE_NAME)
+#undef EDGE_NAME
+};
+static const char *const kinds[] = {
+#define KIND_NAME(symbol, name) name,
+    SEEP_HELD_KINDS(KIND_NAME)
+#undef KIND_NAME
+};
+static const char *const ends[] = {
+#define END_NAME(symbol, name) name,
+    SEEP_HELD_ENDS(END_NAME)
+#undef END_NAME
+};
+static const char *const outcomes[] = {
+#define OUTCOME_NAME(symbol, name) name,
+    SEEP_HELD_OUTCOMES(OUTCOME_NAME)
+#undef OUTCOME_NAME
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *seep_held_outcome_name(enum seep_held_outcome outcome)
+{
+    return outcomes[outcome];
+}
+
+/* Figures of an answer, and of a step, in the order of the file. */
+struct figure {
+    const char *key;
+    size_t offset;
+};
+
+#define ANSWER(member) offsetof(struct seep_held_answer, member)
+#define STEP(member) offsetof(struct seep_held_step, member)
+
+static const struct figure answer_sizes[] = {
+    {"level_bytes", ANSWER(level_bytes)},
+    {"swapped_bytes", ANSWER(swapped_bytes)},
+    {"failed_bytes", ANSWER(failed_bytes)},
+    {NULL, 0},
+};
+static const struct figure answer_times[] = {
+    {"elapsed_s", ANSWER(elapsed_s)},
+    {"cpu_s", ANSWER(cpu_s)},
+    {"frozen_s", ANSWER(frozen_s)},
+    {NULL, 0},
+};
+static const struct figure step_sizes[] = {
+    {"bytes", STEP(bytes)},
+    {NULL, 0},
+};
+static const struct figure step_texts[] = {
+    {"by_name", STEP(edge_name)}, {"by_function", STEP(edge_function)},
+    {"name", STEP(name)},         {"function", STEP(function)},
+    {"file", STEP(file)},         {NULL, 0},
+};
+
+#define AT(pointer, type, figure) \
+    (*(type *)(void *)((char *)(uintptr_t)(pointer) + (figure)->offset))
+
+/* Written. */
+
+static void put_sizes(json_t *object, const struct figure *figure,
+                      const void *from)
+{
+    for (; figure->key != NULL; figure++) {
+        json_object_set_new(
+            object, figure->key,
+            json_integer((json_int_t)AT(from, uint64_t, figure)));
+    }
+}
+
+static json_t *make_step(const struct seep_held_step *step)
+{
+    struct seep_held_step shown = *step;
+    char address[24];
+    json_t *object;
+
+    if (seep_held_is_data(step)) {
+        shown.edge_name = "";
+    }
+    snprintf(address, sizeof(address), "%" PRIx64, step->address);
+    object = json_pack("{s:s, s:s, s:I, s:s}", "by", edges[step->edge], "kind",
+                       kinds[step->kind], "offset_bytes",
+                       (json_int_t)step->offset_bytes, "address", address);
+    for (const struct figure *text = step_texts; text->key != NULL; text++) {
+        const char *value = AT(&shown, const char *, text);
+
+        if (*value != '\0') {
+            json_object_set_new(object, text->key, seep_beside_text(value));
+        }
+    }
+    put_sizes(object, step_sizes, step);
+    if (step->has_items) {
+        json_object_set_new(object, "items",
+                            json_integer((json_int_t)step->items));
+    }
+    return object;
+}
+
+static json_t *make_group(const struct seep_held_group *group)
+{
+    json_t *steps = json_array();
+    json_t *object = json_pack("{s:s, s:I, s:b}", "end", ends[group->end],
+                               "blocks", (json_int_t)group->block_count,
+                               "shares_edge", group->shares_edge);
+
+    for (size_t i = 0; i < group->step_count; i++) {
+        json_array_append_new(steps, make_step(&group->steps[i]));
+    }
+    json_object_set_new(object, "steps", steps);
+    if (group->holder < group->step_count) {
+        json_object_set_new(object, "holder_step",
+                            json_integer((json_int_t)group->holder));
+    }
+    return object;
+}
+
+static void put_answer(json_t *object, const struct seep_held_answer *answer)
+{
+    json_t *groups = json_array();
+
+    for (size_t i = 0; i < answer->group_count && i < GROUPS_MOST; i++) {
+        json_array_append_new(groups, make_group(&answer->groups[i]));
+    }
+    json_object_set_new(object, "asked",
+                        json_integer((json_int_t)answer->asked_count));
+    json_object_set_new(object, "groups", groups);
+    json_object_set_new(object, "levels", json_integer(answer->level_count));
+    put_sizes(object, answer_sizes, answer);
+    for (const struct figure *time = answer_times; time->key != NULL; time++) {
+        json_object_set_new(object, time->key,
+                            json_real(AT(answer, double, time)));
+    }
+    json_object_set_new(object, "cut_short",
+                        json_boolean(answer->was_cut_short));
+}
+
+static json_t *make_entry(const struct seep_held_kept *kept)
+{
+    json_t *object = json_pack(
+        "{s:o, s:f, s:I, s:s}", "site", seep_beside_text(kept->site_id),
+        "asked_s", kept->asked_s, "live_bytes", (json_int_t)kept->live_bytes,
+        "outcome", outcomes[kept->outcome]);
+
+    if (kept->answer != NULL) {
+        put_answer(object, kept->answer);
+    }
+    return object;
+}
+
+int seep_held_book_print(FILE *file, const char *recording_path,
+                         const struct seep_held_book *book)
+{
+    int error =
+        seep_beside_put_line(file, seep_beside_header(&kind, recording_path));
+
+    for (size_t i = 0; error == 0 && i < book->count; i++) {
+        error = seep_beside_put_line(file, make_entry(&book->entries[i]));
+    }
+    return error;
+}
+
+static int print(FILE *file, const char *recording_path, const void *book)
+{
+    return seep_held_book_print(file, recording_path, book);
+}
+
+int seep_held_book_write(const char *recording_path,
+                         const struct seep_held_book *book)
+{
+    return seep_beside_write(&kind, recording_path, print, book);
+}
+
+/* Read. Each takes from @object, and is false for what cannot be. */
+
+static bool take_name(const json_t *object, const char *key,
+                      const char *const *names, size_t count, int *ret_value)
+{
+    const char *name = json_string_value(json_object_get(object, key));
+
+    for (size_t i = 0; name != NULL && i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret_value = (int)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_integer(const json_t *object, const char *key, json_int_t most,
+                         json_int_t *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (value == NULL) {
+        *ret_value = 0;
+        return true;
+    }
+    *ret_value = json_integer_value(value);
+    return json_is_integer(value) && *ret_value >= 0 && *ret_value <= most;
+}
+
+static bool take_sizes(const json_t *object, const struct figure *figure,
+                       void *to)
+{
+    for (; figure->key != NULL; figure++) {
+        json_int_t value;
+
+        if (!take_integer(object, figure->key, BYTES_MOST, &value)) {
+            return false;
+        }
+        AT(to, uint64_t, figure) = (uint64_t)value;
+    }
+    return true;
+}
+
+static bool take_time(const json_t *object, const char *key, double *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *ret_value = json_number_value(value);
+    return value == NULL || (json_is_number(value) && *ret_value >= 0 &&
+                             *ret_value <= TIME_S_MOST);
+}
+
+static bool take_texts(const json_t *object, struct seep_held_step *step,
+                       struct seep_store *store)
+{
+    for (const struct figure *text = step_texts; text->key != NULL; text++) {
+        const json_t *value = json_object_get(object, text->key);
+        const char *copy;
+
+        if (value != NULL && !json_is_string(value)) {
+            return false;
+        }
+        copy = value == NULL
+                   ? ""
+                   : seep_store_text_most(store, json_string_value(value),
+                                          TEXT_BYTES_MOST);
+        if (copy == NULL) {
+            return false;
+        }
+        AT(step, const char *, text) = copy;
+    }
+    return true;
+}
+
+static bool take_step(const json_t *object, struct seep_held_step *step,
+                      struct seep_store *store)
+{
+    const char *address = json_string_value(json_object_get(object, "address"));
+    const json_t *offset = json_object_get(object, "offset_bytes");
+    json_int_t items;
+    int edge;
+    int thing;
+
+    if (!take_name(object, "by", edges, COUNT_OF(edges), &edge) ||
+        !take_name(object, "kind", kinds, COUNT_OF(kinds), &thing) ||
+        !take_integer(object, "items", BYTES_MOST, &items) ||
+        !take_sizes(object, step_sizes, step) ||
+        !take_texts(object, step, store)) {
+        return false;
+    }
+    step->edge = (enum seep_held_edge)edge;
+    step->kind = (enum seep_held_kind)thing;
+    step->offset_bytes = json_integer_value(offset);
+    step->address = address == NULL ? 0 : strtoull(address, NULL, 16);
+    step->items = (uint64_t)items;
+    step->has_items = json_object_get(object, "items") != NULL;
+    if (seep_held_is_data(step)) {
+        step->edge_name = "";
+    }
+    return true;
+}
+
+static bool take_steps(const json_t *array, struct seep_held_group *group,
+                       struct seep_store *store)
+{
+    size_t count = json_array_size(array);
+    struct seep_held_step *steps;
+
+    if (!json_is_array(array) || count > STEPS_MOST) {
+        return false;
+    }
+    steps = seep_store_take(store, count + 1, sizeof(*steps));
+    for (size_t i = 0; steps != NULL && i < count; i++) {
+        if (!take_step(json_array_get(array, i), &steps[i], store)) {
+            return false;
+        }
+    }
+    group->steps = steps;
+    group->step_count = count;
+    return steps != NULL;
+}
+
+static bool take_group(const json_t *object, struct seep_held_group *group,
+                       struct seep_store *store)
+{
+    json_int_t blocks;
+    json_int_t holder;
+    int end;
+
+    if (!take_name(object, "end", ends, COUNT_OF(ends), &end) ||
+        !take_integer(object, "blocks", BLOCKS_MOST, &blocks) ||
+        !take_integer(object, "holder_step", STEPS_MOST, &holder) ||
+        !take_steps(json_object_get(object, "steps"), group, store)) {
+        return false;
+    }
+    group->end = (enum seep_held_end)end;
+    group->block_count = (size_t)blocks;
+    group->shares_edge = json_is_true(json_object_get(object, "shares_edge"));
+    group->holder = group->step_count;
+    if (json_object_get(object, "holder_step") != NULL) {
+        if ((size_t)holder >= group->step_count) {
+            return false;
+        }
+        group->holder = (size_t)holder;
+    }
+    return true;
+}
+
+static bool take_groups(const json_t *array, struct seep_held_answer *answer,
+                        struct seep_store *store)
+{
+    size_t count = json_array_size(array);
+    struct seep_held_group *groups;
+    size_t blocks = 0;
+
+    if (!json_is_array(array) || count > GROUPS_MOST) {
+        return false;
+    }
+    groups = seep_store_take(store, count + 1, sizeof(*groups));
+    for (size_t i = 0; groups != NULL && i < count; i++) {
+        if (!take_group(json_array_get(array, i), &groups[i], store)) {
+            return false;
+        }
+        blocks += groups[i].block_count;
+    }
+    answer->groups = groups;
+    answer->group_count = count;
+    return groups != NULL && blocks <= answer->asked_count &&
+           (count > 0 || answer->asked_count == 0);
+}
+
+static bool take_answer(const json_t *object, struct seep_held_kept *kept,
+                        struct seep_store *store)
+{
+    struct seep_held_answer *answer =
+        seep_store_take(store, 1, sizeof(*answer));
+    json_int_t asked;
+    json_int_t levels;
+
+    if (answer == NULL || !take_integer(object, "asked", BLOCKS_MOST, &asked) ||
+        !take_integer(object, "levels", BLOCKS_MOST, &levels) ||
+        !take_sizes(object, answer_sizes, answer)) {
+        return false;
+    }
+    answer->asked_count = (size_t)asked;
+    answer->level_count = (uint32_t)levels;
+    answer->was_cut_short = json_is_true(json_object_get(object, "cut_short"));
+    for (const struct figure *time = answer_times; time->key != NULL; time++) {
+        if (!take_time(object, time->key, &AT(answer, double, time))) {
+            return false;
+        }
+    }
+    kept->answer = answer;
+    return take_groups(json_object_get(object, "groups"), answer, store);
+}
+
+static bool take_entry(const json_t *object, struct seep_held_kept *kept,
+                       struct seep_store *store)
+{
+    const char *site = json_string_value(json_object_get(object, "site"));
+    json_int_t live;
+    int outcome;
+
+    if (site == NULL || !take_time(object, "asked_s", &kept->asked_s) ||
+        !take_integer(object, "live_bytes", BYTES_MOST, &live) ||
+        !take_name(object, "outcome", outcomes, COUNT_OF(outcomes), &outcome)) {
+        return false;
+    }
+    kept->site_id = seep_store_text_most(store, site, TEXT_BYTES_MOST);
+    kept->live_bytes = (uint64_t)live;
+    kept->outcome = (enum seep_held_outcome)outcome;
+    return kept->site_id != NULL && (outcome != SEEP_HELD_OUTCOME_ANSWERED ||
+                                     take_answer(object, kept, store));
+}
+
+int seep_held_book_parse(const char *bytes, size_t length,
+                         const char *recording_path, struct seep_store *store,
+                         struct seep_held_book *ret_book)
+{
+    struct seep_beside_lines lines = {bytes, bytes + length};
+    struct seep_held_kept *entries =
+        seep_store_take(store, SEEP_HELD_KEPT_MOST, sizeof(*entries));
+    size_t count = 0;
+    json_t *object;
+    int error = entries == NULL
+                    ? -ENOMEM
+                    : seep_beside_check(&kind, &lines, recording_path);
+
+    while (error == 0 &&
+           (error = seep_beside_next(&kind, &lines, &object)) > 0) {
+        error = count < SEEP_HELD_KEPT_MOST &&
+                        take_entry(object, &entries[count], store)
+                    ? 0
+                    : -EBADMSG;
+        count++;
+        json_decref(object);
+    }
+    if (error < 0) {
+        return error;
+    }
+    *ret_book = (struct seep_held_book){entries, count};
+    return 0;
+}
+
+int seep_held_book_read(const char *recording_path, struct seep_store *store,
+                        struct seep_held_book *ret_book)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    int error = seep_beside_read(&kind, recording_path, &bytes, &length);
+
+    if (error == 0) {
+        error = seep_held_book_parse(bytes, length, recording_path, store,
+                                     ret_book);
+    }
+    free(bytes);
+    return error;
+}
+
+int seep_held_book_read_of(const char *recording_path,
+                           const struct seep_packed *packed,
+                           struct seep_store *store,
+                           struct seep_held_book *ret_book)
+{
+    const struct seep_pack_part *part;
+    void *text;
+    int error;
+
+    if (packed->pack == NULL) {
+        return seep_held_book_read(recording_path, store, ret_book);
+    }
+    part = seep_pack_find(packed->pack, SEEP_PACK_HELD, packed->process);
+    error =
+        part == NULL ? -ENOENT : seep_pack_inflate(packed->pack, part, &text);
+    if (error == 0) {
+        error = seep_held_book_parse(text, part->bytes, "", store, ret_book);
+        free(text);
+    }
+    return error;
+}
+
+/* What is known. */
+
+const struct seep_held_kept *
+seep_held_book_find(const struct seep_held_book *book, const char *site_id)
+{
+    for (size_t i = 0; *site_id != '\0' && i < book->count; i++) {
+        if (strcmp(book->entries[i].site_id, site_id) == 0) {
+            return &book->entries[i];
+        }
+    }
+    return NULL;
+}
+
+int seep_held_book_put(struct seep_held_book *book,
+                       const struct seep_held_kept *kept,
+                       struct seep_store *store)
+{
+    struct seep_held_kept *entries =
+        seep_store_take(store, SEEP_HELD_KEPT_MOST, sizeof(*entries));
+    size_t count = 0;
+    size_t first = 0;
+
+    if (entries == NULL) {
+        return -ENOMEM;
+    }
+    if (seep_held_book_find(book, kept->site_id) == NULL &&
+        book->count == SEEP_HELD_KEPT_MOST) {
+        first = 1;
+    }
+    for (size_t i = first; i < book->count; i++) {
+        if (strcmp(book->entries[i].site_id, kept->site_id) != 0) {
+            entries[count++] = book->entries[i];
+        }
+    }
+    entries[count++] = *kept;
+    *book = (struct seep_held_book){entries, count};
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * Who held what, kept for after the death of the process: RECORDING.held, as
+ * reader/process/beside.h has it, a line a call site.
+ *
+ * No key of a dict that is data is written, nor taken. The file is hostile
+ * input: what is given out is bounded in number and length, and consistent.
+ *
+ * Units: bytes, seconds since the start of the recording. Errors: 0 or negative
+ * errno; ret_* untouched on failure. Ownership: all is the store's. Threads:
+ * one at a time.
+ */
+#ifndef SEEP_HELD_KEPT_H
+#define SEEP_HELD_KEPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "held/held.h"
+#include "reader/recording/store.h"
+
+#define SEEP_HELD_SUFFIX ".held"
+/** Call sites that are kept of a recording: the last that were asked about. */
+#define SEEP_HELD_KEPT_MOST 16U
+
+struct seep_packed;
+
+/** What came of a question: X(SYMBOL, "name in JSON"). */
+#define SEEP_HELD_OUTCOMES(X)                                       \
+    X(ANSWERED, "answered")                                         \
+    X(NOT_PERMITTED, "not-permitted") /* its memory may not be read \
+                                       */                           \
+    X(NO_ROOM, "no-room") /* its cgroup was too full to be asked */ \
+    X(FAILED, "failed")
+
+enum seep_held_outcome {
+#define SEEP_HELD_OUTCOME_VALUE(symbol, name) SEEP_HELD_OUTCOME_##symbol,
+    SEEP_HELD_OUTCOMES(SEEP_HELD_OUTCOME_VALUE)
+#undef SEEP_HELD_OUTCOME_VALUE
+        SEEP_HELD_OUTCOME_COUNT
+};
+
+/** What is known of a call site. */
+struct seep_held_kept {
+    const char *site_id;
+    double asked_s;      /* since the start of the recording; < 0: just now */
+    uint64_t live_bytes; /* of the site, then */
+    enum seep_held_outcome outcome;
+    const struct seep_held_answer *answer; /* NULL: there is none */
+};
+
+struct seep_held_book {
+    const struct seep_held_kept *entries; /* as they were asked */
+    size_t count;
+};
+
+/** Name of @outcome as JSON has it. */
+const char *seep_held_outcome_name(enum seep_held_outcome outcome);
+
+/** Is the name of this step a key of a dict that is data? */
+static inline bool seep_held_is_data(const struct seep_held_step *step)
+{
+    return step->edge == SEEP_HELD_EDGE_KEY &&
+           step->kind != SEEP_HELD_KIND_MODULE;
+}
+
+/** The entry of @site_id; NULL: there is none. */
+const struct seep_held_kept *
+seep_held_book_find(const struct seep_held_book *book, const char *site_id);
+
+/** Put @kept in the place of what is known of that site, or behind all. What it
+ * points to must live as long as @store. */
+int seep_held_book_put(struct seep_held_book *book,
+                       const struct seep_held_kept *kept,
+                       struct seep_store *store);
+
+/** The file of the recording, or of the pack that it is in. -ENOENT: there is
+ * none, or it is another recording's. */
+int seep_held_book_read(const char *recording_path, struct seep_store *store,
+                        struct seep_held_book *ret_book);
+int seep_held_book_read_of(const char *recording_path,
+                           const struct seep_packed *packed,
+                           struct seep_store *store,
+                           struct seep_held_book *ret_book);
+int seep_held_book_parse(const char *bytes, size_t length,
+                         const char *recording_path, struct seep_store *store,
+                         struct seep_held_book *ret_book);
+
+int seep_held_book_write(const char *recording_path,
+                         const struct seep_held_book *book);
+int seep_held_book_print(FILE *file, const char *recording_path,
+                         const struct seep_held_book *book);
+
+#endif

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Who holds what leaks, asked by `seep run` while the process lives, and told
+when it has been killed. All run at once; no verdict comes before 30 s.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import time
+
+import pytest
+
+from command_line import PYTHON, recordings, seep
+from conftest import PRELOAD, SEEP, environment
+
+PROGRAM = pathlib.Path(__file__).parent / "programs" / "asked.py"
+WAIT_S = 150
+PROCESS_VM_READV = 310 if platform.machine() == "x86_64" else 270
+HOLDER = "held by Handler.model.audit, a list of "
+REFUSED = "its memory may not be read by this user"
+
+
+def forbid_the_call():
+    """What a container's filter does to process_vm_readv()."""
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, PROCESS_VM_READV),
+            (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+    text = ctypes.create_string_buffer(
+        b"".join(struct.pack("=HBBI", *line) for line in code))
+    program = struct.pack("HxxxxxxQ", len(code), ctypes.addressof(text))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, program, 0, 0) == 0
+
+
+class Run:
+    """`seep run` of a program that goes on until it is told to stop."""
+
+    def __init__(self, folder, kind, *options, before=(), **popen):
+        self.folder = folder
+        folder.mkdir()
+        self.stop = folder / "stop"
+        self.process = subprocess.Popen(
+            [*before, SEEP, "run", "-o", f"{folder}/", "--no-report", *options,
+             "--", PYTHON, PROGRAM, kind, self.stop],
+            env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True, **popen)
+        self.said = ""
+
+    @property
+    def recording(self):
+        path, = recordings(self.folder)
+        return path
+
+    @property
+    def held(self):
+        return pathlib.Path(f"{self.recording}.held")
+
+    def has_answer(self):
+        return any(self.folder.glob("*.held"))
+
+    def finish(self):
+        self.stop.touch()
+        _, said = self.process.communicate(timeout=WAIT_S)
+        self.said = said.decode()
+
+
+def told(*words):
+    """A report without its line ends."""
+    done = seep("report", *words)
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.decode().split())
+
+
+def without_ptrace():
+    """Who may read what is not dumpable may not, then."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        return None
+    return ["setpriv", "--bounding-set", "-sys_ptrace", "--"]
+
+
+@pytest.fixture(name="runs", scope="module")
+def runs_fixture(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("asked")
+    runs = {
+        "kept": Run(folder / "kept", "kept"),
+        "lost": Run(folder / "lost", "lost"),
+        "file": Run(folder / "file", "kept", preexec_fn=forbid_the_call),
+        "unasked": Run(folder / "unasked", "kept", "--no-held"),
+    }
+    if without_ptrace() is not None:
+        runs["hidden"] = Run(folder / "hidden", "hidden",
+                             before=without_ptrace())
+    end = time.monotonic() + WAIT_S
+    try:
+        while not all(run.has_answer() for name, run in runs.items()
+                      if name != "unasked"):
+            assert time.monotonic() < end, [*folder.glob("*/*")]
+            time.sleep(.2)
+        runs["unasked"].living = told(runs["unasked"].recording)
+        runs["unasked"].unasked = told("--no-held", runs["unasked"].recording)
+    finally:
+        for run in runs.values():
+            run.finish()
+    return runs
+
+
+def test_a_process_that_was_killed_is_told_with_its_holder(runs):
+    kept = runs["kept"]
+
+    text = told(kept.recording)
+
+    assert kept.process.returncode == 128 + 9
+    assert HOLDER in text
+    assert re.search(r"a list of [\d,]+ items \(\d+ %\)", text)
+    assert stat.S_IMODE(kept.held.stat().st_mode) == 0o600
+    assert not list(kept.folder.glob("*.held.*"))
+    assert REFUSED not in kept.said
+
+
+def test_what_nobody_points_to_is_told_to_be_lost(runs):
+    text = told(runs["lost"].recording)
+
+    assert re.search(r"held by lost or hidden: no pointer to (any|\d+) of "
+                     r"\d+ blocks", text), text
+
+
+def test_where_only_the_call_is_refused_the_file_is_read(runs):
+    assert HOLDER in told(runs["file"].recording)
+
+
+def test_who_may_not_be_asked_is_said_once(runs):
+    if "hidden" not in runs:
+        pytest.skip("there is no setpriv to give the right up with")
+    hidden = runs["hidden"]
+
+    assert hidden.said.count(REFUSED) == 1
+    assert f"held by not known: {REFUSED}; " in told(hidden.recording)
+
+
+def test_nothing_is_asked_of_who_does_not_want_it(runs):
+    unasked = runs["unasked"]
+
+    assert not unasked.held.exists()
+    assert "held by" not in unasked.unasked
+    assert "held by" not in told(unasked.recording)
+
+
+def test_a_process_that_lives_is_asked_by_the_report(runs):
+    assert HOLDER in runs["unasked"].living
+
+
+@pytest.mark.parametrize("text", [
+    b"", b"{}\n", b"\0" * 4096, b'{"schema":"seep-held-kept/1"}\n[]\n',
+    b'{"schema":"seep-held-kept/1","recording":"0123456789abcdef"}\n'])
+def test_what_is_no_answer_is_left_out(runs, tmp_path, text):
+    copy = tmp_path / "copy.seep"
+    shutil.copy(runs["kept"].recording, copy)
+    pathlib.Path(f"{copy}.held").write_bytes(text)
+
+    assert "held by" not in told(copy)
+
+
+def test_what_is_kept_has_no_content(runs):
+    header, entry = map(json.loads, runs["kept"].held.read_text().splitlines())
+
+    assert header["schema"] == "seep-held-kept/1"
+    assert entry["outcome"] == "answered"
+    assert entry["groups"][0]["blocks"] > entry["asked"] / 2
+    names = {step.get("by_name") for step in entry["groups"][0]["steps"]}
+    assert names <= {None, "audit", "model", "Handler", "remember", "lose"}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Who held what: kept beside a recording, read again, and said in one line. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "held/kept.h"
+#include "seep_test.h"
+#include "words/held.h"
+
+#define HEADER "{\"schema\":\"seep-held-kept/1\"}\n"
+#define MUTANTS 4000
+
+static const struct seep_held_step steps[] = {
+    {.edge = SEEP_HELD_EDGE_ITEM,
+     .edge_name = "",
+     .edge_function = "",
+     .kind = SEEP_HELD_KIND_OBJECT,
+     .name = "list",
+     .function = "",
+     .file = "",
+     .address = 0x7f0010,
+     .bytes = 56,
+     .items = 35411,
+     .has_items = true},
+    {.edge = SEEP_HELD_EDGE_KEY,
+     .edge_name = "secret of a customer",
+     .edge_function = "",
+     .offset_bytes = -8,
+     .kind = SEEP_HELD_KIND_OBJECT,
+     .name = "__main__.Model",
+     .function = "",
+     .file = ""},
+    {.edge = SEEP_HELD_EDGE_ATTRIBUTE,
+     .edge_name = "audit",
+     .edge_function = "",
+     .kind = SEEP_HELD_KIND_CLASS,
+     .name = "__main__.Handler",
+     .function = "",
+     .file = "/a \"b\"\n\x1b\xff.py"},
+};
+
+static struct seep_held_group group = {
+    .end = SEEP_HELD_END_HELD,
+    .block_count = 60,
+    .steps = steps,
+    .step_count = 3,
+    .holder = 0,
+    .shares_edge = true,
+};
+static struct seep_held_answer answer = {
+    .asked_count = 64,
+    .groups = &group,
+    .group_count = 1,
+    .level_count = 7,
+    .level_bytes = 1000,
+    .elapsed_s = 0.5,
+    .cpu_s = 0.25,
+};
+static struct seep_held_kept kept = {
+    .site_id = "5a08e463",
+    .asked_s = 34.5,
+    .live_bytes = 1 << 20,
+    .answer = &answer,
+};
+
+/* The text of @entries. To be freed. */
+static char *print(const struct seep_held_kept *entries, size_t count)
+{
+    const struct seep_held_book book = {entries, count};
+    size_t bytes;
+    char *text;
+    FILE *file = open_memstream(&text, &bytes);
+
+    assert_int_equal(seep_held_book_print(file, "", &book), 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static int parse(const char *text, struct seep_store *store,
+                 struct seep_held_book *ret_book)
+{
+    return seep_held_book_parse(text, strlen(text), "/nowhere", store,
+                                ret_book);
+}
+
+static void what_was_kept_is_read(void **state)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+    char *text = print(&kept, 1);
+
+    (void)state;
+    assert_int_equal(parse(text, &store, &book), 0);
+
+    const struct seep_held_kept *read = seep_held_book_find(&book, "5a08e463");
+    assert_non_null(read);
+    assert_null(seep_held_book_find(&book, "5a08"));
+    assert_null(seep_held_book_find(&book, ""));
+    assert_true(read->asked_s == 34.5);
+    assert_int_equal(read->live_bytes, 1 << 20);
+    assert_int_equal(read->outcome, SEEP_HELD_OUTCOME_ANSWERED);
+    assert_int_equal(read->answer->asked_count, 64);
+    assert_int_equal(read->answer->level_count, 7);
+    assert_true(read->answer->cpu_s == 0.25);
+    assert_int_equal(read->answer->group_count, 1);
+    const struct seep_held_group *first = &read->answer->groups[0];
+    assert_int_equal(first->end, SEEP_HELD_END_HELD);
+    assert_int_equal(first->block_count, 60);
+    assert_int_equal(first->holder, 0);
+    assert_true(first->shares_edge);
+    assert_int_equal(first->step_count, 3);
+    assert_int_equal(first->steps[0].items, 35411);
+    assert_true(first->steps[0].has_items);
+    assert_false(first->steps[1].has_items);
+    assert_int_equal(first->steps[0].address, 0x7f0010);
+    assert_int_equal(first->steps[1].offset_bytes, -8);
+    assert_string_equal(first->steps[2].edge_name, "audit");
+    assert_string_equal(first->steps[2].file, "/a \"b\"\n\x1b?.py");
+    free(text);
+    seep_store_fini(&store);
+}
+
+static void a_key_of_data_is_not_kept(void **state)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+    char *text = print(&kept, 1);
+
+    (void)state;
+    assert_null(strstr(text, "secret"));
+    free(text);
+    assert_int_equal(
+        parse(HEADER
+              "{\"site\":\"a\",\"outcome\":\"answered\",\"asked\":8,\"groups\":"
+              "[{\"end\":\"held\",\"blocks\":8,\"steps\":[{\"by\":\"key\","
+              "\"kind\":\"object\",\"by_name\":\"secret\"}]}]}\n",
+              &store, &book),
+        0);
+    assert_string_equal(book.entries[0].answer->groups[0].steps[0].edge_name,
+                        "");
+    seep_store_fini(&store);
+}
+
+static void the_last_answer_of_a_site_stays_and_the_oldest_goes(void **state)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book = {NULL, 0};
+
+    (void)state;
+    for (unsigned i = 0; i < SEEP_HELD_KEPT_MOST + 2; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%u", i);
+        struct seep_held_kept one = kept;
+        one.site_id = seep_store_text(&store, name);
+        assert_int_equal(seep_held_book_put(&book, &one, &store), 0);
+        one.asked_s = 100 + i;
+        assert_int_equal(seep_held_book_put(&book, &one, &store), 0);
+    }
+
+    assert_int_equal(book.count, SEEP_HELD_KEPT_MOST);
+    assert_null(seep_held_book_find(&book, "1"));
+    assert_true(seep_held_book_find(&book, "2")->asked_s == 102);
+    seep_store_fini(&store);
+}
+
+#define ENTRY(more) \
+    "{\"site\":\"a\",\"outcome\":\"answered\",\"asked\":8," more "}\n"
+#define GROUP(more) ENTRY("\"groups\":[{\"end\":\"held\"," more "}]")
+#define STEP(more)                                                            \
+    GROUP("\"blocks\":8,\"steps\":[{\"by\":\"item\",\"kind\":\"object\"" more \
+          "}]")
+
+static void assert_refused(const char *lines)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book = {NULL, 77};
+    char text[8192];
+
+    snprintf(text, sizeof(text), HEADER "%s", lines);
+    assert_int_equal(parse(text, &store, &book), -EBADMSG);
+    assert_int_equal(book.count, 77);
+    seep_store_fini(&store);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+
+    (void)state;
+    assert_int_equal(parse(HEADER STEP(""), &store, &book), 0);
+    assert_int_equal(
+        parse("{\"schema\":\"seep-held-kept/2\"}\n", &store, &book), -EPROTO);
+    seep_store_fini(&store);
+    assert_refused("[]\n");
+    assert_refused("{\"site\":\"a\"}\n");
+    assert_refused("{\"site\":1,\"outcome\":\"failed\"}\n");
+    assert_refused("{\"site\":\"a\",\"outcome\":\"unheard-of\"}\n");
+    assert_refused("{\"site\":\"a\",\"outcome\":\"failed\",\"asked_s\":-1}\n");
+    assert_refused(ENTRY("\"levels\":1"));
+    assert_refused(ENTRY("\"groups\":[]"));
+    assert_refused(ENTRY("\"groups\":[1]"));
+    assert_refused(ENTRY("\"groups\":{}"));
+    assert_refused(GROUP("\"blocks\":9,\"steps\":[]"));
+    assert_refused(GROUP("\"blocks\":-1,\"steps\":[]"));
+    assert_refused(GROUP("\"blocks\":8"));
+    assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"holder_step\":0"));
+    assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"holder_step\":-1"));
+    assert_refused(STEP(",\"items\":-1"));
+    assert_refused(STEP(",\"bytes\":\"1\""));
+    assert_refused(STEP(",\"name\":1"));
+    assert_refused(GROUP("\"blocks\":8,\"steps\":[{\"by\":\"item\"}]"));
+}
+
+static uint64_t random_below(uint64_t *seed, uint64_t limit)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (*seed >> 33) % limit;
+}
+
+/* Whatever is read keeps the promises of held.h, and has words. */
+static void assert_sane(const struct seep_held_book *book)
+{
+    assert_true(book->count <= SEEP_HELD_KEPT_MOST);
+    for (size_t i = 0; i < book->count; i++) {
+        const struct seep_held_answer *read = book->entries[i].answer;
+        size_t blocks = 0;
+
+        free(seep_words_held_line(&book->entries[i], 1));
+        for (size_t j = 0; read != NULL && j < read->group_count; j++) {
+            const struct seep_held_group *one = &read->groups[j];
+
+            assert_true(one->holder <= one->step_count);
+            blocks += one->block_count;
+            free(seep_words_held(one));
+            free(seep_words_held_chain(one));
+            seep_words_held_remedy(one);
+        }
+        assert_true(read == NULL || blocks <= read->asked_count);
+    }
+}
+
+static void damage_is_refused_or_harmless(void **state)
+{
+    static const char pieces[] = "0123456789-e.,:{}[]\"\n tnul\\u\xff";
+    char *whole = print(&kept, 1);
+    size_t length = strlen(whole);
+    uint64_t seed = 20261126;
+
+    (void)state;
+    for (int i = 0; i < MUTANTS; i++) {
+        struct seep_store store = {NULL};
+        struct seep_held_book book;
+        char *text = strdup(whole);
+        uint64_t count = 1 + random_below(&seed, 3);
+
+        while (count-- > 0) {
+            text[random_below(&seed, length)] =
+                pieces[random_below(&seed, sizeof(pieces) - 1)];
+        }
+        if (seep_held_book_parse(text, length, "/nowhere", &store, &book) ==
+            0) {
+            assert_sane(&book);
+        }
+        free(text);
+        seep_store_fini(&store);
+    }
+    free(whole);
+}
+
+static void assert_line(uint64_t live_bytes, const char *wanted)
+{
+    char *line = seep_words_held_line(&kept, live_bytes);
+
+    if (wanted == NULL) {
+        assert_null(line);
+    } else {
+        assert_string_equal(line, wanted);
+    }
+    free(line);
+}
+
+static void one_line_says_who_holds_it(void **state)
+{
+    const struct seep_held_group all = group;
+
+    (void)state;
+    assert_line(1 << 20, "Handler.audit[...], a list of 35,411 items (94 %)");
+    assert_line(2 << 20, "Handler.audit[...], a list of 35,411 items (94 %), "
+                         "when it kept 1 MiB");
+    group.block_count = 20;
+    assert_line(1 << 20, "not clear; most of all by Handler.audit[...], a list "
+                         "of 35,411 items (31 %)");
+    answer.asked_count = 7;
+    group.block_count = 7;
+    assert_line(1 << 20, NULL);
+    answer.asked_count = 64;
+    group.block_count = 64;
+    group.end = SEEP_HELD_END_LOST;
+    assert_line(1 << 20, "lost or hidden: no pointer to any of 64 blocks");
+    group = all;
+    kept.answer = NULL;
+    kept.outcome = SEEP_HELD_OUTCOME_NOT_PERMITTED;
+    assert_line(1 << 20,
+                "not known: its memory may not be read by this user; ask as "
+                "the same user, by `seep run`, or with CAP_SYS_PTRACE");
+    kept.outcome = SEEP_HELD_OUTCOME_NO_ROOM;
+    assert_line(1 << 20, "not known: its cgroup was too full to look");
+    kept.outcome = SEEP_HELD_OUTCOME_FAILED;
+    assert_line(1 << 20, NULL);
+    kept.outcome = SEEP_HELD_OUTCOME_ANSWERED;
+    kept.answer = &answer;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_kept_is_read),
+        cmocka_unit_test(a_key_of_data_is_not_kept),
+        cmocka_unit_test(the_last_answer_of_a_site_stays_and_the_oldest_goes),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(damage_is_refused_or_harmless),
+        cmocka_unit_test(one_line_says_who_holds_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Questions about rows of a report, and what is done with the answers.
+ *
+ * Invariant: what is attached was read as RECORDING.held is read, also where
+ * the process has just been asked: nobody sees an answer that was not checked.
+ */
+#include "read/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "read/follow.h"
+#include "reader/recording/pack.h"
+#include "run/run.h"
+#include "words/held.h"
+
+#define GIB 1073741824.0
+#define CPU_LEAST_S 1.0
+/* What a question takes itself, and some: in a cgroup that is fuller it would
+ * be what kills the process. */
+#define ROOM_LEAST_BYTES (UINT64_C(256) << 20)
+/* Asked again when it has become so many times as large; sooner what was not
+ * clear. */
+#define GROWN_TIMES 4
+#define GROWN_TIMES_UNCLEAR 2
+
+struct liveness {
+    const char *path;
+};
+
+static int compare_addresses(const void *one, const void *other)
+{
+    const struct seep_report_block *a = one;
+    const struct seep_report_block *b = other;
+
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* Those that were freed meanwhile have no holder, and are no loss. */
+static void still_live(void *context, const struct seep_held_block *blocks,
+                       size_t count, bool *ret_live)
+{
+    const struct liveness *liveness = context;
+    const struct seep_report_options again = {
+        .by = SEEP_BY_STACK,
+        .site_limit = 1,
+        .block_limit = 1,
+    };
+    struct seep_refusal refusal;
+    struct seep_report *report;
+
+    if (seep_report_open(liveness->path, &again, &refusal, &report) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct seep_report_block key = {blocks[i].address, 0};
+
+        ret_live[i] =
+            bsearch(&key, report->known_blocks, report->known_block_count,
+                    sizeof(key), compare_addresses) != NULL;
+    }
+    seep_report_close(report);
+}
+
+int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
+                  const struct seep_report_site *site,
+                  struct seep_held_answer **ret_answer)
+{
+    struct liveness liveness = {report->path};
+    struct stat status;
+    struct seep_held_question question = {
+        .pid = ask->pid,
+        .core_path = ask->core_path,
+        .memory_fd = ask->memory_fd,
+        .python_version = report->python_version,
+        .blocks = (const struct seep_held_block *)site->blocks,
+        .block_count = site->block_count,
+        .known = (const struct seep_held_block *)report->known_blocks,
+        .known_count = report->known_block_count,
+        .freeze_ms = ask->freeze_ms,
+        .cpu_limit_s = ask->cpu_limit_s,
+        .context = &liveness,
+    };
+
+    if (stat(report->path, &status) == 0) {
+        question.recording_inode = status.st_ino;
+    }
+    if (ask->core_path == NULL && site->space != SEEP_SPACE_MAPPED) {
+        question.still_live = still_live;
+    }
+    return seep_held_ask(&question, ret_answer);
+}
+
+bool seep_ask_is_wanted(const struct seep_report_site *site)
+{
+    return (site->class == SEEP_CLASS_LEAK ||
+            site->class == SEEP_CLASS_SUSPECT) &&
+           site->suppressed_by == NULL;
+}
+
+/*
+ * Attached.
+ */
+
+static struct seep_report_site *site_of(struct seep_report *report, size_t i)
+{
+    return (struct seep_report_site *)(uintptr_t)&report->sites[i];
+}
+
+static bool has_wanted(const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (seep_ask_is_wanted(&report->sites[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void attach(struct seep_report *report,
+                   const struct seep_held_book *book)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        struct seep_report_site *site = site_of(report, i);
+        const struct seep_held_kept *kept =
+            seep_ask_is_wanted(site) ? seep_held_book_find(book, site->id)
+                                     : NULL;
+
+        if (kept == NULL && seep_ask_is_wanted(site)) {
+            kept = seep_held_book_find(book, site->line_id);
+        }
+        site->held = kept != NULL ? kept : site->held;
+    }
+}
+
+void seep_ask_attach(struct seep_report *report)
+{
+    struct seep_packed packed = {.pack = NULL};
+    struct seep_held_book book;
+    int error;
+
+    if (!has_wanted(report)) {
+        return;
+    }
+    error = seep_pack_open(report->path, NULL, &packed.pack, &packed.process);
+    if ((error == 0 || error == -ENOENT) &&
+        seep_held_book_read_of(report->path, &packed, seep_report_store(report),
+                               &book) == 0) {
+        attach(report, &book);
+    }
+    seep_pack_close(packed.pack);
+}
+
+/*
+ * Asked.
+ */
+
+/* A second, and one a GiB that is resident. */
+static double cpu_limit_of(pid_t pid)
+{
+    char text[128];
+    unsigned long pages = 0;
+
+    if (seep_proc_text_of(pid, "statm", text, sizeof(text)) > 0) {
+        sscanf(text, "%*u %lu", &pages);
+    }
+    return CPU_LEAST_S + (double)pages * (double)sysconf(_SC_PAGESIZE) / GIB;
+}
+
+/* The answer as one that was kept; nothing of it is the answer's. */
+static void put_answer(struct seep_held_book *book,
+                       const struct seep_held_kept *kept,
+                       struct seep_store *store)
+{
+    struct seep_held_book one = {kept, 1};
+    struct seep_held_book taken;
+    size_t bytes = 0;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &bytes);
+    int error;
+
+    if (file == NULL) {
+        return;
+    }
+    error = seep_held_book_print(file, "", &one);
+    if (fclose(file) == 0 && error == 0 &&
+        seep_held_book_parse(text, bytes, "", store, &taken) == 0 &&
+        taken.count == 1) {
+        seep_held_book_put(book, &taken.entries[0], store);
+    }
+    free(text);
+}
+
+static bool is_clear(const struct seep_held_kept *kept)
+{
+    const struct seep_held_answer *answer = kept->answer;
+
+    return answer != NULL && answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
+           (double)answer->groups[0].block_count >=
+               SEEP_WORDS_HELD_CLEAR * (double)answer->asked_count;
+}
+
+/* Is there more to be learnt of @site than @kept, which may be NULL? */
+static bool is_due(const struct seep_report_site *site,
+                   const struct seep_held_kept *kept)
+{
+    uint64_t times;
+
+    if (!seep_ask_is_wanted(site) ||
+        site->block_count < SEEP_WORDS_HELD_LEAST) {
+        return false;
+    }
+    if (kept == NULL || kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM) {
+        return true;
+    }
+    times = is_clear(kept) ? GROWN_TIMES : GROWN_TIMES_UNCLEAR;
+    return kept->outcome == SEEP_HELD_OUTCOME_ANSWERED &&
+           site->live_bytes / times >= kept->live_bytes;
+}
+
+static bool has_room(void)
+{
+    char text[4096];
+    uint64_t left = 0;
+    uint64_t limit = 0;
+
+    if (seep_proc_text("/proc/self/cgroup", text, sizeof(text)) > 0) {
+        seep_cgroup_room(text, "/sys/fs/cgroup", &left, &limit);
+    }
+    return limit == 0 || left >= ROOM_LEAST_BYTES;
+}
+
+/* @return of the question */
+static int ask_row(struct seep_ask *ask, const struct seep_report *report,
+                   const struct seep_report_site *site, double asked_s,
+                   struct seep_held_book *book, struct seep_store *store)
+{
+    struct seep_held_kept kept = {
+        .site_id = site->id,
+        .asked_s = asked_s,
+        .live_bytes = site->live_bytes,
+    };
+    struct seep_held_answer *answer = NULL;
+    int error = 0;
+
+    if (!has_room()) {
+        kept.outcome = SEEP_HELD_OUTCOME_NO_ROOM;
+    } else if ((error = seep_ask_site(ask, report, site, &answer)) == 0) {
+        kept.answer = answer;
+        ask->cpu_limit_s -= answer->cpu_s;
+    } else if (error == -EACCES || error == -EPERM) {
+        kept.outcome = SEEP_HELD_OUTCOME_NOT_PERMITTED;
+    } else {
+        return error;
+    }
+    put_answer(book, &kept, store);
+    seep_held_close(answer);
+    return error;
+}
+
+/* Ask about the first rows of @report that are due by @book, and note it there.
+ * @return how many; negative errno of the last one */
+static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
+                    struct seep_held_book *book, struct seep_store *store)
+{
+    size_t asked = 0;
+    int error = 0;
+
+    ask->cpu_limit_s = cpu_limit_of(ask->pid);
+    for (size_t i = 0; i < report->site_count && asked < SEEP_ASK_ROWS_MOST &&
+                       ask->cpu_limit_s > 0 && error == 0;
+         i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (is_due(site, seep_held_book_find(book, site->id))) {
+            error = ask_row(ask, report, site, report->life_s, book, store);
+            asked++;
+        }
+    }
+    return error < 0 ? error : (int)asked;
+}
+
+void seep_ask_living(struct seep_report *report,
+                     const struct seep_report_options *options)
+{
+    struct seep_report_options with_blocks = *options;
+    struct seep_held_book book = {NULL, 0};
+    struct seep_ask ask = {.pid = 0};
+    struct seep_rec_header header;
+    struct seep_target target;
+    struct seep_report *asked;
+
+    if (!has_wanted(report) ||
+        !seep_harvest_read_header(report->path, &header) ||
+        seep_target_find(&header, &target) != 0) {
+        return;
+    }
+    with_blocks.block_limit = SEEP_ASK_BLOCKS;
+    if (seep_report_open(report->path, &with_blocks, NULL, &asked) < 0) {
+        return;
+    }
+    ask.pid = target.pid;
+    ask_rows(&ask, asked, &book, seep_report_store(report));
+    attach(report, &book);
+    seep_report_close(asked);
+}
+
+/*
+ * In a child.
+ */
+
+/* Does anything grow? Asked without names, which are dear. */
+static bool may_leak(const char *path)
+{
+    const struct seep_report_options options = {.by = SEEP_BY_STACK,
+                                                .site_limit = 1};
+    struct seep_report *report;
+    bool may;
+
+    if (seep_report_open(path, &options, NULL, &report) < 0) {
+        return false;
+    }
+    may = has_wanted(report);
+    seep_report_close(report);
+    return may;
+}
+
+static enum seep_ask_exit keep(const char *path, struct seep_ask *ask)
+{
+    const struct seep_report_options options = {
+        .by = SEEP_BY_LINE,
+        .symbols = true,
+        .site_limit = SEEP_ASK_ROWS_MOST,
+        .block_limit = SEEP_ASK_BLOCKS,
+    };
+    struct seep_held_book book = {NULL, 0};
+    struct seep_report *report;
+    int asked;
+
+    if (!may_leak(path)) {
+        return SEEP_ASK_EXIT_FINE;
+    }
+    if (seep_report_open(path, &options, NULL, &report) < 0) {
+        return SEEP_ASK_EXIT_FAILED;
+    }
+    seep_held_book_read(path, seep_report_store(report), &book);
+    asked = ask_rows(ask, report, &book, seep_report_store(report));
+    if (asked != 0 && book.count > 0) {
+        sigset_t ending;
+
+        sigemptyset(&ending);
+        sigaddset(&ending, SIGTERM);
+        sigprocmask(SIG_BLOCK, &ending, NULL); /* a half-written file stays */
+        asked =
+            seep_held_book_write(path, &book) < 0 && asked > 0 ? -EIO : asked;
+        sigprocmask(SIG_UNBLOCK, &ending, NULL);
+    }
+    seep_report_close(report);
+    return asked >= 0                            ? SEEP_ASK_EXIT_FINE
+           : asked == -EACCES || asked == -EPERM ? SEEP_ASK_EXIT_REFUSED
+                                                 : SEEP_ASK_EXIT_FAILED;
+}
+
+/* Behind everybody else, for memory as well; and whatever it prints, or holds
+ * open, is nobody's. */
+static void stand_back(double cpu_s)
+{
+    const struct rlimit cpu = {(rlim_t)cpu_s, (rlim_t)cpu_s + 1};
+    const struct rlimit none = {0, 0};
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    sigset_t ending;
+
+    for (int i = 0; null >= 0 && i < 3; i++) {
+        dup2(null, i);
+    }
+    if (score >= 0) {
+        if (write(score, "1000", 4) < 0) {
+            /* then it is as likely to be chosen as who runs it */
+        }
+        close(score);
+    }
+    setpriority(PRIO_PROCESS, 0, 19);
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_CPU, &cpu);
+    sigaction(SIGTERM, &standard, NULL);
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &ending, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+/* Names may take ten seconds of it themselves, in a child of their own. */
+#define CPU_BESIDE_S 20.0
+
+pid_t seep_ask_start(const char *path, const struct seep_target *target)
+{
+    pid_t parent = getpid();
+    char memory[48];
+    pid_t child;
+    int fd;
+
+    /* Of who may read it only because it runs it: an ancestor, as yama has it,
+     * which its child is not. */
+    snprintf(memory, sizeof(memory), "/proc/%d/mem", (int)target->pid);
+    fd = open(memory, O_RDONLY | O_CLOEXEC);
+    child = fork();
+    if (child == 0) {
+        struct seep_ask ask = {.pid = target->pid,
+                               .memory_fd = fd > 0 ? fd : 0};
+
+        stand_back(CPU_BESIDE_S + 2 * cpu_limit_of(target->pid));
+        if (getppid() != parent || !seep_target_is_there(target)) {
+            _exit(SEEP_ASK_EXIT_FAILED);
+        }
+        _exit((int)keep(path, &ask));
+    }
+    child = child < 0 ? -errno : child;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return child;
+}
