@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Programs whose imports take as long as their work: leaks, a cache, nothing.
+"""Programs whose imports take as long as their work, or longer: leaks, a cache,
+nothing.
 
 All run at a time, once; each runs long enough for a verdict.
 """
@@ -19,8 +20,10 @@ PROGRAM = pathlib.Path(__file__).parent / "programs" / "python_begin.py"
 PYTHON = "/usr/bin/python3"
 DENSE = 16 << 10
 SLACK_S = 120
-IMPORT_S = {"graph": 26, "cache": 18, "late": 0, "clean": 18}
-WORK_S = {"graph": 20, "cache": 36, "late": 44, "clean": 24}
+IMPORT_S = {"graph": 26, "cache": 18, "late": 0, "clean": 18, "brief": 34,
+            "thread": 38}
+WORK_S = {"graph": 20, "cache": 36, "late": 44, "clean": 24, "brief": 6,
+          "thread": 6}
 IMPORTED_BYTES = 20 << 20  # at least
 
 
@@ -114,6 +117,24 @@ def test_imports_alone_are_no_growth(outcomes):
     clean = outcomes["clean"]
 
     assert clean.verdict == "steady", clean.text
+
+
+def test_mostly_imports_are_told_as_that(outcomes):
+    brief = outcomes["brief"]
+
+    assert brief.verdict == "insufficient-data", brief.text
+    assert brief.began["by"] == "imports"
+    assert "of imports is too little" in " ".join(brief.text.split())
+    assert not [site for site in brief.process["sites"]
+                if site["class"] in ("leak", "suspect")], brief.text
+
+
+def test_a_thread_that_leaks_while_others_import_is_found(outcomes):
+    thread = outcomes["thread"]
+
+    assert thread.verdict == "leak", thread.text
+    assert thread.of("step")["class"] == "leak"
+    assert "Node.__init__" in thread.process["verdict"]["sentence"]
 
 
 @pytest.mark.parametrize("case", [case for case in WORK_S if IMPORT_S[case]])

@@ -40,6 +40,9 @@ struct seep_clock {
     uint64_t begin_tick; /* when it began: an edge of the grid */
     uint64_t end_tick;
     double waited_s;     /* from the start, before any work; 0 for most */
+    double imported_s;   /* the same, by imports into the second half of the
+                            run */
+    bool mostly_imports; /* more than three quarters of the run */
     uint32_t width_log2; /* ticks */
     uint32_t count;      /* buckets up to the end of the run */
     double at[SEEP_BUCKET_COUNT + 1]; /* share done at each bucket's edge */
@@ -134,6 +137,7 @@ struct seep_site_work {
     size_t old_count;     /* of them, that are old */
     uint64_t event_count; /* that were seen */
     double early_bytes;   /* that live, and were born before the work began */
+    bool is_over;         /* it is of imports that ended: it cannot leak */
     double variance;      /* of live_bytes, by sampling */
     uint32_t first_tick;
     /* Of a mapping its pages are what counts: of how many blocks and bytes it

@@ -449,6 +449,15 @@ static void describe_kept(const struct seep_evidence *evidence,
 #define LOOSE_SHARE 0.5  /* of what lives, that must have been seen to live */
 #define LOOSE_FREED 0.02 /* so little given back changes nothing */
 
+/* Since the wait, or the imports, that it began with, where growth counts from
+ * before that. */
+static double seconds_of_work(const struct seep_clock *clock)
+{
+    return fmin(seep_clock_worked_s(clock),
+                seep_sites_seconds((double)clock->end_tick) -
+                    fmax(clock->waited_s, clock->imported_s));
+}
+
 /* By the clock of work a start-up is all of a run that waits ever after, and
  * what it keeps grew in every tenth of it. */
 static bool waits(const struct seep_clock *clock)
@@ -470,6 +479,10 @@ const char *seep_sites_too_short(const struct seep_clock *clock)
     }
     if (clock->kind == SEEP_CLOCK_UNITS && clock->units < RUN_UNITS_MIN) {
         return "the run is too short: fewer than 100 units of work were done";
+    }
+    if (clock->mostly_imports && clock->imported_s > 0 &&
+        seconds_of_work(clock) < RUN_SECONDS_MIN) {
+        return "the run is too short: it was mostly imports, and a verdict needs 30 s of work";
     }
     if (waits(clock)) {
         return "the run is too short: it was mostly waiting, and a verdict needs 30 s of work";
@@ -501,10 +514,24 @@ static void restrain_loose(struct seep_site_work *work)
     }
 }
 
+static void judge_import(struct seep_site_work *work)
+{
+    seep_growth_clear(&work->growth, "it came with the imports");
+    work->growth.class = SEEP_CLASS_STEADY;
+    for (int k = 1; k < SEEP_GROWTH_WINDOWS; k++) {
+        work->site.window_bytes[0] += work->site.window_bytes[k];
+        work->site.window_bytes[k] = 0;
+    }
+}
+
 static void judge_site(struct seep_sites *sites, struct seep_site_work *work,
                        const struct seep_clock *clock,
                        struct seep_evidence *evidence)
 {
+    if (work->is_over) {
+        judge_import(work);
+        return;
+    }
     if (!seep_sites_has_series(work)) {
         seep_growth_clear(&work->growth, "it has no time series");
         return;
@@ -595,13 +622,6 @@ static void count_touched(struct seep_site_work *work, double floor_bytes)
             growth, SEEP_CLASS_MINOR,
             "it reserves address space, and hardly any of that was ever touched");
     }
-}
-
-/* Since the wait that it began with, where growth counts from before that. */
-static double seconds_of_work(const struct seep_clock *clock)
-{
-    return fmin(seep_clock_worked_s(clock),
-                seep_sites_seconds((double)clock->end_tick) - clock->waited_s);
 }
 
 /* What holds of a leak only in view of the whole process. */

@@ -331,6 +331,10 @@ static bool call_doubtful(const struct seep_verdict_input *input,
         *ret_now = call_open(
             verdict, &counts->rising,
             "a call site kept more than it freed, but for too little of the run to say how it goes on");
+    } else if (input->imports_s > 0) {
+        *ret_now = call_insufficient(
+            verdict,
+            "the run was mostly imports, and the work behind them too little to tell");
     } else {
         return false;
     }
@@ -361,6 +365,9 @@ static bool call_doubtful(const struct seep_verdict_input *input,
  */
 
 #define SURVIVORS 20.0
+/* Of work, and for a second of imports: then they are no longer most of it. */
+#define WORK_S 30.0
+#define WORK_TO_IMPORTS (1 / 3.0)
 #define POWER (1 + 1.28 / 1.96)
 #define LN_STOPPED (-4.605170186) /* a gap of one chance in 100 */
 
@@ -415,6 +422,10 @@ static double need_of(const struct seep_verdict_input *input,
     if (verdict->class != SEEP_VERDICT_INSUFFICIENT) {
         return 0;
     }
+    if (input->imports_s > 0) {
+        need_s = fmax(WORK_S, input->imports_s * WORK_TO_IMPORTS) -
+                 (input->duration_s - input->imports_s);
+    }
     if (verdict->private_grows && rate > 0) {
         need_s = fmax(need_s, SURVIVORS * input->sample_bytes / rate);
     }
@@ -431,6 +442,17 @@ static double need_of(const struct seep_verdict_input *input,
     return need_s > 0 ? need_s : input->duration_s;
 }
 
+/* Of call sites that were seen for too short a time to be tested: all that they
+ * kept may be a leak, with what was not sampled of it. */
+static double hidden_untested(const struct seep_verdict_input *input)
+{
+    double work_s = input->duration_s - input->imports_s;
+
+    return work_s > 0
+               ? (input->kept_bytes + SURVIVORS * input->sample_bytes) / work_s
+               : INFINITY;
+}
+
 /* Where call sites were not tested, or not well enough to be called quiet, all
  * that bounds a leak is what the process grew by. */
 static double hidden_of(const struct seep_verdict_input *input,
@@ -438,6 +460,10 @@ static double hidden_of(const struct seep_verdict_input *input,
 {
     double balance = hidden_from_balance(input);
 
+    if (!isfinite(balance) && input->imports_s > 0 &&
+        seep_verdict_pool(input) == NULL) {
+        balance = hidden_untested(input);
+    }
     if (!isfinite(balance) || input->unreachable) {
         return 0;
     }
@@ -684,21 +710,6 @@ call_outside(struct seep_report_verdict *verdict,
     return now;
 }
 
-/* The cache that grows most while its tensors do not; -1: none does. */
-static int find_cache(const struct seep_verdict_input *input)
-{
-    int found = -1;
-    double most = 0;
-
-    for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
-        if (input->caches[i].estimate > most) {
-            most = input->caches[i].estimate;
-            found = i;
-        }
-    }
-    return found;
-}
-
 static struct seep_verdict_now
 call_cache(struct seep_report_verdict *verdict,
            const struct seep_verdict_input *input, int device)
@@ -710,16 +721,6 @@ call_cache(struct seep_report_verdict *verdict,
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = input->caches[device];
     return (struct seep_verdict_now){.basis = SEEP_FORECAST_GROWS};
-}
-
-static double low_of(const struct seep_verdict_tally *tally)
-{
-    double low = 0;
-
-    for (unsigned i = 0; i < SEEP_PLACE_COUNT; i++) {
-        low += tally->parts[i].low;
-    }
-    return low;
 }
 
 /* A leak without a lower bound is none that was proved. */
@@ -784,7 +785,7 @@ call_class(const struct seep_verdict_input *input,
            const struct seep_verdict_counts *counts,
            struct seep_report_verdict *verdict)
 {
-    int cache = find_cache(input);
+    int cache = seep_verdict_cache(input);
 
     if (counts->leak.count > 0 && is_dwarfed(input, counts)) {
         struct seep_verdict_now now = call_vetoed(input, verdict);
@@ -809,7 +810,7 @@ call_class(const struct seep_verdict_input *input,
         return call_vetoed(input, verdict);
     }
     if (cache >= 0 &&
-        input->caches[cache].estimate > low_of(&counts->suspect)) {
+        input->caches[cache].estimate > seep_verdict_low_of(&counts->suspect)) {
         return call_cache(verdict, input, cache);
     }
     if (counts->suspect.count > 0) {

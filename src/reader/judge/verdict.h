@@ -33,6 +33,8 @@ struct seep_verdict_input {
     double began_s; /* when the work began: what went before is start-up */
     double duration_s;
     const char *too_short; /* why nothing can be told; NULL */
+    double imports_s;      /* they took most of the run; else 0 */
+    double kept_bytes;     /* by all call sites, since then */
     /* Private memory and swap, beyond what is worth a word; and what is
      * resident of files and shared, beyond that and the recording itself. */
     struct seep_drift private_drift;
@@ -132,6 +134,12 @@ struct seep_verdict_counts {
 
 void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts);
+
+/** The device whose cache grows most while its tensors do not; -1: none's. */
+int seep_verdict_cache(const struct seep_verdict_input *input);
+
+/** The least that all of @tally grows by. */
+double seep_verdict_low_of(const struct seep_verdict_tally *tally);
 
 /** What is more than so much of it is most of it. */
 #define SEEP_VERDICT_MOSTLY 0.5

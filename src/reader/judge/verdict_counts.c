@@ -386,3 +386,27 @@ seep_verdict_most(const struct seep_verdict_input *input, double from_s,
     }
     return found;
 }
+
+int seep_verdict_cache(const struct seep_verdict_input *input)
+{
+    int found = -1;
+    double most = 0;
+
+    for (int i = 0; i < (int)SEEP_DEVICES_MAX; i++) {
+        if (input->caches[i].estimate > most) {
+            most = input->caches[i].estimate;
+            found = i;
+        }
+    }
+    return found;
+}
+
+double seep_verdict_low_of(const struct seep_verdict_tally *tally)
+{
+    double low = 0;
+
+    for (unsigned i = 0; i < SEEP_PLACE_COUNT; i++) {
+        low += tally->parts[i].low;
+    }
+    return low;
+}

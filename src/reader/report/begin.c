@@ -2,8 +2,9 @@
 /*
  * When the work of a process began, and what of its memory is from before.
  *
- * Invariant: the beginning is never later than half of the run, and a leak that
- * runs is never part of the start: a beginning only cuts off what is over.
+ * Invariant: a leak that runs is never part of the start: a beginning only cuts
+ * off what is over, and growth of call sites counts from half of the run at the
+ * latest. Behind imports that took longer the work alone is the clock.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,11 +15,16 @@
 #include "reader/report/build.h"
 #include "reader/symbols/where.h"
 
-/* A service that runs inside of an import is no import. */
+/* Behind longer imports the work is too little to say that nothing leaks. */
 #define IMPORTS_MOST 0.75 /* of the run */
-#define WAIT_MOST 0.75    /* of the run: a burst at its end is no work */
-#define LATEST 0.5 /* of the run: growth counts from here at the latest */
-#define SOON 0.05  /* of the run: what the statistics take as start */
+/* A service that runs inside of an import is no import: what it does comes
+ * again, and a module is imported once. Where the table filled up all that a
+ * line imports is one stack; not for so long. */
+#define MODULE_MOST 0.5 /* of the run, from its first to its last bytes */
+#define MODULE_MOST_S 3600.0
+#define WAIT_MOST 0.75 /* of the run: a burst at its end is no work */
+#define LATEST 0.5     /* of the run: growth counts from here at the latest */
+#define SOON 0.05      /* of the run: what the statistics take as start */
 /* Imports may rest for so much of the time that they took until then. */
 #define PAUSE_SHARE 0.25
 #define PAUSE_BUCKETS 2U
@@ -35,6 +41,14 @@
 /* A row from before the work is start-up, but for what is a large part. */
 #define EARLY_SHARE 0.9
 #define LARGE_SHARE 0.05
+
+/* What a stack has to do with imports. */
+enum part {
+    PART_NONE,
+    PART_INSIDE, /* what a function of the user's does inside of one */
+    PART_MODULE, /* an import's */
+    PART_COARSE, /* the same, of all modules of a line */
+};
 
 static const char *const names[] = {
 #define BEGINNING_NAME(symbol, name, words) name,
@@ -62,10 +76,11 @@ const char *seep_beginning_words(enum seep_beginning source)
  * imports comes before any function of the user's. The body of a module of his
  * is the import's work, what a function of his does is his own.
  */
-static bool is_import(struct seep_report_build *build, uint32_t site)
+static enum part part_of(struct seep_report_build *build, uint32_t site)
 {
     struct seep_names_stack stack;
     struct seep_report_frame frame;
+    enum part part = PART_MODULE;
 
     seep_names_stack(build, site, &stack);
     for (uint32_t i = 0; i < stack.count; i++) {
@@ -74,20 +89,26 @@ static bool is_import(struct seep_report_build *build, uint32_t site)
         }
         seep_names_frames(build, stack.words[i], &frame, 1);
         if (seep_where_python_imports(frame.file)) {
-            return true;
+            return i == 0 && stack.count <= 2 ? PART_COARSE : part;
         }
         if (seep_where_python_origin(frame.file) == SEEP_PYTHON_USER &&
             (frame.function[0] != '<' ||
              strcmp(frame.function, "<lambda>") == 0)) {
-            return false;
+            part = PART_INSIDE;
         }
     }
-    return false;
+    return PART_NONE;
+}
+
+static bool is_import(const struct seep_report_build *build, uint32_t site)
+{
+    return build->import_parts[site] >= PART_MODULE;
 }
 
 /* What was allocated, by time. */
 struct flow {
     double imports[SEEP_BUCKET_COUNT];
+    double inside[SEEP_BUCKET_COUNT]; /* of them, besides */
     double all[SEEP_BUCKET_COUNT];
     /* Of sites that allocated last in bucket [last], and what they keep; but
      * for imports'. */
@@ -121,24 +142,44 @@ static void read_flow(const struct seep_report_build *build, uint32_t index,
     }
 }
 
+/* Does what site @index is of come again, over too much of the run for an
+ * import? */
+static bool lasts(const struct seep_report_build *build, uint32_t index,
+                  uint32_t buckets)
+{
+    double part = (double)buckets / build->clock.count;
+
+    return build->import_parts[index] == PART_COARSE
+               ? part * build->report.duration_s > MODULE_MOST_S
+               : part > MODULE_MOST;
+}
+
 static void add_flow(const struct seep_report_build *build, uint32_t index,
                      struct flow *flow)
 {
     struct seep_rec_site *site = &build->snapshot.view.sites[index];
     double freed = (double)seep_word_load(&site->freed_bytes);
     double bytes[SEEP_BUCKET_COUNT] = {0};
+    uint32_t first = build->clock.count;
     uint32_t last = 0;
 
     read_flow(build, index, bytes);
     for (uint32_t i = 0; i < build->clock.count; i++) {
         last = bytes[i] > 0 ? i : last;
+        first = bytes[i] > 0 && i < first ? i : first;
+    }
+    if (is_import(build, index) && first < last &&
+        lasts(build, index, last - first)) {
+        build->import_parts[index] = PART_INSIDE;
     }
     for (uint32_t i = 0; i <= last; i++) {
         flow->all[i] += bytes[i];
-        *(build->is_import[index] ? &flow->imports[i]
+        flow->inside[i] +=
+            build->import_parts[index] == PART_INSIDE ? bytes[i] : 0;
+        *(is_import(build, index) ? &flow->imports[i]
                                   : &flow->until[last][i]) += bytes[i];
     }
-    if (!build->is_import[index]) {
+    if (!is_import(build, index)) {
         flow->kept[last] +=
             fmax(0, (double)seep_word_load(&site->allocated_bytes) - freed);
     }
@@ -168,8 +209,9 @@ static void add_flows(struct seep_report_build *build, struct flow *flow)
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
         if (seep_sites_is_used(&view->sites[i], i)) {
-            build->is_import[i] =
-                build->report.python_version != 0 && is_import(build, i);
+            build->import_parts[i] = build->report.python_version != 0
+                                         ? (unsigned char)part_of(build, i)
+                                         : PART_NONE;
             add_flow(build, i, flow);
         }
     }
@@ -181,10 +223,11 @@ static void find_imports(const struct seep_clock *clock,
 {
     uint32_t end = end_of_imports(flow, clock->count);
 
-    if (end > 0 && end <= IMPORTS_MOST * clock->count) {
+    if (end > 0) {
         begin->source = SEEP_BEGINS_AT_IMPORTS;
         begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
                                               clock->end_tick);
+        begin->imports_s = begin->at_s;
     }
 }
 
@@ -199,10 +242,13 @@ static void find_told(const struct seep_report_build *build,
     while (first < clock->count && !(clock->units_at[first + 1] > 0)) {
         first++;
     }
-    if (first > 0 && first < clock->count) {
-        begin->source = SEEP_BEGINS_AT_PROGRESS;
-        begin->at_s = seep_sites_bucket_end_s(first - 1, clock->width_log2,
-                                              clock->end_tick);
+    if (first < clock->count) {
+        begin->source =
+            first > 0 ? SEEP_BEGINS_AT_PROGRESS : SEEP_BEGINS_AT_START;
+        begin->at_s =
+            first > 0 ? seep_sites_bucket_end_s(first - 1, clock->width_log2,
+                                                clock->end_tick)
+                      : 0;
     }
     for (size_t i = 0; i < report->mark_count; i++) {
         if (strcmp(report->marks[i].name, SEEP_MARK_WARM) == 0) {
@@ -338,22 +384,75 @@ static void find_work(const struct seep_clock *clock, const struct flow *flow,
     }
 }
 
+/*
+ * Imports are no work. Where they took more than half of the run, what else was
+ * allocated alone is the clock. @return false if that is nothing
+ */
+static bool leave_imports_out(const struct flow *flow, double imports_s,
+                              struct seep_clock *clock)
+{
+    double work[SEEP_BUCKET_COUNT];
+
+    for (uint32_t i = 0; i < clock->count; i++) {
+        double before = i < bucket_of(clock, imports_s) ? flow->inside[i] : 0;
+
+        work[i] = fmax(0, flow->all[i] - flow->imports[i] - before);
+    }
+    return seep_clock_by_work(clock, work);
+}
+
+/* Was next to nothing else done while it imported, once the clock began? */
+static bool idled(const struct seep_clock *clock, double imports_s)
+{
+    uint32_t from = (uint32_t)(clock->begin_tick >> clock->width_log2);
+    uint32_t end = bucket_of(clock, imports_s);
+
+    return from < end && end < clock->count &&
+           clock->at[end] * (clock->count - end) <=
+               IDLE_SHARE * (1 - clock->at[end]) * (end - from);
+}
+
+/* What of the time since the clock began was imports: none of it is growth. No
+ * span is empty, nor shorter than a bucket. */
+static void count_imports(struct seep_report_begin *begin, bool works,
+                          double duration_s, struct seep_clock *clock)
+{
+    double last_s =
+        duration_s -
+        seep_sites_seconds((double)(UINT64_C(1) << clock->width_log2));
+
+    begin->mostly_imports = begin->imports_s > IMPORTS_MOST * duration_s;
+    begin->from_s = seep_sites_seconds((double)clock->begin_tick);
+    if (begin->imports_s > begin->from_s && begin->from_s > 0) {
+        begin->from_s = fmax(begin->from_s, fmin(begin->imports_s, last_s));
+        clock->imported_s =
+            !works || idled(clock, begin->imports_s) ? begin->imports_s : 0;
+    }
+    clock->mostly_imports = begin->mostly_imports;
+}
+
 int seep_report_add_begin(struct seep_report_build *build)
 {
     struct seep_report *report = &build->report;
     struct seep_report_begin begin = {.source = SEEP_BEGINS_AT_START};
     struct seep_clock *clock = &build->clock;
     struct flow *flow = calloc(1, sizeof(*flow));
+    bool works = true;
 
-    build->is_import = calloc((size_t)build->snapshot.view.site_capacity + 1,
-                              sizeof(*build->is_import));
-    if (flow == NULL || build->is_import == NULL) {
+    build->import_parts = calloc((size_t)build->snapshot.view.site_capacity + 1,
+                                 sizeof(*build->import_parts));
+    if (flow == NULL || build->import_parts == NULL) {
         free(flow);
         return -ENOMEM;
     }
     add_flows(build, flow);
     find_imports(clock, flow, &begin);
     find_told(build, &begin);
+    begin.imports_s = fmin(begin.imports_s, begin.at_s);
+    if (clock->kind == SEEP_CLOCK_BYTES &&
+        begin.imports_s > LATEST * report->duration_s) {
+        works = leave_imports_out(flow, begin.imports_s, clock);
+    }
     find_work(clock, flow, &begin);
     free(flow);
     if (begin.at_s >= SOON * report->duration_s) {
@@ -365,31 +464,78 @@ int seep_report_add_begin(struct seep_report_build *build)
         begin.source == SEEP_BEGINS_AT_LOAD) {
         clock->waited_s = begin.at_s;
     }
-    begin.from_s = seep_sites_seconds((double)clock->begin_tick);
+    count_imports(&begin, works, report->duration_s, clock);
     begin.units = clock->units;
     report->begin = begin;
     report->units_per_s = seep_clock_units_per_s(clock);
     return 0;
 }
 
-/* Of what the row allocated, imports did most. */
-static bool is_of_imports(const struct seep_report_build *build,
-                          const struct seep_site_work *work)
+/* Of what the row allocated, the share of imports; or also of what was done
+ * inside of them. */
+static double share_of_imports(const struct seep_report_build *build,
+                               const struct seep_site_work *work,
+                               enum part least)
 {
     const struct seep_view *view = &build->snapshot.view;
     double imports = 0;
-    bool any = false;
 
     for (size_t i = 0; i < work->member_count; i++) {
         uint32_t index = build->sites.members[work->member_first + i].index;
 
-        if (build->is_import[index]) {
-            any = true;
+        if (build->import_parts[index] >= least) {
             imports +=
                 (double)seep_word_load(&view->sites[index].allocated_bytes);
         }
     }
-    return any && imports >= (double)work->site.allocated_bytes / 2;
+    return imports / fmax(1, (double)work->site.allocated_bytes);
+}
+
+/* What of the row was born since the imports, and lives. */
+static double kept_since_imports(const struct seep_report_build *build,
+                                 const struct seep_site_work *work)
+{
+    double since = build->report.begin.imports_s / seep_sites_seconds(1) -
+                   (double)build->clock.begin_tick;
+    double bytes = 0;
+
+    for (size_t i = 0; i < work->survivor_count; i++) {
+        const struct seep_survivor *survivor =
+            &build->sites.survivors[work->survivor_first + i];
+
+        bytes += survivor->birth_tick >= since ? survivor->weight : 0;
+    }
+    return bytes;
+}
+
+double seep_report_kept_since_imports(const struct seep_report_build *build)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < build->sites.count; i++) {
+        const struct seep_site_work *work = &build->sites.works[i];
+
+        if (seep_sites_space_is_judged(work->site.space) &&
+            seep_sites_place_of(&work->site) == SEEP_PLACE_HOST) {
+            bytes += kept_since_imports(build, work);
+        }
+    }
+    return bytes;
+}
+
+/* Imports that went on while growth was counted already are none: where what
+ * the row keeps is of them all, it grew no more once they were over. */
+static bool is_over(const struct seep_report_build *build,
+                    const struct seep_site_work *work)
+{
+    const struct seep_sites *sites = &build->sites;
+    double floor_bytes = seep_sites_floor_bytes(
+        sites->live_bytes[seep_sites_place_of(&work->site)]);
+
+    return build->report.begin.imports_s >
+               seep_sites_seconds((double)build->clock.begin_tick) &&
+           share_of_imports(build, work, PART_INSIDE) >= EARLY_SHARE &&
+           kept_since_imports(build, work) < floor_bytes;
 }
 
 void seep_report_mark_start(struct seep_report_build *build)
@@ -406,8 +552,11 @@ void seep_report_mark_start(struct seep_report_build *build)
                      work->early_bytes >= EARLY_SHARE * bytes &&
                      bytes < LARGE_SHARE * live;
 
+        work->is_over = work->index != 0 && is_over(build, work);
         work->site.is_start =
-            work->index != 0 && (early || is_of_imports(build, work));
+            work->index != 0 &&
+            (early || work->is_over ||
+             share_of_imports(build, work, PART_MODULE) >= 0.5);
     }
 }
 

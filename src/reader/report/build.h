@@ -37,7 +37,7 @@ struct seep_report_build {
     struct seep_clock clock;
     struct seep_sites sites;
     struct seep_names *names;
-    bool *is_import; /* by site of the recording */
+    unsigned char *import_parts; /* by site of the recording: of begin.c */
     const struct seep_report_options *options;
     /* What is live of the allocator's blocks, and of the other spaces that lie
      * in RSS, at the end of each bucket of the clock. */
@@ -67,6 +67,9 @@ int seep_report_add_begin(struct seep_report_build *build);
 
 /** Which rows are start-up; before they are put in order. */
 void seep_report_mark_start(struct seep_report_build *build);
+
+/** What of memory of the host was born since the imports, and lives. */
+double seep_report_kept_since_imports(const struct seep_report_build *build);
 
 /** Add up the rows that are start-up and do not grow. */
 void seep_report_add_start(struct seep_report_build *build);

@@ -496,7 +496,11 @@ static void add_verdict(struct seep_report_build *build)
         .began_s = build->report.begin.from_s,
         .duration_s = build->report.duration_s,
         .too_short = seep_sites_too_short(&build->clock),
+        .imports_s = build->report.begin.mostly_imports
+                         ? build->report.begin.imports_s
+                         : 0,
         .uncharged_growth_bytes = uncharged_growth(build),
+        .kept_bytes = seep_report_kept_since_imports(build),
         .outside = build->outside,
         .free_bytes = build->report.memory.allocator_overhead.last_bytes,
         .sample_bytes = build->report.sample_bytes > 1
@@ -685,8 +689,8 @@ int seep_report_open(const char *path,
         }
     }
     seep_names_close(build);
-    free(build->is_import);
-    build->is_import = NULL;
+    free(build->import_parts);
+    build->import_parts = NULL;
     seep_sites_fini(&build->sites);
     seep_symboliser_settle(build->symboliser);
     seep_snapshot_fini(&build->snapshot);

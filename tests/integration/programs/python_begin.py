@@ -3,12 +3,14 @@
 
 The modules are written beside the recording, in the folder that it runs in.
 CASE keeps: "graph" all of the work, "cache" the first 40 % of it, "late" its
-last half, "clean" nothing. Tells what was kept after the imports, as JSON.
+last half, "clean" and "brief" nothing; "thread" what a thread does from the
+start. Tells what was kept after the imports, as JSON.
 """
 import json
 import os
 import pathlib
 import sys
+import threading
 import time
 
 MODULES = 40
@@ -65,11 +67,20 @@ def work(case, seconds):
     return count
 
 
+def keep_on():
+    """What a thread does meanwhile, to the end."""
+    while True:
+        KEPT.append(step())
+        time.sleep(PAUSE_S)
+
+
 def main():
     """The imports, then the work."""
     case, import_s, work_s = sys.argv[1], *map(float, sys.argv[2:])
     sys.dont_write_bytecode = True
     sys.path.insert(0, ".")
+    if case == "thread":
+        threading.Thread(target=keep_on, daemon=True).start()
     if import_s:
         write_modules(import_s)
         import heavy  # pylint: disable=import-outside-toplevel,unused-import

@@ -322,6 +322,25 @@ static void what_cannot_be_told(void **state)
     fails("cannot tell yet whether it leaks: ");
 }
 
+static void what_imported_for_most_of_its_time(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_INSUFFICIENT);
+    report->duration_s = 100;
+    report->begin.imports_s = 88;
+    report->begin.mostly_imports = true;
+    verdict->hidden_bytes_per_s = 35 * MIB / 60;
+    holds("12.0 s of work behind 1 min 28 s of imports is too little");
+    holds(", and a leak of up to 35.0 MiB/min could hide in it; ");
+    verdict->hidden_bytes_per_s = 0;
+    fails(", and a leak of up to 35.0 MiB/min could hide in it; ");
+    report->begin.imports_s = 99.5;
+    fails("12.0 s of work behind 1 min 28 s of imports is too little");
+    holds("all of it was imports, and no work followed; ");
+    report->begin.mostly_imports = false;
+    fails("all of it was imports, and no work followed; ");
+}
+
 static void what_is_steady(void **state)
 {
     (void)state;
@@ -591,6 +610,7 @@ int main(void)
         cmocka_unit_test(what_has_stopped),
         cmocka_unit_test(what_a_known_bound_is_to),
         cmocka_unit_test(what_cannot_be_told),
+        cmocka_unit_test(what_imported_for_most_of_its_time),
         cmocka_unit_test(what_is_steady),
         cmocka_unit_test(what_was_not_recorded),
         cmocka_unit_test(how_it_ended),

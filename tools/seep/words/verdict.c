@@ -551,9 +551,36 @@ static void put_private(FILE *file, const struct seep_report *report)
     fputs("; ", file);
 }
 
+#define WORK_LEAST_S 1.0 /* less is none */
+
+/* What a run that imported most of its time says of the work behind that. */
+static void put_imports(FILE *file, const struct seep_report *report)
+{
+    double work_s = report->duration_s - report->begin.imports_s;
+    double hidden = report->verdict.hidden_bytes_per_s;
+
+    if (!report->begin.mostly_imports) {
+        return;
+    }
+    if (work_s < WORK_LEAST_S) {
+        fprintf(file, "all of it was imports, and no work followed; ");
+        return;
+    }
+    fprintf(file, "%s of work behind %s of imports is too little",
+            SEEP_UNITS_DURATION(work_s),
+            SEEP_UNITS_DURATION(report->begin.imports_s));
+    if (hidden > 0) {
+        fputs(", and a leak of up to ", file);
+        seep_words_put_rate(file, hidden);
+        fputs(" could hide in it", file);
+    }
+    fputs("; ", file);
+}
+
 static void put_insufficient(FILE *file, const struct seep_report *report)
 {
     fputs("cannot tell yet whether it leaks: ", file);
+    put_imports(file, report);
     if (report->verdict.private_grows && report->verdict.has_growth) {
         put_private(file, report);
     }

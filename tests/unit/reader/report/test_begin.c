@@ -4,64 +4,7 @@
 
 #include "seep_test.h"
 
-#include "base/word.h"
-#include "judge_run.h"
-
-#define PYTHON_3_11 0x030b0700
-
-/* A line of encode.py that imports torch, and torch on its way in. */
-static uint32_t import_site(struct judge_run *f, const char *module)
-{
-    struct recording_builder *builder = &f->builder;
-    const uint64_t frames[] = {
-        builder_frame(f->module, 0x77),
-        builder_code_frame(
-            builder_code(builder, SEEP_CODE_PYTHON, module, "<module>", 1), 3),
-        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
-                                        "<frozen importlib._bootstrap>",
-                                        "_load_unlocked", 1),
-                           680),
-        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
-                                        "/srv/encode.py", "<module>", 1),
-                           7),
-    };
-
-    seep_word_store(&builder->view.header->python_version, PYTHON_3_11);
-    return builder_site(builder, builder_stack(builder, frames, 4),
-                        SEEP_SPACE_HEAP);
-}
-
-/* A function of the user's, which may run inside of an import. */
-static uint32_t work_site(struct judge_run *f, uint32_t line, bool imported)
-{
-    struct recording_builder *builder = &f->builder;
-    const uint64_t frames[] = {
-        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
-                                        "/srv/encode.py", "encode", 1),
-                           line),
-        builder_code_frame(builder_code(builder, SEEP_CODE_PYTHON,
-                                        "<frozen importlib._bootstrap>",
-                                        "_load_unlocked", 1),
-                           680),
-    };
-
-    return builder_site(builder,
-                        builder_stack(builder, frames, imported ? 2 : 1),
-                        SEEP_SPACE_HEAP);
-}
-
-/* @site takes a block every tenth of a second; and gives it back, or not. */
-static void takes(struct judge_run *f, uint32_t site, uint64_t size,
-                  double from_s, double to_s, bool keeps)
-{
-    for (int i = (int)(from_s * 10); i < (int)(to_s * 10); i++) {
-        uint64_t address = judge_born(f, site, size, i / 10.0);
-
-        if (!keeps) {
-            judge_died(f, address, i / 10.0 + 0.01);
-        }
-    }
-}
+#include "begin_run.h"
 
 static const struct seep_report_site *kept_by(const struct seep_report *report,
                                               uint64_t bytes)
@@ -90,10 +33,10 @@ static void a_leak_after_long_imports_has_its_own_rate(void **state)
     const struct seep_report *report;
     const struct seep_report_site *leak;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 40,
-          true);
-    takes(f, work_site(f, 20, false), 4096, 40, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 40, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 40, true);
+    begin_takes(f, begin_work(f, 20, false), 4096, 40, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 40, 100, true);
     report = judge_report(f, 100);
     leak = kept_by(report, 600 * 40000);
 
@@ -106,16 +49,18 @@ static void a_leak_after_long_imports_has_its_own_rate(void **state)
     assert_int_equal(report->begin.live_bytes, 400 * 40960);
 }
 
-static void growth_counts_from_half_of_the_run_at_the_latest(void **state)
+static void growth_counts_from_the_end_of_imports_behind_half_too(void **state)
 {
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 60,
-          true);
-    takes(f, work_site(f, 31, false), 40000, 60, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 40, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/scipy/__init__.py"), 40960,
+                40, 60, true);
+    begin_takes(f, begin_work(f, 31, false), 40000, 60, 100, true);
     report = judge_report(f, 100);
-    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 60, 50));
+    assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 60, 60));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
 }
 
@@ -125,11 +70,11 @@ static void a_late_import_moves_nothing(void **state)
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 8,
-          true);
-    takes(f, work_site(f, 31, false), 4096, 8, 100, true);
-    takes(f, import_site(f, "/v/site-packages/torch/lazy.py"), 65536, 40, 44,
-          true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 8, true);
+    begin_takes(f, begin_work(f, 31, false), 4096, 8, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/lazy.py"), 65536, 40,
+                44, true);
     report = judge_report(f, 100);
     assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 8, 8));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
@@ -139,10 +84,10 @@ static void a_service_that_runs_inside_of_an_import_has_no_imports(void **state)
 {
     struct judge_run *f = *state;
     const struct seep_report *report;
-    uint32_t body = import_site(f, "/srv/app.py");
+    uint32_t body = begin_import(f, "/srv/app.py");
 
-    takes(f, body, 4096, 0, 100, false);
-    takes(f, work_site(f, 31, true), 4096, 0, 100, true);
+    begin_takes(f, body, 4096, 0, 100, false);
+    begin_takes(f, begin_work(f, 31, true), 4096, 0, 100, true);
     report = judge_report(f, 100);
     assert_true(begins(report, SEEP_BEGINS_AT_START, 0, 0));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
@@ -155,9 +100,9 @@ static void a_leak_that_runs_is_never_start_up(void **state)
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 30,
-          true);
-    takes(f, work_site(f, 31, false), 20480, 0, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 30, true);
+    begin_takes(f, begin_work(f, 31, false), 20480, 0, 100, true);
     report = judge_report(f, 100);
     assert_true(begins(report, SEEP_BEGINS_AT_IMPORTS, 30, 30));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
@@ -168,9 +113,9 @@ static void a_short_start_is_what_the_statistics_take_as_one(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 3,
-          true);
-    takes(f, work_site(f, 31, false), 4096, 3, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 3, true);
+    begin_takes(f, begin_work(f, 31, false), 4096, 3, 100, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_IMPORTS, 3, 0));
 }
 
@@ -178,9 +123,9 @@ static void what_the_program_says_overrides(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 10,
-          true);
-    takes(f, work_site(f, 31, false), 4096, 10, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 10, true);
+    begin_takes(f, begin_work(f, 31, false), 4096, 10, 100, true);
     for (uint32_t i = 0; i < 100; i++) {
         builder_moment(&f->builder, i, JUDGE_TICKS(i + 1), 1000,
                        i < 30 ? 0 : (i - 29) * 10);
@@ -198,10 +143,10 @@ static void what_stopped_is_named_by_what_rose_after_the_imports(void **state)
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 81920, 0, 40,
-          true);
-    takes(f, work_site(f, 20, false), 4096, 40, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 40, 58, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 81920,
+                0, 40, true);
+    begin_takes(f, begin_work(f, 20, false), 4096, 40, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 40, 58, true);
     report = judge_report(f, 100);
     assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
     assert_string_equal(report->verdict.first_id,
@@ -213,9 +158,9 @@ static void what_stopped_is_named_by_what_rose_after_the_imports(void **state)
 static const struct seep_report_site *waits_until(struct judge_run *f,
                                                   double from_s)
 {
-    takes(f, work_site(f, 20, false), 40960, 0, 1, false);
-    takes(f, work_site(f, 21, false), 4096, from_s, 100, false);
-    takes(f, work_site(f, 31, false), 40000, from_s, 100, true);
+    begin_takes(f, begin_work(f, 20, false), 40960, 0, 1, false);
+    begin_takes(f, begin_work(f, 21, false), 4096, from_s, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, from_s, 100, true);
     return kept_by(judge_report(f, 100),
                    (uint64_t)((100 - from_s) * 10) * 40000);
 }
@@ -259,18 +204,18 @@ static void a_trifle_behind_a_wait_is_no_work(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, work_site(f, 31, false), 40000, 0, 4, true);
-    takes(f, work_site(f, 20, false), 16, 70, 71, true);
+    begin_takes(f, begin_work(f, 31, false), 40000, 0, 4, true);
+    begin_takes(f, begin_work(f, 20, false), 16, 70, 71, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
 }
 
 static void waits_that_come_again_are_the_load(void **state)
 {
     struct judge_run *f = *state;
-    uint32_t site = work_site(f, 31, false);
+    uint32_t site = begin_work(f, 31, false);
 
     for (int burst = 1; burst <= 4; burst++) {
-        takes(f, site, 40000, burst * 24 - 4, burst * 24, true);
+        begin_takes(f, site, 40000, burst * 24 - 4, burst * 24, true);
     }
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
 }
@@ -280,8 +225,8 @@ static void a_slow_leak_that_runs_while_it_waits_is_found(void **state)
     struct judge_run *f = *state;
     const struct seep_report_site *leak;
 
-    takes(f, work_site(f, 31, false), 4096, 0, 100, true);
-    takes(f, work_site(f, 20, false), 80000, 20, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 4096, 0, 100, true);
+    begin_takes(f, begin_work(f, 20, false), 80000, 20, 100, false);
     leak = kept_by(judge_report(f, 100), 1000 * 4096);
     assert_true(begins(f->report, SEEP_BEGINS_AT_WORK, 20, 20));
     judge_assert_class(leak, "leak");
@@ -292,8 +237,8 @@ static void a_cache_that_fills_behind_a_wait_is_no_leak(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, work_site(f, 31, false), 40000, 20, 50, true);
-    takes(f, work_site(f, 20, false), 40000, 20, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 20, 50, true);
+    begin_takes(f, begin_work(f, 20, false), 40000, 20, 100, false);
     assert_int_not_equal(judge_report(f, 100)->verdict.class,
                          SEEP_VERDICT_LEAK);
     assert_int_not_equal(f->report->verdict.class, SEEP_VERDICT_SUSPECT);
@@ -304,9 +249,9 @@ static void a_cache_that_fills_behind_a_wait_is_no_leak(void **state)
 static const struct seep_report_site *loads_first(struct judge_run *f,
                                                   uint32_t model)
 {
-    takes(f, model, 400000, 0, 33, true);
-    takes(f, work_site(f, 21, false), 4096, 33, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 33, 100, true);
+    begin_takes(f, model, 400000, 0, 33, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 33, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 33, 100, true);
     return kept_by(judge_report(f, 100), 670 * 40000);
 }
 
@@ -327,11 +272,11 @@ static void a_model_that_is_loaded_behind_imports_neither(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 12,
-          true);
-    takes(f, work_site(f, 11, false), 400000, 12, 40, true);
-    takes(f, work_site(f, 21, false), 4096, 40, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 40, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 12, true);
+    begin_takes(f, begin_work(f, 11, false), 400000, 12, 40, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 40, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 40, 100, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_LOAD, 40, 40));
     judge_assert_class(kept_by(f->report, 600 * 40000), "leak");
 }
@@ -340,9 +285,9 @@ static void a_load_of_more_than_half_of_the_run_is_no_growth(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, work_site(f, 11, false), 400000, 0, 60, true);
-    takes(f, work_site(f, 21, false), 4096, 60, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 60, 100, true);
+    begin_takes(f, begin_work(f, 11, false), 400000, 0, 60, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 60, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 60, 100, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_LOAD, 60, 50));
     judge_assert_class(kept_by(f->report, 400 * 40000), "leak");
     assert_string_equal(f->report->verdict.first_id,
@@ -354,9 +299,9 @@ static void a_slow_leak_that_runs_while_it_loads_is_found(void **state)
     struct judge_run *f = *state;
     const struct seep_report_site *leak;
 
-    takes(f, work_site(f, 11, false), 400000, 0, 33, true);
-    takes(f, work_site(f, 31, false), 4096, 0, 100, true);
-    takes(f, work_site(f, 21, false), 80000, 33, 100, false);
+    begin_takes(f, begin_work(f, 11, false), 400000, 0, 33, true);
+    begin_takes(f, begin_work(f, 31, false), 4096, 0, 100, true);
+    begin_takes(f, begin_work(f, 21, false), 80000, 33, 100, false);
     leak = kept_by(judge_report(f, 100), 1000 * 4096);
     assert_true(begins(f->report, SEEP_BEGINS_AT_LOAD, 33, 33));
     assert_int_equal(f->report->verdict.class, SEEP_VERDICT_LEAK);
@@ -369,9 +314,9 @@ static void a_cache_that_fills_behind_a_load_is_no_leak(void **state)
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, work_site(f, 11, false), 400000, 0, 33, true);
-    takes(f, work_site(f, 31, false), 40000, 33, 60, true);
-    takes(f, work_site(f, 21, false), 40000, 33, 100, false);
+    begin_takes(f, begin_work(f, 11, false), 400000, 0, 33, true);
+    begin_takes(f, begin_work(f, 31, false), 40000, 33, 60, true);
+    begin_takes(f, begin_work(f, 21, false), 40000, 33, 100, false);
     report = judge_report(f, 100);
     assert_true(begins(report, SEEP_BEGINS_AT_LOAD, 33, 33));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
@@ -385,8 +330,8 @@ static void a_cache_that_fills_from_the_start_is_no_load(void **state)
     struct judge_run *f = *state;
     const struct seep_report *report;
 
-    takes(f, work_site(f, 31, false), 400000, 0, 33, true);
-    takes(f, work_site(f, 21, false), 40000, 0, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 400000, 0, 33, true);
+    begin_takes(f, begin_work(f, 21, false), 40000, 0, 100, false);
     report = judge_report(f, 100);
     assert_true(begins(report, SEEP_BEGINS_AT_START, 0, 0));
     assert_int_equal(report->verdict.class, SEEP_VERDICT_BOUNDED);
@@ -399,9 +344,9 @@ static void a_day_of_requests_and_a_night_are_no_load(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, work_site(f, 21, false), 400000, 0, 45, false);
-    takes(f, work_site(f, 31, false), 40000, 0, 45, true);
-    takes(f, work_site(f, 41, false), 4096, 45, 100, false);
+    begin_takes(f, begin_work(f, 21, false), 400000, 0, 45, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 0, 45, true);
+    begin_takes(f, begin_work(f, 41, false), 4096, 45, 100, false);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
     judge_assert_class(kept_by(f->report, 450 * 40000), "suspect");
 }
@@ -412,12 +357,12 @@ static void a_pause_behind_imports_is_no_load(void **state)
 {
     struct judge_run *f = *state;
 
-    takes(f, import_site(f, "/v/site-packages/torch/__init__.py"), 40960, 0, 40,
-          true);
-    takes(f, work_site(f, 11, false), 20480, 0, 40, true);
-    takes(f, work_site(f, 12, false), 8192, 40, 47, true);
-    takes(f, work_site(f, 21, false), 4096, 47, 100, false);
-    takes(f, work_site(f, 31, false), 40000, 47, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                0, 40, true);
+    begin_takes(f, begin_work(f, 11, false), 20480, 0, 40, true);
+    begin_takes(f, begin_work(f, 12, false), 8192, 40, 47, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 47, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 47, 100, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_IMPORTS, 40, 40));
 }
 
@@ -425,12 +370,12 @@ static void a_pause_behind_imports_is_no_load(void **state)
 static void what_comes_again_is_no_load(void **state)
 {
     struct judge_run *f = *state;
-    uint32_t batch = work_site(f, 31, false);
+    uint32_t batch = begin_work(f, 31, false);
 
-    takes(f, work_site(f, 21, false), 40000, 30, 100, false);
-    takes(f, batch, 40000, 0, 10, true);
-    takes(f, batch, 40000, 45, 46, true);
-    takes(f, batch, 40000, 80, 90, true);
+    begin_takes(f, begin_work(f, 21, false), 40000, 30, 100, false);
+    begin_takes(f, batch, 40000, 0, 10, true);
+    begin_takes(f, batch, 40000, 45, 46, true);
+    begin_takes(f, batch, 40000, 80, 90, true);
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
 }
 
@@ -441,7 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(a_leak_after_long_imports_has_its_own_rate),
-        WITH(growth_counts_from_half_of_the_run_at_the_latest),
+        WITH(growth_counts_from_the_end_of_imports_behind_half_too),
         WITH(a_late_import_moves_nothing),
         WITH(a_service_that_runs_inside_of_an_import_has_no_imports),
         WITH(a_leak_that_runs_is_never_start_up),
