@@ -7,6 +7,8 @@
  *     page_recordings sample FILE    something of everything, with a GPU
  *     page_recordings hostile FILE   2,000 call sites whose names are HTML, and
  *                                    every tenth of 10,000 characters
+ *     page_recordings large FILE     256 MiB: 40,000 call sites that hold
+ *                                    1,200,000 blocks
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,8 @@
 #define TICKS(s) ((uint32_t)((s)*BUILDER_TICKS_PER_S))
 #define SITES 2000
 #define LONG_NAME 10000
+#define LARGE_SITES 40000
+#define LARGE_BLOCKS 33
 
 struct world {
     struct recording_builder builder;
@@ -145,6 +149,30 @@ static void attack(struct world *world)
     moments(world, 0.1);
 }
 
+/* Most that an exact recording has room for. */
+static void fill(struct world *world)
+{
+    for (uint32_t i = 0; i < LARGE_SITES; i++) {
+        char name[64];
+        uint32_t code;
+        uint32_t site;
+
+        snprintf(name, sizeof(name), "handle_%u", i / 40);
+        code = builder_code(&world->builder, SEEP_CODE_PYTHON, "/srv/serve.py",
+                            name, 1);
+        site = site_at(world, code, 1 + i % 40, i * 8);
+        for (uint32_t j = 0; j < LARGE_BLOCKS; j++) {
+            double second = (i * 7 + j * 3) % 97;
+            uint64_t block = born(world, site, 600 + i % 900, second);
+
+            if (j % 16 == 0) {
+                builder_free(&world->builder, block, TICKS(second + 1));
+            }
+        }
+    }
+    moments(world, 1);
+}
+
 /* With a GPU, tensors, a mapping, losses, and what was pending. */
 static int write_sample(const char *path)
 {
@@ -156,37 +184,62 @@ static int write_sample(const char *path)
     return 0;
 }
 
-int main(int count, char **arguments)
+/* What kinds there are besides the sample. */
+static const struct kind {
+    const char *name;
+    unsigned size_log2;
+    const char *labels; /* "": none */
+} kinds[] = {
+    {"leak", 24, "model=bert,version=13"},
+    {"fixed", 24, ""},
+    {"hostile", 27, "model=<script>window.pwned=1"},
+    {"large", 28, ""},
+};
+
+static void play(struct world *world, const char *kind)
+{
+    if (strcmp(kind, "hostile") == 0) {
+        attack(world);
+    } else if (strcmp(kind, "large") == 0) {
+        fill(world);
+    } else {
+        serve(world, strcmp(kind, "leak") == 0);
+    }
+}
+
+static void write_kind(const struct kind *kind, const char *path)
 {
     struct world world = {.next = 0x100000};
+    struct recording_builder *builder = &world.builder;
     struct seep_rec_header *header;
 
+    builder_init(builder, UINT64_C(1) << kind->size_log2, true);
+    world.module = builder_module(builder, "/opt/app/worker", 0xab);
+    header = builder->view.header;
+    header->allocator = builder_string(builder, "/lib/libc.so.6");
+    if (*kind->labels != '\0') {
+        header->labels = builder_string(builder, kind->labels);
+    }
+    builder_seal(builder);
+    play(&world, kind->name);
+    builder_exit(builder, TICKS(RUN_S));
+    builder_write(builder, path);
+    builder_fini(builder);
+}
+
+int main(int count, char **arguments)
+{
     if (count != 3) {
         return 2;
     }
     if (strcmp(arguments[1], "sample") == 0) {
         return write_sample(arguments[2]);
     }
-    builder_init(
-        &world.builder,
-        UINT64_C(16) << (strcmp(arguments[1], "hostile") == 0 ? 23 : 20), true);
-    world.module = builder_module(&world.builder, "/opt/app/worker", 0xab);
-    header = world.builder.view.header;
-    header->allocator = builder_string(&world.builder, "/lib/libc.so.6");
-    if (strcmp(arguments[1], "fixed") != 0) {
-        header->labels =
-            builder_string(&world.builder, strcmp(arguments[1], "hostile") == 0
-                                               ? "model=<script>window.pwned=1"
-                                               : "model=bert,version=13");
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(arguments[1], kinds[i].name) == 0) {
+            write_kind(&kinds[i], arguments[2]);
+            return 0;
+        }
     }
-    builder_seal(&world.builder);
-    if (strcmp(arguments[1], "hostile") == 0) {
-        attack(&world);
-    } else {
-        serve(&world, strcmp(arguments[1], "leak") == 0);
-    }
-    builder_exit(&world.builder, TICKS(RUN_S));
-    builder_write(&world.builder, arguments[2]);
-    builder_fini(&world.builder);
-    return 0;
+    return 2;
 }

@@ -15,7 +15,7 @@ import subprocess
 import pytest
 
 from command_line import PYTHON, recordings, run, seep
-from conftest import LONG
+from conftest import BUILD, LONG, SEEP, memory_folder
 
 FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 # The part of speedscope's format that is ours, by its documentation.
@@ -412,6 +412,31 @@ def test_a_part_of_a_run_has_the_figures_of_the_report(leak, part):
         said = summed((frames[0][1:-1], weight) for frames, weight in
                       folded(leak, "--what", what, *words))
         assert said == pytest.approx(wanted, abs=len(process["sites"]))
+
+
+def most_of(command):
+    """The most memory that it took, in bytes."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+def test_the_largest_recording_takes_less_than_400_mb():
+    formats = ("pprof", "folded", "speedscope", "perfetto", "csv", "jsonl")
+    cases = [("--format", "pprof", "--at", "peak")]
+    if LONG:
+        cases += [("--format", name) for name in formats] + [
+            ("--format", name, "--since", "20s", "--until", "60s")
+            for name in formats[:3]]
+    with memory_folder(1 << 28) as folder:
+        path = folder / "large.seep"
+        subprocess.run([BUILD / "tests/integration/page_recordings", "large",
+                        path], check=True, timeout=120)
+        for words in cases:
+            most = most_of([SEEP, "export", *words, path])
+            assert most < 400e6, words
 
 
 def test_the_end_is_the_whole_run(leak):

@@ -140,6 +140,7 @@ static void find_clock(void)
 
 int main(int argc, char **argv)
 {
+    seep_memory_init();
     seep_json_init();
     find_clock();
     seep_clean_init();

@@ -136,6 +136,28 @@ static bool is_loose(const struct seep_view *view,
            (series == 0 || series > view->series_capacity);
 }
 
+/* What is at @index of the live table. @return whether it belongs to a site */
+static bool read_entry(const struct seep_view *view,
+                       const struct seep_sites *sites,
+                       const uint32_t *work_of_site, uint32_t index,
+                       struct entry *ret_entry)
+{
+    struct seep_rec_live *live = &view->live[index];
+    uint32_t site = seep_word_load(&live->site);
+
+    if (seep_word_load(&live->address) == 0 || site >= view->site_capacity ||
+        work_of_site[site] == 0) {
+        return false;
+    }
+    *ret_entry = (struct entry){
+        .work = work_of_site[site] - 1,
+        .tick = seep_word_load(&live->birth_tick),
+        .size_level = seep_word_load(&live->size_level),
+        .loose = is_loose(view, &sites->works[work_of_site[site] - 1], site),
+    };
+    return true;
+}
+
 /* The entries that belong to a site, in one array: the table is large, mostly
  * empty, and read once. @return their number, or SIZE_MAX without memory */
 static size_t list_entries(const struct seep_snapshot *snapshot,
@@ -156,24 +178,13 @@ static size_t list_entries(const struct seep_snapshot *snapshot,
     }
     count = 0;
     for (uint32_t i = 0; i < view->live_capacity; i++) {
-        struct seep_rec_live *live = &view->live[i];
-        uint32_t site = seep_word_load(&live->site);
-        struct seep_site_work *work;
+        if (read_entry(view, sites, work_of_site, i, &entries[count])) {
+            struct seep_site_work *work = &sites->works[entries[count].work];
 
-        if (seep_word_load(&live->address) == 0 ||
-            site >= view->site_capacity || work_of_site[site] == 0) {
-            continue;
+            work->survivor_count++;
+            work->loose_count += entries[count].loose;
+            count++;
         }
-        work = &sites->works[work_of_site[site] - 1];
-        entries[count] = (struct entry){
-            .work = work_of_site[site] - 1,
-            .tick = seep_word_load(&live->birth_tick),
-            .size_level = seep_word_load(&live->size_level),
-            .loose = is_loose(view, work, site),
-        };
-        work->survivor_count++;
-        work->loose_count += entries[count].loose;
-        count++;
     }
     *ret_entries = entries;
     return count;
@@ -286,28 +297,44 @@ static size_t place_rows(struct seep_sites *sites, size_t *next)
     return loose;
 }
 
-/* Counting sort by row, then one row after the other. */
-static int group_entries(struct seep_sites *sites,
-                         const struct seep_clock *clock,
-                         const struct entry *entries, size_t count)
+/* Counting sort by row. Takes @entries, which are gone before there is more:
+ * of a million blocks each array is 24 MB.
+ * @return as many, to be freed; NULL without memory */
+static struct entry *sort_entries(struct seep_sites *sites,
+                                  struct entry *entries, size_t count,
+                                  size_t *ret_loose_count)
 {
     struct entry *sorted = malloc((count + 1) * sizeof(*sorted));
     size_t *next = malloc((sites->count + 1) * sizeof(*next));
+
+    if (sorted == NULL || next == NULL) {
+        free(sorted);
+        sorted = NULL;
+    } else {
+        *ret_loose_count = place_rows(sites, next);
+        for (size_t i = 0; i < count; i++) {
+            sorted[next[entries[i].work]++] = entries[i];
+        }
+    }
+    free(next);
+    free(entries);
+    return sorted;
+}
+
+/* One row after the other. */
+static int group_entries(struct seep_sites *sites,
+                         const struct seep_clock *clock,
+                         const struct entry *sorted, size_t count,
+                         size_t loose_count)
+{
     uint64_t old_ticks = seep_evidence_old_ticks(clock);
-    size_t loose = next != NULL ? place_rows(sites, next) : 0;
+    size_t loose = 0;
 
     sites->survivors = malloc((count + 1) * sizeof(*sites->survivors));
-    sites->loose = malloc((loose + 1) * sizeof(*sites->loose));
-    if (sorted == NULL || next == NULL || sites->survivors == NULL ||
-        sites->loose == NULL) {
-        free(sorted);
-        free(next);
+    sites->loose = malloc((loose_count + 1) * sizeof(*sites->loose));
+    if (sites->survivors == NULL || sites->loose == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
-        sorted[next[entries[i].work]++] = entries[i];
-    }
-    loose = 0;
     for (size_t i = 0; i < count; i++) {
         struct seep_site_work *work = &sites->works[sorted[i].work];
 
@@ -316,8 +343,7 @@ static int group_entries(struct seep_sites *sites,
             add_loose_block(work, &sorted[i], &sites->loose[loose++]);
         }
     }
-    free(sorted);
-    free(next);
+    sites->survivor_count = count;
     return 0;
 }
 
@@ -328,15 +354,34 @@ static int add_survivors(const struct seep_snapshot *snapshot,
 {
     struct entry *entries = NULL;
     size_t count = list_entries(snapshot, sites, work_of_site, &entries);
-    int error;
+    size_t loose_count = 0;
+    struct entry *sorted =
+        count == SIZE_MAX ? NULL
+                          : sort_entries(sites, entries, count, &loose_count);
+    int error = sorted == NULL
+                    ? -ENOMEM
+                    : group_entries(sites, clock, sorted, count, loose_count);
 
-    if (count == SIZE_MAX) {
-        return -ENOMEM;
-    }
-    error = group_entries(sites, clock, entries, count);
-    sites->survivor_count = count;
-    free(entries);
+    free(sorted);
     return error;
+}
+
+/* What the survivors add up to in each row, and none of them. */
+static void sum_survivors(const struct seep_snapshot *snapshot,
+                          const struct seep_clock *clock,
+                          const uint32_t *work_of_site,
+                          struct seep_sites *sites)
+{
+    uint64_t old_ticks = seep_evidence_old_ticks(clock);
+    struct seep_survivor survivor;
+    struct entry entry;
+
+    for (uint32_t i = 0; i < snapshot->view.live_capacity; i++) {
+        if (read_entry(&snapshot->view, sites, work_of_site, i, &entry)) {
+            add_survivor(&sites->works[entry.work], &entry, clock, old_ticks,
+                         &survivor);
+        }
+    }
 }
 
 static double blocks_of(uint64_t count_q16)
@@ -527,10 +572,10 @@ static int list_sites(const struct seep_snapshot *snapshot,
     return 0;
 }
 
-int seep_sites_init(const struct seep_snapshot *snapshot,
-                    const struct seep_clock *clock,
-                    const struct seep_site_key *keys,
-                    struct seep_sites *ret_sites)
+static int init(const struct seep_snapshot *snapshot,
+                const struct seep_clock *clock,
+                const struct seep_site_key *keys, bool is_judged,
+                struct seep_sites *ret_sites)
 {
     uint32_t *work_of_site =
         calloc((size_t)snapshot->view.site_capacity + 1, sizeof(*work_of_site));
@@ -540,8 +585,10 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
     if (work_of_site != NULL) {
         error = list_sites(snapshot, keys, &sites, work_of_site);
     }
-    if (error == 0) {
+    if (error == 0 && is_judged) {
         error = add_survivors(snapshot, clock, work_of_site, &sites);
+    } else if (error == 0) {
+        sum_survivors(snapshot, clock, work_of_site, &sites);
     }
     free(work_of_site);
     if (error != 0) {
@@ -555,6 +602,30 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
     }
     *ret_sites = sites;
     return 0;
+}
+
+int seep_sites_init(const struct seep_snapshot *snapshot,
+                    const struct seep_clock *clock,
+                    const struct seep_site_key *keys,
+                    struct seep_sites *ret_sites)
+{
+    return init(snapshot, clock, keys, true, ret_sites);
+}
+
+int seep_sites_sum(const struct seep_snapshot *snapshot,
+                   const struct seep_clock *clock, struct seep_sites *ret_sites)
+{
+    return init(snapshot, clock, NULL, false, ret_sites);
+}
+
+void seep_sites_forget_survivors(struct seep_sites *sites)
+{
+    free(sites->survivors);
+    sites->survivors = NULL;
+    sites->survivor_count = 0;
+    for (size_t i = 0; i < sites->count; i++) {
+        sites->works[i].survivor_count = 0;
+    }
 }
 
 void seep_sites_fini(struct seep_sites *sites)

@@ -174,7 +174,17 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_clock *clock,
                     const struct seep_site_key *keys,
                     struct seep_sites *ret_sites);
+
+/** Each site by itself, without survivors: for who does not judge them. */
+int seep_sites_sum(const struct seep_snapshot *snapshot,
+                   const struct seep_clock *clock,
+                   struct seep_sites *ret_sites);
+
 void seep_sites_fini(struct seep_sites *sites);
+
+/** Once all is judged: of a million blocks they are 37 MB. What was found of
+ * them stays. */
+void seep_sites_forget_survivors(struct seep_sites *sites);
 
 /** Does it grow, or may it, by its class? */
 static inline bool seep_sites_is_loud(const struct seep_report_site *site)

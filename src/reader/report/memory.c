@@ -266,7 +266,7 @@ int seep_report_add_spaces(struct seep_report_build *build)
     if (spaces == NULL) {
         return -ENOMEM;
     }
-    error = seep_sites_init(&build->snapshot, &build->clock, NULL, &sites);
+    error = seep_sites_sum(&build->snapshot, &build->clock, &sites);
     if (error == 0) {
         error = sum_spaces(build, &sites, spaces);
         error = error == 0 ? add_holdings(build, &sites) : error;

@@ -739,6 +739,7 @@ int seep_report_add_sites(struct seep_report_build *build)
     }
     mark_caches(build, sites, count);
     error = group_sites(build, sites, count);
+    seep_sites_forget_survivors(&build->sites);
     if (error != 0) {
         return error;
     }

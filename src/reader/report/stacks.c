@@ -106,8 +106,7 @@ int seep_report_add_stacks(struct seep_report_build *build)
         return -ENOMEM;
     }
     seep_sites_fini(&build->sites);
-    error =
-        seep_sites_init(&build->snapshot, &build->clock, NULL, &build->sites);
+    error = seep_sites_sum(&build->snapshot, &build->clock, &build->sites);
     error = error == 0 ? add_stacks(build, row_of) : error;
     free(row_of);
     return error;
