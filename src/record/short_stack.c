@@ -268,7 +268,9 @@ static uint32_t keep(const struct seep_view *view,
     return kept;
 }
 
-/* @return how many of the @count frames are left, in place */
+/* What the first rung takes, recursion, is no loss: it is told by its frames.
+ *
+ * @return how many of the @count frames are left, in place */
 static uint32_t make_short(const struct seep_view *view, enum seep_space space,
                            uint64_t *frames, uint32_t count, enum seep_cut cut)
 {
@@ -286,7 +288,7 @@ static uint32_t make_short(const struct seep_view *view, enum seep_space space,
     if (named) {
         frames[kept++] = name;
     }
-    if (kept < count && !always_short) {
+    if (kept < count && form->alone < SEEP_STACK_FRAMES_MAX && !always_short) {
         seep_view_count(view, SEEP_COUNT_STACKS_SHORT, 1);
     }
     return kept;

@@ -367,6 +367,11 @@ static void native_recursion_is_folded_between_lines_of_python(void **state)
     for (size_t i = 0; i < 7; i++) {
         assert_true(frames[i] == left[i]);
     }
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
+    fill_to(view.site_capacity / 8 * 6 + 1);
+    words[0] = 9;
+    seep_sites_intern(&view, heap, &stack, same_frame);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 1);
 }
 
 static void native_recursion_alone_tells_sites_apart(void **state)

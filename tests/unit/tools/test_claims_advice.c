@@ -201,10 +201,10 @@ static void of_tables_that_are_full(void **state)
         become(classes[i]);
         fake.counters[SEEP_COUNT_STACKS_SHORT].value = 12023;
         holds(
-            "record it with --size 128MiB: the table of call sites filled up, 12,023 of them lost frames");
+            "record it with --size 128MiB: the table of call sites was filling up, and 12,023 of them lost frames");
         fake.counters[SEEP_COUNT_SITES_FULL].value = 121501;
         fails(
-            "record it with --size 128MiB: the table of call sites filled up, 12,023 of them lost frames");
+            "record it with --size 128MiB: the table of call sites was filling up, and 12,023 of them lost frames");
         holds(
             "record it with --size 128MiB: the table of call sites was full, 121,501 events belong to none");
         fake.counters[SEEP_COUNT_SITES_FULL].value = 0;

@@ -541,7 +541,7 @@ static bool advise_size(const struct seep_report *report,
     } else if (cut > 0) {
         seep_words_advise(
             words,
-            "record it with --size %lluMiB: the table of call sites filled up, %s of them lost frames",
+            "record it with --size %lluMiB: the table of call sites was filling up, and %s of them lost frames",
             seep_words_larger_mib(report), SEEP_UNITS_COUNT((double)cut));
     }
     return refused > 0 || cut > 0;
