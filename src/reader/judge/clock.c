@@ -15,6 +15,10 @@
 /* But where most buckets are idle, the median is no measure of work. */
 #define CLIP_BUSY 1.5 /* times what nine tenths are below */
 
+/* Of the samples, behind the first unit: before it there is no work, by units,
+ * and a leak that ran then would be start-up. */
+#define UNITS_LEAST 0.25
+
 #define LATE_FROM 0.8 /* of the time: what counts as now */
 #define TENTHS 10
 #define RISING_FACTOR 1.1
@@ -131,8 +135,8 @@ static void spread(const struct seep_clock *clock, struct progress from,
     }
 }
 
-/* False when fewer than half of the samples brought news: then units are no
- * clock. */
+/* False when fewer than half of the samples brought news, once the first had,
+ * or the first came too late: then units are no clock. */
 static bool by_units(struct seep_clock *clock, const struct seep_view *view)
 {
     const struct seep_rec_header *header = view->header;
@@ -140,6 +144,7 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
     double work[SEEP_BUCKET_COUNT] = {0};
     struct progress last = {0, 0};
     uint32_t samples = 0;
+    uint32_t since = 0; /* the first that brought news */
     uint32_t marked = 0;
 
     for (uint32_t i = 0; i < capacity; i++) {
@@ -153,6 +158,7 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
             continue;
         }
         samples++;
+        since += now.units > 0;
         if (now.units > last.units) {
             marked++;
             spread(clock, last, now, work);
@@ -164,7 +170,8 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
            (struct progress){(double)clock->end_tick, (double)clock->units},
            work);
     return share_out(work, clock->count, clock->units_at) && marked > 0 &&
-           marked * 2 >= samples && share_out(work, clock->count, clock->at);
+           marked * 2 >= since && since >= UNITS_LEAST * samples &&
+           share_out(work, clock->count, clock->at);
 }
 
 void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,

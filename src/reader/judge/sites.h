@@ -40,8 +40,8 @@ struct seep_clock {
     uint64_t begin_tick; /* when it began: an edge of the grid */
     uint64_t end_tick;
     double waited_s;     /* from the start, before any work; 0 for most */
-    double imported_s;   /* the same, by imports into the second half of the
-                            run */
+    double late_s;       /* the same, until imports ended or the first unit was
+                            told, in the second half of the run */
     bool mostly_imports; /* more than three quarters of the run */
     uint32_t width_log2; /* ticks */
     uint32_t count;      /* buckets up to the end of the run */

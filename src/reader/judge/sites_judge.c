@@ -455,7 +455,7 @@ static double seconds_of_work(const struct seep_clock *clock)
 {
     return fmin(seep_clock_worked_s(clock),
                 seep_sites_seconds((double)clock->end_tick) -
-                    fmax(clock->waited_s, clock->imported_s));
+                    fmax(clock->waited_s, clock->late_s));
 }
 
 /* By the clock of work a start-up is all of a run that waits ever after, and
@@ -480,7 +480,7 @@ const char *seep_sites_too_short(const struct seep_clock *clock)
     if (clock->kind == SEEP_CLOCK_UNITS && clock->units < RUN_UNITS_MIN) {
         return "the run is too short: fewer than 100 units of work were done";
     }
-    if (clock->mostly_imports && clock->imported_s > 0 &&
+    if (clock->mostly_imports && clock->late_s > 0 &&
         seconds_of_work(clock) < RUN_SECONDS_MIN) {
         return "the run is too short: it was mostly imports, and a verdict needs 30 s of work";
     }

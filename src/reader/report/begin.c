@@ -425,7 +425,7 @@ static void count_imports(struct seep_report_begin *begin, bool works,
     begin->from_s = seep_sites_seconds((double)clock->begin_tick);
     if (begin->imports_s > begin->from_s && begin->from_s > 0) {
         begin->from_s = fmax(begin->from_s, fmin(begin->imports_s, last_s));
-        clock->imported_s =
+        clock->late_s =
             !works || idled(clock, begin->imports_s) ? begin->imports_s : 0;
     }
     clock->mostly_imports = begin->mostly_imports;
@@ -465,6 +465,10 @@ int seep_report_add_begin(struct seep_report_build *build)
         clock->waited_s = begin.at_s;
     }
     count_imports(&begin, works, report->duration_s, clock);
+    if (begin.source == SEEP_BEGINS_AT_PROGRESS &&
+        clock->kind == SEEP_CLOCK_UNITS && begin.at_s > begin.from_s) {
+        clock->late_s = begin.from_s = begin.at_s;
+    }
     begin.units = clock->units;
     report->begin = begin;
     report->units_per_s = seep_clock_units_per_s(clock);

@@ -137,6 +137,64 @@ static void what_the_program_says_overrides(void **state)
     assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_MARK, 20, 20));
 }
 
+/* Ten units a second from @from_s on. */
+static void tells(struct judge_run *f, uint32_t from_s)
+{
+    for (uint32_t i = 0; i < 100; i++) {
+        builder_moment(&f->builder, i, JUDGE_TICKS(i + 1), 1000,
+                       i < from_s ? 0 : (i + 1 - from_s) * 10);
+    }
+}
+
+/* More than half of the samples brought no news: it was by bytes. */
+static void units_behind_a_start_of_most_of_the_run_are_the_clock(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report_site *leak;
+
+    begin_takes(f, begin_work(f, 11, false), 400000, 0, 60, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 60, 100, false);
+    begin_takes(f, begin_work(f, 31, false), 40000, 60, 100, true);
+    tells(f, 60);
+    leak = kept_by(judge_report(f, 100), 400 * 40000);
+    assert_true(begins(f->report, SEEP_BEGINS_AT_PROGRESS, 60, 60));
+    judge_assert_class(leak, "leak");
+    assert_true(leak->has_growth_per_unit);
+    assert_true(fabs(leak->growth_bytes_per_unit.estimate / 40000 - 1) < 0.1);
+    assert_true(fabs(leak->growth_bytes_per_s.estimate / 400000 - 1) < 0.1);
+    assert_true(f->report->verdict.has_growth_per_unit);
+    assert_string_equal(f->report->verdict.first_id, leak->id);
+}
+
+/* By them nothing was done before, and all that leaked was start-up. */
+static void units_told_at_the_end_alone_are_no_clock(void **state)
+{
+    struct judge_run *f = *state;
+
+    begin_takes(f, begin_work(f, 31, false), 40000, 0, 90, true);
+    begin_takes(f, begin_work(f, 21, false), 4096, 0, 100, false);
+    tells(f, 90);
+    judge_report(f, 100);
+    assert_false(kept_by(f->report, 900 * 40000)->has_growth_per_unit);
+    assert_false(f->report->verdict.reassures);
+}
+
+/* Told now and then, once it works: too rarely to tell when. */
+static void rare_units_behind_a_start_are_no_clock(void **state)
+{
+    struct judge_run *f = *state;
+
+    begin_takes(f, begin_work(f, 31, false), 40000, 0, 100, true);
+    for (uint32_t i = 0; i < 100; i++) {
+        builder_moment(&f->builder, i, JUDGE_TICKS(i + 1), 1000,
+                       i < 40   ? 0
+                       : i < 80 ? 1000
+                                : 2000);
+    }
+    assert_false(
+        kept_by(judge_report(f, 100), 1000 * 40000)->has_growth_per_unit);
+}
+
 /* The imports hold more, and took longer. */
 static void what_stopped_is_named_by_what_rose_after_the_imports(void **state)
 {
@@ -392,6 +450,9 @@ int main(void)
         WITH(a_leak_that_runs_is_never_start_up),
         WITH(a_short_start_is_what_the_statistics_take_as_one),
         WITH(what_the_program_says_overrides),
+        WITH(units_behind_a_start_of_most_of_the_run_are_the_clock),
+        WITH(units_told_at_the_end_alone_are_no_clock),
+        WITH(rare_units_behind_a_start_are_no_clock),
         WITH(what_stopped_is_named_by_what_rose_after_the_imports),
         WITH(a_wait_for_the_first_request_is_no_part_of_the_rate),
         WITH(a_wait_of_more_than_half_of_the_run_neither),
