@@ -25,6 +25,9 @@
 #define TCACHE_BINS 64U
 #define LIST_MOST 70000U
 #define ARENAS_MOST 65536U
+#define ARENA_BYTES_MOST (UINT64_C(4) << 40)
+#define PART_PAGES 1024U
+#define IDLE_MOST 2000000U
 #define WINDOW_BYTES (UINT64_C(256) << 10)
 
 static bool addresses_add(struct seep_held_addresses *set, uint64_t address);
@@ -70,6 +73,9 @@ static bool addresses_add(struct seep_held_addresses *set, uint64_t address)
 {
     size_t slot;
 
+    if (set->count >= IDLE_MOST) {
+        return false;
+    }
     if (2 * set->count >= set->capacity && !addresses_grow(set)) {
         return false;
     }
@@ -109,22 +115,58 @@ static bool is_row(struct seep_held_memory *memory, uint64_t at, uint64_t end)
     return true;
 }
 
+static size_t parts_of(const struct seep_held_arena *arena)
+{
+    return (size_t)((arena->end - arena->start) / SEEP_HELD_PAGE_BYTES) /
+               PART_PAGES +
+           1;
+}
+
+static void forget_crossings(struct seep_held_arena *arena)
+{
+    for (size_t i = 0; i < parts_of(arena); i++) {
+        if (arena->crossings[i] != NULL) {
+            free(arena->crossings[i]);
+            arena->crossings[i] = NULL;
+        }
+    }
+}
+
+/* The first header of a page counts. */
+static void note_crossing(struct seep_held_arena *arena, uint64_t header)
+{
+    size_t page = (size_t)((header - arena->start) / SEEP_HELD_PAGE_BYTES);
+    uint16_t **part = &arena->crossings[page / PART_PAGES];
+
+    if (*part == NULL) {
+        *part = malloc(PART_PAGES * sizeof(**part));
+        if (*part == NULL) {
+            return;
+        }
+        memset(*part, 0xff, PART_PAGES * sizeof(**part));
+    }
+    if ((*part)[page % PART_PAGES] == NO_CHUNK) {
+        (*part)[page % PART_PAGES] = (uint16_t)(header % SEEP_HELD_PAGE_BYTES);
+    }
+}
+
 static int add_arena(struct seep_held_blocks *blocks, uint64_t start,
                      uint64_t end, uint64_t first)
 {
-    size_t pages = (size_t)((end - start) / SEEP_HELD_PAGE_BYTES) + 1;
     struct seep_held_arena *arena = &blocks->arenas[blocks->arena_count];
 
     if (blocks->arena_count == ARENAS_MOST) {
         return 0;
     }
+    if (end - start > ARENA_BYTES_MOST) {
+        end = start + ARENA_BYTES_MOST;
+    }
     *arena =
         (struct seep_held_arena){.start = start, .end = end, .first = first};
-    arena->crossings = malloc(pages * sizeof(*arena->crossings));
+    arena->crossings = calloc(parts_of(arena), sizeof(*arena->crossings));
     if (arena->crossings == NULL) {
         return -ENOMEM;
     }
-    memset(arena->crossings, 0xff, pages * sizeof(*arena->crossings));
     blocks->arena_count++;
     return 0;
 }
@@ -214,6 +256,10 @@ static const uint64_t *window_words(struct window *window, uint64_t at,
     if (at < window->start || at + bytes > window->end) {
         uint64_t wanted = limit - at < WINDOW_BYTES ? limit - at : WINDOW_BYTES;
 
+        if (seep_held_memory_is_late(window->memory)) {
+            return NULL;
+        }
+
         while (wanted >= bytes &&
                !seep_held_read(window->memory, at, window->bytes,
                                (size_t)wanted)) {
@@ -263,13 +309,12 @@ static uint64_t walk(struct seep_held_blocks *blocks,
         const uint64_t *head =
             window_words(&window, at, CHUNK_HEAD_BYTES, arena->end);
         uint64_t bytes = head == NULL ? 0 : head[1] & ~SIZE_FLAGS;
-        uint64_t page = (at - arena->start) / SEEP_HELD_PAGE_BYTES;
 
         if (!is_chunk_size(bytes) || bytes > arena->end - at) {
             break;
         }
-        if (shapes == NULL && arena->crossings[page] == NO_CHUNK) {
-            arena->crossings[page] = (uint16_t)(at % SEEP_HELD_PAGE_BYTES);
+        if (shapes == NULL) {
+            note_crossing(arena, at);
         }
         show_shapes(&window, at, bytes, arena->end, shapes, shape_count, scan);
         at += bytes;
@@ -280,20 +325,21 @@ static uint64_t walk(struct seep_held_blocks *blocks,
 }
 
 #define WALKS_MOST 4
+#define WAITS_MOST 500U
 #define END_BYTES 300000U /* what a top chunk may be cut short by meanwhile */
 
 /* It moves while it is walked: some tries. */
 static void walk_arena(struct seep_held_blocks *blocks,
                        struct seep_held_arena *arena)
 {
-    size_t pages =
-        (size_t)((arena->end - arena->start) / SEEP_HELD_PAGE_BYTES) + 1;
-
     for (int i = 0; i < WALKS_MOST; i++) {
-        memset(arena->crossings, 0xff, pages * sizeof(*arena->crossings));
-        if (walk(blocks, arena, NULL, 0, NULL) + END_BYTES >= arena->end) {
+        forget_crossings(arena);
+        if (walk(blocks, arena, NULL, 0, NULL) + END_BYTES >= arena->end ||
+            blocks->memory->core != NULL || blocks->wait_count >= WAITS_MOST ||
+            seep_held_memory_is_late(blocks->memory)) {
             break;
         }
+        blocks->wait_count++;
         usleep(1000);
     }
 }
@@ -324,19 +370,25 @@ arena_at(const struct seep_held_blocks *blocks, uint64_t address)
 static uint64_t header_before(const struct seep_held_arena *arena,
                               uint64_t address)
 {
-    uint64_t page = (address - arena->start) / SEEP_HELD_PAGE_BYTES;
+    size_t page = (size_t)((address - arena->start) / SEEP_HELD_PAGE_BYTES);
+    size_t last = page % PART_PAGES;
 
-    for (;; page--) {
-        uint64_t header =
-            arena->start + page * SEEP_HELD_PAGE_BYTES + arena->crossings[page];
+    for (size_t part = page / PART_PAGES + 1; part-- > 0;) {
+        const uint16_t *crossings = arena->crossings[part];
 
-        if (arena->crossings[page] != NO_CHUNK && header <= address) {
-            return header;
+        for (size_t i = last + 1; crossings != NULL && i-- > 0;) {
+            uint64_t header =
+                arena->start +
+                (part * PART_PAGES + i) * (uint64_t)SEEP_HELD_PAGE_BYTES +
+                crossings[i];
+
+            if (crossings[i] != NO_CHUNK && header <= address) {
+                return header;
+            }
         }
-        if (page == 0) {
-            return 0;
-        }
+        last = PART_PAGES - 1;
     }
+    return 0;
 }
 
 /* From a header that is known: behind the last of them lies what was allocated
@@ -395,7 +447,7 @@ size_t seep_held_thread_blocks(struct seep_held_memory *memory,
     /* At the top of a stack, or in a mapping of its own. */
     bytes = bytes < THREAD_PART_BYTES ? bytes : THREAD_PART_BYTES;
     from = map->end - bytes;
-    words = malloc(bytes);
+    words = seep_held_memory_is_late(memory) ? NULL : malloc(bytes);
     for (uint64_t at = from; words != NULL && at < map->end;
          at += SEEP_HELD_PAGE_BYTES) {
         uint64_t *page = words + (at - from) / 8;
@@ -419,7 +471,11 @@ size_t seep_held_thread_blocks(struct seep_held_memory *memory,
 /* Links of these lists are mangled since 2.32 by where they stand. */
 static uint64_t next_of(struct seep_held_memory *memory, uint64_t block)
 {
-    return seep_held_word(memory, block) ^ block >> 12;
+    uint64_t word = 0;
+
+    return seep_held_read(memory, block, &word, sizeof(word))
+               ? word ^ block >> 12
+               : 0;
 }
 
 static void add_list(struct seep_held_blocks *blocks, uint64_t block)
@@ -538,6 +594,7 @@ int seep_held_blocks_init(struct seep_held_blocks *blocks)
 void seep_held_blocks_fini(struct seep_held_blocks *blocks)
 {
     for (size_t i = 0; i < blocks->arena_count; i++) {
+        forget_crossings(&blocks->arenas[i]);
         free(blocks->arenas[i].crossings);
     }
     free(blocks->arenas);

@@ -20,12 +20,12 @@
 #include "held/scan.h"
 
 /** A piece of an arena: [start, end), its first chunk, and by page where its
- * first chunk header lies. */
+ * first chunk header lies: by parts, of which there are those with a header. */
 struct seep_held_arena {
     uint64_t start;
     uint64_t end;
     uint64_t first;
-    uint16_t *crossings;
+    uint16_t **crossings;
 };
 
 struct seep_held_addresses {
@@ -40,6 +40,7 @@ struct seep_held_blocks {
     size_t arena_count;
     struct seep_held_addresses idle; /* free, though they look used */
     uint64_t chunk_count;
+    uint32_t wait_count;                 /* for walks that failed */
     uint64_t pool_bytes;                 /* of CPython's; 0: there is none */
     const struct seep_held_block *known; /* by address; of the recording */
     size_t known_count;

@@ -21,7 +21,8 @@
 
 #define SEGMENTS_MOST 1000000U
 #define THREADS_MOST 4096U
-#define RSP_AT 19 /* in elf_gregset_t of x86-64 */
+#define NOTES_MOST 200000U /* some ten a thread */
+#define RSP_AT 19          /* in elf_gregset_t of x86-64 */
 
 static const uint8_t *bytes_at(const struct seep_held_memory *memory,
                                uint64_t offset, uint64_t bytes)
@@ -95,11 +96,11 @@ static void add_files(struct seep_held_memory *memory, const uint8_t *note,
 }
 
 static void read_notes(struct seep_held_memory *memory, uint64_t offset,
-                       uint64_t bytes, bool files)
+                       uint64_t bytes, bool files, uint32_t *note_count)
 {
     uint64_t end = offset + bytes;
 
-    while (end - offset >= sizeof(Elf64_Nhdr)) {
+    while (end - offset >= sizeof(Elf64_Nhdr) && (*note_count)++ < NOTES_MOST) {
         Elf64_Nhdr note;
         uint64_t at;
         const uint8_t *text;
@@ -210,6 +211,8 @@ static int read_core_file(struct seep_held_memory *memory)
     }
     error = add_segments(memory, &header, count);
     for (int pass = 0; error == 0 && pass < 2; pass++) {
+        uint32_t note_count = 0;
+
         for (uint64_t i = 0; i < count; i++) {
             Elf64_Phdr segment;
 
@@ -219,7 +222,7 @@ static int read_core_file(struct seep_held_memory *memory)
             if (segment.p_type == PT_NOTE &&
                 bytes_at(memory, segment.p_offset, segment.p_filesz) != NULL) {
                 read_notes(memory, segment.p_offset, segment.p_filesz,
-                           pass == 1);
+                           pass == 1, &note_count);
             }
         }
     }
@@ -245,12 +248,18 @@ int seep_held_core_open(struct seep_held_memory *memory, const char *path)
     }
     memory->core = bytes;
     memory->core_bytes = (size_t)status.st_size;
+    memory->present_bytes = (uint64_t)status.st_blocks * 512;
     memory->pid = 0;
     error = read_core_file(memory);
     if (error == 0) {
         find_heap(memory);
     }
     return error;
+}
+
+void seep_held_core_let_go(struct seep_held_memory *memory)
+{
+    madvise((void *)(uintptr_t)memory->core, memory->core_bytes, MADV_DONTNEED);
 }
 
 void seep_held_core_close(struct seep_held_memory *memory)

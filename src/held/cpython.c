@@ -21,6 +21,7 @@
 #define TYPE_DICT_OFFSET_AT 288U
 #define DICT_KEYS_AT 32U
 #define DICT_VALUES_AT 40U
+#define TYPES_MOST 262144U /* with what was asked and is none */
 #define OBJECT_BYTES_MOST (UINT64_C(1) << 20) /* of a basic size */
 
 bool seep_held_python_init(struct seep_held_python *python,
@@ -202,8 +203,11 @@ const struct seep_held_type *seep_held_type_at(struct seep_held_python *python,
     if (!is_address(address)) {
         return &none;
     }
-    entry = seep_store_find(python->store, &python->types, &address,
-                            sizeof(address));
+    entry = seep_store_find(python->types.count < TYPES_MOST ||
+                                    is_type(python, address)
+                                ? python->store
+                                : NULL,
+                            &python->types, &address, sizeof(address));
     if (entry == NULL) {
         return &none;
     }

@@ -18,6 +18,10 @@
 #include "reader/process/cgroup.h"
 
 #define TRIES_MOST 3U
+#define LIMIT_LEAST_S 10.0
+#define LIMIT_S_A_GIB 4.0 /* a level of dense objects takes 0.4 */
+#define GIB 1073741824.0
+#define WORDS_SHARE 4 /* of the time, for words of what was found till then */
 
 static double now_of(clockid_t clock)
 {
@@ -103,12 +107,20 @@ static int search_init(struct seep_held_search *search,
         .memory = memory,
         .store = store,
     };
-    if (question->cpu_limit_s > 0) {
-        search->cpu_until_s =
-            now_of(CLOCK_PROCESS_CPUTIME_ID) + question->cpu_limit_s;
-    }
     error = seep_held_graph_init(search);
     return error == 0 ? seep_held_resolve_init(search) : error;
+}
+
+/* By what the process has, not by what it says it may have: that costs nothing
+ * to say. */
+static double limit_of(const struct seep_held_question *question,
+                       const struct seep_held_memory *memory)
+{
+    double seconds = LIMIT_S_A_GIB * (double)memory->present_bytes / GIB;
+
+    seconds = seconds > LIMIT_LEAST_S ? seconds : LIMIT_LEAST_S;
+    return question->share_count > 1 ? seconds / question->share_count
+                                     : seconds;
 }
 
 /* Ask once more where most blocks have no name: it moved meanwhile. */
@@ -135,9 +147,14 @@ static int ask_until_known(const struct seep_held_question *question,
         }
         if (error == 0 && (i == 0 || named > best_named)) {
             best_named = named;
+            if (search.was_late) {
+                seep_held_memory_allow(memory,
+                                       answer->cpu_limit_s / WORDS_SHARE);
+            }
             error = seep_held_paths(&search, answer);
             answer->level_count = search.level_count;
             answer->was_cut_short = search.was_cut_short;
+            answer->was_late = search.was_late;
         }
         answer->try_count++;
         search_fini(&search);
@@ -165,6 +182,10 @@ static int ask(const struct seep_held_question *question,
     if (error < 0) {
         return error;
     }
+    answer->cpu_limit_s = question->cpu_limit_s > 0
+                              ? question->cpu_limit_s
+                              : limit_of(question, &memory);
+    seep_held_memory_allow(&memory, answer->cpu_limit_s);
     error = ask_until_known(question, &memory, answer);
     if (memory.stats.scan_count > 0) {
         answer->level_bytes = memory.stats.read_bytes / memory.stats.scan_count;

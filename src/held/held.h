@@ -44,8 +44,9 @@ struct seep_held_question {
     void (*still_live)(void *context, const struct seep_held_block *blocks,
                        size_t count, bool *ret_live);
     void *context;
-    uint32_t freeze_ms; /* stop the process for at most so long; 0: never */
-    double cpu_limit_s; /* of this process's time; 0: none */
+    uint32_t freeze_ms;   /* stop the process for at most so long; 0: never */
+    double cpu_limit_s;   /* of this process's time; 0: by the memory's size, */
+    uint32_t share_count; /* shared by so many questions; 0: one */
 };
 
 /** How a thing holds the one below it: X(SYMBOL, "name in JSON"). */
@@ -142,7 +143,9 @@ struct seep_held_answer {
     double elapsed_s;
     double cpu_s;
     double frozen_s;
+    double cpu_limit_s;
     bool was_cut_short; /* by a limit of time, levels or memory */
+    bool was_late;      /* by that of time */
     struct seep_store *store;
 };
 

@@ -2,6 +2,7 @@
 /* Symbols of files by libelf; see image.h. */
 #include "held/image.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -15,8 +16,10 @@
 #include "reader/recording/open.h"
 #include "reader/symbols/names.h"
 
-#define SECTION_BYTES_MOST (UINT64_C(512) << 20)
+#define FILE_BYTES_MOST (UINT64_C(8) << 30)
+#define SPENT_BYTES_MOST (UINT64_C(256) << 20)
 #define IMAGES_MOST 4096U
+#define SYMBOLS_A_LOOK 65536U /* at the clock */
 
 static int compare_symbols(const void *one, const void *other)
 {
@@ -50,7 +53,27 @@ static bool kind_of(const GElf_Sym *symbol, enum seep_held_symbol_kind *kind)
     }
 }
 
-static void add_symbols(struct seep_held_image *image, Elf_Scn *section,
+/* May it be read, with its names? A list of symbols may be twice as large as
+ * they are in the file. */
+static bool is_small(struct seep_held_images *images, Elf *elf,
+                     const GElf_Shdr *header)
+{
+    Elf_Scn *names = elf_getscn(elf, header->sh_link);
+    GElf_Shdr names_header;
+    uint64_t left = SPENT_BYTES_MOST - images->spent_bytes;
+
+    if (names == NULL || gelf_getshdr(names, &names_header) == NULL ||
+        (names_header.sh_flags & SHF_COMPRESSED) != 0 ||
+        header->sh_size > left / 3 ||
+        names_header.sh_size > left - 3 * header->sh_size) {
+        return false;
+    }
+    images->spent_bytes += 3 * header->sh_size + names_header.sh_size;
+    return true;
+}
+
+static void add_symbols(struct seep_held_images *images,
+                        struct seep_held_image *image, Elf_Scn *section,
                         const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
@@ -65,6 +88,10 @@ static void add_symbols(struct seep_held_image *image, Elf_Scn *section,
         const char *name;
         size_t used;
 
+        if (i % SYMBOLS_A_LOOK == 0 &&
+            seep_held_memory_is_late(images->memory)) {
+            return;
+        }
         if (gelf_getsym(data, (int)i, &symbol) == NULL ||
             !kind_of(&symbol, &kind)) {
             continue;
@@ -92,7 +119,8 @@ static void add_symbols(struct seep_held_image *image, Elf_Scn *section,
     }
 }
 
-static void read_sections(struct seep_held_image *image)
+static void read_sections(struct seep_held_images *images,
+                          struct seep_held_image *image)
 {
     Elf_Scn *section = NULL;
 
@@ -102,8 +130,8 @@ static void read_sections(struct seep_held_image *image)
         if (gelf_getshdr(section, &header) != NULL &&
             (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
             (header.sh_flags & SHF_COMPRESSED) == 0 &&
-            header.sh_size < SECTION_BYTES_MOST) {
-            add_symbols(image, section, &header);
+            is_small(images, image->elf, &header)) {
+            add_symbols(images, image, section, &header);
         }
     }
     for (int kind = 0; kind < SEEP_HELD_SYMBOL_KINDS; kind++) {
@@ -147,6 +175,19 @@ static void read_segments(struct seep_held_image *image, uint64_t first)
     }
 }
 
+/* libelf makes room for as many sections as a file says: what says it where
+ * only object files of compilers do is not read. */
+static bool is_plain(int fd, uint64_t size_bytes)
+{
+    Elf64_Ehdr header;
+
+    return size_bytes <= FILE_BYTES_MOST &&
+           pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+           memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+           header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           (header.e_shnum != 0 || header.e_shoff == 0);
+}
+
 static void open_image(struct seep_held_images *images,
                        struct seep_held_image *image)
 {
@@ -162,10 +203,12 @@ static void open_image(struct seep_held_images *images,
     seep_held_path(images->memory, image->path, path, sizeof(path));
     image->fd = seep_open_regular(path, 0, &status);
     elf_version(EV_CURRENT);
-    image->elf = image->fd < 0 ? NULL : elf_begin(image->fd, ELF_C_READ, NULL);
+    image->elf = image->fd < 0 || !is_plain(image->fd, (uint64_t)status.st_size)
+                     ? NULL
+                     : elf_begin(image->fd, ELF_C_READ, NULL);
     if (image->elf != NULL && elf_kind(image->elf) == ELF_K_ELF) {
         read_segments(image, first);
-        read_sections(image);
+        read_sections(images, image);
     }
 }
 
@@ -183,6 +226,9 @@ seep_held_image_of(struct seep_held_images *images, const char *path)
         images->images = calloc(IMAGES_MOST, sizeof(*images->images));
     }
     if (images->images == NULL || images->count == IMAGES_MOST) {
+        return NULL;
+    }
+    if (seep_held_memory_is_late(images->memory)) {
         return NULL;
     }
     image = &images->images[images->count];

@@ -6,6 +6,8 @@
  * A file is opened when something in it is first met. Names are from .symtab
  * and .dynsym; a file that is damaged or replaced has none.
  *
+ * They are hostile: what would take too much has no names.
+ *
  * Errors: false or NULL, which cost a name and nothing else.
  * Threads: one at a time.
  */
@@ -46,6 +48,7 @@ struct seep_held_images {
     struct seep_held_memory *memory;
     struct seep_held_image *images;
     size_t count;
+    uint64_t spent_bytes; /* of symbols and their names, of all */
 };
 
 /** The image that is mapped as @path; it is opened if it was not. NULL only

@@ -78,6 +78,7 @@ static const struct figure answer_times[] = {
     {"elapsed_s", ANSWER(elapsed_s)},
     {"cpu_s", ANSWER(cpu_s)},
     {"frozen_s", ANSWER(frozen_s)},
+    {"cpu_limit_s", ANSWER(cpu_limit_s)},
     {NULL, 0},
 };
 static const struct figure step_sizes[] = {
@@ -169,6 +170,7 @@ static void put_answer(json_t *object, const struct seep_held_answer *answer)
     }
     json_object_set_new(object, "cut_short",
                         json_boolean(answer->was_cut_short));
+    json_object_set_new(object, "out_of_time", json_boolean(answer->was_late));
 }
 
 static json_t *make_entry(const struct seep_held_kept *kept)
@@ -394,6 +396,7 @@ static bool take_answer(const json_t *object, struct seep_held_kept *kept,
     answer->asked_count = (size_t)asked;
     answer->level_count = (uint32_t)levels;
     answer->was_cut_short = json_is_true(json_object_get(object, "cut_short"));
+    answer->was_late = json_is_true(json_object_get(object, "out_of_time"));
     for (const struct figure *time = answer_times; time->key != NULL; time++) {
         if (!take_time(object, time->key, &AT(answer, double, time))) {
             return false;

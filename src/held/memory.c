@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -23,6 +24,9 @@
 #define PAGE_SLOTS 4096U /* 16 MiB */
 #define MAPS_BYTES_MOST (64U << 20)
 #define THREADS_MOST 4096U
+#define WAITS_MOST 2000U  /* of 0.5 ms, for threads that run */
+#define READS_A_LOOK 256U /* at the clock */
+#define PAGES_KEPT 8192U  /* of a core: each may have mapped 15 beside it */
 
 struct seep_held_page {
     uint64_t address;
@@ -155,7 +159,7 @@ static int load_maps(struct seep_held_memory *memory)
 }
 
 /* "0 0x7f.. ... 0xSP 0xPC" of one that waits, "running" of one that runs. */
-static uint64_t stack_pointer_of(pid_t pid, const char *thread)
+static uint64_t stack_pointer_of(pid_t pid, const char *thread, uint32_t *waits)
 {
     char path[300];
     char *text;
@@ -176,7 +180,11 @@ static uint64_t stack_pointer_of(pid_t pid, const char *thread)
             pointer = before == NULL ? 0 : strtoull(before + 1, NULL, 16);
         }
         free(text);
+        if (pointer == 0 && *waits >= WAITS_MOST) {
+            break;
+        }
         if (pointer == 0) {
+            (*waits)++;
             usleep(500);
         }
     }
@@ -188,6 +196,7 @@ static int load_threads(struct seep_held_memory *memory)
     char path[300];
     DIR *tasks;
     const struct dirent *entry;
+    uint32_t waits = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/task", (int)memory->pid);
     tasks = opendir(path);
@@ -219,7 +228,8 @@ static int load_threads(struct seep_held_memory *memory)
                  name == NULL ? 0 : (int)strcspn(name, "\n"),
                  name == NULL ? "" : name);
         free(name);
-        thread->stack_pointer = stack_pointer_of(memory->pid, entry->d_name);
+        thread->stack_pointer =
+            stack_pointer_of(memory->pid, entry->d_name, &waits);
         memory->thread_count++;
     }
     closedir(tasks);
@@ -334,6 +344,22 @@ static int try_to_read(struct seep_held_memory *memory, int memory_fd)
     return 0;
 }
 
+/* Resident, of which no process says more than it costs the machine. */
+static uint64_t present_bytes_of(pid_t pid)
+{
+    char path[48];
+    char *text;
+    uint64_t pages = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    text = read_all(path, 4096);
+    if (text != NULL && strchr(text, ' ') != NULL) {
+        pages = strtoull(strchr(text, ' '), NULL, 10);
+    }
+    free(text);
+    return pages * SEEP_HELD_PAGE_BYTES;
+}
+
 int seep_held_memory_open(const struct seep_held_source *source,
                           struct seep_held_memory *ret_memory)
 {
@@ -360,6 +386,7 @@ int seep_held_memory_open(const struct seep_held_source *source,
         error = memory.pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno)
                                    : seep_held_memory_reload(&memory);
         error = error < 0 ? error : try_to_read(&memory, source->memory_fd);
+        memory.present_bytes = present_bytes_of(memory.pid);
     }
     if (error < 0) {
         seep_held_memory_close(&memory);
@@ -385,6 +412,37 @@ void seep_held_memory_close(struct seep_held_memory *memory)
     free(memory->pages);
     free(memory->window);
     *memory = (struct seep_held_memory){.pagemap = -1, .file = -1};
+}
+
+static double cpu_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void seep_held_memory_allow(struct seep_held_memory *memory, double seconds)
+{
+    memory->cpu_until_s = seconds > 0 ? cpu_now() + seconds : 0;
+    memory->is_late = false;
+}
+
+bool seep_held_memory_is_late(struct seep_held_memory *memory)
+{
+    if (memory->cpu_until_s > 0 && !memory->is_late) {
+        memory->is_late = cpu_now() > memory->cpu_until_s;
+    }
+    return memory->is_late;
+}
+
+/* For what is done often: the clock costs more than a page that is known. */
+static bool may_read(struct seep_held_memory *memory)
+{
+    if (++memory->read_count % READS_A_LOOK == 0) {
+        seep_held_memory_is_late(memory);
+    }
+    return !memory->is_late;
 }
 
 void seep_held_memory_forget(struct seep_held_memory *memory)
@@ -418,6 +476,9 @@ static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
         &memory->pages[seep_hash_mix(page) & (PAGE_SLOTS - 1)];
 
     if (slot->address != page || slot->generation != memory->generation) {
+        if (!may_read(memory)) {
+            return NULL;
+        }
         slot->address = page;
         slot->generation = memory->generation;
         slot->is_there =
@@ -426,15 +487,21 @@ static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
     return slot->is_there ? slot->bytes : NULL;
 }
 
-static bool read_core(const struct seep_held_memory *memory, uint64_t address,
+static bool read_core(struct seep_held_memory *memory, uint64_t address,
                       void *to, size_t bytes)
 {
     const struct seep_held_map *map = seep_held_map_at(memory, address);
     uint64_t offset = map == NULL ? 0 : address - map->start;
 
     if (map == NULL || offset > map->core_bytes ||
-        bytes > map->core_bytes - offset) {
+        bytes > map->core_bytes - offset || !may_read(memory)) {
         return false;
+    }
+    if (address / SEEP_HELD_PAGE_BYTES != memory->last_page) {
+        memory->last_page = address / SEEP_HELD_PAGE_BYTES;
+        if (++memory->core_reads % PAGES_KEPT == 0) {
+            seep_held_core_let_go(memory);
+        }
     }
     memcpy(to, memory->core + map->core_at + offset, bytes);
     return true;
@@ -453,7 +520,7 @@ bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
         return read_core(memory, address, to, bytes);
     }
     if (bytes > 16U * SEEP_HELD_PAGE_BYTES) {
-        return read_process(memory, address, to, bytes);
+        return may_read(memory) && read_process(memory, address, to, bytes);
     }
     while (bytes > 0) {
         uint64_t offset = address % SEEP_HELD_PAGE_BYTES;
@@ -597,6 +664,31 @@ static void visit_runs(struct seep_held_memory *memory,
     }
 }
 
+#define CORE_WINDOWS_KEPT 64U
+
+static void visit_core(struct seep_held_memory *memory,
+                       struct seep_held_map *map, seep_held_visitor *visit,
+                       void *context)
+{
+    uint32_t windows = 0;
+
+    for (uint64_t at = 0;
+         at < map->core_bytes && !seep_held_memory_is_late(memory);) {
+        uint64_t left = map->core_bytes - at;
+        uint64_t bytes = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+
+        memory->stats.read_bytes += bytes;
+        visit(
+            context, map,
+            (const uint64_t *)(const void *)(memory->core + map->core_at + at),
+            map->start + at, bytes / 8);
+        at += bytes;
+        if (++windows % CORE_WINDOWS_KEPT == 0) {
+            seep_held_core_let_go(memory);
+        }
+    }
+}
+
 void seep_held_each_page(struct seep_held_memory *memory,
                          struct seep_held_map *map, seep_held_visitor *visit,
                          void *context)
@@ -604,13 +696,11 @@ void seep_held_each_page(struct seep_held_memory *memory,
     struct runs runs;
 
     if (memory->core != NULL) {
-        memory->stats.read_bytes += map->core_bytes;
-        visit(context, map,
-              (const uint64_t *)(const void *)(memory->core + map->core_at),
-              map->start, map->core_bytes / 8);
+        visit_core(memory, map, visit, context);
         return;
     }
-    for (uint64_t at = map->start; at < map->end;) {
+    for (uint64_t at = map->start;
+         at < map->end && !seep_held_memory_is_late(memory);) {
         uint64_t bytes = WINDOW_BYTES - at % WINDOW_BYTES;
 
         bytes = map->end - at < bytes ? map->end - at : bytes;

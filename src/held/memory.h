@@ -5,7 +5,7 @@
  *
  * Invariant: the target process is not stopped, written to or made larger: a
  * page that is absent or in swap is not touched. All that is read is hostile:
- * an address is a guess until a read of it worked.
+ * an address is a guess until a read of it worked, and it ends in time.
  *
  * Units: bytes. Errors: 0 or negative errno; ret_* untouched on failure.
  * Ownership: strings live as long as the memory. Threads: one at a time.
@@ -64,6 +64,12 @@ struct seep_held_memory {
     /* The rest is memory.c's and core.c's. */
     struct seep_held_page *pages;
     uint32_t generation;
+    uint64_t present_bytes; /* of it, when it was opened: how much it is */
+    double cpu_until_s;     /* reading ends then; 0: it does not */
+    bool is_late;           /* it has ended */
+    uint32_t read_count;    /* until the clock is looked at */
+    uint64_t last_page;     /* of a core, and */
+    uint32_t core_reads;    /* how often it was another */
     char *texts;
     uint8_t *window; /* what a scan reads into */
     const uint8_t *core;
@@ -95,6 +101,12 @@ int seep_held_memory_reload(struct seep_held_memory *memory);
 /** Look at mappings anew, and keep what is known of those that are as they
  * were. Forgets what was read. */
 int seep_held_memory_extend(struct seep_held_memory *memory);
+
+/** Read for so many seconds of this process's own time; 0: without end. */
+void seep_held_memory_allow(struct seep_held_memory *memory, double seconds);
+
+/** Is the time over? Then nothing more can be read. */
+bool seep_held_memory_is_late(struct seep_held_memory *memory);
 
 /** Forget what was read: the process goes on. */
 void seep_held_memory_forget(struct seep_held_memory *memory);
@@ -136,6 +148,8 @@ void seep_held_path(const struct seep_held_memory *memory, const char *path,
 
 /** Mappings and threads from the file at @path. */
 int seep_held_core_open(struct seep_held_memory *memory, const char *path);
+/** Pages of the file that were read need not stay in memory. */
+void seep_held_core_let_go(struct seep_held_memory *memory);
 void seep_held_core_close(struct seep_held_memory *memory);
 
 #endif

@@ -16,13 +16,28 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "held/heap.h"
 #include "held/search.h"
+
 #define ROUNDS_MOST 40U
 #define FAR UINT32_MAX
 #define NO_LINK FAR
+#define STEPS_MOST 1024U   /* of a way, in words */
+#define STEPS_A_LOOK 4096U /* at the clock */
 
 /* What a root costs by its rank, in hundredths. */
 static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 500, 6100, 9100};
+
+/* Is the time over that there is for words? */
+static bool is_over(struct seep_held_search *search)
+{
+    if (!seep_held_memory_is_late(search->memory)) {
+        return false;
+    }
+    search->was_cut_short = true;
+    search->was_late = true;
+    return true;
+}
 
 /* Types whose every field is known: raw memory is in none of them. */
 static bool is_closed(const struct seep_held_type *type)
@@ -134,65 +149,6 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
     return named;
 }
 
-struct entry_key { /* of a heap */
-    uint32_t distance;
-    uint32_t node;
-};
-
-struct heap {
-    struct entry_key *items;
-    size_t count;
-    size_t capacity;
-};
-
-static bool heap_push(struct heap *heap, struct entry_key entry)
-{
-    size_t at = heap->count;
-
-    if (at == heap->capacity) {
-        size_t capacity = at == 0 ? 1024 : 2 * at;
-        struct entry_key *items =
-            realloc(heap->items, capacity * sizeof(*items));
-
-        if (items == NULL) {
-            return false;
-        }
-        heap->items = items;
-        heap->capacity = capacity;
-    }
-    heap->count++;
-    while (at > 0 && heap->items[(at - 1) / 2].distance > entry.distance) {
-        heap->items[at] = heap->items[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap->items[at] = entry;
-    return true;
-}
-
-static struct entry_key heap_pop(struct heap *heap)
-{
-    struct entry_key first = heap->items[0];
-    struct entry_key last = heap->items[--heap->count];
-    size_t at = 0;
-
-    for (;;) {
-        size_t below = 2 * at + 1;
-
-        if (below >= heap->count) {
-            break;
-        }
-        below += below + 1 < heap->count &&
-                 heap->items[below + 1].distance < heap->items[below].distance;
-        if (heap->items[below].distance >= last.distance) {
-            break;
-        }
-        heap->items[at] = heap->items[below];
-        at = below;
-    }
-    heap->items[at] = last;
-    return first;
-}
-
 struct ways {
     struct seep_held_search *search;
     uint32_t *distance; /* of each node, from its root */
@@ -203,20 +159,25 @@ struct ways {
 static int find_ways(struct ways *ways)
 {
     struct seep_held_search *search = ways->search;
-    struct heap heap = {0};
+    struct seep_held_heap heap = {0};
     bool has_room = true;
+    uint32_t steps = 0;
 
     for (size_t i = 0; i < search->node_count; i++) {
         ways->distance[i] = FAR;
         ways->link[i] = NO_LINK;
         if (search->nodes[i].rank != SEEP_HELD_NO_RANK) {
             ways->distance[i] = 0;
-            has_room &= heap_push(&heap, (struct entry_key){0, (uint32_t)i});
+            has_room &= seep_held_heap_push(
+                &heap, (struct seep_held_entry){0, (uint32_t)i});
         }
     }
     while (heap.count > 0 && has_room) {
-        struct entry_key at = heap_pop(&heap);
+        struct seep_held_entry at = seep_held_heap_pop(&heap);
 
+        if (++steps % STEPS_A_LOOK == 0 && is_over(search)) {
+            break;
+        }
         if (at.distance > ways->distance[at.node]) {
             continue;
         }
@@ -233,8 +194,8 @@ static int find_ways(struct ways *ways)
             if (distance < ways->distance[child]) {
                 ways->distance[child] = distance;
                 ways->link[child] = i - 1;
-                has_room &=
-                    heap_push(&heap, (struct entry_key){distance, child});
+                has_room &= seep_held_heap_push(
+                    &heap, (struct seep_held_entry){distance, child});
             }
         }
     }
@@ -300,6 +261,9 @@ static bool same_edge(const struct told *a, const struct told *b)
 
 static int push_step(struct way *way, const struct told *told)
 {
+    if (way->count == STEPS_MOST) {
+        return -E2BIG;
+    }
     if (way->count == way->capacity) {
         size_t capacity = way->capacity == 0 ? 16 : 2 * way->capacity;
         struct told *steps = realloc(way->steps, capacity * sizeof(*steps));
@@ -442,6 +406,7 @@ static int tell_way(const struct ways *ways, struct way *way)
     struct seep_held_search *search = ways->search;
     struct buffers buffers = {.last = SEEP_HELD_NOTHING};
     uint32_t at = way->asked;
+    uint32_t steps = 0;
     int error = 0;
 
     way->count = 0;
@@ -453,6 +418,14 @@ static int tell_way(const struct ways *ways, struct way *way)
     while (error == 0 && ways->link[at] != NO_LINK) {
         error = tell_step(search, way, ways->link[at], &buffers);
         at = search->links[ways->link[at]].holder;
+        if (++steps % STEPS_A_LOOK == 0 && is_over(search)) {
+            error = -ETIME;
+        }
+    }
+    if (error == -ETIME || error == -E2BIG) {
+        search->was_cut_short = true;
+        way->count = 0;
+        return 0;
     }
     way->root = at;
     return error == -ESTALE ? 0 : error;
@@ -474,7 +447,7 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
                 is_clean = false;
             }
         }
-        if (is_clean) {
+        if (is_clean || is_over(search)) {
             break;
         }
     }
@@ -565,6 +538,7 @@ struct grouping {
     struct seep_held_search *search;
     struct way *ways;
     size_t count;
+    uint64_t *words; /* what each says */
     enum seep_held_end *ends;
     bool *is_taken;
     uint32_t *through; /* by node: how many ways left go through it, and */
@@ -596,10 +570,14 @@ static bool is_left(const struct grouping *grouping, size_t way)
 
 static void count_through(struct grouping *grouping)
 {
-    size_t nodes = grouping->search->node_count + 1;
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct way *way = &grouping->ways[i];
 
-    memset(grouping->through, 0, nodes * sizeof(*grouping->through));
-    memset(grouping->places, 0, nodes * sizeof(*grouping->places));
+        for (size_t k = 0; k < way->count; k++) {
+            grouping->through[way->steps[k].node] = 0;
+            grouping->places[way->steps[k].node] = 0;
+        }
+    }
     for (size_t i = 0; i < grouping->count; i++) {
         const struct way *way = &grouping->ways[i];
 
@@ -668,11 +646,11 @@ static size_t most_common(const struct grouping *grouping,
     size_t most = 0;
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t words = words_of(&grouping->ways[members[i]]);
+        uint64_t words = grouping->words[members[i]];
         size_t same = 0;
 
         for (size_t k = 0; k < count; k++) {
-            same += words_of(&grouping->ways[members[k]]) == words;
+            same += grouping->words[members[k]] == words;
         }
         if (same > most) {
             most = same;
@@ -761,8 +739,7 @@ static int group_ways(struct grouping *grouping)
                     ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
                           goes_through(&grouping->ways[i], holder, &step)
                     : grouping->ends[i] == grouping->ends[first] &&
-                          words_of(&grouping->ways[i]) ==
-                              words_of(&grouping->ways[first]);
+                          grouping->words[i] == grouping->words[first];
 
             if (same && !grouping->is_taken[i]) {
                 members[count++] = i;
@@ -797,11 +774,14 @@ static int finish_ways(struct grouping *grouping)
             grouping->ends[i] = end_of(search, way);
         } else {
             error = tell_unrooted(search, way, &is_cycle);
-            grouping->ends[i] = way->count == 0 ? SEEP_HELD_END_LOST
-                                : is_cycle      ? SEEP_HELD_END_CYCLE
-                                                : SEEP_HELD_END_UNROOTED;
+            grouping->ends[i] =
+                way->count == 0 && search->has_first && !search->was_late
+                    ? SEEP_HELD_END_LOST
+                : is_cycle ? SEEP_HELD_END_CYCLE
+                           : SEEP_HELD_END_UNROOTED;
         }
         describe_way(search, way);
+        grouping->words[i] = words_of(way);
     }
     return error;
 }
@@ -865,6 +845,7 @@ int seep_held_paths(struct seep_held_search *search,
     struct grouping grouping = {
         .search = search,
         .ways = calloc(asked, sizeof(struct way)),
+        .words = calloc(asked, sizeof(uint64_t)),
         .ends = calloc(asked, sizeof(enum seep_held_end)),
         .is_taken = calloc(asked, sizeof(bool)),
         .through = calloc(nodes, sizeof(uint32_t)),
@@ -875,6 +856,7 @@ int seep_held_paths(struct seep_held_search *search,
     int error = ways.distance == NULL || ways.link == NULL ||
                         grouping.ways == NULL || grouping.ends == NULL ||
                         grouping.is_taken == NULL || grouping.through == NULL ||
+                        grouping.places == NULL || grouping.words == NULL ||
                         grouping.groups == NULL
                     ? -ENOMEM
                     : 0;
@@ -892,6 +874,7 @@ int seep_held_paths(struct seep_held_search *search,
     free(ways.distance);
     free(ways.link);
     free(grouping.ways);
+    free(grouping.words);
     free(grouping.ends);
     free(grouping.is_taken);
     free(grouping.through);

@@ -16,6 +16,7 @@
 #define FILTER_BITS 22U
 #define FILTER_WORDS (UINT64_C(1) << (FILTER_BITS - 6))
 #define PAGE_SHIFT 12
+#define MARKED_BYTES_MOST (UINT64_C(1) << 40)
 
 static uint64_t bit_of(uint64_t page)
 {
@@ -51,6 +52,8 @@ static int compare_ranges(const void *one, const void *other)
 int seep_held_scan_prepare(struct seep_held_scan *scan)
 {
     uint64_t top = 0;
+    uint64_t marked = 0;
+    bool is_full = false;
 
     if (scan->filter == NULL) {
         scan->filter = malloc(FILTER_WORDS * sizeof(*scan->filter));
@@ -67,10 +70,13 @@ int seep_held_scan_prepare(struct seep_held_scan *scan)
         uint64_t page = range->start >> PAGE_SHIFT;
         uint64_t last = (range->end - 1) >> PAGE_SHIFT;
 
-        if ((last - page) >> FILTER_BITS != 0) {
-            last = page + (UINT64_C(1) << FILTER_BITS) - 1;
+        /* As many as it has bits: it tells nothing any more. */
+        marked += last - page + 1;
+        if (marked >> FILTER_BITS != 0 && !is_full) {
+            memset(scan->filter, 0xff, FILTER_WORDS * sizeof(*scan->filter));
+            is_full = true;
         }
-        for (; page <= last; page++) {
+        for (; page <= last && !is_full; page++) {
             scan->filter[bit_of(page) / 64] |= UINT64_C(1) << bit_of(page) % 64;
         }
         top = range->end > top ? range->end : top;
@@ -141,6 +147,9 @@ static void mark_page(struct seep_held_map *map, uint64_t address)
 {
     uint64_t number = (address - map->start) / SEEP_HELD_PAGE_BYTES;
 
+    if (map->end - map->start > MARKED_BYTES_MOST) {
+        return;
+    }
     if (map->no_word == NULL) {
         map->no_word =
             calloc((map->end - map->start) / SEEP_HELD_PAGE_BYTES / 8 + 1, 1);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "held/search.h"
 
@@ -18,19 +17,13 @@
 #define DONE_LEVEL 8U   /* from here on nine tenths of the blocks will do, */
 #define FRAME_LEVEL 12U /* and by variables of functions that run as well */
 #define CHAINS_MOST 12U
-
-static double cpu_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
+#define LOOK 64U /* at the clock: so many words or things after another */
 
 bool seep_held_search_is_late(struct seep_held_search *search)
 {
-    if (search->cpu_until_s > 0 && cpu_now() > search->cpu_until_s) {
+    if (seep_held_memory_is_late(search->memory)) {
         search->was_cut_short = true;
+        search->was_late = true;
     }
     return search->was_cut_short;
 }
@@ -289,6 +282,9 @@ static int find_nearest(struct seep_held_search *search, struct level *level)
         uint64_t start = nearest_below(scan, word->at);
         uint32_t holder;
 
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
+            break;
+        }
         if (start == 0) {
             continue;
         }
@@ -392,7 +388,12 @@ static size_t find_repeats(struct seep_held_search *search,
 
     for (size_t i = 0; i < level->count; i++) {
         struct seep_held_repeat found[STEPS_BACK];
-        size_t found_count = repeats_below(search, level->front[i], found);
+        size_t found_count;
+
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
+            return 0;
+        }
+        found_count = repeats_below(search, level->front[i], found);
 
         votes += found_count > 0;
         for (size_t k = 0; k < found_count; k++) {
@@ -485,9 +486,14 @@ static void add_chain_holders(struct seep_held_search *search,
     }
     for (; low < scan->hit_count && scan->hits[low].value < to; low++) {
         const struct seep_held_hit *hit = &scan->hits[low];
-        uint32_t holder = chain_node(search, hit, repeats, count);
+        uint32_t holder;
         uint32_t link;
 
+        if (search->nodes[number].up_count >= SEEP_HELD_LINKS_MOST ||
+            (low % LOOK == 0 && seep_held_search_is_late(search))) {
+            break;
+        }
+        holder = chain_node(search, hit, repeats, count);
         if (holder == SEEP_HELD_NOTHING || holder == number) {
             continue;
         }
@@ -532,6 +538,9 @@ static int add_whole(struct seep_held_search *search, const struct level *level)
             search->memory, search->nodes[level->front[i]].start);
         bool is_new = map != NULL && map->start != last;
 
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
+            break;
+        }
         for (size_t k = 0; is_new && k < search->side.range_count; k++) {
             is_new = search->side.ranges[k].start != map->start;
         }
@@ -701,7 +710,7 @@ static int find_heads(struct seep_held_search *search, struct level *level,
         uint32_t holder;
         uint32_t child;
 
-        if (i % 4096 == 0 && seep_held_search_is_late(search)) {
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
             break;
         }
         holder = seep_held_resolve(search, hit->at);
@@ -729,7 +738,7 @@ static int follow_chain(struct seep_held_search *search, struct level *level,
     search->chain_count++;
     for (size_t i = 0; error == 0 && i < level->count && i < CHAIN_NODES_MOST;
          i++) {
-        if (i % 4096 == 0 && seep_held_search_is_late(search)) {
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
             break;
         }
         add_chain_holders(search, level, level->front[i], repeats, count);
@@ -756,10 +765,13 @@ static int search_level(struct seep_held_search *search, struct level *level)
     qsort_r(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_hits,
             scan);
     for (size_t i = 0; i < scan->hit_count; i++) {
-        if (i % 4096 == 0 && seep_held_search_is_late(search)) {
+        if (i % LOOK == 0 && seep_held_search_is_late(search)) {
             break;
         }
         take_hit(search, level, &scan->hits[i]);
+    }
+    if (!seep_held_search_is_late(search) && search->level_count == 1) {
+        search->has_first = scan->lost_count == 0;
     }
     return find_nearest(search, level);
 }

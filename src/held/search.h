@@ -152,7 +152,8 @@ struct seep_held_search {
     uint32_t level_count;
     uint32_t chain_count; /* times that a chain was followed at once */
     bool was_cut_short;
-    double cpu_until_s;
+    bool was_late;  /* it was cut short by time */
+    bool has_first; /* all that points to the blocks was seen */
 };
 
 /* graph.c */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * seep held: who holds what a call site keeps.
+ *
+ * Invariant: what is read of the target process is hostile: it has little
+ * memory and time (and a child of its own, main.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +30,7 @@
 
 #define BLOCKS_MOST 4096U
 #define FREEZE_MOST_MS 10000U
+#define DATA_BYTES (UINT64_C(700) << 20) /* beside the report */
 #define GROUPS_SHOWN 4U
 #define INDENT 9
 
@@ -193,12 +197,13 @@ static const char *remedy_of(int error)
 }
 
 static int ask_row(const struct asked *asked, const struct arguments *arguments,
-                   struct seep_json_held_row *row)
+                   struct seep_json_held_row *row, size_t row_count)
 {
     const struct seep_ask ask = {
         .pid = asked->target.pid,
         .core_path = arguments->core_path,
         .freeze_ms = (uint32_t)arguments->freeze_ms,
+        .share_count = (uint32_t)row_count,
     };
     struct seep_held_answer *answer;
     int error = seep_ask_site(&ask, asked->report, row->site, &answer);
@@ -239,17 +244,25 @@ static void print_effort(struct seep_page *page,
                          const struct seep_held_answer *answer)
 {
     char frozen[64] = "the process was not stopped";
+    char ended[96] = "";
 
     if (answer->frozen_s > 0) {
         snprintf(frozen, sizeof(frozen), "the process was stopped for %s",
                  SEEP_UNITS_DURATION(answer->frozen_s));
     }
-    seep_page_paragraph(
-        page, SEEP_STYLE_FAINT, "read", INDENT,
-        "%s of memory, %u times, in %s; %s%s",
-        SEEP_UNITS_BYTES((double)answer->level_bytes), answer->level_count,
-        SEEP_UNITS_DURATION(answer->elapsed_s), frozen,
-        answer->was_cut_short ? "; the search ended before all was seen" : "");
+    if (answer->was_late) {
+        snprintf(ended, sizeof(ended),
+                 "; the search ended at its limit, %s of the processor",
+                 SEEP_UNITS_DURATION(answer->cpu_limit_s));
+    } else if (answer->was_cut_short) {
+        snprintf(ended, sizeof(ended),
+                 "; the search ended before all was seen");
+    }
+    seep_page_paragraph(page, SEEP_STYLE_FAINT, "read", INDENT,
+                        "%s of memory, %u times, in %s; %s%s",
+                        SEEP_UNITS_BYTES((double)answer->level_bytes),
+                        answer->level_count,
+                        SEEP_UNITS_DURATION(answer->elapsed_s), frozen, ended);
     if (answer->swapped_bytes > 0) {
         seep_page_paragraph(page, SEEP_STYLE_WARNING, "", INDENT,
                             "%s are in swap and were not read",
@@ -334,6 +347,26 @@ static int print_rows(const struct asked *asked,
     return told ? SEEP_EXIT_FINE : SEEP_EXIT_INSUFFICIENT;
 }
 
+/* A limit of all addresses would be one of the size of a core file. */
+static void limit_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    struct rlimit limit;
+
+    if (file == NULL) {
+        return;
+    }
+    if (fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
+        getrlimit(RLIMIT_DATA, &limit) == 0) {
+        rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + DATA_BYTES;
+
+        limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+    fclose(file);
+}
+
 static int held(const char *word, const struct arguments *arguments)
 {
     struct seep_json_held_row rows[SEEP_ASK_ROWS_MOST] = {{0}};
@@ -352,8 +385,11 @@ static int held(const char *word, const struct arguments *arguments)
             code = SEEP_EXIT_FAILED;
         }
     }
+    if (code == 0) {
+        limit_memory();
+    }
     for (size_t i = 0; code == 0 && asked.is_there && i < count; i++) {
-        code = ask_row(&asked, arguments, &rows[i]);
+        code = ask_row(&asked, arguments, &rows[i], count);
     }
     if (code == 0) {
         code = print_rows(&asked, arguments, rows, count);

@@ -3,13 +3,16 @@
  * seep VERB ...: find the verb and hand over.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/thread.h"
 #include "memory.h"
 #include "options/option.h"
+#include "probe/probe.h"
 #include "text/page.h"
 #include "verbs.h"
 #include "json/json.h"
@@ -96,12 +99,65 @@ static int finish(int code)
     return code;
 }
 
+struct work {
+    size_t verb;
+    int argc;
+    char **argv;
+    int *code; /* shared with a child */
+};
+
+static int run(const struct work *work)
+{
+    return finish_in_memory(
+        work->argv[0], finish(verbs[work->verb].run(work->argc, work->argv)));
+}
+
+static void run_behind(void *context)
+{
+    const struct work *work = context;
+
+    *work->code = run(work);
+}
+
+#define APART_NS UINT64_C(300000000000)
+
+/* In a child: what is read may hurt it, or never come. */
+static int run_apart(struct work *work)
+{
+    int signal = 0;
+    int result = -ENOMEM;
+
+    work->code = mmap(NULL, sizeof(*work->code), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (work->code != MAP_FAILED) {
+        *work->code = SEEP_EXIT_FAILED;
+        result = seep_deadline_run(run_behind, work,
+                                   seep_clock_ns(CLOCK_MONOTONIC) + APART_NS,
+                                   &signal);
+    }
+    if (result < 0) {
+        return run(work);
+    }
+    if (result == SEEP_DEADLINE_LATE) {
+        seep_say(work->argv[0], "what it reads did not come within 5 min",
+                 "look whether the process, or a file system of its, hangs");
+    } else if (result == SEEP_DEADLINE_DIED) {
+        char reason[64];
+
+        snprintf(reason, sizeof(reason), "was ended by signal %d", signal);
+        seep_say(work->argv[0], reason, "please report what it was asked");
+    }
+    return *work->code;
+}
+
 /* @argv begins with the verb. */
 static int run_verb(int argc, char **argv)
 {
     for (size_t i = 0; i < VERB_COUNT; i++) {
         if (strcmp(argv[0], verbs[i].name) == 0) {
-            return finish_in_memory(argv[0], finish(verbs[i].run(argc, argv)));
+            struct work work = {i, argc, argv, NULL};
+
+            return strcmp(argv[0], "held") == 0 ? run_apart(&work) : run(&work);
         }
     }
     return refuse(argv[0]);

@@ -105,7 +105,9 @@ json_t *seep_json_held(const struct seep_held_answer *answer)
     seep_json_put(object, "elapsed_s", answer->elapsed_s);
     seep_json_put(object, "cpu_s", answer->cpu_s);
     seep_json_put(object, "frozen_s", answer->frozen_s);
+    seep_json_put(object, "cpu_limit_s", answer->cpu_limit_s);
     seep_json_put(object, "cut_short", answer->was_cut_short);
+    seep_json_put(object, "out_of_time", answer->was_late);
     return object;
 }
 

@@ -90,6 +90,7 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
         .known_count = report->known_block_count,
         .freeze_ms = ask->freeze_ms,
         .cpu_limit_s = ask->cpu_limit_s,
+        .share_count = ask->share_count,
         .context = &liveness,
     };
 

@@ -30,7 +30,8 @@ struct seep_ask {
     const char *core_path; /* NULL: the living process */
     int memory_fd;         /* see struct seep_held_question */
     uint32_t freeze_ms;
-    double cpu_limit_s; /* 0: none */
+    uint32_t share_count; /* see there, too */
+    double cpu_limit_s;   /* 0: by the size of its memory */
 };
 
 /** Ask who holds @site of @report, which was opened with .block_limit.

@@ -293,6 +293,12 @@ static void put_nobody(FILE *file, const struct seep_held_group *group)
     free(chain);
 }
 
+/* The search ended too early to say even that there is no holder. */
+static bool is_unseen(const struct seep_held_group *group)
+{
+    return group->end == SEEP_HELD_END_UNROOTED && group->step_count == 0;
+}
+
 char *seep_words_held(const struct seep_held_group *group)
 {
     struct seep_words_text text;
@@ -303,6 +309,10 @@ char *seep_words_held(const struct seep_held_group *group)
     if (group->end == SEEP_HELD_END_LOST) {
         return seep_words_make(
             "%s", "nothing that was found: lost, or its pointer is hidden");
+    }
+    if (is_unseen(group)) {
+        return seep_words_make(
+            "%s", "not known: the search ended before a holder was found");
     }
     file = seep_words_open(&text);
     if (file == NULL) {
@@ -434,6 +444,9 @@ const char *seep_words_held_remedy(const struct seep_held_group *group)
     }
     if (group->end == SEEP_HELD_END_LOST) {
         return "it is never freed and nothing points to it: look for the missing free() behind this call site";
+    }
+    if (is_unseen(group)) {
+        return "ask about fewer blocks: --blocks 8";
     }
     if (group->end == SEEP_HELD_END_UNROOTED) {
         return "what holds it may move faster than memory is read: ask with --freeze 1000";
