@@ -33,7 +33,8 @@ def begin_(tmp_path):
 
     yield begin
     for process in begun:
-        process.communicate("\n")
+        if process.poll() is None:
+            process.communicate("\n")
 
 
 def is_in(process):
