@@ -17,14 +17,16 @@
 
 /* Behind longer imports the work is too little to say that nothing leaks. */
 #define IMPORTS_MOST 0.75 /* of the run */
-/* A service that runs inside of an import is no import: what it does comes
- * again, and a module is imported once. Where the table filled up all that a
- * line imports is one stack; not for so long. */
+/* Whoever imports ever more modules for so long is a service, and may leak
+ * them. */
+#define IMPORTS_MOST_S 3600.0
+/* So is what runs inside of an import: what it does comes again, and a module
+ * is imported once. Where the table filled up all that a line imports is one
+ * stack. */
 #define MODULE_MOST 0.5 /* of the run, from its first to its last bytes */
-#define MODULE_MOST_S 3600.0
-#define WAIT_MOST 0.75 /* of the run: a burst at its end is no work */
-#define LATEST 0.5     /* of the run: growth counts from here at the latest */
-#define SOON 0.05      /* of the run: what the statistics take as start */
+#define WAIT_MOST 0.75  /* of the run: a burst at its end is no work */
+#define LATEST 0.5      /* of the run: growth counts from here at the latest */
+#define SOON 0.05       /* of the run: what the statistics take as start */
 /* Imports may rest for so much of the time that they took until then. */
 #define PAUSE_SHARE 0.25
 #define PAUSE_BUCKETS 2U
@@ -142,18 +144,6 @@ static void read_flow(const struct seep_report_build *build, uint32_t index,
     }
 }
 
-/* Does what site @index is of come again, over too much of the run for an
- * import? */
-static bool lasts(const struct seep_report_build *build, uint32_t index,
-                  uint32_t buckets)
-{
-    double part = (double)buckets / build->clock.count;
-
-    return build->import_parts[index] == PART_COARSE
-               ? part * build->report.duration_s > MODULE_MOST_S
-               : part > MODULE_MOST;
-}
-
 static void add_flow(const struct seep_report_build *build, uint32_t index,
                      struct flow *flow)
 {
@@ -168,8 +158,8 @@ static void add_flow(const struct seep_report_build *build, uint32_t index,
         last = bytes[i] > 0 ? i : last;
         first = bytes[i] > 0 && i < first ? i : first;
     }
-    if (is_import(build, index) && first < last &&
-        lasts(build, index, last - first)) {
+    if (build->import_parts[index] == PART_MODULE && first < last &&
+        last - first > MODULE_MOST * build->clock.count) {
         build->import_parts[index] = PART_INSIDE;
     }
     for (uint32_t i = 0; i <= last; i++) {
@@ -223,11 +213,14 @@ static void find_imports(const struct seep_clock *clock,
 {
     uint32_t end = end_of_imports(flow, clock->count);
 
-    if (end > 0) {
+    double at_s = end > 0 ? seep_sites_bucket_end_s(end - 1, clock->width_log2,
+                                                    clock->end_tick)
+                          : 0;
+
+    if (end > 0 &&
+        (end <= IMPORTS_MOST * clock->count || at_s <= IMPORTS_MOST_S)) {
         begin->source = SEEP_BEGINS_AT_IMPORTS;
-        begin->at_s = seep_sites_bucket_end_s(end - 1, clock->width_log2,
-                                              clock->end_tick);
-        begin->imports_s = begin->at_s;
+        begin->at_s = begin->imports_s = at_s;
     }
 }
 
@@ -512,21 +505,6 @@ static double kept_since_imports(const struct seep_report_build *build,
     return bytes;
 }
 
-double seep_report_kept_since_imports(const struct seep_report_build *build)
-{
-    double bytes = 0;
-
-    for (size_t i = 0; i < build->sites.count; i++) {
-        const struct seep_site_work *work = &build->sites.works[i];
-
-        if (seep_sites_space_is_judged(work->site.space) &&
-            seep_sites_place_of(&work->site) == SEEP_PLACE_HOST) {
-            bytes += kept_since_imports(build, work);
-        }
-    }
-    return bytes;
-}
-
 /* Imports that went on while growth was counted already are none: where what
  * the row keeps is of them all, it grew no more once they were over. */
 static bool is_over(const struct seep_report_build *build,
@@ -556,6 +534,10 @@ void seep_report_mark_start(struct seep_report_build *build)
                      work->early_bytes >= EARLY_SHARE * bytes &&
                      bytes < LARGE_SHARE * live;
 
+        if (seep_sites_space_is_judged(work->site.space) &&
+            seep_sites_place_of(&work->site) == SEEP_PLACE_HOST) {
+            build->report.begin.kept_bytes += kept_since_imports(build, work);
+        }
         work->is_over = work->index != 0 && is_over(build, work);
         work->site.is_start =
             work->index != 0 &&

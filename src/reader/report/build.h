@@ -65,11 +65,9 @@ const char *seep_report_labels(struct seep_report_build *build,
 /** Which sites are of imports, and the beginning, of the clock, too. */
 int seep_report_add_begin(struct seep_report_build *build);
 
-/** Which rows are start-up; before they are put in order. */
+/** Which rows are start-up, and what was kept since; before they are put in
+ * order. */
 void seep_report_mark_start(struct seep_report_build *build);
-
-/** What of memory of the host was born since the imports, and lives. */
-double seep_report_kept_since_imports(const struct seep_report_build *build);
 
 /** Add up the rows that are start-up and do not grow. */
 void seep_report_add_start(struct seep_report_build *build);

@@ -500,7 +500,7 @@ static void add_verdict(struct seep_report_build *build)
                          ? build->report.begin.imports_s
                          : 0,
         .uncharged_growth_bytes = uncharged_growth(build),
-        .kept_bytes = seep_report_kept_since_imports(build),
+        .kept_bytes = build->report.begin.kept_bytes,
         .outside = build->outside,
         .free_bytes = build->report.memory.allocator_overhead.last_bytes,
         .sample_bytes = build->report.sample_bytes > 1

@@ -247,6 +247,24 @@ static void a_library_that_serves_inside_of_an_import_is_no_import(void **state)
     assert_false(f->report->begin.mostly_imports);
 }
 
+/* A plugin a minute, and none is ever given back. */
+static void whoever_imports_for_hours_may_leak_modules(void **state)
+{
+    struct judge_run *f = *state;
+    char module[64];
+
+    for (int i = 0; i < 120; i++) {
+        snprintf(module, sizeof(module), "/v/site-packages/plugin/m%d.py", i);
+        for (int k = 0; k < 4; k++) {
+            judge_born(f, begin_import(f, module), PIECE_BYTES, i * 60 + k);
+        }
+    }
+    judge_report(f, 7200);
+    assert_false(f->report->begin.mostly_imports);
+    assert_int_not_equal(f->report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
+    assert_false(f->report->verdict.reassures);
+}
+
 static void a_unit_of_work_told_at_once_is_no_import(void **state)
 {
     struct judge_run *f = *state;
@@ -281,6 +299,7 @@ int main(void)
         WITH(imports_of_more_than_half_of_the_run_are_no_growth),
         WITH(a_leak_behind_them_has_its_own_rate),
         WITH(a_library_that_serves_inside_of_an_import_is_no_import),
+        WITH(whoever_imports_for_hours_may_leak_modules),
         WITH(a_unit_of_work_told_at_once_is_no_import),
     };
 
