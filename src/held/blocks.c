@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/sorted.h"
 
 #define HEAP_BYTES_MOST (UINT64_C(64) << 20) /* HEAP_MAX_SIZE of glibc */
 #define NO_CHUNK UINT16_MAX
@@ -347,18 +348,9 @@ static void walk_arena(struct seep_held_blocks *blocks,
 static const struct seep_held_arena *
 arena_at(const struct seep_held_blocks *blocks, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = blocks->arena_count;
+    size_t low =
+        SEEP_SORTED_UP_TO(blocks->arenas, blocks->arena_count, start, address);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (blocks->arenas[middle].start <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     if (low == 0 || address >= blocks->arenas[low - 1].end ||
         address < blocks->arenas[low - 1].first) {
         return NULL;
@@ -706,18 +698,9 @@ static bool mmapped_at(struct seep_held_blocks *blocks, uint64_t address,
 static bool known_at(const struct seep_held_blocks *blocks, uint64_t address,
                      uint64_t *ret_start, uint64_t *ret_end)
 {
-    size_t low = 0;
-    size_t high = blocks->known_count;
+    size_t low =
+        SEEP_SORTED_UP_TO(blocks->known, blocks->known_count, address, address);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (blocks->known[middle].address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     if (low == 0 || address - blocks->known[low - 1].address >=
                         blocks->known[low - 1].bytes) {
         return false;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sorted.h"
 #include "reader/recording/open.h"
 #include "reader/symbols/names.h"
 
@@ -270,18 +271,9 @@ seep_held_symbol_find(const struct seep_held_image *image,
                       enum seep_held_symbol_kind kind, uint64_t address)
 {
     const struct seep_held_symbol *symbols = image->symbols[kind];
-    size_t low = 0;
-    size_t high = image->counts[kind];
+    size_t low =
+        SEEP_SORTED_UP_TO(symbols, image->counts[kind], address, address);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (symbols[middle].address <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     for (size_t back = 0; back < 4 && low > back; back++) {
         const struct seep_held_symbol *symbol = &symbols[low - 1 - back];
         uint64_t bytes = symbol->bytes > 0 ? symbol->bytes : 1;

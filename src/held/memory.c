@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/sorted.h"
 
 #define WINDOW_BYTES (UINT64_C(1) << 20)
 #define WINDOW_PAGES (WINDOW_BYTES / SEEP_HELD_PAGE_BYTES)
@@ -453,18 +454,9 @@ void seep_held_memory_forget(struct seep_held_memory *memory)
 struct seep_held_map *seep_held_map_at(const struct seep_held_memory *memory,
                                        uint64_t address)
 {
-    size_t low = 0;
-    size_t high = memory->map_count;
+    size_t low =
+        SEEP_SORTED_UP_TO(memory->maps, memory->map_count, start, address);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (memory->maps[middle].start <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     return low > 0 && address < memory->maps[low - 1].end
                ? &memory->maps[low - 1]
                : NULL;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 #define FILTER_BITS 22U
 #define FILTER_WORDS (UINT64_C(1) << (FILTER_BITS - 6))
 #define PAGE_SHIFT 12
@@ -89,24 +91,6 @@ int seep_held_scan_prepare(struct seep_held_scan *scan)
     return 0;
 }
 
-/* The last range that begins at or below @value. */
-static size_t range_below(const struct seep_held_scan *scan, uint64_t value)
-{
-    size_t low = 0;
-    size_t high = scan->range_count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (scan->ranges[middle].start <= value) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static void add_hit(struct seep_held_scan *scan, struct seep_held_hit hit)
 {
     if (scan->hit_count == scan->hit_capacity) {
@@ -137,7 +121,7 @@ void seep_held_scan_word(struct seep_held_scan *scan, uint64_t at,
         (scan->filter[bit / 64] >> bit % 64 & 1) == 0) {
         return;
     }
-    next = range_below(scan, value);
+    next = SEEP_SORTED_UP_TO(scan->ranges, scan->range_count, start, value);
     if (next > 0 && value < scan->ranges[next - 1].end) {
         add_hit(scan, (struct seep_held_hit){at, value, (uint32_t)(next - 1)});
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "held/search.h"
 
 #define LEVELS_MOST 26U
@@ -219,18 +220,8 @@ static int compare_values(const void *one, const void *other)
 /* The highest beginning at or below @at; 0: none near. */
 static uint64_t nearest_below(const struct seep_held_scan *scan, uint64_t at)
 {
-    size_t low = 0;
-    size_t high = scan->hit_count;
+    size_t low = SEEP_SORTED_UP_TO(scan->hits, scan->hit_count, value, at);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (scan->hits[middle].value <= at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     for (; low > 0 && at - scan->hits[low - 1].value <= NEAREST_BYTES; low--) {
         if (scan->hits[low - 1].value % 16 == 0) {
             return scan->hits[low - 1].value;
@@ -472,18 +463,8 @@ static void add_chain_holders(struct seep_held_search *search,
     uint64_t to = from + (search->nodes[number].kind == SEEP_HELD_OBJECT ? 1
                           : bytes < POINTED_BYTES                        ? bytes
                                                   : POINTED_BYTES);
-    size_t low = 0;
-    size_t high = scan->hit_count;
+    size_t low = SEEP_SORTED_BELOW(scan->hits, scan->hit_count, value, from);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (scan->hits[middle].value < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
     for (; low < scan->hit_count && scan->hits[low].value < to; low++) {
         const struct seep_held_hit *hit = &scan->hits[low];
         uint32_t holder;

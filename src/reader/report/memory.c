@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "reader/judge/balance.h"
 #include "reader/report/build.h"
 
@@ -433,19 +434,7 @@ static void ranges_fini(struct ranges *ranges)
 /* How many begin below @end. */
 static size_t below(const struct ranges *ranges, uint64_t end)
 {
-    size_t low = 0;
-    size_t high = ranges->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (ranges->ranges[middle].start < end) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return SEEP_SORTED_BELOW(ranges->ranges, ranges->count, start, end);
 }
 
 /* Does anything lie in [@start, @end)? */

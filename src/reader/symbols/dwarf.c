@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "reader/recording/store.h"
 #include "reader/symbols/module.h"
 
@@ -187,30 +188,13 @@ int seep_symbolise_index_seal(struct seep_symbolise_index *index)
     return 0;
 }
 
-/* How many of @count begin at or below @address. */
-static size_t count_up_to(const struct seep_symbolise_segment *segments,
-                          size_t count, uint64_t address)
-{
-    size_t low = 0;
-
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-
-        if (segments[middle].start <= address) {
-            low = middle + 1;
-        } else {
-            count = middle;
-        }
-    }
-    return low;
-}
-
 const struct seep_symbolise_range *
 seep_symbolise_index_find(const struct seep_symbolise_index *index,
                           uint64_t address)
 {
     const struct seep_symbolise_segment *segments = index->segments;
-    size_t count = count_up_to(segments, index->segment_count, address);
+    size_t count =
+        SEEP_SORTED_UP_TO(segments, index->segment_count, start, address);
 
     return count > 0 && segments[count - 1].end > address
                ? &index->ranges[segments[count - 1].range]

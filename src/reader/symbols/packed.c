@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "reader/recording/store.h"
 
 struct seep_symbol_pack {
@@ -236,18 +237,8 @@ bool seep_symbol_pack_find(struct seep_symbol_pack *pack,
 {
     const struct seep_packed_answer *first =
         &pack->answers[module->first_answer];
-    size_t low = 0;
-    size_t count = module->answer_count;
+    size_t low = SEEP_SORTED_BELOW(first, module->answer_count, offset, offset);
 
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-
-        if (first[middle].offset < offset) {
-            low = middle + 1;
-        } else {
-            count = middle;
-        }
-    }
     if (low == module->answer_count || first[low].offset != offset) {
         return false;
     }
