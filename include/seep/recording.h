@@ -97,6 +97,10 @@
 
 #define SEEP_PUBLISHED 2U
 
+/** Files that `seep run` keeps beside a recording, NAME and this. */
+#define SEEP_EXTERNAL_SUFFIX ".looks" /* its process, seen from outside */
+#define SEEP_HELD_SUFFIX ".held"      /* who held what leaked */
+
 /**
  * Frames are 64 bits: module id in the upper 16, offset into the module's
  * file image (address minus load bias) in the lower 48. Module id 0 is "no

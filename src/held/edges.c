@@ -25,6 +25,13 @@ static const char *text_of(struct seep_held_search *search, const char *text)
 #define KEYS_AT 32U   /* of a dict */
 #define VALUES_AT 40U /* of a dict */
 #define DATA_AT 16U   /* of an array of numpy */
+/* Of a deque: its first and its last block, and slots of these; a block is a
+ * link, slots, and a link. */
+#define FIRST_BLOCK_AT 24
+#define LAST_BLOCK_AT 32
+#define FIRST_SLOT_AT 40
+#define LAST_SLOT_AT 48
+#define BLOCK_SLOTS 64U
 
 static bool is_list(const struct seep_held_type *type)
 {
@@ -159,6 +166,31 @@ static bool field_edge(struct seep_held_search *search,
     return true;
 }
 
+/* Of a deque's first and last block the slots between its two indices; blocks
+ * that it keeps for later have none. What was there before still stands in
+ * them: of a waiter that is gone, whatever the memory was before. */
+static bool deque_has(struct seep_held_search *search,
+                      const struct seep_held_node *node, int64_t offset,
+                      const struct seep_held_node *buffer, uint64_t in_buffer)
+{
+    struct seep_held_memory *memory = search->memory;
+    uint64_t first = seep_held_word(memory, node->address + FIRST_BLOCK_AT);
+    uint64_t last = seep_held_word(memory, node->address + LAST_BLOCK_AT);
+    uint64_t slot = (in_buffer - buffer->start) / 8 - 1;
+
+    if (offset != FIRST_BLOCK_AT && offset != LAST_BLOCK_AT) {
+        return false;
+    }
+    if (slot >= BLOCK_SLOTS) {
+        return true; /* the way to its neighbours */
+    }
+    return (buffer->start != first ||
+            slot >= seep_held_word(memory, node->address + FIRST_SLOT_AT)) &&
+           (buffer->start != last ||
+            (int64_t)slot <=
+                (int64_t)seep_held_word(memory, node->address + LAST_SLOT_AT));
+}
+
 /* Through a buffer that the object has. */
 static bool buffer_edge(struct seep_held_search *search,
                         const struct seep_held_node *node, uint64_t at,
@@ -176,7 +208,7 @@ static bool buffer_edge(struct seep_held_search *search,
     }
     if (type->species == SEEP_HELD_IS_DEQUE) {
         step->edge = SEEP_HELD_EDGE_ITEM;
-        return true;
+        return deque_has(search, node, offset, buffer, in_buffer);
     }
     if (is_class(type) &&
         (uint64_t)offset == search->python.cached_keys_offset) {

@@ -20,8 +20,8 @@
 
 #include "held/held.h"
 #include "reader/recording/store.h"
+#include "seep/recording.h"
 
-#define SEEP_HELD_SUFFIX ".held"
 /** Call sites that are kept of a recording: the last that were asked about. */
 #define SEEP_HELD_KEPT_MOST 16U
 

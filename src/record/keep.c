@@ -359,6 +359,22 @@ static bool is_telling(const struct seep_rec_header *header)
            last_ns - header->start_monotonic_ns >= SEEP_KEEP_TELLING_NS;
 }
 
+/* What `seep run` wrote beside it goes with it. */
+static void remove_beside(const struct cleaning *cleaning, const char *name)
+{
+    static const char *const suffixes[] = {SEEP_EXTERNAL_SUFFIX,
+                                           SEEP_HELD_SUFFIX};
+    char path[NAME_BYTES + 16];
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        size_t length = strlen(name) + 1;
+
+        memcpy(path, name, length);
+        memcpy(path + length - 1, suffixes[i], strlen(suffixes[i]) + 1);
+        seep_syscall3(SYS_unlinkat, cleaning->folder, (long)path, 0);
+    }
+}
+
 /* Is @entry still the file that was looked at? Then it goes. */
 static void remove_file(struct cleaning *cleaning, struct entry *entry)
 {
@@ -368,6 +384,7 @@ static void remove_file(struct cleaning *cleaning, struct entry *entry)
         (uint64_t)status.st_ino == entry->inode &&
         seep_syscall3(SYS_unlinkat, cleaning->folder,
                       (long)cleaning->names[entry->name], 0) == 0) {
+        remove_beside(cleaning, cleaning->names[entry->name]);
         removed.file_count++;
         removed.bytes += entry->bytes;
     }

@@ -126,6 +126,41 @@ def test_a_process_that_was_killed_is_told_with_its_holder(runs):
     assert REFUSED not in kept.said
 
 
+def test_every_view_has_the_holder(runs, tmp_path):
+    path = runs["kept"].recording
+    page = tmp_path / "page.html"
+
+    document = json.loads(seep("report", "--json", path).stdout)
+    check = seep("check", "--max-growth", "1KiB/min", "--junit",
+                 tmp_path / "junit.xml", path).stdout.decode()
+    top = seep("top", "--once", path).stdout.decode()
+    seep("report", "--html", page, path)
+
+    held = document["processes"][0]["sites"][0]["held"]
+    assert held["outcome"] == "answered"
+    assert held["line"].startswith("Handler.model.audit, a list of ")
+    assert held["answer"]["groups"][0]["holder"] == "Handler.model.audit"
+    assert "the list only grows" in held["answer"]["groups"][0]["remedy"]
+    advice = document["processes"][0]["verdict"]["advice"]
+    assert advice[0].startswith("Handler.model.audit: the list only grows")
+    assert "held   by Handler.model.audit, a list of " in check
+    assert HOLDER in (tmp_path / "junit.xml").read_text()
+    assert HOLDER in " ".join(top.split())
+    if page.exists():
+        assert "held by" in page.read_text()
+
+
+def test_a_pack_has_the_answer_too(runs, tmp_path):
+    pack = tmp_path / "out.seeppack"
+    assert seep("pack", "--redact", "-o", pack,
+                runs["kept"].recording).returncode == 0
+    assert seep("unpack", "-o", tmp_path / "out", pack).returncode == 0
+
+    assert HOLDER in told(pack)
+    assert HOLDER in told(tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("*.seep.held"))) == 1
+
+
 def test_what_nobody_points_to_is_told_to_be_lost(runs):
     text = told(runs["lost"].recording)
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "options/option.h"
+#include "read/ask.h"
 #include "read/follow.h"
 #include "read/gather.h"
 #include "top/top.h"
@@ -81,6 +82,8 @@ static const struct seep_option table[] = {
     SEEP_OPTION("by", "WHAT", take_by, AT(report.by),
                 "line (default), function, module, stack or thread:\n"
                 "what a row of the table stands for"),
+    SEEP_OPTION("no-held", NULL, seep_option_clear, AT(asks),
+                "do not ask processes who holds what leaks"),
     {.group = seep_knowledge_options, .offset = AT(knowledge)},
     SEEP_OPTION("no-symbols", NULL, seep_option_clear, AT(report.symbols),
                 "modules and offsets only"),
@@ -190,6 +193,10 @@ static int top_once(char *const *words, size_t count,
     }
     seep_gather(all.paths, all.count, &report, &gathering);
     int code = complete ? seep_gather_exit(&gathering) : SEEP_EXIT_FAILED;
+    if (arguments->asks && gathering.count > 0) {
+        seep_ask_living((struct seep_report *)(uintptr_t)gathering.reports[0],
+                        &report);
+    }
     if (arguments->json) {
         error = seep_json_reports(stdout, gathering.reports, gathering.count,
                                   gathering.refused_count, &json);
@@ -216,6 +223,7 @@ static int show(char *const *words, size_t count,
 int seep_cmd_top(int argc, char **argv)
 {
     struct seep_top_arguments arguments = {
+        .asks = true,
         .interval_s = INTERVAL_DEFAULT_S,
         .row_limit = SEEP_TOP_SITES_DEFAULT,
         .filter = "",

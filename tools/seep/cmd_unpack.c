@@ -34,10 +34,10 @@ static const struct seep_options options = {
     .verb = "unpack",
     .usage =
         "usage: seep unpack [OPTIONS] PACK...\n\n"
-        "Write the recordings of a pack as they were, beside them what was sampled\n"
-        "from outside (NAME.looks), and the names that were found when they were\n"
-        "packed (PACK.names.jsonl, a line an address). A plain recording is judged\n"
-        "where it is read: give a pack to who has not the programs.\n",
+        "Write the recordings of a pack as they were, beside them what was seen from\n"
+        "outside (NAME.looks, NAME.held), and the names that were found when they\n"
+        "were packed (PACK.names.jsonl, a line an address). A plain recording is\n"
+        "judged where it is read: give a pack to who has not the programs.\n",
     .table = table,
     .exits =
         "exit status: 0 fine, 1 something could not be unpacked, 2 wrong usage\n",

@@ -27,7 +27,6 @@
 #include "reader/statistics/window.h"
 
 #define SEEP_EXTERNAL_MAPPINGS_MAX 256
-#define SEEP_EXTERNAL_SUFFIX ".looks"
 /** Name of the mapping of the recording itself, which is no growth. */
 #define SEEP_EXTERNAL_OWN "[seep]"
 

@@ -443,6 +443,20 @@ def run_loop(count, ready):
     asyncio.run(main())
 
 
+passed = []
+emptied = []
+
+
+@kind("holders.passed")
+def through_a_deque(i):
+    """By a list; what it went through is empty, and has been told so."""
+    box = Box(bytearray(4096))  # BLOCK
+    way = collections.deque([box])
+    way.popleft()
+    emptied.append(way)
+    passed.append(box)
+
+
 @kind("kept of running keep_in_a_local()")
 def local_of_a_thread(i):
     """By a thread of its own."""

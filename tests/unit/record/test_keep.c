@@ -169,6 +169,28 @@ static void minor_ones_go_first_and_then_the_oldest(void **state)
     assert_true(is_there("new.seep"));
 }
 
+static void write_beside(const char *name)
+{
+    FILE *file = fopen(below(name), "w");
+
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void what_lies_beside_goes_with_it(void **state)
+{
+    (void)state;
+    put_ended("old.seep", false, 1);
+    put_ended("new.seep", false, 9);
+    write_beside("old.seep.looks");
+    write_beside("old.seep.held");
+    write_beside("new.seep.held");
+    clean(1);
+    assert_int_equal(count_files(), 2);
+    assert_true(is_there("new.seep"));
+    assert_true(is_there("new.seep.held"));
+}
+
 static void bytes_are_bounded_too(void **state)
 {
     const struct seep_place_keep limits = {0, 20000};
@@ -528,6 +550,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(what_is_within_the_bounds_stays),
         TEST(minor_ones_go_first_and_then_the_oldest),
+        TEST(what_lies_beside_goes_with_it),
         TEST(bytes_are_bounded_too),
         TEST(what_may_be_missed_never_goes),
         TEST(what_was_killed_goes_last_and_the_short_before_the_long),

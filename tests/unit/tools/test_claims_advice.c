@@ -4,6 +4,7 @@
 #include "claims.h"
 
 #include "fake_report.h"
+#include "held/kept.h"
 #include "text/page.h"
 #include "words/verdict.h"
 
@@ -65,6 +66,39 @@ static void of_a_leak(void **state)
     holds("run it longer under steady load: 28 min 04 s or more");
     verdict->class = SEEP_VERDICT_LEAK;
     fails("run it longer under steady load: 28 min 04 s or more");
+}
+
+/* Who holds it, is told first; where that is not clear, as if nobody had been
+ * asked. */
+static void of_a_leak_whose_holder_is_known(void **state)
+{
+    const struct seep_held_step step = {.edge = SEEP_HELD_EDGE_NONE,
+                                        .edge_name = "",
+                                        .edge_function = "",
+                                        .kind = SEEP_HELD_KIND_GLOBAL,
+                                        .name = "registry",
+                                        .function = "",
+                                        .file = ""};
+    struct seep_held_group group = {.end = SEEP_HELD_END_HELD,
+                                    .block_count = 64,
+                                    .steps = &step,
+                                    .step_count = 1,
+                                    .holder = 1};
+    const struct seep_held_answer answer = {
+        .asked_count = 64, .groups = &group, .group_count = 1};
+    const struct seep_held_kept kept = {.site_id = "", .answer = &answer};
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    site->held = &kept;
+    holds("find why registry keeps it");
+    holds("see where it is allocated: seep report --stack --site 3f9a0011 ");
+    fails("find what holds the memory allocated at serve.py:31: seep report");
+    group.block_count = 20;
+    fails("find why registry keeps it");
+    fails("see where it is allocated: seep report --stack --site 3f9a0011 ");
+    holds("find what holds the memory allocated at serve.py:31: seep report");
+    site->held = NULL;
 }
 
 static void of_what_lies_outside(void **state)
@@ -364,6 +398,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_leak),
+        cmocka_unit_test(of_a_leak_whose_holder_is_known),
         cmocka_unit_test(of_what_lies_outside),
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),

@@ -316,6 +316,100 @@ static void one_line_says_who_holds_it(void **state)
     kept.answer = &answer;
 }
 
+static const struct seep_held_step plain = {.edge_name = "",
+                                            .edge_function = "",
+                                            .name = "",
+                                            .function = "",
+                                            .file = ""};
+
+/* What is said of a chain of one step that is had by @edge, of @name. */
+static const char *remedy_of(enum seep_held_end end, enum seep_held_kind kind,
+                             const char *name, const char *attribute)
+{
+    struct seep_held_step step = plain;
+    struct seep_held_group one = {
+        .end = end, .block_count = 8, .steps = &step, .step_count = 1};
+
+    step.kind = kind;
+    step.name = name;
+    step.edge =
+        *attribute != '\0' ? SEEP_HELD_EDGE_ATTRIBUTE : SEEP_HELD_EDGE_ITEM;
+    step.edge_name = attribute;
+    return seep_words_held_remedy(&one);
+}
+
+static void each_kind_of_holder_has_its_remedy(void **state)
+{
+    static const struct {
+        enum seep_held_end end;
+        enum seep_held_kind kind;
+        const char *name;
+        const char *attribute;
+        const char *words; /* that the remedy has; "": there is none */
+    } cases[] = {
+        {SEEP_HELD_END_LOST, SEEP_HELD_KIND_BLOCK, "", "", "missing free()"},
+        {SEEP_HELD_END_CYCLE, SEEP_HELD_KIND_OBJECT, "list", "", "weakref"},
+        {SEEP_HELD_END_UNROOTED, SEEP_HELD_KIND_OBJECT, "list", "", "--freeze"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "traceback", "",
+         "with_traceback(None)"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_CXX_OBJECT,
+         "torch::autograd::AccumulateGrad", "", "detach()"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_CXX_OBJECT,
+         "torch::autograd::generated::AddBackward0", "", "detach()"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "MulBackward0", "",
+         "detach()"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT,
+         "functools._lru_cache_wrapper", "", "maxsize"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "_asyncio.Task", "",
+         "await or cancel"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "logging.LogRecord", "",
+         "removeHandler()"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "queue.Queue", "",
+         "maxsize"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "function", "__defaults__",
+         "default argument"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "function",
+         "__kwdefaults__", "default argument"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "cell", "", "closure"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "generator", "",
+         "close() it"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "list", "",
+         "deque(maxlen=N)"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "dict", "", "the dict"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "collections.defaultdict",
+         "", "the dict"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "collections.deque", "",
+         "no maxlen"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "set", "", "the set"},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "__main__.Model", "", ""},
+        {SEEP_HELD_END_HELD, SEEP_HELD_KIND_GLOBAL, "list", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *words = remedy_of(cases[i].end, cases[i].kind,
+                                      cases[i].name, cases[i].attribute);
+
+        assert_non_null(strstr(words, cases[i].words));
+        assert_int_equal(*words == '\0', *cases[i].words == '\0');
+    }
+}
+
+static void what_is_not_clear_has_no_advice(void **state)
+{
+    char *advice = seep_words_held_advice(&kept);
+
+    (void)state;
+    assert_string_equal(advice,
+                        "Handler.audit[...]: the list only grows: bound it "
+                        "(collections.deque(maxlen=N)) or clear it");
+    free(advice);
+    group.block_count = 20;
+    assert_null(seep_words_held_advice(&kept));
+    group.block_count = 60;
+    assert_null(seep_words_held_advice(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +419,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(damage_is_refused_or_harmless),
         cmocka_unit_test(one_line_says_who_holds_it),
+        cmocka_unit_test(each_kind_of_holder_has_its_remedy),
+        cmocka_unit_test(what_is_not_clear_has_no_advice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static int open_fixture(void **state)
     record(fixture.path);
     fixture.words[0] = fixture.folder;
     *state = &fixture;
-    return seep_top_source_open(fixture.words, 1, &options, LONG_S,
+    return seep_top_source_open(fixture.words, 1, &options, false, LONG_S,
                                 &fixture.source);
 }
 

@@ -242,6 +242,7 @@ static const char *const site_members[][2] = {
     {"role", "s?"},
     {"group_growth_bytes_per_s", "o?"},
     {"kept", "o?"},
+    {"held", "o?"},
     {"pattern", "o?"},
     {"suppressed_by", "s?"},
     {"known_bound_bytes", "n?"},

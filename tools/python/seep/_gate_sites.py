@@ -26,12 +26,14 @@ _LOSSES = ("dropped_allocs", "dropped_frees", "nested", "torn", "live_full",
            "sites_full", "stacks_full", "lost_frees_closed", "restore_lost",
            "start_missed", "thinned_blocks", "room_refused", "cuda_full",
            "cuda_replaced", "cuda_busy", "cuda_saturated", "cuda_nest_full")
+_BLOCKS_LEAST, _CLEAR = 8, 0.5  # of who is told to hold them
 _READS = 5  # while events are half written: of threads that go on
 
 
 def _process_of(tool, recording):
     done = subprocess.run([tool, "report", "--json", "--no-symbols",
-                           "--no-series", "--no-patterns", recording],
+                           "--no-series", "--no-patterns", "--no-held",
+                           recording],
                           stdout=subprocess.PIPE, check=False)
     processes = json.loads(done.stdout)["processes"]
     if not processes:
@@ -93,10 +95,27 @@ def grown(before, after, own):
             not str(function).endswith(CALLER)
         growth = site["live_bytes"] - old["live_bytes"]
         if growth != 0 and not is_own and site["space"] not in _NOT_HOST:
-            rows.append({"file": path, "line": line, "function": function,
+            rows.append({"id": key, "file": path, "line": line,
+                         "function": function,
                          "space": site["space"], "bytes": growth,
                          "count": site["live_count"] - old["live_count"]})
     return sorted(rows, key=lambda row: -row["bytes"])
+
+
+def holder(tool, recording, row):
+    """Who holds what a row keeps, in words; None where it is not clear, or the
+    process that waits for us may not be asked."""
+    done = subprocess.run([tool, "held", "--json", "--site", row["id"],
+                           recording], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    try:
+        held = json.loads(done.stdout)["sites"][0]["held"]
+        first = held["groups"][0]
+    except (ValueError, LookupError, TypeError):
+        return None
+    if held["asked"] < _BLOCKS_LEAST or first["share"] < _CLEAR:
+        return None
+    return f"{first['sentence']} ({100 * first['share']:.0f} %)"
 
 
 def _peak(site, old):
@@ -143,7 +162,10 @@ def main(tool, recording, saved, *own):
     with open(saved, encoding="utf-8") as file:
         before = json.load(file)
     os.unlink(saved)
-    json.dump({"grown": grown(before, now, own),
+    rows = grown(before, now, own)
+    if rows and rows[0]["bytes"] > 0:
+        rows[0]["held"] = holder(tool, recording, rows[0])
+    json.dump({"grown": rows,
                "devices": peaks(before, now), "lost": lost(before, now)},
               sys.stdout)
 

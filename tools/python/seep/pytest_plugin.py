@@ -175,6 +175,8 @@ def _lines_of(rows, root):
         lines.append(f"  {_where(row, root)}  "
                      f"+{_gate_limits.written(row['bytes'])}{blocks}, "
                      f"{row['space']}")
+        if row.get("held"):
+            lines.append(f"    held by  {row['held']}")
     more = [row["bytes"] for row in rows[_ROWS:] if row["bytes"] > 0]
     if more:
         lines.append(f"  and {len(more)} more, "

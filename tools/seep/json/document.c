@@ -75,6 +75,7 @@ static json_t *site_of(const struct seep_report_site *site)
     seep_json_put_text_or_null(object, "file", file);
     seep_json_put_known(object, "line", line);
     seep_json_put(object, "growth_bytes_per_s", &site->growth_bytes_per_s);
+    seep_json_put(object, "held", seep_json_kept(site));
     return object;
 }
 

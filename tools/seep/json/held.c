@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held/kept.h"
 #include "words/held.h"
 #include "words/words.h"
 #include "json/json.h"
@@ -35,12 +36,9 @@ static void put_freed(json_t *object, const char *key, char *text)
 static json_t *step_of(const struct seep_held_step *step)
 {
     json_t *object = json_object();
-    bool is_data =
-        step->edge == SEEP_HELD_EDGE_KEY && step->kind != SEEP_HELD_KIND_MODULE;
-
     seep_json_put(object, "by", edges[step->edge]);
     seep_json_put_text_or_null(object, "by_name",
-                               is_data ? "" : step->edge_name);
+                               seep_held_is_data(step) ? "" : step->edge_name);
     seep_json_put_text_or_null(object, "by_function", step->edge_function);
     seep_json_put(object, "offset_bytes", (double)step->offset_bytes);
     seep_json_put(object, "kind", kinds[step->kind]);
@@ -108,6 +106,23 @@ json_t *seep_json_held(const struct seep_held_answer *answer)
     seep_json_put(object, "cpu_limit_s", answer->cpu_limit_s);
     seep_json_put(object, "cut_short", answer->was_cut_short);
     seep_json_put(object, "out_of_time", answer->was_late);
+    return object;
+}
+
+json_t *seep_json_kept(const struct seep_report_site *site)
+{
+    const struct seep_held_kept *kept = site->held;
+    json_t *object;
+
+    if (kept == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    seep_json_put(object, "outcome", seep_held_outcome_name(kept->outcome));
+    put_freed(object, "line", seep_words_held_line(kept, site->live_bytes));
+    seep_json_put(object, "asked_s", kept->asked_s);
+    seep_json_put(object, "asked_live_bytes", kept->live_bytes);
+    seep_json_put(object, "answer", seep_json_held(kept->answer));
     return object;
 }
 

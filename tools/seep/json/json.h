@@ -184,6 +184,9 @@ json_t *seep_json_families(const struct seep_families *families,
 /** Groups of blocks by who holds them; null if NULL. */
 json_t *seep_json_held(const struct seep_held_answer *answer);
 
+/** What is known of who holds what @site keeps; null: nothing was asked. */
+json_t *seep_json_kept(const struct seep_report_site *site);
+
 /** @param catalogue  may be NULL */
 json_t *seep_json_verdict(const struct seep_report *report,
                           const struct seep_catalogue *catalogue);

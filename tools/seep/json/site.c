@@ -397,6 +397,7 @@ static json_t *members_of(const struct seep_report_site *site)
     put_course(object, site);
     put_group(object, site);
     seep_json_put(object, "kept", kept_of(site));
+    seep_json_put(object, "held", seep_json_kept(site));
     seep_json_put(object, "pattern", pattern_of(site->pattern));
     seep_json_put(object, "suppressed_by", rule_of(site));
     seep_json_put_known(object, "known_bound_bytes", site->known_bound_bytes);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "format/view.h"
+#include "held/kept.h"
 #include "reader/process/sample.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
@@ -53,6 +54,10 @@ int seep_redact_view(struct seep_redaction *redaction,
 /** Names of mappings. */
 int seep_redact_samples(struct seep_redaction *redaction,
                         struct seep_external_samples *samples);
+
+/** Files, threads, and names that are no identifiers: they may be data. */
+int seep_redact_held(struct seep_redaction *redaction,
+                     struct seep_held_book *book);
 
 /*
  * The names of a pack: see reader/symbols/packed.h.
@@ -110,8 +115,8 @@ int seep_pack_write(const char *to, char *const *paths, size_t count,
                     struct seep_pack_outcome *ret_outcome);
 
 /**
- * Write what is in the pack at @path into @folder: NAME, NAME.looks, and of
- * all PACK.names.jsonl, a line an address.
+ * Write what is in the pack at @path into @folder: NAME, NAME.looks, NAME.held,
+ * and of all PACK.names.jsonl, a line an address.
  *
  * @param replace     else a name that is taken is -EEXIST
  * @param wrote       called with each path that was written

@@ -6,6 +6,7 @@
  * Invariant: no byte of a string stays that is not written anew here, and what
  * a call site is told by is written as it was.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -513,4 +514,54 @@ int seep_redact_samples(struct seep_redaction *redaction,
         }
     }
     return 0;
+}
+
+/* Names of the program's own are those of its code; what else an attribute is
+ * called, somebody set. */
+static bool is_identifier(const char *name, const char *also)
+{
+    for (; *name != '\0'; name++) {
+        if (!isalnum((unsigned char)*name) && strchr(also, *name) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int redact_step(struct seep_redaction *redaction,
+                       struct seep_held_step *step)
+{
+    step->file = seep_redact_path(redaction, step->file);
+    if (!is_identifier(step->edge_name, "_")) {
+        step->edge_name = stand_in_all(redaction, VALUE, step->edge_name);
+    }
+    if (step->kind == SEEP_HELD_KIND_STACK ||
+        !is_identifier(step->name, "_.:<>~*&, ()")) {
+        step->name = stand_in_all(redaction, VALUE, step->name);
+    }
+    return step->file == NULL || step->edge_name == NULL || step->name == NULL
+               ? -ENOMEM
+               : 0;
+}
+
+int seep_redact_held(struct seep_redaction *redaction,
+                     struct seep_held_book *book)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < book->count; i++) {
+        const struct seep_held_answer *answer = book->entries[i].answer;
+
+        for (size_t j = 0; answer != NULL && j < answer->group_count; j++) {
+            const struct seep_held_group *group = &answer->groups[j];
+
+            for (size_t k = 0; error == 0 && k < group->step_count; k++) {
+                /* of a book that was read, and is nobody else's */
+                error = redact_step(
+                    redaction,
+                    (struct seep_held_step *)(uintptr_t)&group->steps[k]);
+            }
+        }
+    }
+    return error;
 }

@@ -92,11 +92,13 @@ static int copy(int from, int to, uint64_t size_bytes)
     return error;
 }
 
-static int unpack_samples(struct unpacking *unpacking,
-                          const struct seep_packed *packed, const char *name)
+/* A part that is the text of a file beside the recording. */
+static int unpack_text(struct unpacking *unpacking,
+                       const struct seep_packed *packed, const char *name,
+                       enum seep_pack_kind kind, const char *suffix)
 {
     const struct seep_pack_part *part =
-        seep_pack_find(packed->pack, SEEP_PACK_SAMPLES, packed->process);
+        seep_pack_find(packed->pack, kind, packed->process);
     void *text;
     int error;
 
@@ -107,7 +109,7 @@ static int unpack_samples(struct unpacking *unpacking,
     if (error != 0) {
         return error;
     }
-    error = create(unpacking, name, SEEP_EXTERNAL_SUFFIX);
+    error = create(unpacking, name, suffix);
     if (error == 0) {
         error = finish(unpacking,
                        seep_open_write(unpacking->fd, text, 0, part->bytes));
@@ -134,7 +136,12 @@ static int unpack_one(struct unpacking *unpacking, const char *path,
         error = finish(unpacking, copy(fd, unpacking->fd, size_bytes));
     }
     if (error == 0) {
-        error = unpack_samples(unpacking, &packed, name);
+        error = unpack_text(unpacking, &packed, name, SEEP_PACK_SAMPLES,
+                            SEEP_EXTERNAL_SUFFIX);
+    }
+    if (error == 0) {
+        error = unpack_text(unpacking, &packed, name, SEEP_PACK_HELD,
+                            SEEP_HELD_SUFFIX);
     }
     close(fd);
     seep_packed_fini(&packed);

@@ -33,6 +33,7 @@ struct writer {
     uint64_t at_bytes; /* where the next part begins */
     struct seep_pack_part *parts;
     uint32_t part_count;
+    bool has_held; /* a part that older readers do not know */
     char (*names)[SEEP_PACK_NAME_BYTES];
     uint32_t process_count;
     struct seep_redaction redaction;
@@ -199,6 +200,42 @@ static int put_samples(struct writer *writer, const char *path,
     return error;
 }
 
+/* The same of who held what. */
+static int put_held(struct writer *writer, const char *path,
+                    const struct seep_packed *packed)
+{
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+    size_t bytes = 0;
+    char *text = NULL;
+    FILE *file = NULL;
+    int error = 0;
+
+    if (seep_held_book_read_of(path, packed, &store, &book) != 0) {
+        seep_store_fini(&store);
+        return 0;
+    }
+    if (writer->options->redact) {
+        error = seep_redact_held(&writer->redaction, &book);
+    }
+    file = error == 0 ? open_memstream(&text, &bytes) : NULL;
+    if (error == 0 && file == NULL) {
+        error = -ENOMEM;
+    }
+    if (file != NULL) {
+        error = seep_held_book_print(file, "", &book);
+        error = fclose(file) != 0 && error == 0 ? -ENOMEM : error;
+    }
+    if (error == 0) {
+        error = put_part(writer, SEEP_PACK_HELD, writer->process_count, text,
+                         bytes);
+        writer->has_held = true;
+    }
+    free(text);
+    seep_store_fini(&store);
+    return error;
+}
+
 /* Names of what was packed are in that pack. */
 static int add_names(struct writer *writer,
                      const struct seep_snapshot *snapshot,
@@ -272,6 +309,9 @@ static int put_all(struct writer *writer, const char *path,
     if (error == 0) {
         name_process(writer, name);
         error = put_samples(writer, path, packed);
+    }
+    if (error == 0) {
+        error = put_held(writer, path, packed);
     }
     if (error == 0) {
         writer->was_redacted |=
@@ -353,7 +393,7 @@ static int put_directory(struct writer *writer)
 {
     struct seep_pack_header header = {
         .magic = SEEP_PACK_MAGIC,
-        .version = SEEP_PACK_VERSION,
+        .version = writer->has_held ? SEEP_PACK_VERSION : 1,
         .byte_order = SEEP_BYTE_ORDER,
         .header_bytes = sizeof(header),
         .flags = (writer->options->is_folder ? SEEP_PACK_IS_FOLDER : 0U) |
@@ -418,7 +458,7 @@ static int init(struct writer *writer, const char *to, size_t count)
 {
     size_t directory_bytes =
         sizeof(struct seep_pack_header) +
-        count * (2 * sizeof(*writer->parts) + SEEP_PACK_NAME_BYTES) +
+        count * (3 * sizeof(*writer->parts) + SEEP_PACK_NAME_BYTES) +
         2 * sizeof(*writer->parts);
     int error;
 
@@ -427,7 +467,7 @@ static int init(struct writer *writer, const char *to, size_t count)
     }
     writer->context = ZSTD_createCCtx();
     writer->out = malloc(OUT_BYTES);
-    writer->parts = calloc(2 * count + 2, sizeof(*writer->parts));
+    writer->parts = calloc(3 * count + 2, sizeof(*writer->parts));
     writer->names = calloc(count + 1, sizeof(*writer->names));
     writer->at_bytes = directory_bytes;
     if (writer->context == NULL || writer->out == NULL ||

@@ -31,9 +31,10 @@
  * be what kills the process. */
 #define ROOM_LEAST_BYTES (UINT64_C(256) << 20)
 /* Asked again when it has become so many times as large; sooner what was not
- * clear. */
-#define GROWN_TIMES 4
-#define GROWN_TIMES_UNCLEAR 2
+ * clear, or had too few blocks, or no room. */
+#define GROWN_TIMES 4.0
+#define GROWN_TIMES_UNCLEAR 2.0
+#define GROWN_TIMES_NO_ROOM 1.1
 
 struct liveness {
     const char *path;
@@ -141,7 +142,9 @@ static void attach(struct seep_report *report,
         if (kept == NULL && seep_ask_is_wanted(site)) {
             kept = seep_held_book_find(book, site->line_id);
         }
-        site->held = kept != NULL ? kept : site->held;
+        if (kept != NULL && (kept->answer != NULL || site->held == NULL)) {
+            site->held = kept;
+        }
     }
 }
 
@@ -216,18 +219,16 @@ static bool is_clear(const struct seep_held_kept *kept)
 static bool is_due(const struct seep_report_site *site,
                    const struct seep_held_kept *kept)
 {
-    uint64_t times;
+    double times;
 
-    if (!seep_ask_is_wanted(site) ||
-        site->block_count < SEEP_WORDS_HELD_LEAST) {
-        return false;
+    if (!seep_ask_is_wanted(site) || kept == NULL) {
+        return seep_ask_is_wanted(site);
     }
-    if (kept == NULL || kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM) {
-        return true;
-    }
-    times = is_clear(kept) ? GROWN_TIMES : GROWN_TIMES_UNCLEAR;
-    return kept->outcome == SEEP_HELD_OUTCOME_ANSWERED &&
-           site->live_bytes / times >= kept->live_bytes;
+    times = kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM ? GROWN_TIMES_NO_ROOM
+            : is_clear(kept)                           ? GROWN_TIMES
+                                                       : GROWN_TIMES_UNCLEAR;
+    return kept->outcome != SEEP_HELD_OUTCOME_NOT_PERMITTED &&
+           (double)site->live_bytes >= times * (double)kept->live_bytes;
 }
 
 static bool has_room(void)
@@ -284,26 +285,38 @@ static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
          i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        if (is_due(site, seep_held_book_find(book, site->id))) {
-            error = ask_row(ask, report, site, report->life_s, book, store);
-            asked++;
+        if (!is_due(site, seep_held_book_find(book, site->id))) {
+            continue;
         }
+        if (site->block_count < SEEP_WORDS_HELD_LEAST) {
+            const struct seep_held_kept few = {
+                .site_id = site->id,
+                .asked_s = report->life_s,
+                .live_bytes = site->live_bytes,
+                .outcome = SEEP_HELD_OUTCOME_FAILED,
+            };
+
+            put_answer(book, &few, store);
+            continue;
+        }
+        error = ask_row(ask, report, site, report->life_s, book, store);
+        asked++;
     }
     return error < 0 ? error : (int)asked;
 }
 
-void seep_ask_living(struct seep_report *report,
-                     const struct seep_report_options *options)
+/* A second report has the blocks, which are too much to have them always. */
+static void ask_process(const struct seep_report *report,
+                        const struct seep_report_options *options,
+                        struct seep_held_book *book, struct seep_store *store)
 {
     struct seep_report_options with_blocks = *options;
-    struct seep_held_book book = {NULL, 0};
     struct seep_ask ask = {.pid = 0};
     struct seep_rec_header header;
     struct seep_target target;
     struct seep_report *asked;
 
-    if (!has_wanted(report) ||
-        !seep_harvest_read_header(report->path, &header) ||
+    if (!seep_harvest_read_header(report->path, &header) ||
         seep_target_find(&header, &target) != 0) {
         return;
     }
@@ -312,9 +325,69 @@ void seep_ask_living(struct seep_report *report,
         return;
     }
     ask.pid = target.pid;
-    ask_rows(&ask, asked, &book, seep_report_store(report));
-    attach(report, &book);
+    setpriority(PRIO_PROCESS, 0, 19);
+    ask_rows(&ask, asked, book, store);
     seep_report_close(asked);
+}
+
+void seep_ask_living(struct seep_report *report,
+                     const struct seep_report_options *options)
+{
+    struct seep_held_book book = {NULL, 0};
+
+    if (has_wanted(report)) {
+        ask_process(report, options, &book, seep_report_store(report));
+        attach(report, &book);
+    }
+}
+
+static struct seep_ask_known *known_of(struct seep_ask_memory *memory,
+                                       const char *path)
+{
+    struct seep_ask_known *known;
+
+    for (size_t i = 0; i < memory->count; i++) {
+        if (strcmp(memory->known[i].path, path) == 0) {
+            return &memory->known[i];
+        }
+    }
+    if (memory->count == SEEP_ASK_KNOWN_MOST) {
+        return NULL;
+    }
+    known = &memory->known[memory->count];
+    known->path = seep_store_text(&memory->store, path);
+    memory->count += known->path != NULL;
+    return known->path == NULL ? NULL : known;
+}
+
+void seep_ask_again(struct seep_ask_memory *memory, struct seep_report *report,
+                    const struct seep_report_options *options)
+{
+    struct seep_ask_known *known =
+        has_wanted(report) ? known_of(memory, report->path) : NULL;
+    size_t rows = 0;
+    bool due = false;
+
+    for (size_t i = 0;
+         known != NULL && i < report->site_count && rows < SEEP_ASK_ROWS_MOST;
+         i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        rows += seep_ask_is_wanted(site);
+        due |= is_due(site, seep_held_book_find(&known->book, site->id));
+    }
+    if (due && report->state == SEEP_STATE_RUNNING) {
+        ask_process(report, options, &known->book, &memory->store);
+    }
+    if (known != NULL) {
+        attach(report, &known->book);
+    }
+}
+
+void seep_ask_memory_fini(struct seep_ask_memory *memory)
+{
+    seep_store_fini(&memory->store);
+    memory->count = 0;
 }
 
 /*

@@ -23,6 +23,8 @@
 /** Rows that are asked about of one process, and blocks of each. */
 #define SEEP_ASK_ROWS_MOST 3U
 #define SEEP_ASK_BLOCKS 64U
+/** Processes whose answers are remembered; others are not asked. */
+#define SEEP_ASK_KNOWN_MOST 16U
 
 /** Whom, and how. */
 struct seep_ask {
@@ -54,6 +56,22 @@ void seep_ask_attach(struct seep_report *report);
  */
 void seep_ask_living(struct seep_report *report,
                      const struct seep_report_options *options);
+
+/** The same again and again, of processes that go on: what was answered is
+ * remembered, and a row asked about anew when it has become four times as
+ * large. Start from an all-zero struct, which outlives the reports. */
+struct seep_ask_memory {
+    struct seep_store store;
+    struct seep_ask_known {
+        const char *path;
+        struct seep_held_book book;
+    } known[SEEP_ASK_KNOWN_MOST];
+    size_t count;
+};
+
+void seep_ask_again(struct seep_ask_memory *memory, struct seep_report *report,
+                    const struct seep_report_options *options);
+void seep_ask_memory_fini(struct seep_ask_memory *memory);
 
 /*
  * For who runs the process: in a child of its own, when there is time.

@@ -462,6 +462,10 @@ static void read_report(struct seep_follow *follow, struct entry *entry)
     entry->failed = shown->error < 0;
     if (shown->error == 0) {
         seep_ask_attach(report);
+        if (follow->options.answers != NULL) {
+            seep_ask_again(follow->options.answers, report,
+                           &follow->options.report);
+        }
         let_go(follow, entry->report);
         entry->report = report;
         entry->final = entry->state == HAS_ENDED;

@@ -34,10 +34,14 @@
  */
 
 struct seep_follow;
+struct seep_ask_memory;
 
 struct seep_follow_options {
     struct seep_report_options report; /* of each; what it points to must
                                           outlive the follower */
+    /* Those that live are asked who holds what leaks, and answers remembered
+     * here; NULL: they are not. */
+    struct seep_ask_memory *answers;
     size_t limit;  /* recordings that are read; 0: the default */
     double keep_s; /* one that ended so long ago is forgotten, unless it was
                       named itself; INFINITY: never */

@@ -13,6 +13,7 @@
 #include "text/report.h"
 #include "text/table.h"
 #include "words/compare.h"
+#include "words/held.h"
 #include "words/notes.h"
 #include "words/units.h"
 #include "words/verdict.h"
@@ -115,12 +116,19 @@ static void print_sites(struct seep_page *page,
     for (size_t i = 0; i < result->site_count; i++) {
         const struct seep_report_site *site = result->sites[i];
         char *text = seep_check_place(result, i);
+        char *held = seep_words_held_line(site->held, site->live_bytes);
+        bool is_new = !is_said(first, result, site);
 
-        if (!is_said(first, result, site)) {
+        if (is_new) {
             seep_page_paragraph(page, SEEP_STYLE_STRONG, " where", SITE_INDENT,
                                 "%s", text == NULL ? "?" : text);
         }
+        if (is_new && held != NULL) {
+            seep_page_paragraph(page, SEEP_STYLE_STRONG, " held", SITE_INDENT,
+                                "by %s", held);
+        }
         free(text);
+        free(held);
     }
     if (result->site_total > result->site_count) {
         seep_page_paragraph(page, SEEP_STYLE_FAINT, "", SITE_INDENT,

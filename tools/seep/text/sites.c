@@ -669,7 +669,13 @@ static void print_evidence(struct seep_page *page,
                            const struct seep_report_site *site)
 {
     char *kept = seep_words_kept(report, site);
+    char *held = seep_words_held_line(site->held, site->live_bytes);
 
+    if (held != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "  held by  ", 11, "%s",
+                            held);
+        free(held);
+    }
     if (site->class_reason != NULL && *site->class_reason != '\0') {
         seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", 2, "%s",
                             site->class_reason);

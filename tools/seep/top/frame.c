@@ -11,6 +11,7 @@
 #include "text/page.h"
 #include "text/report.h"
 #include "top/top.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -54,6 +55,22 @@ static void draw_head(struct seep_page *page, const struct seep_top_part *part)
     }
 }
 
+/* A row is one line where one is selected, so it stands with the answer. */
+static void draw_holder(struct seep_page *page,
+                        const struct seep_report *report)
+{
+    const struct seep_report_site *site = seep_words_site(report);
+    char *held = site == NULL
+                     ? NULL
+                     : seep_words_held_line(site->held, site->live_bytes);
+
+    if (held != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "", SEEP_VIEW_ANSWER_INDENT,
+                            "Held by %s.", held);
+    }
+    free(held);
+}
+
 static void draw_answer(struct seep_page *page,
                         const struct seep_top_part *part)
 {
@@ -61,6 +78,9 @@ static void draw_answer(struct seep_page *page,
         page->columns = WIDE; /* a line for each sentence, cut at the end */
     }
     seep_view_text_answer(page, part->report);
+    if (part->size->lines > 0) {
+        draw_holder(page, part->report);
+    }
 }
 
 /* How much of the page may go to something that is not the rows. */

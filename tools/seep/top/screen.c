@@ -431,8 +431,9 @@ static int open_signals(sigset_t *ret_before)
 static int watch(struct live *live, char *const *words, size_t count,
                  const struct seep_top_arguments *arguments, bool color)
 {
-    int error = seep_top_source_open(words, count, &arguments->report,
-                                     arguments->interval_s, &live->source);
+    int error =
+        seep_top_source_open(words, count, &arguments->report, arguments->asks,
+                             arguments->interval_s, &live->source);
     if (error < 0) {
         seep_say("top", strerror(-error), NULL);
         return SEEP_EXIT_FAILED;

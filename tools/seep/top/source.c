@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/thread.h"
+#include "read/ask.h"
 #include "read/follow.h"
 #include "read/gather.h"
 #include "top/top.h"
@@ -41,6 +42,7 @@ struct shot {
 
 struct seep_top_source {
     struct seep_follow *follow;
+    struct seep_ask_memory answers;
     struct gone gone; /* of the reading that goes on */
     struct shot *taken;
     int fd;
@@ -239,7 +241,7 @@ static void *read_on(void *context)
 }
 
 int seep_top_source_open(char *const *words, size_t count,
-                         const struct seep_report_options *options,
+                         const struct seep_report_options *options, bool asks,
                          double interval_s, struct seep_top_source **ret_source)
 {
     struct seep_top_source *source = calloc(1, sizeof(*source));
@@ -248,10 +250,12 @@ int seep_top_source_open(char *const *words, size_t count,
     if (source == NULL) {
         return -ENOMEM;
     }
-    const struct seep_follow_options follow = {.report = *options,
-                                               .keep_s = INFINITY,
-                                               .let_go = keep_gone,
-                                               .context = &source->gone};
+    const struct seep_follow_options follow = {
+        .report = *options,
+        .answers = asks ? &source->answers : NULL,
+        .keep_s = INFINITY,
+        .let_go = keep_gone,
+        .context = &source->gone};
     source->interval_s = interval_s;
     source->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     error = source->fd < 0 ? -errno : 0;
@@ -326,6 +330,7 @@ int seep_top_source_close(struct seep_top_source *source)
         return -EBUSY;
     }
     seep_follow_close(source->follow); /* lets go of all that it has */
+    seep_ask_memory_fini(&source->answers);
     close_gone(&source->gone);
     free_shot(source->latest);
     free_shot(source->taken);

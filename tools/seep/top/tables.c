@@ -9,6 +9,7 @@
 #include "text/report.h"
 #include "text/table.h"
 #include "top/top.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -31,6 +32,11 @@ void seep_top_draw_sites(struct seep_page *page,
         seep_view_sites_row(
             table, report, row->site, row->where,
             seep_spark_site(row->site, report->duration_s, cells));
+        if (part->size->lines == 0) {
+            seep_table_paragraph(
+                table, "held by",
+                seep_words_held_line(row->site->held, row->site->live_bytes));
+        }
     }
     seep_table_print(table, page, 1);
 }

@@ -214,9 +214,10 @@ struct seep_top_shot {
     char notice[512]; /* what went wrong, or is not shown; "": nothing */
 };
 
-/** @param words  and @options, with what it points to, are borrowed */
+/** @param words  and @options, with what it points to, are borrowed
+ * @param asks   who holds what leaks, of those that live */
 int seep_top_source_open(char *const *words, size_t count,
-                         const struct seep_report_options *options,
+                         const struct seep_report_options *options, bool asks,
                          double interval_s,
                          struct seep_top_source **ret_source);
 
@@ -249,6 +250,7 @@ int seep_top_source_close(struct seep_top_source *source);
 struct seep_top_arguments {
     bool once;
     bool json;
+    bool asks; /* who holds what leaks */
     double interval_s;
     size_t row_limit; /* of --once; 0: all */
     enum seep_top_sort sort;

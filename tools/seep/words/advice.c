@@ -13,6 +13,7 @@
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
 #include "words/frames.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -347,8 +348,15 @@ static void advise_site(const struct seep_report *report,
 {
     char *command = seep_words_stack_command(report, site);
     char *holder = holder_of(report, site);
+    char *held = seep_words_held_advice(site->held);
 
-    if (site->pool == NULL) {
+    if (held != NULL) {
+        seep_words_advise(words, "%s", held);
+    }
+    if (site->pool == NULL && held != NULL) {
+        seep_words_advise(words, "see where it is allocated: %s",
+                          command == NULL ? "seep report" : command);
+    } else if (site->pool == NULL) {
         add_python_advice(report, site, words);
         seep_words_advise(words, "find what holds %s: %s",
                           holder == NULL ? "it" : holder,
@@ -358,6 +366,7 @@ static void advise_site(const struct seep_report *report,
             words,
             "which lines keep it is not known: look for a setting by which the library uses malloc, or ask it what it has");
     }
+    free(held);
     free(holder);
     free(command);
     advise_remedy(site, words);

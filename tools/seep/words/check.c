@@ -11,6 +11,7 @@
 #include "words/compare.h"
 #include "words/exit.h"
 #include "words/frames.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -241,8 +242,15 @@ static void put_sites(FILE *file, const struct seep_check_result *result)
     for (size_t i = 0; i < result->site_count; i++) {
         char *site = seep_check_place(result, i);
 
+        char *held = seep_words_held_line(result->sites[i]->held,
+                                          result->sites[i]->live_bytes);
+
         fprintf(file, "; %s", site == NULL ? "?" : site);
+        if (held != NULL) {
+            fprintf(file, ", held by %s", held);
+        }
         free(site);
+        free(held);
     }
 }
 

@@ -419,62 +419,171 @@ const char *seep_words_held_nothing(void)
     return "no call site holds a block that is known";
 }
 
-static bool has_type(const struct seep_held_group *group, const char *name)
+/*
+ * What usually mends it: the first row of the table that fits.
+ */
+
+#define NAMES_MOST 4
+
+struct remedy {
+    enum seep_held_end end;          /* COUNT: it has a root */
+    const char *on_way[NAMES_MOST];  /* one is the type of a step; '*' at an
+                                        end stands for anything */
+    const char *by;                  /* it is had by this attribute */
+    const char *holders[NAMES_MOST]; /* the type of what has them all */
+    const char *words;
+};
+
+static const struct remedy remedies[] = {
+    {.end = SEEP_HELD_END_CYCLE,
+     .words = "break the cycle, use weakref for one side, or let gc run"},
+    {.end = SEEP_HELD_END_LOST,
+     .words =
+         "it is never freed and nothing points to it: look for the missing free() behind this call site"},
+    {.end = SEEP_HELD_END_UNROOTED,
+     .words =
+         "what holds it may move faster than memory is read: ask with --freeze 1000"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"traceback"},
+     .words =
+         "a kept exception holds the frames of its traceback: keep its text, or clear it with exception.with_traceback(None)"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"torch::autograd::*", "*Backward0", "*Backward1"},
+     .words =
+         "a tensor is kept with the graph that made it: keep tensor.detach(), or loss.item() of a loss"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"functools._lru_cache_wrapper"},
+     .words = "give functools.lru_cache a maxsize, or call cache_clear()"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"_asyncio.Task", "_asyncio.TaskObj", "asyncio.tasks.Task"},
+     .words = "tasks that never end keep what they hold: await or cancel them"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"logging.LogRecord"},
+     .words =
+         "a logging handler keeps its records: give it a capacity, flush it, or take it off with removeHandler()"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"queue.*", "asyncio.queues.*", "_queue.SimpleQueue"},
+     .words =
+         "the queue is filled faster than it is emptied: give it a maxsize, or more who take from it"},
+    {.end = SEEP_HELD_END_COUNT,
+     .by = "__defaults__",
+     .words =
+         "a default argument lives as long as its function: use None, and make it inside"},
+    {.end = SEEP_HELD_END_COUNT,
+     .by = "__kwdefaults__",
+     .words =
+         "a default argument lives as long as its function: use None, and make it inside"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"cell"},
+     .words =
+         "a function keeps what its closure has: unregister it, or let it have less, by weakref"},
+    {.end = SEEP_HELD_END_COUNT,
+     .on_way = {"generator", "async_generator"},
+     .words =
+         "a generator that has not ended keeps its locals: run it to its end, or close() it"},
+    {.end = SEEP_HELD_END_COUNT,
+     .holders = {"list"},
+     .words =
+         "the list only grows: bound it (collections.deque(maxlen=N)) or clear it"},
+    {.end = SEEP_HELD_END_COUNT,
+     .holders = {"dict", "collections.OrderedDict", "collections.defaultdict"},
+     .words = "the dict only grows: remove what is done with, or bound it"},
+    {.end = SEEP_HELD_END_COUNT,
+     .holders = {"collections.deque"},
+     .words = "the deque has no maxlen: give it one, or drain it"},
+    {.end = SEEP_HELD_END_COUNT,
+     .holders = {"set"},
+     .words = "the set only grows: remove what is done with"},
+};
+
+static bool fits(const char *name, const char *pattern)
 {
-    for (size_t i = 0; i < group->step_count; i++) {
-        if (group->steps[i].kind == SEEP_HELD_KIND_OBJECT &&
-            is(group->steps[i].name, name)) {
+    size_t name_length = strlen(name);
+    size_t length = strlen(pattern) - 1;
+
+    if (*pattern == '*') {
+        return name_length >= length &&
+               is(name + name_length - length, pattern + 1);
+    }
+    return pattern[length] == '*' ? strncmp(name, pattern, length) == 0
+                                  : is(name, pattern);
+}
+
+static bool has_type(const struct seep_held_step *step,
+                     const char *const *patterns)
+{
+    if (step->kind != SEEP_HELD_KIND_OBJECT &&
+        step->kind != SEEP_HELD_KIND_CXX_OBJECT) {
+        return false;
+    }
+    for (size_t i = 0; i < NAMES_MOST && patterns[i] != NULL; i++) {
+        if (fits(step->name, patterns[i])) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_type(const struct seep_held_step *step, const char *name)
+static bool is_for(const struct remedy *remedy,
+                   const struct seep_held_group *group)
 {
-    return step->kind == SEEP_HELD_KIND_OBJECT && is(step->name, name);
+    bool is_rooted = group->end == SEEP_HELD_END_HELD ||
+                     group->end == SEEP_HELD_END_WEAKLY_NAMED;
+
+    if (remedy->end != SEEP_HELD_END_COUNT) {
+        return group->end == remedy->end;
+    }
+    if (remedy->holders[0] != NULL) {
+        return is_rooted && group->holder < group->step_count &&
+               has_type(&group->steps[group->holder], remedy->holders);
+    }
+    for (size_t i = 0; is_rooted && i < group->step_count; i++) {
+        const struct seep_held_step *step = &group->steps[i];
+
+        if (remedy->by == NULL ? has_type(step, remedy->on_way)
+                               : step->edge == SEEP_HELD_EDGE_ATTRIBUTE &&
+                                     is(step->edge_name, remedy->by)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 const char *seep_words_held_remedy(const struct seep_held_group *group)
 {
-    const struct seep_held_step *holder;
-
-    if (group->end == SEEP_HELD_END_CYCLE) {
-        return "break the cycle, use weakref for one side, or let gc run";
-    }
-    if (group->end == SEEP_HELD_END_LOST) {
-        return "it is never freed and nothing points to it: look for the missing free() behind this call site";
-    }
     if (is_unseen(group)) {
         return "ask about fewer blocks: --blocks 8";
     }
-    if (group->end == SEEP_HELD_END_UNROOTED) {
-        return "what holds it may move faster than memory is read: ask with --freeze 1000";
-    }
-    if (has_type(group, "traceback")) {
-        return "a kept exception holds the frames of its traceback: keep its text, or clear it with exception.with_traceback(None)";
-    }
-    if (has_type(group, "functools._lru_cache_wrapper")) {
-        return "give functools.lru_cache a maxsize, or call cache_clear()";
-    }
-    if (has_type(group, "_asyncio.Task")) {
-        return "tasks that never end keep what they hold: await or cancel them";
-    }
-    if (group->holder >= group->step_count) {
-        return "";
-    }
-    holder = &group->steps[group->holder];
-    if (is_type(holder, "list")) {
-        return "the list only grows: bound it (collections.deque(maxlen=N)) or clear it";
-    }
-    if (is_type(holder, "dict") || is_type(holder, "collections.OrderedDict")) {
-        return "the dict only grows: remove what is done with, or bound it";
-    }
-    if (is_type(holder, "collections.deque")) {
-        return "the deque has no maxlen: give it one, or drain it";
-    }
-    if (is_type(holder, "set")) {
-        return "the set only grows: remove what is done with";
+    for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
+        if (is_for(&remedies[i], group)) {
+            return remedies[i].words;
+        }
     }
     return "";
+}
+
+char *seep_words_held_advice(const struct seep_held_kept *kept)
+{
+    const struct seep_held_answer *answer = kept == NULL ? NULL : kept->answer;
+    const char *remedy;
+    char *holder;
+    char *advice;
+
+    if (answer == NULL || answer->asked_count < SEEP_WORDS_HELD_LEAST ||
+        answer->group_count == 0 ||
+        (double)answer->groups[0].block_count <
+            SEEP_WORDS_HELD_CLEAR * (double)answer->asked_count) {
+        return NULL;
+    }
+    holder = seep_words_holder(&answer->groups[0]);
+    remedy = seep_words_held_remedy(&answer->groups[0]);
+    if (holder == NULL || *holder == '\0') {
+        advice = *remedy == '\0' ? NULL : seep_words_make("%s", remedy);
+    } else {
+        advice = *remedy == '\0'
+                     ? seep_words_make("find why %s keeps it", holder)
+                     : seep_words_make("%s: %s", holder, remedy);
+    }
+    free(holder);
+    return advice;
 }

@@ -36,6 +36,10 @@ char *seep_words_held(const struct seep_held_group *group);
 char *seep_words_held_line(const struct seep_held_kept *kept,
                            uint64_t live_bytes);
 
+/** What to do about it: "Handler.model.audit: the list only grows: ..."; NULL:
+ * who holds it is not clear, or without memory. */
+char *seep_words_held_advice(const struct seep_held_kept *kept);
+
 /** That a process may not be asked, and what to do. */
 const char *seep_words_held_refused(void);
 const char *seep_words_held_refused_remedy(void);

@@ -29,6 +29,9 @@ function siteCard(page, site, row) {
   if (site.reason) {
     words.push(site.reason);
   }
+  if (site.held && site.held.line) {
+    words.push(`held by ${site.held.line}`);
+  }
   if (site.pattern) {
     words.push(`${site.pattern.name}: ${site.pattern.cause} ${site.pattern.remedy}`);
   }

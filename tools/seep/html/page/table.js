@@ -192,6 +192,10 @@ function detailOf(page, site) {
   const {run} = page;
   const facts = [
     ['id', site.id], ['class', site.class], ['reason', site.reason],
+    ['held by', site.held ? site.held.line : null],
+    ['by way of', site.held && site.held.answer &&
+      site.held.answer.groups.length > 0
+      ? site.held.answer.groups[0].chain : null],
     ['live', `${bytesText(site.live_bytes)}` + (site.live_bytes_error > 0
       ? ` ±${bytesText(site.live_bytes_error)}` : '')],
     ['freed', bytesText(site.freed_bytes)],
