@@ -110,6 +110,7 @@ def lines_of(number):
             "site": where and f"{zlib.crc32(where.encode()):016x}",
             "function_id": function_id, "space": where and "python",
             "device": None, "where": where, "class": kind, "live_bytes": None,
+            "live_count": None, "peak_bytes": None,
             "growth_bytes_per_s": growth[0], "growth_bytes_per_unit": growth[1],
             "confidence": None, "pattern": None, "suppressed": False}
 

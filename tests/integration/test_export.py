@@ -4,7 +4,6 @@ report of the same recording says."""
 import collections
 import csv
 import functools
-import gzip
 import io
 import json
 import os
@@ -16,7 +15,9 @@ import pytest
 
 from command_line import PYTHON, recordings, run, seep
 from conftest import BUILD, LONG, SEEP, memory_folder
+from figures import differences, fields, numbers, profile_of, samples_of
 
+MAKE = BUILD / "tests/integration/page_recordings"
 FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 # The part of speedscope's format that is ours, by its documentation.
 NUMBER = {"type": "number"}
@@ -130,61 +131,15 @@ def folded_totals(path, what):
     return dict(sums)
 
 
-def fields(message):
-    """(number, value) of each field of a message of protobuf's."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        key = varint()
-        value = varint()
-        if key & 7 == 2:
-            value, at = message[at:at + value], at + value
-        else:
-            assert key & 7 == 0
-        yield key >> 3, value
-
-
-def numbers(packed):
-    """Signed numbers, one behind the other."""
-    return [value - (value >> 63 << 64) for _, value in
-            fields(b"".join(b"\x08" + piece for piece in
-                            re.findall(b"[\x80-\xff]*[\0-\x7f]", packed)))]
-
-
 @functools.lru_cache
 def profile(path):
     """{number of a field: its values}, of the whole."""
-    found = collections.defaultdict(list)
-    for number, value in fields(gzip.decompress(export("pprof", path))):
-        found[number].append(value)
-    return found
+    return profile_of(export("pprof", path))
 
 
 def pprof_samples(path):
     """[({type: value}, {label: text}, [locations])]"""
-    found = profile(path)
-    texts = [text.decode() for text in found[6]]
-    assert texts[0] == ""
-    types = [texts[dict(fields(kind))[1]] for kind in found[1]]
-    for sample in found[2]:
-        parts = collections.defaultdict(list)
-        for number, value in fields(sample):
-            parts[number].append(value)
-        labels = [dict(fields(label)) for label in parts[3]]
-        yield (dict(zip(types, numbers(parts[2][0]))),
-               {texts[one[1]]: texts[one[2]] for one in labels if 2 in one},
-               numbers(b"".join(parts[1])))
+    return samples_of(profile(path))
 
 
 TYPES = {"live": "inuse_space", "count": "inuse_objects",
@@ -214,8 +169,7 @@ def speedscope_totals(path, what):
     return dict(sums)
 
 
-# What each format says of a weight: {space: sum}. The page of --html and the
-# line of `seep digest` go here, too.
+# What each format says of a weight: {space: sum}.
 SAYS = {
     "folded": folded_totals,
     "pprof": pprof_totals,
@@ -414,6 +368,13 @@ def test_a_part_of_a_run_has_the_figures_of_the_report(leak, part):
         assert said == pytest.approx(wanted, abs=len(process["sites"]))
 
 
+@pytest.mark.parametrize("kind", ["leak", "sample"])
+def test_what_grows_grows_by_the_same_wherever_it_is_told(tmp_path, kind):
+    path = tmp_path / f"{kind}.seep"
+    subprocess.run([MAKE, kind, path], check=True, timeout=60)
+    assert differences(path) == []
+
+
 def most_of(command):
     """The most memory that it took, in bytes."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -432,8 +393,7 @@ def test_the_largest_recording_takes_less_than_400_mb():
             for name in formats[:3]]
     with memory_folder(1 << 28) as folder:
         path = folder / "large.seep"
-        subprocess.run([BUILD / "tests/integration/page_recordings", "large",
-                        path], check=True, timeout=120)
+        subprocess.run([MAKE, "large", path], check=True, timeout=120)
         for words in cases:
             most = most_of([SEEP, "export", *words, path])
             assert most < 400e6, words

@@ -241,7 +241,8 @@ def test_a_digest_has_the_figures_of_the_report(runs, job):
             growth.pop("variance")
             assert growth == site["growth_bytes_per_s"]
             for key in ("space", "device", "where", "class", "live_bytes",
-                        "confidence", "growth_bytes_per_unit"):
+                        "live_count", "peak_bytes", "confidence",
+                        "growth_bytes_per_unit"):
                 assert line[key] == site[key], key
 
 

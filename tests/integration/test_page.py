@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The page of `seep report --html`, by itself and in a real browser."""
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -12,6 +11,7 @@ import pytest
 from browser import browser
 from command_line import document, seep
 from conftest import BUILD, LONG
+from figures import data_of_page
 
 MAKE = BUILD / "tests/integration/page_recordings"
 MOST_BYTES = 1.5 * (1 << 20)
@@ -32,14 +32,6 @@ def made(path, *words):
     assert done.stderr == b""
     assert done.stdout == b""
     return path.read_text(encoding="utf-8")
-
-
-def data_of(page):
-    """The document in it, and the page without."""
-    head, data, tail = re.fullmatch(
-        r'(.*<script [^>]* id="data">\n)([A-Za-z0-9+/=\n]*)(</script>\n.*)',
-        page, re.S).groups()
-    return json.loads(gzip.decompress(base64.b64decode(data))), head + tail
 
 
 @pytest.fixture(name="place", scope="module")
@@ -69,7 +61,7 @@ def leak_(place, shown):
 
 
 def test_all_of_a_recording_is_in_base64(place):
-    pages = [data_of((place / f"{kind}.html").read_text())
+    pages = [data_of_page((place / f"{kind}.html").read_text())
              for kind in ("leak", "hostile")]
 
     assert pages[0][1] == pages[1][1], "else something of it stands outside"
@@ -78,7 +70,7 @@ def test_all_of_a_recording_is_in_base64(place):
 
 
 def test_nothing_but_what_is_hashed_may_run(place):
-    _, page = data_of((place / "leak.html").read_text())
+    _, page = data_of_page((place / "leak.html").read_text())
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
 
     for element in ("script", "style"):
@@ -93,7 +85,7 @@ def test_nothing_but_what_is_hashed_may_run(place):
 
 
 def test_the_document_is_that_of_json(place):
-    data, _ = data_of((place / "leak.html").read_text())
+    data, _ = data_of_page((place / "leak.html").read_text())
     process, = data["report"]["processes"]
     wanted, = document(place / "leak.seep")["processes"]
 
@@ -379,7 +371,7 @@ def test_two_recordings_are_a_difference(place, shown):
     html = seep("diff", "--html", page, place / "fixed.seep",
                 place / "leak.seep")
     assert html.returncode == done.returncode == 3
-    assert data_of(page.read_text())[0]["diff"] == wanted
+    assert data_of_page(page.read_text())[0]["diff"] == wanted
     shown.open(page)
     assert shown.text("#difference-sentence") == wanted["sentence"]
     rows = shown.texts("#difference tbody th")
@@ -406,6 +398,20 @@ def test_several_processes_are_chosen_from(place, shown):
               "choice.value = '1'; choice.dispatchEvent(new Event('change'))")
     assert shown.text("#sentence") != first
     assert shown.complaints() == []
+
+
+def test_an_export_is_the_same_page(place):
+    wanted = (place / "leak.html").read_bytes()
+    done = seep("export", "--format", "html", place / "leak.seep")
+    assert (done.returncode, done.stdout) == (0, wanted)
+    done = seep("export", "--format", "html", "-o", "/dev/full",
+                place / "leak.seep")
+    assert done.returncode == 1
+    assert b"/dev/full" in done.stderr
+    done = seep("export", "--format", "html", "--at", "peak",
+                place / "leak.seep")
+    assert done.returncode == 2
+    assert b"html has all times" in done.stderr
 
 
 @pytest.mark.parametrize("other", ["--json", "--verdict", "--stack"])

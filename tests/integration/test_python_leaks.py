@@ -24,6 +24,7 @@ import pytest
 from conftest import (LONG, PRELOAD, SEEP, execute, frame_functions,
                       recordings_in)
 from crowd import crowd
+from figures import differences as of_figures
 from test_python_frames import known
 from verdict_fixtures import trim
 
@@ -123,6 +124,7 @@ class Process:
     """One process as the report has it, beside what it says of itself."""
     document: dict
     truth: dict
+    differences: list  # between the ways to tell it
 
     @property
     def verdict(self):
@@ -228,8 +230,11 @@ def run_job(job, seed, seconds):
         truths = {truth["pid"]: truth for truth in
                   map(json.loads, done.stdout.splitlines())}
         reports = read_reports(folder)
+        differences = [each for path in recordings_in(folder)
+                       if job == Job(LEAKS) for each in of_figures(path)]
     assert len(reports) == len(truths) == PROCESSES.get(job.group, 1), reports
-    return [Process(report, truths[pid]) for pid, report in reports.items()]
+    return [Process(report, truths[pid], differences)
+            for pid, report in reports.items()]
 
 
 def run_all(jobs, seed, seconds=SECONDS):
@@ -296,6 +301,11 @@ def test_lines_that_leak_are_named_with_their_rates(outcomes, job):
 def test_a_line_that_does_not_leak_is_never_a_leak(outcomes, job):
     assert [alarms_of(processes) for processes in outcomes[job]
             if alarms_of(processes)] == []
+
+
+def test_a_leak_is_the_same_wherever_it_is_told(outcomes):
+    assert [process.differences for processes in outcomes[Job(LEAKS)]
+            for process in processes] == [[]] * REPETITIONS
 
 
 def test_intervals_cover_the_planted_rates(outcomes):

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "export/export.h"
+#include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
 #include "read/when.h"
@@ -31,6 +32,11 @@ struct arguments {
     struct seep_span_wish wish;
     struct seep_report_options report;
 };
+
+static bool is_page(const struct seep_export_format *format)
+{
+    return format->add == NULL;
+}
 
 static int take_format(const char *verb, const char *value, void *target)
 {
@@ -72,7 +78,7 @@ static int take_weight(const char *verb, const char *value, void *target)
 
 static const struct seep_option table[] = {
     SEEP_OPTION("format", "NAME", take_format, AT(format),
-                "pprof, folded, speedscope, perfetto, csv or jsonl"),
+                "pprof, folded, speedscope, perfetto, csv, jsonl or\nhtml"),
     {"out", "FILE", seep_option_out, AT(out), "write to FILE, not to stdout",
      'o', NULL},
     SEEP_OPTION("what", "WHAT", take_weight, AT(weight),
@@ -270,6 +276,30 @@ static int export_all(char *const *paths, size_t count,
     return work->lacks_part ? SEEP_EXIT_FAILED : code;
 }
 
+/* As `report --html` has it: what is known beforehand is known here, too.
+ * @return the exit code */
+static int export_page(char *const *paths, size_t count,
+                       const struct arguments *arguments, struct work *work)
+{
+    struct seep_report_options wanted = arguments->report;
+    struct seep_knowledge knowledge = {.catalogue = NULL};
+    struct seep_gathering gathering;
+    int code = seep_knowledge_load(&knowledge, &wanted);
+
+    if (code == 0) {
+        struct seep_json_options json = {.catalogue = knowledge.catalogue};
+
+        seep_gather(paths, count, &wanted, &gathering);
+        code = seep_gather_exit(&gathering);
+        work->error = seep_html_write_reports(
+            work->export.file, gathering.reports, gathering.count,
+            gathering.refused_count, &json);
+        seep_gather_close(&gathering);
+    }
+    seep_knowledge_close(&knowledge);
+    return code;
+}
+
 static int export(char *const *paths, size_t count,
                   const struct arguments *arguments)
 {
@@ -285,7 +315,9 @@ static int export(char *const *paths, size_t count,
     if (code != 0) {
         return code;
     }
-    code = export_all(paths, count, arguments, &work);
+    code = is_page(arguments->format)
+               ? export_page(paths, count, arguments, &work)
+               : export_all(paths, count, arguments, &work);
     written = close_out(arguments, work.export.file, work.error);
     return written != 0 ? written : code;
 }
@@ -308,7 +340,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         return SEEP_EXIT_USAGE;
     }
     if (seep_span_is_wished(&arguments->wish) &&
-        !arguments->format->has_stacks) {
+        (!arguments->format->has_stacks || is_page(arguments->format))) {
         return seep_say_usage("export",
                               "%s has all times: --at, --since and --until "
                               "cannot be combined with it",
@@ -321,7 +353,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
                               "with -o FILE",
                               arguments->format->name);
     }
-    return 0;
+    return is_page(arguments->format) ? seep_html_check("export", "", NULL) : 0;
 }
 
 int seep_cmd_export(int argc, char **argv)

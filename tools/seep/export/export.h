@@ -77,6 +77,7 @@ struct seep_export_format {
     bool has_stacks; /* each by itself; else rows as they are judged */
     /** What stands before the first process. NULL: nothing. */
     int (*begin)(struct seep_export *export);
+    /** NULL: it is the page, which is made of all processes at once. */
     int (*add)(struct seep_export *export, const struct seep_report *report);
     /** What stands after the last; gives back .state in any case. */
     int (*end)(struct seep_export *export);

@@ -24,6 +24,7 @@ static const struct seep_export_format formats[] = {
      seep_trace_end},
     {"csv", false, false, seep_csv_begin, seep_csv_add, NULL},
     {"jsonl", false, false, NULL, seep_jsonl_add, NULL},
+    {"html", false, true, NULL, NULL, NULL},
 };
 
 const struct seep_export_format *seep_export_format_at(size_t index)

@@ -32,7 +32,7 @@ int seep_html_check(const char *verb, const char *path, const char *other)
     }
     if (!IS_THERE) {
         seep_say(
-            "--html", "this seep was built without a page",
+            "html", "this seep was built without a page",
             "build it with -Dhtml=enabled, which names what it needs: d3 and zlib");
         return SEEP_EXIT_FAILED;
     }

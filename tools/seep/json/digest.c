@@ -127,6 +127,9 @@ static void put_site(json_t *line, const struct seep_report_site *site)
                   site == NULL ? NULL : seep_class_name(of->class));
     seep_json_put(line, "live_bytes",
                   site == NULL ? NULL : seep_json_count(of->live_bytes));
+    seep_json_put(line, "live_count", site == NULL ? NAN : of->live_count);
+    seep_json_put(line, "peak_bytes",
+                  site == NULL ? NULL : seep_json_count(of->peak_bytes));
     seep_json_put(line, "growth_bytes_per_s",
                   measured(of->has_growth ? &of->growth_bytes_per_s : NULL));
     seep_json_put(
