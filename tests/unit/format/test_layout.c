@@ -105,7 +105,8 @@ static void each_kind_of_damage_has_its_own_answer(void **state)
     (void)state;
     memcpy((void *)&saved, (void *)made.header, sizeof(saved));
     assert_int_equal(seep_check(made.header, 0), SEEP_CHECK_EMPTY);
-    assert_int_equal(seep_check(made.header, 4), SEEP_CHECK_NOT_A_RECORDING);
+    assert_int_equal(seep_check(made.header, 4), SEEP_CHECK_TRUNCATED);
+    assert_int_equal(seep_check("SEED", 4), SEEP_CHECK_NOT_A_RECORDING);
     assert_int_equal(seep_check(made.header, 100), SEEP_CHECK_TRUNCATED);
     assert_int_equal(seep_check(made.header, made.size - 1),
                      SEEP_CHECK_TRUNCATED);
