@@ -480,8 +480,9 @@ const char *seep_sites_too_short(const struct seep_clock *clock)
     if (clock->kind == SEEP_CLOCK_UNITS && clock->units < RUN_UNITS_MIN) {
         return "the run is too short: fewer than 100 units of work were done";
     }
-    if (clock->mostly_imports && clock->late_s > 0 &&
-        seconds_of_work(clock) < RUN_SECONDS_MIN) {
+    if (clock->mostly_imports &&
+        (waits(clock) ||
+         (clock->late_s > 0 && seconds_of_work(clock) < RUN_SECONDS_MIN))) {
         return "the run is too short: it was mostly imports, and a verdict needs 30 s of work";
     }
     if (waits(clock)) {

@@ -506,7 +506,9 @@ static double kept_since_imports(const struct seep_report_build *build,
 }
 
 /* Imports that went on while growth was counted already are none: where what
- * the row keeps is of them all, it grew no more once they were over. */
+ * the row keeps is of them all, it grew no more once they were over. Of most of
+ * a run, where nothing is said to be no leak, also those behind their end are
+ * none: while a thread works it is not sharp. */
 static bool is_over(const struct seep_report_build *build,
                     const struct seep_site_work *work)
 {
@@ -514,10 +516,14 @@ static bool is_over(const struct seep_report_build *build,
     double floor_bytes = seep_sites_floor_bytes(
         sites->live_bytes[seep_sites_place_of(&work->site)]);
 
-    return build->report.begin.imports_s >
-               seep_sites_seconds((double)build->clock.begin_tick) &&
-           share_of_imports(build, work, PART_INSIDE) >= EARLY_SHARE &&
-           kept_since_imports(build, work) < floor_bytes;
+    if (build->report.begin.imports_s <=
+        seep_sites_seconds((double)build->clock.begin_tick)) {
+        return false;
+    }
+    return (build->report.begin.mostly_imports &&
+            share_of_imports(build, work, PART_MODULE) >= EARLY_SHARE) ||
+           (share_of_imports(build, work, PART_INSIDE) >= EARLY_SHARE &&
+            kept_since_imports(build, work) < floor_bytes);
 }
 
 void seep_report_mark_start(struct seep_report_build *build)

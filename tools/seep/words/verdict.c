@@ -563,7 +563,9 @@ static void put_imports(FILE *file, const struct seep_report *report)
         return;
     }
     if (work_s < WORK_LEAST_S) {
-        fprintf(file, "all of it was imports, and no work followed; ");
+        fprintf(file, "all of the %s %s was imports; ",
+                SEEP_UNITS_DURATION(report->duration_s),
+                report->end.judged_before ? "that can be judged" : "so far");
         return;
     }
     fprintf(file, "%s of work behind %s of imports is too little",

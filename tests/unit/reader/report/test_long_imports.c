@@ -116,7 +116,17 @@ static void imports_that_still_run_are_too_little(void **state)
     assert_is_too_little(judge_report(f, 100));
 }
 
-/* With and without other work meanwhile. */
+/* A little of something else is no wait for work. */
+static void what_little_is_done_meanwhile_is_no_work(void **state)
+{
+    struct judge_run *f = *state;
+
+    imports(f, 0, 100);
+    begin_takes(f, begin_work(f, 20, false), 4096, 60, 62, false);
+    assert_is_too_little(judge_report(f, 100));
+}
+
+/* With other work meanwhile. */
 static void imports_of_one_stack_are_imports(void **state)
 {
     struct judge_run *f = *state;
@@ -151,6 +161,20 @@ static void a_leak_of_a_thread_during_imports_is_found(void **state)
     assert_int_equal(f->report->verdict.class, SEEP_VERDICT_LEAK);
     judge_assert_class(leak, "leak");
     assert_true(fabs(leak->growth_bytes_per_s.estimate / 200000 - 1) < 0.1);
+    assert_no_import_is_loud(f->report);
+}
+
+/* Then they are less than half of what is allocated, and seem to be over. */
+static void the_last_imports_beside_a_thread_are_no_growth(void **state)
+{
+    struct judge_run *f = *state;
+
+    imports(f, 0, 84);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/last.py"), 18000, 84,
+                96, true);
+    begin_takes(f, begin_work(f, 31, false), 20000, 0, 100, true);
+    assert_int_equal(judge_report(f, 100)->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(f->report->verdict.growing_count, 1);
     assert_no_import_is_loud(f->report);
 }
 
@@ -289,9 +313,11 @@ int main(void)
         WITH(a_short_work_behind_long_imports_is_too_little),
         WITH(what_could_hide_is_told_of_call_sites_alone),
         WITH(imports_that_still_run_are_too_little),
+        WITH(what_little_is_done_meanwhile_is_no_work),
         WITH(imports_of_one_stack_are_imports),
         WITH(what_a_function_does_inside_of_them_ends_with_them),
         WITH(a_leak_of_a_thread_during_imports_is_found),
+        WITH(the_last_imports_beside_a_thread_are_no_growth),
         WITH(a_leak_of_a_thread_is_found_while_it_imports),
         WITH(a_leak_in_too_little_work_is_not_said_to_be_none),
         WITH(a_leak_in_30_s_of_work_is_one_at_its_rate),
