@@ -170,7 +170,16 @@ class Proof:
         if not row["high"] > row["low"] and self.total > 0:
             half = 1.96 * math.sqrt(self.total * self.unit)
             row.update(rate=self.total, high=self.total + half,
-                       low=max(0.0, self.total - half))
+                       low=max(0.0, self.total - half),
+                       kept_time=self.kept_time())
+
+    def kept_time(self):
+        """The share of the run in which it was kept, if it began late."""
+        births = self.births
+        first = int(numpy.searchsorted(numpy.cumsum(births.bytes),
+                                       0.05 * self.total, side="right"))
+        begun = births.time[first] * self.life.time[births.count]
+        return 1 - min(begun, 0.75) if begun > 0.2 else 1
 
     def grow(self, steps):
         self.suspect(steps.rate)
@@ -204,6 +213,7 @@ class Proof:
 
     def judge_kept(self):
         if self.is_flat():
+            self.row["flat"] = True
             self.confirm(("steady", "turnover", "step", "plateau"),
                          "turnover")
         elif self.is_one_event():

@@ -149,6 +149,7 @@ def judge(told):
         restrain(row, clock, floor)
     rows.sort(key=lambda row: (
         RANKS[row["class"]],
-        -row["low"] if row["high"] > row["low"] else 0,
+        -row["low"] / row.get("kept_time", 1)
+        if row["high"] > row["low"] and not row.get("flat") else 0,
         -row["live"], row["index"]))
     return rows, is_close

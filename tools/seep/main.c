@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +142,8 @@ static int run_apart(struct work *work)
     if (result == SEEP_DEADLINE_LATE) {
         seep_say(work->argv[0], "what it reads did not come within 5 min",
                  "look whether the process, or a file system of its, hangs");
+    } else if (result == SEEP_DEADLINE_DIED && signal == SIGPIPE) {
+        (void)raise(SIGPIPE); /* as it would have died by itself */
     } else if (result == SEEP_DEADLINE_DIED) {
         char reason[64];
 
