@@ -459,7 +459,7 @@ int seep_report_add_begin(struct seep_report_build *build)
     }
     count_imports(&begin, works, report->duration_s, clock);
     if (begin.source == SEEP_BEGINS_AT_PROGRESS &&
-        clock->kind == SEEP_CLOCK_UNITS && begin.at_s > begin.from_s) {
+        clock->kind == SEEP_CLOCK_UNITS && begin.from_s > 0) {
         clock->late_s = begin.from_s = begin.at_s;
     }
     begin.units = clock->units;

@@ -166,6 +166,16 @@ static void units_behind_a_start_of_most_of_the_run_are_the_clock(void **state)
     assert_string_equal(f->report->verdict.first_id, leak->id);
 }
 
+static void units_told_soon_are_told_from_the_start(void **state)
+{
+    struct judge_run *f = *state;
+
+    begin_takes(f, begin_work(f, 31, false), 40000, 0, 100, true);
+    tells(f, 3);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_PROGRESS, 3, 0));
+    assert_true(f->report->begin.from_s == 0);
+}
+
 /* By them nothing was done before, and all that leaked was start-up. */
 static void units_told_at_the_end_alone_are_no_clock(void **state)
 {
@@ -451,6 +461,7 @@ int main(void)
         WITH(a_short_start_is_what_the_statistics_take_as_one),
         WITH(what_the_program_says_overrides),
         WITH(units_behind_a_start_of_most_of_the_run_are_the_clock),
+        WITH(units_told_soon_are_told_from_the_start),
         WITH(units_told_at_the_end_alone_are_no_clock),
         WITH(rare_units_behind_a_start_are_no_clock),
         WITH(what_stopped_is_named_by_what_rose_after_the_imports),
