@@ -26,7 +26,8 @@
 struct world {
     struct recording_builder builder;
     uint32_t module;
-    uint64_t next; /* address of the next block */
+    uint32_t program; /* that calls it */
+    uint64_t next;    /* address of the next block */
 };
 
 static uint64_t born(struct world *world, uint32_t site, uint64_t size,
@@ -45,7 +46,7 @@ static uint32_t site_at(struct world *world, uint32_t code, uint32_t line,
     const uint64_t frames[] = {
         builder_frame(world->module, 0x100 + offset),
         builder_code_frame(code, line),
-        builder_frame(world->module, 0x200),
+        builder_frame(world->program, 0x200),
     };
 
     return builder_site(&world->builder,
@@ -215,6 +216,7 @@ static void write_kind(const struct kind *kind, const char *path)
 
     builder_init(builder, UINT64_C(1) << kind->size_log2, true);
     world.module = builder_module(builder, "/opt/app/worker", 0xab);
+    world.program = builder_module(builder, "/opt/app/server", 0xac);
     header = builder->view.header;
     header->allocator = builder_string(builder, "/lib/libc.so.6");
     if (*kind->labels != '\0') {

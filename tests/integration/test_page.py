@@ -129,6 +129,38 @@ def test_the_answer_stands_on_top_in_the_words_of_the_report(leak, place):
     assert leak.text(".site [data-figure=growth]").removesuffix("/min") in text
 
 
+def test_the_chart_goes_on_to_where_memory_is_full(leak):
+    full = leak.text('.verdict [data-figure="forecast"]')
+    key = leak.text('#memory [data-key="forecast"]')
+    line, = leak.run(
+        "return Array.from(document.querySelectorAll('#memory .forecast'), "
+        "(each) => each.getAttribute('d').match(/[\\d.]+/g).map(Number))")
+    edge = leak.run("const box = document.querySelector('#memory .overlay');"
+                    "return Number(box.getAttribute('x')) + "
+                    "Number(box.getAttribute('width'))")
+    limit = leak.run("return Number(document.querySelector('#memory .limit')"
+                     ".getAttribute('y1'))")
+    low, high = line[1], line[3]
+
+    assert key.startswith(f"cgroup full in {full} (")
+    assert line[0] == pytest.approx(edge, abs=1), "from the end of the run"
+    assert limit < high < low, "and upwards, not yet at the limit"
+    # Evenly: a share of the way in that share of the time.
+    seconds = (line[2] - line[0]) / (edge - 66) * 99.9
+    assert (low - high) / (low - limit) == pytest.approx(seconds / 102, rel=.1)
+
+
+def test_what_grows_has_nothing_that_was_kept_once(leak, place):
+    process, = document(place / "leak.seep")["processes"]
+    grown = leak.run("return flamePage().flame.root.value")
+
+    assert grown == sum(site["live_bytes"] for site in process["sites"]
+                        if site["class"] == "leak")
+    assert grown < process["memory"]["spaces"]["heap"]["last_bytes"] - 5e6
+    assert "what the call sites that grow have kept" in leak.text(
+        "#flame-words")
+
+
 def test_the_table_is_sorted_and_filtered(leak, place):
     process, = document(place / "leak.seep")["processes"]
     total = len(process["sites"])
@@ -359,6 +391,10 @@ def test_memory_of_a_gpu_has_a_chart_and_a_table(place, shown):
                        "'#memory .layer'), (each) => each.dataset.layer)")
     assert layers == ["device"]
     assert f"GPU {device['ordinal']}" in shown.text("#about")
+    assert "at the peak 100 MiB, after 1 min 39 s" in shown.text("#about")
+    assert shown.text('#memory [data-key="forecast"]').startswith(
+        "GPU 0 full in 1 h 05 min (")
+    assert shown.count("#memory .forecast") == 1
     assert shown.complaints() == []
 
 

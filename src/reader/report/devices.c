@@ -239,6 +239,22 @@ static void fill_device(const struct series *series, double begin_s,
 #undef FILL_TOLD
 }
 
+static void find_peak(const struct seep_report_build *build,
+                      struct seep_report_device *device)
+{
+    const struct seep_clock *clock = &build->clock;
+
+    for (uint32_t i = 0; i < clock->count; i++) {
+        double held = held_in(&build->devices[device->ordinal], i);
+
+        if (held > device->peak_bytes) {
+            device->peak_bytes = held;
+            device->peak_s =
+                seep_sites_bucket_end_s(i, clock->width_log2, clock->end_tick);
+        }
+    }
+}
+
 static void fill(struct seep_report_build *build, struct work *work,
                  struct seep_report_device *device)
 {
@@ -252,6 +268,7 @@ static void fill(struct seep_report_build *build, struct work *work,
         seep_balance_covers(&work->series.used, FOLLOWED_MIN, from_s, end_s);
     close_series(build, &work->series, device);
     fill_device(&work->series, begin_s, end_s, device);
+    find_peak(build, device);
 }
 
 /* @return how many devices the driver told of */

@@ -447,6 +447,10 @@ struct seep_report_device {
     uint64_t free_bytes;     /* at the end: what the driver told last, less
                                 what calls of the process took since */
     uint64_t low_free_bytes; /* the lowest of all samples */
+    /* The most that calls of the process held at the end of a bucket, the first
+     * time; 0 of none. */
+    double peak_bytes;
+    double peak_s;
     struct seep_report_extent used;
     struct seep_report_extent tracked;
     struct seep_report_extent unexplained;

@@ -237,6 +237,21 @@ static void each_device_has_a_part_of_its_own(void **state)
     assert_printed("\n full   never at this rate: it is not growing\n");
 }
 
+static void a_device_tells_when_most_of_it_was_held(void **state)
+{
+    struct seep_report_device *device =
+        (struct seep_report_device *)&fake.report.devices[0];
+
+    (void)state;
+    assert_false(is_printed(200, "at their peak"));
+    device->peak_bytes = ldexp(20, 30);
+    device->peak_s = 90;
+    assert_printed("by calls of this process, 20 GiB at their peak, "
+                   "after 1 min 30 s\n");
+    device->peak_bytes = device->tracked.last_bytes;
+    assert_false(is_printed(200, "at their peak"));
+}
+
 static void what_is_nothing_is_left_out(void **state)
 {
     (void)state;
@@ -531,6 +546,7 @@ int main(void)
         cmocka_unit_test_setup(
             another_place_is_not_full_at_the_rate_of_the_leak, fill),
         cmocka_unit_test_setup(each_device_has_a_part_of_its_own, fill),
+        cmocka_unit_test_setup(a_device_tells_when_most_of_it_was_held, fill),
         cmocka_unit_test_setup(what_is_nothing_is_left_out, fill),
         cmocka_unit_test_setup(a_forecast_of_a_device_has_every_answer, fill),
         cmocka_unit_test_setup(what_was_not_followed_has_no_growth, fill),

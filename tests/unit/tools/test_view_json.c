@@ -258,10 +258,13 @@ static const char *const site_members[][2] = {
 };
 
 static const char *const device_members[][2] = {
-    {"ordinal", "n"},      {"total_bytes", "n"},    {"free_bytes", "n"},
-    {"used", "o?"},        {"low_free_bytes", "n"}, {"tracked", "o?"},
-    {"unexplained", "o?"}, {"pool", "o"},           {"graph", "o"},
-    {"tensor", "o"},       {"forecast", "o?"},      {NULL, NULL},
+    {"ordinal", "n"},        {"total_bytes", "n"},
+    {"free_bytes", "n"},     {"used", "o?"},
+    {"low_free_bytes", "n"}, {"peak_bytes", "n"},
+    {"peak_s", "n"},         {"tracked", "o?"},
+    {"unexplained", "o?"},   {"pool", "o"},
+    {"graph", "o"},          {"tensor", "o"},
+    {"forecast", "o?"},      {NULL, NULL},
 };
 static const char *const tensor_members[][2] = {
     {"reserved", "o?"},

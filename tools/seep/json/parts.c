@@ -426,7 +426,7 @@ static json_t *device_of(const struct seep_report_device *device)
 
     seep_json_put(tensor, "fragments", device->cache_fragments);
     SEEP_JSON_COPY(object, device, ordinal, total_bytes, free_bytes);
-    SEEP_JSON_COPY(object, device, low_free_bytes);
+    SEEP_JSON_COPY(object, device, low_free_bytes, peak_bytes, peak_s);
     seep_json_put(object, "used", extent_of(device, &device->used));
     seep_json_put(object, "tracked", extent_of(device, &device->tracked));
     seep_json_put(object, "unexplained",

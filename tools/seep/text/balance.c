@@ -383,7 +383,16 @@ static void add_tracked(struct seep_table *table,
                         const struct seep_report *report,
                         const struct seep_report_device *device)
 {
-    if (add_part(table, report, device, "= tracked", &device->tracked)) {
+    const char *peak = SEEP_UNITS_BYTES(device->peak_bytes);
+    const char *last = SEEP_UNITS_BYTES(device->tracked.last_bytes);
+
+    if (!add_part(table, report, device, "= tracked", &device->tracked)) {
+        /* a part of which there is nothing */
+    } else if (strcmp(peak, last) != 0 &&
+               device->peak_bytes > device->tracked.last_bytes) {
+        seep_table_cell(table, NOTE, SEEP_NOTE_DEVICE_PEAK, peak,
+                        SEEP_UNITS_DURATION(device->peak_s));
+    } else {
         seep_table_cell(table, NOTE, SEEP_NOTE_DEVICE_TRACKED);
     }
     if (add_part(table, report, device, "  PyTorch's cache",

@@ -24,6 +24,8 @@
 #define SEEP_NOTE_DEVICE_LOW "of %s, %s free, %s at the lowest"
 #define SEEP_NOTE_DEVICE_FREE "of %s, %s free"
 #define SEEP_NOTE_DEVICE_TRACKED "by calls of this process"
+#define SEEP_NOTE_DEVICE_PEAK \
+    "by calls of this process, %s at their peak, after %s"
 #define SEEP_NOTE_DEVICE_FRAGMENTS "grows, but its tensors do not"
 #define SEEP_NOTE_DEVICE_OTHERS "contexts, code, other processes"
 #define SEEP_NOTE_DEVICE_POOL "kept by the driver for cuMemAllocAsync"

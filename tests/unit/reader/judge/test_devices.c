@@ -207,6 +207,8 @@ static void what_calls_took_since_the_last_question_is_used(void **state)
     assert_int_equal(device->free_bytes, TOTAL_BYTES - 3 * GIB - 64 * MIB);
     assert_int_equal(device->low_free_bytes, device->free_bytes);
     assert_int_equal(device->forecast.answer, SEEP_FORECAST_UNKNOWN);
+    assert_true(device->peak_bytes == 4. * (double)GIB);
+    assert_true(device->peak_s > 9 && device->peak_s < 20);
 }
 
 static void a_device_holds_no_more_than_it_has(void **state)

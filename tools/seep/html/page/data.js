@@ -137,6 +137,23 @@ function isHost(space) {
   return !ON_DEVICE.has(space) && !VIEWS.has(space);
 }
 
+/** Whom a call site is called by, innermost first, as far as it tells calls
+ * apart; in a stack of Python by Python. */
+function callersOf(run, site, row) {
+  const stack = run.stacksOf(row)[0];
+  if (!stack) {
+    return [];
+  }
+  const frames = stack.frames.map((number) => run.process.frames[number]);
+  const at = frames.findIndex((frame) => frame.function &&
+    site.where.endsWith(` ${frame.function}`));
+  const outer = frames.slice(at + 1);
+  const python = outer.filter((frame) => frame.kind === 'python');
+  const names = (python.length > 0 ? python : outer)
+    .map((frame) => frame.function).filter(Boolean);
+  return names.filter((name, i) => name !== names[i - 1]).slice(0, 4);
+}
+
 /** The bucket of @from to @to at whose end the spaces that @wanted takes hold
  * the most. */
 function peakIn(run, from, to, wanted) {
@@ -155,10 +172,15 @@ function peakIn(run, from, to, wanted) {
   return best;
 }
 
+/** "_multiarray_umath" of its file, as in the text of the report. */
+function moduleName(path) {
+  return baseName(path).replace(/\.cpython-.*$|\.abi3\.so$|\.so(\.[\d.]*)?$/, '');
+}
+
 /** "server.py:54 Model.remember" */
 function frameLabel(frame) {
   const name = frame.function ||
-      (frame.module ? `(${baseName(frame.module)}+${frame.offset})`
+      (frame.module ? moduleName(frame.module)
         : `(${frame.offset || 'unknown'})`);
   return frame.kind === 'python' && frame.file
     ? `${name}  ${baseName(frame.file)}:${frame.line || '?'}` : name;

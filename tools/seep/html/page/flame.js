@@ -28,8 +28,17 @@ function bucketsOf(run, range, measure) {
     ? Math.min(run.bucketAt(run.began) + 1, run.last) : 0, run.last];
 }
 
-/** A function of a stack to its bytes. */
-function measureOf(run, measure, range) {
+/* Over the whole run what grows is what the report says of a call site: what
+ * was loaded once is no growth, though it was not there at the start. */
+function growingRows(run) {
+  const rows = run.process.sites.map((site, row) => row)
+    .filter((row) => GROWING.has(run.process.sites[row].class) &&
+                     !run.process.sites[row].suppressed_by);
+  return rows.length > 0 ? new Set(rows) : null;
+}
+
+/** A function of a stack to its bytes; @rows: of these alone. */
+function measureOf(run, measure, range, rows) {
   const [first, last] = bucketsOf(run, range, measure);
   if (measure === 'allocated') {
     return (stack) => allocatedIn(run, stack, Math.min(first, last), last);
@@ -48,8 +57,8 @@ function measureOf(run, measure, range) {
       return liveAt(run, stack, peaks[here]);
     };
   }
-  return (stack) => Math.max(0, liveAt(run, stack, last) -
-                                liveAt(run, stack, first - 1));
+  return (stack) => rows && !rows.has(stack.row) ? 0
+    : Math.max(0, liveAt(run, stack, last) - liveAt(run, stack, first - 1));
 }
 
 /* What frames are called, and whether they are wanted, by their number. */
@@ -58,7 +67,7 @@ function keysOf(run, kind, lines) {
     if (kind !== 'merged' && frame.kind !== kind) {
       return null;
     }
-    return lines ? frameLabel(frame)
+    return lines || !frame.function ? frameLabel(frame)
       : `${frame.function || frameLabel(frame)}\n` +
         baseName(frame.file || frame.module || '');
   });
@@ -70,7 +79,7 @@ function newNode(frame, key) {
 
 /** Put the stacks of @run into the tree at @root, as @side of its figures. */
 function growTree(root, run, options, side) {
-  const bytesOf = measureOf(run, options.measure, options.window);
+  const bytesOf = measureOf(run, options.measure, options.window, options.rows);
   const keys = keysOf(run, options.kind, options.lines);
   for (const stack of run.stacks) {
     const bytes = options.space === '' || options.space === stack.space
@@ -86,6 +95,9 @@ function growTree(root, run, options, side) {
       const key = keys[number];
       if (key === null) {
         continue;
+      }
+      if (key === node.key && !run.process.frames[number].function) {
+        continue; // code without names calls itself: one frame says as much
       }
       let child = node.children.get(key);
       if (child === undefined) {
@@ -160,7 +172,8 @@ function nodeLines(node, root, options) {
   const lines = [element('b', {}, frame === null ? 'all stacks'
     : clean(frame.function || frameLabel(frame), 400))];
   if (frame !== null) {
-    lines.push(clean(placeOf(frame), 300));
+    lines.push(clean(frame.function || !frame.module ? placeOf(frame)
+      : `${frame.module}, which has no names for it`, 300));
     if (frame.inlined) {
       lines.push('inlined');
     }
@@ -190,6 +203,8 @@ class Flame {
     this.detail = element('p', {class: 'note detail'});
     this.path = element('div', {class: 'crumbs'});
     this.functions = element('div');
+    this.reset = element('button', {type: 'button', id: 'flame-reset',
+      onclick: () => this.zoom(this.root)}, 'reset zoom');
     fill(host, this.toolbar(), this.words, this.path, this.plot,
       this.detail, this.functions);
     this.plot.addEventListener('keydown', (event) => this.onKey(event));
@@ -242,8 +257,7 @@ class Flame {
       check('inverted', 'callees first'),
       this.page.before ? check('compare', 'difference') : null,
       this.search,
-      element('button', {type: 'button', id: 'flame-reset',
-        onclick: () => this.zoom(this.root)}, 'reset zoom'));
+      this.reset);
   }
 
   rebuild() {
@@ -251,6 +265,8 @@ class Flame {
     this.made = {...this.options, run, window: this.page.window,
       before: this.options.compare ? before : null,
       lines: !(this.options.compare && before)};
+    this.made.rows = this.made.before || this.made.window ? null
+      : growingRows(run);
     this.root = flameTree(this.made);
     this.focus = this.root;
     this.at = this.root;
@@ -297,8 +313,10 @@ class Flame {
         durationText(this.page.window[1])
       : measure === 'growth' && this.page.run.began > 0
         ? ' since the work began' : ' over the whole run';
-    let text = `${bytesText(this.root.data.now)}${range}: ` +
-        `${MEASURES[measure].words}.`;
+    const words = measure === 'growth' && this.made.rows
+      ? 'what the call sites that grow have kept ("live at the end" has all)'
+      : MEASURES[measure].words;
+    let text = `${bytesText(this.root.data.now)}${range}: ${words}.`;
     if (this.made.before) {
       text += ` Before it was ${bytesText(this.root.data.before)}; red is ` +
           'more now, blue is less.';
@@ -376,6 +394,7 @@ class Flame {
 
   crumbs() {
     const trail = this.focus.ancestors().reverse();
+    this.reset.hidden = this.focus === this.root;
     const shown = trail.length > 6 ? [trail[0], ...trail.slice(-5)] : trail;
     this.path.replaceChildren(...(this.focus === this.root ? []
       : shown.map((node) => element('button', {type: 'button',

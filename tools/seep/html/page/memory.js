@@ -65,6 +65,17 @@ function onGrid(run, figureOf) {
   });
 }
 
+/* What is full first of a kind of memory, if it is told when; each GPU has its
+ * own, and a chart of several none. */
+function forecastOf(run, kind) {
+  const {verdict, devices} = run.process;
+  const forecast = kind.rss ? verdict.forecast
+    : devices.length === 1 ? devices[0].forecast : null;
+  return forecast && forecast.answer === 'time' && !forecast.if_suspect &&
+      (forecast.what === 'device') !== kind.rss && forecast.seconds.estimate > 0
+    ? forecast : null;
+}
+
 function limitsOf(run) {
   const memory = run.process.memory;
   const limits = [];
@@ -142,6 +153,13 @@ function legendOf(run, kind, hidden, redraw) {
   if (kind.rss && rss) {
     keys.unshift(element('span', {class: 'key'}, swatch('var(--rss)', true),
       'RSS ', element('b', {}, bytesText(rss.last_bytes))));
+  }
+  const forecast = forecastOf(run, kind);
+  if (forecast) {
+    keys.push(element('span', {class: 'key', 'data-key': 'forecast'},
+      swatch('var(--bad)', true), `${fullText(forecast)} `,
+      element('b', {}, fullTimeText(forecast)),
+      ` (${fullBoundsText(forecast)})`));
   }
   for (const [name, bytes] of kind.rss ? limitsOf(run) : []) {
     const far = rss && bytes >= FAR * Math.max(rss.first_bytes, rss.last_bytes);
@@ -224,9 +242,14 @@ function drawMemory(page, plot, width, kind, hidden) {
     ...rss.map(rssOf), 1]);
   const limits = (kind.rss ? limitsOf(run) : [])
     .filter(([, bytes]) => bytes < FAR * top);
-  const most = d3.max([top, ...limits.map(([, bytes]) => bytes)]) * 1.04;
-  const x = d3.scaleLinear([0, run.ends[run.last] || 1],
-    [MARGIN.left, width - MARGIN.right]);
+  const forecast = forecastOf(run, kind);
+  const right = width - MARGIN.right - (forecast ? aheadOf(width) : 0);
+  const x = d3.scaleLinear([0, run.ends[run.last] || 1], [MARGIN.left, right]);
+  const ahead = forecast ? waysAhead(forecast, x.invert(width - MARGIN.right) -
+    x.invert(right), rss.length > 0 ? rssOf(rss[rss.length - 1])
+    : d3.max(layers, (each) => each.high[run.last])) : null;
+  const most = d3.max([top, ...limits.map(([, bytes]) => bytes),
+    ...(ahead ? [ahead.line[1][1]] : [])]) * 1.04;
   const y = d3.scaleLinear([0, most], [height - MARGIN.bottom, MARGIN.top]);
   const svg = d3.create('svg').attr('viewBox', [0, 0, width, height])
     .attr('width', width).attr('height', height)
@@ -259,9 +282,50 @@ function drawMemory(page, plot, width, kind, hidden) {
     svg.append('text').attr('class', 'limit-name').attr('x', width - MARGIN.right)
       .attr('y', y(bytes) - 4).text(name);
   }
-  drawMarks(svg, run, x, height);
-  drawBrush(page, svg, x, y, width, height, layers, rss);
+  if (ahead) {
+    drawForecast(svg, run, x, y, ahead, forecast, width);
+  }
+  drawMarks(svg, run, x, height, right);
+  drawBrush(page, svg, x, y, right, height, layers, rss);
   plot.replaceChildren(svg.node());
+}
+
+/* Room for what is to come, in pixels. */
+function aheadOf(width) {
+  return Math.max(40, Math.min(190, width * 0.14));
+}
+
+/* From @now bytes on, for @room seconds or until it is full: what goes on as the
+ * forecast says, and the soonest and the latest that it may. */
+function waysAhead(forecast, room, now) {
+  const left = forecast.limit_bytes - forecast.used_bytes;
+  const after = (seconds, t) => now + (known(seconds) ? left * t / seconds : 0);
+  const {estimate, low, high} = forecast.seconds;
+  const until = Math.min(room, estimate);
+  return {
+    line: [[0, now], [until, after(estimate, until)]],
+    band: [[0, now], [until, after(low, until)], [until, after(high, until)]],
+    isFull: estimate <= room,
+  };
+}
+
+function drawForecast(svg, run, x, y, ahead, forecast, width) {
+  const end = run.ends[run.last];
+  const place = ([t, bytes]) => [x(end + t), Math.max(y(bytes), MARGIN.top)];
+  const [endX, endY] = place(ahead.line[1]);
+  svg.append('path').attr('class', 'band')
+    .attr('d', `${d3.line()(ahead.band.map(place))}Z`);
+  svg.append('path').attr('class', 'forecast')
+    .attr('d', d3.line()(ahead.line.map(place)));
+  if (ahead.isFull) {
+    svg.append('circle').attr('class', 'full').attr('r', 4).attr('cx', endX)
+      .attr('cy', endY);
+  }
+  if (width >= 900) {
+    [fullText(forecast), fullTimeText(forecast)].forEach((text, i) =>
+      svg.append('text').attr('class', 'forecast-text')
+        .attr('x', width - MARGIN.right).attr('y', endY + 20 + 15 * i).text(text));
+  }
 }
 
 function memoryLabel(run, kind) {
@@ -272,12 +336,14 @@ function memoryLabel(run, kind) {
   const rss = kind.rss && memory.rss
     ? `RSS went from ${bytesText(memory.rss.first_bytes)} to ` +
       `${bytesText(memory.rss.last_bytes)}. ` : '';
+  const forecast = forecastOf(run, kind);
   return `Memory of the ${kind.name} over ${durationText(run.duration)}. ` +
-      `${rss}${parts}.`;
+      `${rss}${parts}.` + (forecast ? ` ${fullText(forecast)} ` +
+        `${fullTimeText(forecast)}.` : '');
 }
 
 /** When work began, and what the program marked. */
-function drawMarks(svg, run, x, height) {
+function drawMarks(svg, run, x, height, right) {
   const lines = run.process.marks.map((mark) => [mark.t_s, mark.name]);
   if (run.process.process.work_began && run.began > 0) {
     lines.unshift([run.process.process.work_began.at_s, 'work begins']);
@@ -287,20 +353,23 @@ function drawMarks(svg, run, x, height) {
     const shown = clean(name, 24);
     svg.append('line').attr('class', 'mark').attr('x1', x(at)).attr('x2', x(at))
       .attr('y1', MARGIN.top - 4).attr('y2', height - MARGIN.bottom);
-    if (x(at) > free) {
-      svg.append('text').attr('class', 'mark-name').attr('x', x(at) + 3)
+    const room = 8 + 6.5 * shown.length;
+    const turned = x(at) + room > right; // it would be cut
+    if (turned ? x(at) - room > free : x(at) > free) {
+      svg.append('text').attr('class', 'mark-name')
+        .attr('x', x(at) + (turned ? -3 : 3))
+        .attr('text-anchor', turned ? 'end' : 'start')
         .attr('y', MARGIN.top - 6).text(shown);
-      free = x(at) + 8 + 6.5 * shown.length;
+      free = x(at) + (turned ? 0 : room);
     }
   }
 }
 
-function drawBrush(page, svg, x, y, width, height, layers, rss) {
+function drawBrush(page, svg, x, y, right, height, layers, rss) {
   const run = page.run;
   let moved = false; // by the page: then nobody chose
   const brush = d3.brushX()
-    .extent([[MARGIN.left, MARGIN.top], [width - MARGIN.right,
-      height - MARGIN.bottom]])
+    .extent([[MARGIN.left, MARGIN.top], [right, height - MARGIN.bottom]])
     .on('end', () => {
       if (moved) {
         return;

@@ -37,7 +37,8 @@ function siteCard(page, site, row) {
   }
   card.append(
     element('h3', {}, badge(site.class), ' ',
-      element('span', {class: 'where'}, clean(site.where, 300))),
+      element('span', {class: 'where'}, clean(site.where, 300)),
+      callersLine(page.run, site, row)),
     element('p', {class: 'headline'},
       element('b', {'data-figure': 'growth'},
         `${intervalText(site.growth_bytes_per_s, 60)}/min`), ' ',
@@ -50,6 +51,13 @@ function siteCard(page, site, row) {
     ...words.map((each) => element('p', {class: 'note'}, clean(each))),
     courseOf(page.run, site, row), survivorsOf(site));
   return card;
+}
+
+/** "‹ handle ‹ main" */
+function callersLine(run, site, row) {
+  const names = callersOf(run, site, row);
+  return names.length === 0 ? null : element('span', {class: 'callers'},
+    names.map((name) => ` ‹ ${clean(name, 80)}`).join(''));
 }
 
 /* The fit has the slope of the report and goes through the mean of what it was

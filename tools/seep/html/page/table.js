@@ -162,6 +162,8 @@ class SiteTable {
           'aria-expanded': site.open === true,
           onclick: (event) => this.toggle(site, row, event.target, columns),
         }, column.text(site)));
+        const callers = callersLine(this.page.run, site, site.rank);
+        cell.append(callers || '');
       } else {
         cell.append(column.cell ? column.cell(site) : column.text(site));
       }

@@ -106,6 +106,28 @@ function tickText(seconds) {
     : durationText(seconds).replace(/\.0 s$/, ' s').replace(/ 00 \w+$/, '');
 }
 
+/* What a forecast is of, by its name in JSON. */
+const FULL = {cgroup: 'cgroup', ram: 'machine', 'address-space': 'address space',
+  data: 'data segment'};
+
+/** "cgroup full in" */
+function fullText(forecast) {
+  return `${forecast.what === 'device' ? `GPU ${forecast.device}`
+    : FULL[forecast.what] || 'memory'} full in`;
+}
+
+/** "1 h 05 min", "40 min 10 s or more" */
+function fullTimeText({seconds, if_suspect: least}) {
+  return least ? `${durationText(seconds.low)} or more`
+    : durationText(seconds.estimate);
+}
+
+/** "1 h 02 min to 1 h 09 min" */
+function fullBoundsText({seconds}) {
+  return `${durationText(seconds.low)} to ` +
+      `${known(seconds.high) ? durationText(seconds.high) : 'never'}`;
+}
+
 function countText(count) {
   return known(count)
     ? Math.round(count).toString().replace(/\B(?=(\d{3})+$)/g, ',')

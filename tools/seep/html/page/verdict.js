@@ -16,14 +16,8 @@ function forecastFigure(forecast) {
   if (forecast.answer === 'never') {
     return figure('memory full', 'not at this rate', null, 'forecast');
   }
-  const {seconds} = forecast;
-  const least = forecast.if_suspect;
-  const high = known(seconds.high) ? durationText(seconds.high) : 'never';
-  return figure(`${forecast.what} full in`,
-    least ? `${durationText(seconds.low)} or more`
-      : durationText(seconds.estimate),
-    `${durationText(seconds.low)} to ${high}; ` +
-    `${bytesText(forecast.used_bytes)} of ${bytesText(forecast.limit_bytes)} ` +
+  return figure(fullText(forecast), fullTimeText(forecast),
+    `${fullBoundsText(forecast)}; ${bytesText(forecast.used_bytes)} of ${bytesText(forecast.limit_bytes)} ` +
     'used', 'forecast');
 }
 
@@ -56,7 +50,9 @@ function verdictPart(page, host) {
   }
   facts.push(figure('recorded', durationText(process.duration_s), words.state,
     'duration'));
-  facts.push(figure('cost of seep', words.cost, words.mode, 'cost'));
+  const [spent, share] = words.cost.split(', ');
+  facts.push(figure('cost of seep', share || spent,
+    share ? `${spent}, ${words.mode}` : words.mode, 'cost'));
   host.className = `verdict ${/^[a-z-]+$/.test(verdict.class)
     ? verdict.class : ''}`;
   fill(host,
@@ -77,7 +73,13 @@ function listOf(id, title, texts) {
   return texts.length === 0 ? null : element('div', {class: 'list'},
     element('h2', {}, title),
     element('ul', {id}, ...texts.map((text) =>
-      element('li', {}, clean(text)))));
+      element('li', {}, ...inWords(clean(text))))));
+}
+
+/* An option is not broken after its dashes. */
+function inWords(text) {
+  return text.split(/(\s--\S+)/).map((part) => /^\s--/.test(part)
+    ? element('span', {class: 'option'}, part) : part);
 }
 
 function labelsOf(process) {
@@ -118,14 +120,25 @@ function balanceTable(memory) {
 }
 
 function deviceTables(devices) {
-  return devices.map((device) => plainTable(`GPU ${device.ordinal}`,
-    ['memory', 'first', 'last', 'growth/min', ''],
-    [['used', device.used], ['= tracked', device.tracked],
-      ['+ unexplained', device.unexplained]]
-      .filter(([, extent]) => extent)
-      .map(([name, extent]) => extentRow(name, extent, name === 'used'
-        ? `of ${bytesText(device.total_bytes)}, ` +
-          `${bytesText(device.free_bytes)} free` : ''))));
+  return devices.map((device) => {
+    const notes = {
+      used: `of ${bytesText(device.total_bytes)}, ` +
+        `${bytesText(device.free_bytes)} free, ` +
+        `${bytesText(device.low_free_bytes)} at the lowest`,
+      '= tracked': `at the peak ${bytesText(device.peak_bytes)}, after ` +
+        durationText(device.peak_s),
+    };
+    const {forecast} = device;
+    return element('div', {}, plainTable(`GPU ${device.ordinal}`,
+      ['memory', 'first', 'last', 'growth/min', ''],
+      [['used', device.used], ['= tracked', device.tracked],
+        ['+ unexplained', device.unexplained]]
+        .filter(([, extent]) => extent)
+        .map(([name, extent]) => extentRow(name, extent, notes[name] || ''))),
+    forecast && forecast.answer === 'time'
+      ? element('p', {class: 'note'}, `${fullText(forecast)} ` +
+        `${fullTimeText(forecast)} (${fullBoundsText(forecast)})`) : null);
+  });
 }
 
 function aboutPart(page, host) {
