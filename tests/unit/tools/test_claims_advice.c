@@ -90,6 +90,7 @@ static void of_a_leak_whose_holder_is_known(void **state)
 
     (void)state;
     become(SEEP_VERDICT_LEAK);
+    holds("find what holds the memory allocated at serve.py:31: seep report");
     site->held = &kept;
     holds("find why registry keeps it");
     holds("see where it is allocated: seep report --stack --site 3f9a0011 ");

@@ -375,6 +375,27 @@ static void what_a_filter_kills_for_is_named(void **state)
            "kills for openat: nothing would be recorded");
 }
 
+static void who_may_ask_for_holders_is_told(void **state)
+{
+    static const char scope[] = "/proc/sys/kernel/yama/ptrace_scope";
+
+    (void)state;
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_OK, "of the same user");
+    doctor_world_write(&world, scope, "1\n");
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_WARN, "only ancestors");
+    doctor_world_write(&world, scope, "2\n");
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_WARN, "only CAP_SYS_PTRACE");
+    doctor_world_write(&world, "/proc/self/status",
+                       "Name:\tx\nCapEff:\t0000000000080000\n");
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_OK, "of all users");
+    doctor_world_variable("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_OK, "shareProcessNamespace");
+    doctor_world_write(&world, scope, "3\n");
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_WARN, "nobody");
+    world.facts.vm_readv_error = -ECANCELED;
+    expect(seep_doctor_check_holders, SEEP_DOCTOR_WARN, "kills who reads");
+}
+
 static void mandatory_access_control_is_hinted_at(void **state)
 {
     (void)state;
@@ -423,6 +444,7 @@ int main(void)
         TEST(a_proc_that_hides_or_is_not_there_is_a_limit),
         TEST(a_refused_system_call_is_a_limit),
         TEST(what_a_filter_kills_for_is_named),
+        TEST(who_may_ask_for_holders_is_told),
         TEST(mandatory_access_control_is_hinted_at),
     };
 

@@ -30,6 +30,7 @@
     X(limits)                 \
     X(container)              \
     X(security)               \
+    X(holders)                \
     X(allocator)              \
     X(unwinder)               \
     X(python)                 \

@@ -461,3 +461,58 @@ void seep_doctor_check_security(const struct seep_doctor_facts *facts,
             ? "a seccomp filter that does not matter"
             : "a seccomp filter that does not matter to `seep run`, but with LD_PRELOAD alone nothing is recorded");
 }
+
+/*
+ * May the memory of another process be read, to see who holds what it keeps?
+ */
+
+#define CAP_SYS_PTRACE 19
+
+static bool may_trace_all(const struct seep_doctor_facts *facts)
+{
+    static const char key[] = "\nCapEff:";
+    char status[8192] = "";
+    const char *line;
+
+    seep_doctor_read(facts, "/proc/self/status", status, sizeof(status));
+    line = strstr(status, key);
+    return line != NULL &&
+           (strtoull(line + strlen(key), NULL, 16) >> CAP_SYS_PTRACE & 1) != 0;
+}
+
+void seep_doctor_check_holders(const struct seep_doctor_facts *facts,
+                               struct seep_doctor *doctor)
+{
+    uint64_t scope = number_in(facts, "/proc/sys/kernel/yama/ptrace_scope", 0);
+    bool may_all = may_trace_all(facts);
+
+    if (facts->vm_readv_error == -ECANCELED) {
+        seep_doctor_find(
+            doctor, "holders", SEEP_DOCTOR_WARN,
+            "allow process_vm_readv in the seccomp profile",
+            "a seccomp filter kills who reads a process: who holds what leaks is not told");
+    } else if (scope >= 3) {
+        seep_doctor_find(
+            doctor, "holders", SEEP_DOCTOR_WARN,
+            "set kernel.yama.ptrace_scope below 3 at boot, or ask a core file: seep held --core",
+            "yama lets nobody read a process (ptrace_scope 3): who holds what leaks is not told");
+    } else if (scope == 2 && !may_all) {
+        seep_doctor_find(
+            doctor, "holders", SEEP_DOCTOR_WARN,
+            "run seep with CAP_SYS_PTRACE, or set kernel.yama.ptrace_scope to 1",
+            "yama lets only CAP_SYS_PTRACE read a process (ptrace_scope 2): who holds what leaks is not told");
+    } else if (scope == 1 && !may_all) {
+        seep_doctor_find(
+            doctor, "holders", SEEP_DOCTOR_WARN,
+            "start the process by `seep run`, which may and asks by itself; or run `seep held` with CAP_SYS_PTRACE",
+            "yama lets only ancestors read a process (ptrace_scope 1): `seep held` and `seep report` of one that others started cannot tell who holds what leaks");
+    } else {
+        seep_doctor_find(
+            doctor, "holders", SEEP_DOCTOR_OK, NULL,
+            "who holds what leaks can be asked, of processes of %s%s",
+            may_all ? "all users" : "the same user",
+            container_of(facts) != NULL
+                ? " in this container; of another one's with shareProcessNamespace and the same user"
+                : "");
+    }
+}
