@@ -22,6 +22,7 @@
 #include "reader/recording/snapshot.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
+#include "reader/symbols/source.h"
 
 struct seep_names;
 struct seep_symboliser;
@@ -31,6 +32,7 @@ struct seep_report_build {
     struct seep_store store;            /* lives as long as the report */
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
+    struct seep_sources sources;        /* of a pack */
     /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
     struct seep_packed packed;

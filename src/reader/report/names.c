@@ -144,6 +144,9 @@ static int open_symboliser(struct seep_report_build *build,
     if (build->packed.pack != NULL) {
         int error = open_pack(build, &wanted.pack);
 
+        error = error == 0
+                    ? seep_sources_load(build->packed.pack, &build->sources)
+                    : error;
         if (error != 0) {
             return error;
         }
@@ -342,6 +345,8 @@ static void fill_python(struct seep_report_build *build, uint64_t word,
         frame->function = named->name;
         frame->file = named->file;
         frame->line = (uint32_t)(word & SEEP_FRAME_LINE_MASK);
+        frame->source =
+            seep_sources_find(&build->sources, frame->file, frame->line);
     }
 }
 
@@ -397,6 +402,8 @@ size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
         frame.file = symbols[i].file;
         frame.line = symbols[i].line;
         frame.inlined = symbols[i].inlined;
+        frame.source =
+            seep_sources_find(&build->sources, frame.file, frame.line);
         frames[i] = frame;
     }
     return count;

@@ -660,11 +660,14 @@ struct kept {
     struct seep_report report;
     struct seep_store store;
     struct seep_symboliser *symboliser;
+    struct seep_sources sources;
 };
 static_assert(offsetof(struct kept, store) ==
                       offsetof(struct seep_report_build, store) &&
                   offsetof(struct kept, symboliser) ==
                       offsetof(struct seep_report_build, symboliser) &&
+                  offsetof(struct kept, sources) ==
+                      offsetof(struct seep_report_build, sources) &&
                   sizeof(struct kept) <=
                       offsetof(struct seep_report_build, snapshot),
               "the same members at the same places");
@@ -718,6 +721,7 @@ void seep_report_close(struct seep_report *report)
 
     if (kept != NULL) {
         seep_symboliser_close(kept->symboliser);
+        seep_sources_fini(&kept->sources);
         seep_store_fini(&kept->store);
         free((void *)(uintptr_t)kept->report.nameless);
         free(kept);
