@@ -540,7 +540,8 @@ void seep_report_mark_start(struct seep_report_build *build)
                      work->early_bytes >= EARLY_SHARE * bytes &&
                      bytes < LARGE_SHARE * live;
 
-        if (seep_sites_space_is_judged(work->site.space) &&
+        if (build->report.begin.mostly_imports &&
+            seep_sites_space_is_judged(work->site.space) &&
             seep_sites_place_of(&work->site) == SEEP_PLACE_HOST) {
             build->report.begin.kept_bytes += kept_since_imports(build, work);
         }

@@ -139,9 +139,10 @@ struct seep_report_begin {
                          later than half of the run; 0 where it was soon */
     double imports_s; /* that it began with, and were over by then; 0: none */
     bool mostly_imports; /* so that the work is too little to reassure */
-    double kept_bytes;   /* of memory of the host, since the imports */
-    uint64_t units;      /* told since then */
-    size_t site_count;   /* quiet rows of imports and of the start */
+    double
+        kept_bytes; /* of memory of the host, since imports of most of a run */
+    uint64_t units; /* told since then */
+    size_t site_count; /* quiet rows of imports and of the start */
     uint64_t live_bytes;
     double live_count;
 };
