@@ -387,6 +387,14 @@ static bool is_collapse(const struct fall *fall, const struct moments *moments)
             freed >= COLLAPSE_TIMES * (fall->before - fall->stood));
 }
 
+/* Of @before: all of it but for what was sampled, or for what is no leak at all
+ * whatever it was. */
+static bool is_there(double bytes, double before, double share)
+{
+    return bytes >= share * before ||
+           before - bytes < seep_sites_floor_bytes(0);
+}
+
 /* The last moment at which all that collapsed stood. */
 static uint32_t choose(const struct fall *fall, const struct moments *moments)
 {
@@ -396,8 +404,8 @@ static uint32_t choose(const struct fall *fall, const struct moments *moments)
         for (uint32_t j = i; j < moments->count; j++) {
             most = fmax(most, fall->at[j]);
         }
-        if (fall->stands[i] >= STANDS_SHARE * fall->stood &&
-            fall->at[i] >= RISES_SHARE * most) {
+        if (is_there(fall->stands[i], fall->stood, STANDS_SHARE) &&
+            is_there(fall->at[i], most, RISES_SHARE)) {
             return i;
         }
     }

@@ -487,9 +487,51 @@ static void sampled_twins_are_alike(void **state)
     finish(tidy);
 }
 
+/* Where more than 1 MiB of it is gone, it may be a leak that was given back. */
+static double judged_to(uint32_t gone)
+{
+    enum { EARLY = 150, GOES = 35000, EXIT = 38013, END = 38100 };
+    struct run *run = calloc(1, sizeof(*run));
+    uint32_t early[EARLY];
+    double ticks;
+
+    assert_non_null(run);
+    begin(run, true);
+    for (uint32_t i = 0; i < EARLY; i++) {
+        early[i] = born(run, 4, 20000, 5);
+    }
+    for (uint32_t tick = 10; tick < EXIT; tick += 10) {
+        died(run, born(run, 1, 4000, tick), tick);
+        for (uint32_t i = 0; tick == GOES && i < gone; i++) {
+            died(run, early[i], tick);
+        }
+        builder_fold(&run->builder);
+    }
+    atomic_store_explicit(&run->builder.view.header->final_tick, EXIT,
+                          memory_order_relaxed);
+    for (uint32_t i = gone; i < EARLY; i++) {
+        died(run, early[i], EXIT + 20);
+    }
+    report_of(run, END);
+    assert_true(run->report->end.judged_before);
+    ticks = run->report->duration_s * 953.67;
+    finish(run);
+    return ticks;
+}
+
+static void
+a_trifle_that_went_before_the_end_costs_none_of_the_run(void **state)
+{
+    (void)state;
+    assert_true(judged_to(48) > 38000);
+    assert_true(judged_to(60) < 35000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_trifle_that_went_before_the_end_costs_none_of_the_run),
         cmocka_unit_test(what_main_returned_from_is_judged_as_if_it_was_killed),
         cmocka_unit_test(a_drain_of_some_seconds_is_no_evidence),
         cmocka_unit_test(what_exit_frees_is_no_evidence),
