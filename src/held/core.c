@@ -159,6 +159,8 @@ static int add_segments(struct seep_held_memory *memory,
         if (segment.p_type != PT_LOAD ||
             bytes_at(memory, segment.p_offset, segment.p_filesz) == NULL ||
             segment.p_offset % 8 != 0 || segment.p_filesz > segment.p_memsz ||
+            segment.p_vaddr % SEEP_HELD_PAGE_BYTES != 0 ||
+            segment.p_memsz % SEEP_HELD_PAGE_BYTES != 0 ||
             segment.p_vaddr >= SEEP_HELD_ADDRESS_END ||
             segment.p_memsz > SEEP_HELD_ADDRESS_END - segment.p_vaddr) {
             continue;

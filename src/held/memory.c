@@ -375,12 +375,14 @@ int seep_held_memory_open(const struct seep_held_source *source,
     char path[48];
     int error = 0;
 
-    memory.pages = calloc(PAGE_SLOTS, sizeof(*memory.pages));
-    memory.window = aligned_alloc(SEEP_HELD_PAGE_BYTES, WINDOW_BYTES);
-    if (memory.pages == NULL || memory.window == NULL) {
-        error = -ENOMEM;
-    } else if (source->core_path != NULL) {
+    if (source->core_path == NULL) {
+        memory.pages = calloc(PAGE_SLOTS, sizeof(*memory.pages));
+        memory.window = aligned_alloc(SEEP_HELD_PAGE_BYTES, WINDOW_BYTES);
+    }
+    if (source->core_path != NULL) {
         error = seep_held_core_open(&memory, source->core_path);
+    } else if (memory.pages == NULL || memory.window == NULL) {
+        error = -ENOMEM;
     } else {
         snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)memory.pid);
         memory.pagemap = open(path, O_RDONLY | O_CLOEXEC);

@@ -468,9 +468,9 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
     uint32_t seen[64];
     size_t seen_count = 0;
     uint32_t at = way->asked;
-    bool turns = false;
     int error = 0;
 
+    *ret_is_cycle = false;
     way->count = 0;
     while (error == 0 && seen_count < 64) {
         uint32_t best = NO_LINK;
@@ -483,7 +483,7 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
             for (size_t k = 0; k < seen_count; k++) {
                 is_new &= seen[k] != search->links[i - 1].holder;
             }
-            turns |= !is_new && !search->links[i - 1].is_stale;
+            *ret_is_cycle |= !is_new && !search->links[i - 1].is_stale;
             if (is_new && !search->links[i - 1].is_stale &&
                 (best == NO_LINK || seep_held_link_cost(search, i - 1) <
                                         seep_held_link_cost(search, best))) {
@@ -496,7 +496,6 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
         error = tell_step(search, way, best, &buffers);
         at = search->links[best].holder;
     }
-    *ret_is_cycle = turns && seep_held_is_cycle(search, way->asked);
     return error == -ESTALE ? 0 : error;
 }
 

@@ -65,8 +65,10 @@ int seep_held_scan_prepare(struct seep_held_scan *scan)
         return -ENOMEM;
     }
     memset(scan->filter, 0, FILTER_WORDS * sizeof(*scan->filter));
-    qsort(scan->ranges, scan->range_count, sizeof(*scan->ranges),
-          compare_ranges);
+    if (scan->range_count > 0) {
+        qsort(scan->ranges, scan->range_count, sizeof(*scan->ranges),
+              compare_ranges);
+    }
     for (size_t i = 0; i < scan->range_count; i++) {
         const struct seep_held_range *range = &scan->ranges[i];
         uint64_t page = range->start >> PAGE_SHIFT;

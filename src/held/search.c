@@ -113,6 +113,7 @@ struct unknown {
     uint64_t at;
     uint64_t value;
     uint32_t child;
+    uint32_t mapping; /* as a root */
 };
 
 struct unknowns {
@@ -189,7 +190,7 @@ static void take_hit(struct seep_held_search *search, struct level *level,
     if (is_mapping(search, holder)) {
         if (level->unknown.count < UNKNOWNS_MOST) {
             level->unknown.items[level->unknown.count++] =
-                (struct unknown){hit->at, hit->value, child};
+                (struct unknown){hit->at, hit->value, child, holder};
         }
         return;
     }
@@ -217,6 +218,13 @@ static int compare_values(const void *one, const void *other)
     return (a->value > b->value) - (a->value < b->value);
 }
 
+static void sort_by_value(struct seep_held_scan *scan)
+{
+    if (scan->hit_count > 0) {
+        qsort(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_values);
+    }
+}
+
 /* The highest beginning at or below @at; 0: none near. */
 static uint64_t nearest_below(const struct seep_held_scan *scan, uint64_t at)
 {
@@ -228,6 +236,34 @@ static uint64_t nearest_below(const struct seep_held_scan *scan, uint64_t at)
         }
     }
     return 0;
+}
+
+/* The word is in what begins at @start; 0: nobody knows where that begins. */
+static void link_unknown(struct seep_held_search *search, struct level *level,
+                         const struct unknown *word, uint64_t start)
+{
+    uint32_t holder;
+
+    if (start == 0) {
+        /* It is somewhere in there: nobody's, but not lost. */
+        seep_held_link_add(search, word->child, word->mapping, word->at,
+                           word->value);
+        return;
+    }
+    holder =
+        seep_held_block_node(search, start, word->at + 8, SEEP_HELD_NO_BLOCK);
+    if (holder == SEEP_HELD_NOTHING || holder == word->child) {
+        return;
+    }
+    search->nodes[holder].is_guessed = true;
+    if (search->nodes[holder].end < word->at + 8) {
+        search->nodes[holder].end = word->at + 8;
+    }
+    if (!seep_held_is_weak(search, &search->nodes[holder], word->at) &&
+        seep_held_link_add(search, word->child, holder, word->at,
+                           word->value) != SEEP_HELD_NOTHING) {
+        go_on_from(search, level, holder, word->child);
+    }
 }
 
 /*
@@ -267,32 +303,14 @@ static int find_nearest(struct seep_held_search *search, struct level *level)
     if (error < 0) {
         return error;
     }
-    qsort(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_values);
+    sort_by_value(scan);
     for (size_t i = 0; i < unknown->count; i++) {
         const struct unknown *word = &unknown->items[i];
-        uint64_t start = nearest_below(scan, word->at);
-        uint32_t holder;
 
         if (i % LOOK == 0 && seep_held_search_is_late(search)) {
             break;
         }
-        if (start == 0) {
-            continue;
-        }
-        holder = seep_held_block_node(search, start, word->at + 8,
-                                      SEEP_HELD_NO_BLOCK);
-        if (holder == SEEP_HELD_NOTHING || holder == word->child) {
-            continue;
-        }
-        search->nodes[holder].is_guessed = true;
-        if (search->nodes[holder].end < word->at + 8) {
-            search->nodes[holder].end = word->at + 8;
-        }
-        if (!seep_held_is_weak(search, &search->nodes[holder], word->at) &&
-            seep_held_link_add(search, word->child, holder, word->at,
-                               word->value) != SEEP_HELD_NOTHING) {
-            go_on_from(search, level, holder, word->child);
-        }
+        link_unknown(search, level, word, nearest_below(scan, word->at));
     }
     return 0;
 }
@@ -421,7 +439,7 @@ static int scan_shapes(struct seep_held_search *search,
     }
     if (error == 0) {
         seep_held_blocks_scan(&search->blocks, shapes, count, scan);
-        qsort(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_values);
+        sort_by_value(scan);
     }
     return error;
 }
@@ -743,8 +761,10 @@ static int search_level(struct seep_held_search *search, struct level *level)
     if (error < 0) {
         return error;
     }
-    qsort_r(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_hits,
-            scan);
+    if (scan->hit_count > 0) {
+        qsort_r(scan->hits, scan->hit_count, sizeof(*scan->hits), compare_hits,
+                scan);
+    }
     for (size_t i = 0; i < scan->hit_count; i++) {
         if (i % LOOK == 0 && seep_held_search_is_late(search)) {
             break;
