@@ -7,11 +7,13 @@ pages that are touched, which no other work on the machine changes.
 The full length (SEEP_TEST_LONG=1) is 10,000 recordings, which take less than
 300 MB, and 5 s of a processor that nobody else uses.
 """
+import json
 import os
 import subprocess
 
 import pytest
 
+from command_line import PYTHON
 from conftest import LONG, SEEP, environment, execute, need
 
 FEW = 50
@@ -25,7 +27,8 @@ PROGRAM = """
 void *kept[100];
 int main(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(5000); }
 """
-VERBS = [("report",), ("report", "--json", "--no-series"), ("top", "--once"),
+VERBS = [("report",), ("report", "--json", "--no-series"),
+         ("report", "--json"), ("top", "--once"),
          ("check", "--max-growth", "1MiB/min"), ("metrics", "--once"),
          ("probe", "--max-growth", "1MiB/min")]
 
@@ -72,3 +75,52 @@ def test_one_more_recording_costs_little(folders, verb):
     if LONG:
         assert many.ru_maxrss * 1024 < MEMORY_BYTES
         assert many.ru_utime + many.ru_stime < CPU_S
+
+
+PYTHON_PROGRAM = """
+import json, re
+kept = [json.dumps({"a": i}) * 50 for i in range(2000)]
+kept += [re.compile("a%d" % i) for i in range(300)]
+"""
+# Of a call site 0.7 KB, and a JSON document has all of them.
+PYTHON_MOST_BYTES = {("report",): 30e3, ("report", "--json"): 60e3}
+
+
+@pytest.fixture(name="pythons", scope="module")
+def pythons_fixture(tmp_path_factory):
+    """(few, many) recordings of a Python, each of them the same file; few is
+    what is kept whole."""
+    recorded = tmp_path_factory.mktemp("recorded")
+    path, = execute([PYTHON, "-c", PYTHON_PROGRAM], recorded,
+                    sample=65536).recordings
+    folders = []
+    for count in (60, 360):
+        folder = tmp_path_factory.mktemp("pythons")
+        folders.append(folder)
+        for i in range(count):
+            os.link(path, folder / f"{i:03}.seep")
+    return folders
+
+
+@pytest.mark.parametrize("verb", PYTHON_MOST_BYTES, ids=" ".join)
+def test_one_more_python_costs_little(pythons, verb):
+    few, many = (cost_of(*verb, folder).ru_maxrss << 10 for folder in pythons)
+
+    assert (many - few) / 300 < PYTHON_MOST_BYTES[verb]
+
+
+def test_of_many_is_told_what_is_told_of_few(pythons):
+    """Of more than 64 not all is kept till the end."""
+    def processes(folder):
+        done = subprocess.run([SEEP, "report", "--json", folder],
+                              env=environment(), capture_output=True,
+                              check=True)
+        found = json.loads(done.stdout)["processes"]
+        for process in found:
+            assert process["process"].pop("recording").startswith(str(folder))
+        return [json.dumps(process) for process in found]
+
+    few, many = map(processes, pythons)
+
+    assert (len(few), len(many)) == (60, 360)
+    assert len(set(few + many)) == 1

@@ -169,18 +169,74 @@ static void print_text(const struct seep_gathering *gathering,
     }
 }
 
-/* @return whether all was written */
-static bool print_json(const struct seep_gathering *gathering,
-                       const struct arguments *arguments)
+static struct seep_json_options json_options(const struct arguments *arguments)
 {
-    struct seep_json_options json = {
+    return (struct seep_json_options){
         .site_limit = arguments->site_limit,
         .site_id = arguments->text.site_id,
         .no_series = arguments->no_series,
         .catalogue = arguments->knowledge.catalogue,
         .wish = arguments->text.wish,
     };
+}
+
+/* Of so many reports all is kept; of more what is told of each in the end. */
+#define WHOLE_MOST 64U
+
+struct whole {
+    struct seep_json_options json;
+    bool is_json;
+    size_t count; /* of reports so far */
+    size_t let_go_count;
+};
+
+static void let_go(void *context, struct seep_report *report)
+{
+    struct whole *whole = context;
+
+    if (++whole->count <= WHOLE_MOST) {
+        return;
+    }
+    if (whole->is_json && whole->json.spool == NULL) {
+        whole->json.spool = seep_json_spool_open(&whole->json);
+    }
+    if (!whole->is_json || (whole->json.spool != NULL &&
+                            seep_json_spool_add(whole->json.spool, report))) {
+        seep_report_let_go(report);
+        whole->let_go_count++;
+    }
+}
+
+/* Those that are shown in full are read once more; of a document the first, to
+ * which an answer may be attached yet. */
+static void read_again(struct seep_gathering *gathering,
+                       const struct arguments *arguments)
+{
+    size_t limit = arguments->json ? 1 : arguments->text.process_limit;
+
+    for (size_t i = 0; i < gathering->count && (limit == 0 || i < limit); i++) {
+        struct seep_report *again;
+
+        if (gathering->reports[i]->bucket_count == 0 &&
+            seep_report_open(gathering->reports[i]->path, &arguments->report,
+                             NULL, &again) == 0) {
+            seep_ask_attach(again);
+            seep_report_close(
+                (struct seep_report *)(uintptr_t)gathering->reports[i]);
+            gathering->reports[i] = again;
+        }
+    }
+}
+
+/* @return whether all was written */
+static bool print_json(const struct seep_gathering *gathering,
+                       const struct arguments *arguments,
+                       struct seep_json_spool *spool)
+{
+    struct seep_json_options json = json_options(arguments);
     int error;
+
+    json.spool = spool;
 
     if (arguments->html == NULL) {
         return seep_json_reports(stdout, gathering->reports, gathering->count,
@@ -226,14 +282,15 @@ static int find_part(const struct seep_gathering *gathering,
 
 /* @return false: it could not be shown as was asked for */
 static bool print_gathering(const struct seep_gathering *gathering,
-                            struct arguments *arguments)
+                            struct arguments *arguments,
+                            struct seep_json_spool *spool)
 {
     if (seep_span_is_wished(&arguments->text.wish) &&
         find_part(gathering, &arguments->text.wish) != 0) {
         return false;
     }
     if (arguments->json || arguments->html != NULL) {
-        return print_json(gathering, arguments);
+        return print_json(gathering, arguments, spool);
     }
     print_text(gathering, arguments);
     return true;
@@ -243,6 +300,7 @@ static bool print_gathering(const struct seep_gathering *gathering,
 static int report(char *const *paths, size_t count, struct arguments *arguments)
 {
     struct seep_gathering gathering;
+    struct whole whole = {.count = 0};
     struct seep_report_options by_stack;
     int code = seep_knowledge_load(&arguments->knowledge, &arguments->report);
 
@@ -256,15 +314,27 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
     by_stack.by = SEEP_BY_STACK;
     by_stack.site_limit = 0;
     arguments->text.by_stack = &by_stack;
-    seep_gather(paths, count, &arguments->report, &gathering);
+    whole.json = json_options(arguments);
+    whole.is_json = arguments->json;
+    /* A part of a run is found in its course, and a page has all of it. */
+    seep_gather_noted(paths, count, &arguments->report,
+                      arguments->html == NULL &&
+                              !seep_span_is_wished(&arguments->text.wish)
+                          ? let_go
+                          : NULL,
+                      &whole, &gathering);
     code = seep_gather_exit(&gathering);
+    if (whole.let_go_count > 0) {
+        read_again(&gathering, arguments);
+    }
     if (arguments->asks && gathering.count > 0) {
         seep_ask_living((struct seep_report *)(uintptr_t)gathering.reports[0],
                         &arguments->report);
     }
-    if (!print_gathering(&gathering, arguments)) {
+    if (!print_gathering(&gathering, arguments, whole.json.spool)) {
         code = SEEP_EXIT_FAILED;
     }
+    seep_json_spool_close(whole.json.spool);
     seep_gather_close(&gathering);
     return code;
 }

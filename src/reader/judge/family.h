@@ -104,7 +104,12 @@ struct seep_family_ages {
     bool is_unknown; /* how it came to what it holds is not known */
 };
 
-/** Add what the child, of @life_s, held at @site. */
+/** What the child, of @life_s, held at @site: of its series, which may be let
+ * go then. */
+void seep_family_age_levels(const struct seep_report_site *site, double life_s,
+                            double ret_levels[SEEP_FAMILY_AGE_LEVELS]);
+
+/** Add it. */
 void seep_family_age_add(const struct seep_report_site *site, double life_s,
                          struct seep_family_ages *ages);
 

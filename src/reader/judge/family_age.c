@@ -80,13 +80,29 @@ static double mean_between(const struct seep_report_site *site, double from_s,
     return sum / (to_s - from_s);
 }
 
+void seep_family_age_levels(const struct seep_report_site *site, double life_s,
+                            double ret_levels[SEEP_FAMILY_AGE_LEVELS])
+{
+    for (size_t i = 0; i < SEEP_FAMILY_AGE_LEVELS; i++) {
+        ret_levels[i] =
+            mean_between(site, parts[i][0] * life_s, parts[i][1] * life_s);
+    }
+}
+
 void seep_family_age_add(const struct seep_report_site *site, double life_s,
                          struct seep_family_ages *ages)
 {
-    ages->is_unknown |= site->point_count == 0 || site->has_totals_only;
+    double levels[SEEP_FAMILY_AGE_LEVELS];
+    const double *of = site->age_levels;
+
+    if (of == NULL) {
+        seep_family_age_levels(site, life_s, levels);
+        of = levels;
+    }
+    ages->is_unknown |= (site->point_count == 0 && site->age_levels == NULL) ||
+                        site->has_totals_only;
     for (size_t i = 0; i < SEEP_FAMILY_AGE_LEVELS; i++) {
-        ages->level[i] +=
-            mean_between(site, parts[i][0] * life_s, parts[i][1] * life_s);
+        ages->level[i] += of[i];
     }
 }
 

@@ -494,17 +494,25 @@ static int compare_keyed(const void *a, const void *b)
 }
 
 /* Number the rows as they come. @ret_work_of: index in SITES -> row + 1 */
-static void list_rows(struct keyed *keyed, size_t count,
-                      const struct seep_site_key *keys, uint32_t site_capacity,
-                      struct seep_sites *sites, uint32_t *ret_work_of)
+static int list_rows(struct keyed *keyed, size_t count,
+                     const struct seep_site_key *keys, uint32_t site_capacity,
+                     struct seep_sites *sites, uint32_t *ret_work_of)
 {
     uint32_t first = 0;
+    size_t rows = 0;
 
     qsort(keyed, count, sizeof(*keyed), compare_keyed);
     for (size_t i = 0; i < count; i++) {
-        first =
-            i == 0 || keyed[i].key != keyed[i - 1].key ? keyed[i].index : first;
+        bool is_new = i == 0 || keyed[i].key != keyed[i - 1].key;
+
+        rows += is_new;
+        first = is_new ? keyed[i].index : first;
         ret_work_of[keyed[i].index] = first + 1; /* the first site of the row */
+    }
+    /* A row is a kilobyte, and a line may have very many stacks. */
+    sites->works = calloc(rows + 1, sizeof(*sites->works));
+    if (sites->works == NULL) {
+        return -ENOMEM;
     }
     for (uint32_t i = 0; i < site_capacity; i++) {
         if (ret_work_of[i] == i + 1) {
@@ -521,6 +529,7 @@ static void list_rows(struct keyed *keyed, size_t count,
             sites->works[ret_work_of[i] - 1].member_count++;
         }
     }
+    return 0;
 }
 
 /* Members in the order of their rows. */
@@ -554,22 +563,23 @@ static int list_sites(const struct seep_snapshot *snapshot,
     struct keyed *keyed =
         calloc((size_t)view->site_capacity + 1, sizeof(*keyed));
     size_t count = 0;
+    int error;
 
     for (uint32_t i = 0; keyed != NULL && i < view->site_capacity; i++) {
         if (seep_sites_is_used(&view->sites[i], i)) {
             keyed[count++] = (struct keyed){keys != NULL ? keys[i].row : i, i};
         }
     }
-    sites->works = calloc(count + 1, sizeof(*sites->works));
     sites->members = calloc(count + 1, sizeof(*sites->members));
-    if (keyed == NULL || sites->works == NULL || sites->members == NULL) {
-        free(keyed);
-        return -ENOMEM;
+    error = keyed == NULL || sites->members == NULL
+                ? -ENOMEM
+                : list_rows(keyed, count, keys, view->site_capacity, sites,
+                            ret_work_of);
+    if (error == 0) {
+        list_members(snapshot, sites, ret_work_of);
     }
-    list_rows(keyed, count, keys, view->site_capacity, sites, ret_work_of);
-    list_members(snapshot, sites, ret_work_of);
     free(keyed);
-    return 0;
+    return error;
 }
 
 static int init(const struct seep_snapshot *snapshot,

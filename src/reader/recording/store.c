@@ -13,8 +13,9 @@
 
 #include "base/hash.h"
 
-/* Each is half of what there is: many small reports have little for nothing. */
-#define CHUNK_LEAST_BYTES ((size_t)4 << 10)
+/* Each is an eighth of what there is, and what is large has one of its own:
+ * many small reports have little for nothing. */
+#define CHUNK_LEAST_BYTES ((size_t)2 << 10)
 #define CHUNK_MOST_BYTES ((size_t)256 << 10)
 
 struct seep_store_chunk {
@@ -28,8 +29,10 @@ struct seep_store_chunk {
 static struct seep_store_chunk *add_chunk(struct seep_store *store,
                                           size_t bytes)
 {
-    size_t all_bytes = store->chunks == NULL ? 0 : store->chunks->all_bytes;
-    size_t capacity_bytes = all_bytes / 2;
+    struct seep_store_chunk *first = store->chunks;
+    size_t all_bytes = first == NULL ? 0 : first->all_bytes;
+    size_t capacity_bytes = all_bytes / 8;
+    bool is_large;
     struct seep_store_chunk *chunk;
 
     if (capacity_bytes > CHUNK_MOST_BYTES) {
@@ -38,12 +41,21 @@ static struct seep_store_chunk *add_chunk(struct seep_store *store,
     if (capacity_bytes < CHUNK_LEAST_BYTES) {
         capacity_bytes = CHUNK_LEAST_BYTES;
     }
-    capacity_bytes = bytes > capacity_bytes ? bytes : capacity_bytes;
+    is_large = bytes >= capacity_bytes / 4;
+    capacity_bytes = is_large ? bytes : capacity_bytes;
     chunk = calloc(1, sizeof(*chunk) + capacity_bytes);
-    if (chunk != NULL) {
-        chunk->capacity_bytes = capacity_bytes;
-        chunk->all_bytes = all_bytes + capacity_bytes;
-        chunk->next = store->chunks;
+    if (chunk == NULL) {
+        return NULL;
+    }
+    chunk->capacity_bytes = capacity_bytes;
+    chunk->all_bytes = all_bytes + capacity_bytes;
+    if (is_large && first != NULL) {
+        /* What is left of the first is still there for what is small. */
+        first->all_bytes = chunk->all_bytes;
+        chunk->next = first->next;
+        first->next = chunk;
+    } else {
+        chunk->next = first;
         store->chunks = chunk;
     }
     return chunk;

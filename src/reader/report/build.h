@@ -22,7 +22,6 @@
 #include "reader/recording/snapshot.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
-#include "reader/symbols/source.h"
 
 struct seep_names;
 struct seep_symboliser;
@@ -32,7 +31,7 @@ struct seep_report_build {
     struct seep_store store;            /* lives as long as the report */
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
-    struct seep_sources sources;        /* of a pack */
+    struct seep_store course;           /* see seep_report_let_go() */
     /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
     struct seep_packed packed;

@@ -45,6 +45,8 @@ static double load(_Atomic uint64_t *word)
 }
 
 struct work {
+    /* One more: there is always a next one to be filled. */
+    struct seep_report_device devices[SEEP_DEVICES_MAX + 1];
     struct series series; /* of the device at hand */
     struct seep_rec_device *samples[SEEP_DEVICES_MAX][SEEP_BUCKET_COUNT];
     double late[SEEP_DEVICES_MAX][SEEP_BUCKET_COUNT]; /* born after them */
@@ -299,18 +301,27 @@ static size_t list_devices(struct seep_report_build *build, struct work *work,
 
 int seep_report_add_devices(struct seep_report_build *build)
 {
-    /* One more: there is always a next one to be filled. */
-    struct seep_report_device *devices =
-        seep_store_take(&build->store, SEEP_DEVICES_MAX + 1, sizeof(*devices));
     struct work *work = calloc(1, sizeof(*work));
+    struct seep_report_device *devices = NULL;
+    size_t count = work == NULL ? 0 : list_devices(build, work, work->devices);
 
-    if (devices == NULL || work == NULL) {
+    if (work != NULL) {
+        devices = seep_store_take(&build->store, count, sizeof(*devices));
+    }
+    if (devices == NULL) {
         free(work);
         return -ENOMEM;
     }
+    memcpy(devices, work->devices, count * sizeof(*devices));
+    for (size_t i = 0; i < SEEP_DEVICES_MAX; i++) {
+        if (build->device_of[i] != NULL) {
+            build->device_of[i] =
+                devices + (build->device_of[i] - work->devices);
+        }
+    }
     build->report.devices = devices;
-    build->report.device_count = list_devices(build, work, devices);
-    if (build->report.device_count > 0) {
+    build->report.device_count = count;
+    if (count > 0) {
         add_late(build, work);
     }
     for (size_t i = 0; i < build->report.device_count; i++) {

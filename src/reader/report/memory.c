@@ -90,7 +90,7 @@ static int keep_grid(struct seep_report_build *build)
 {
     const struct seep_clock *clock = &build->clock;
     double *end_s =
-        seep_store_take(&build->store, clock->count, sizeof(*end_s));
+        seep_store_take(&build->course, clock->count, sizeof(*end_s));
 
     if (end_s == NULL) {
         return -ENOMEM;
@@ -107,7 +107,7 @@ static int keep_grid(struct seep_report_build *build)
 static int keep_series(struct seep_report_build *build, struct space_sum *sum)
 {
     uint32_t count = build->clock.count;
-    double *live = seep_store_take(&build->store, count, sizeof(*live));
+    double *live = seep_store_take(&build->course, count, sizeof(*live));
 
     if (live == NULL) {
         return -ENOMEM;
@@ -193,13 +193,10 @@ static int add_holdings(struct seep_report_build *build,
                         const struct seep_sites *sites)
 {
     bool used[HOLDINGS_MAX] = {false};
-    struct seep_report_holding *holdings =
-        seep_store_take(&build->store, HOLDINGS_MAX, sizeof(*holdings));
+    struct seep_report_holding holdings[HOLDINGS_MAX] = {{0}};
+    struct seep_report_holding *kept;
     size_t count = 0;
 
-    if (holdings == NULL) {
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < sites->count; i++) {
         const struct seep_report_site *site = &sites->works[i].site;
         size_t device = site->device < 0 ? 0 : (size_t)site->device + 1;
@@ -219,7 +216,12 @@ static int add_holdings(struct seep_report_build *build,
             holdings[count++] = holdings[i];
         }
     }
-    build->report.holdings = holdings;
+    kept = seep_store_take(&build->store, count, sizeof(*kept));
+    if (kept == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(kept, holdings, count * sizeof(*kept));
+    build->report.holdings = kept;
     build->report.holding_count = count;
     return 0;
 }
@@ -799,7 +801,7 @@ static int keep_moments(struct seep_report_build *build,
                         const struct seep_balance_parts *parts, size_t count)
 {
     struct seep_report_moment *moments =
-        seep_store_take(&build->store, count, sizeof(*moments));
+        seep_store_take(&build->course, count, sizeof(*moments));
 
     if (moments == NULL) {
         return -ENOMEM;

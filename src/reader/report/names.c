@@ -38,17 +38,25 @@ struct seep_names {
     struct seep_symbol_pack *pack; /* NULL: of none, or the memory's */
 };
 
-static const char *hexadecimal(struct seep_store *store, const uint8_t *bytes,
-                               size_t count)
+static const char *keep(struct seep_report_build *build, const char *text,
+                        size_t most)
+{
+    return seep_symbol_memory_keep(
+        build->options == NULL ? NULL : build->options->memory, &build->store,
+        text, most);
+}
+
+static const char *hexadecimal(struct seep_report_build *build,
+                               const uint8_t *bytes, size_t count)
 {
     static const char digits[] = "0123456789abcdef";
-    char *text = seep_store_take(store, 2 * count + 1, 1);
+    char text[2 * SEEP_BUILD_ID_MAX + 1];
 
-    for (size_t i = 0; text != NULL && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         text[2 * i] = digits[bytes[i] >> 4];
         text[2 * i + 1] = digits[bytes[i] & 15];
     }
-    return text;
+    return keep(build, text, 2 * count);
 }
 
 static int name_module(struct seep_report_build *build, uint32_t index,
@@ -67,10 +75,9 @@ static int name_module(struct seep_report_build *build, uint32_t index,
         ret_named->build_id = module->build_id;
         ret_named->build_id_bytes = module->build_id_bytes;
     }
-    name->path = seep_store_text_most(
-        &build->store, seep_view_string(view, module->path), PATH_MOST);
-    name->build_id = hexadecimal(&build->store, ret_named->build_id,
-                                 ret_named->build_id_bytes);
+    name->path = keep(build, seep_view_string(view, module->path), PATH_MOST);
+    name->build_id =
+        hexadecimal(build, ret_named->build_id, ret_named->build_id_bytes);
     ret_named->path = name->path;
     return name->path == NULL || name->build_id == NULL ? -ENOMEM : 0;
 }
@@ -144,9 +151,6 @@ static int open_symboliser(struct seep_report_build *build,
     if (build->packed.pack != NULL) {
         int error = open_pack(build, &wanted.pack);
 
-        error = error == 0
-                    ? seep_sources_load(build->packed.pack, &build->sources)
-                    : error;
         if (error != 0) {
             return error;
         }
@@ -277,11 +281,11 @@ static const struct code_name *name_code(struct seep_report_build *build,
     struct code_name *named = &build->names->codes[code - view->codes];
 
     if (named->name == NULL) {
-        const char *name = seep_store_text_most(
-            &build->store, seep_view_string(view, code->name), CODE_TEXT_MOST);
+        const char *name =
+            keep(build, seep_view_string(view, code->name), CODE_TEXT_MOST);
 
-        named->file = seep_store_text_most(
-            &build->store, seep_view_string(view, code->file), CODE_TEXT_MOST);
+        named->file =
+            keep(build, seep_view_string(view, code->file), CODE_TEXT_MOST);
         named->name = named->file != NULL ? name : NULL;
     }
     return named->name != NULL ? named : &nameless;
@@ -345,8 +349,6 @@ static void fill_python(struct seep_report_build *build, uint64_t word,
         frame->function = named->name;
         frame->file = named->file;
         frame->line = (uint32_t)(word & SEEP_FRAME_LINE_MASK);
-        frame->source =
-            seep_sources_find(&build->sources, frame->file, frame->line);
     }
 }
 
@@ -402,8 +404,6 @@ size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
         frame.file = symbols[i].file;
         frame.line = symbols[i].line;
         frame.inlined = symbols[i].inlined;
-        frame.source =
-            seep_sources_find(&build->sources, frame.file, frame.line);
         frames[i] = frame;
     }
     return count;

@@ -260,7 +260,7 @@ int seep_report_add_points(struct seep_report_build *build,
     for (uint32_t i = table.first; i < table.count; i++) {
         count += is_point(&table, i);
     }
-    points = seep_store_take(&build->store, count, sizeof(*points));
+    points = seep_store_take(&build->course, count, sizeof(*points));
     if (points == NULL) {
         return -ENOMEM;
     }

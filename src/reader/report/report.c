@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "reader/judge/family.h"
 #include "reader/process/cgroup.h"
 #include "reader/recording/open.h"
 #include "reader/recording/rewind.h"
@@ -627,9 +628,9 @@ static int fill(struct seep_report_build *build, const char *path)
         add_time,
         seep_names_open,
         seep_report_add_begin,
+        seep_report_add_spaces, /* before there are rows: each has as much */
         add_rows,
         add_counters,
-        seep_report_add_spaces,
         seep_report_add_devices,
         seep_report_add_sites,
         seep_report_add_last,
@@ -660,14 +661,14 @@ struct kept {
     struct seep_report report;
     struct seep_store store;
     struct seep_symboliser *symboliser;
-    struct seep_sources sources;
+    struct seep_store course;
 };
 static_assert(offsetof(struct kept, store) ==
                       offsetof(struct seep_report_build, store) &&
+                  offsetof(struct kept, course) ==
+                      offsetof(struct seep_report_build, course) &&
                   offsetof(struct kept, symboliser) ==
                       offsetof(struct seep_report_build, symboliser) &&
-                  offsetof(struct kept, sources) ==
-                      offsetof(struct seep_report_build, sources) &&
                   sizeof(struct kept) <=
                       offsetof(struct seep_report_build, snapshot),
               "the same members at the same places");
@@ -714,6 +715,34 @@ struct seep_store *seep_report_store(struct seep_report *report)
     return &((struct kept *)(void *)report)->store;
 }
 
+void seep_report_let_go(struct seep_report *report)
+{
+    struct kept *kept = (void *)report;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        struct seep_report_site *site =
+            (struct seep_report_site *)(uintptr_t)&report->sites[i];
+        double *levels = seep_store_take(&kept->store, SEEP_FAMILY_AGE_LEVELS,
+                                         sizeof(*levels));
+
+        if (levels != NULL && site->point_count > 0) {
+            seep_family_age_levels(site, report->duration_s, levels);
+            site->age_levels = levels;
+        }
+        site->series = NULL;
+        site->point_count = 0;
+    }
+    for (size_t i = 0; i < report->space_count; i++) {
+        ((struct seep_report_space *)(uintptr_t)&report->spaces[i])->live =
+            NULL;
+    }
+    report->bucket_end_s = NULL;
+    report->bucket_count = 0;
+    report->memory.moments = NULL;
+    report->memory.moment_count = 0;
+    seep_store_fini(&kept->course);
+}
+
 void seep_report_close(struct seep_report *report)
 {
     /* .report is the first member of what was allocated. */
@@ -721,8 +750,8 @@ void seep_report_close(struct seep_report *report)
 
     if (kept != NULL) {
         seep_symboliser_close(kept->symboliser);
-        seep_sources_fini(&kept->sources);
         seep_store_fini(&kept->store);
+        seep_store_fini(&kept->course);
         free((void *)(uintptr_t)kept->report.nameless);
         free(kept);
     }

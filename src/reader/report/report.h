@@ -90,7 +90,6 @@ struct seep_report_frame {
     const char *module;   /* path; "" for code of no module, and Python's */
     const char *build_id; /* hexadecimal; "" if unknown */
     uint64_t offset;      /* in the module */
-    const char *source;   /* what stands in that line; NULL if unknown */
 };
 
 /** A time that the program named (seep_mark). */
@@ -251,6 +250,7 @@ struct seep_report_site {
      * and live and low are the live bytes of the point before. */
     const struct seep_report_point *series;
     size_t point_count;
+    const double *age_levels; /* where they were let go: see judge/family.h */
     bool has_totals_only; /* the recording has no series of it: points, if any,
                              are of stacks that allocated once */
     struct seep_report_untold untold;
@@ -659,6 +659,12 @@ const char *seep_python_objects_words(enum seep_python_objects objects);
 
 /** Memory that lives as long as @report, for what is attached to it. */
 struct seep_store *seep_report_store(struct seep_report *report);
+
+/**
+ * Of many reports: what tells how things went, series, spaces and moments by
+ * time, is half of one. After it they are not there.
+ */
+void seep_report_let_go(struct seep_report *report);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);

@@ -19,6 +19,7 @@
 #include "reader/compare/patterns.h"
 #include "reader/compare/suppress.h"
 #include "reader/report/build.h"
+#include "reader/symbols/names.h"
 #include "reader/symbols/where.h"
 
 #define FRAMES_MAX 1024U /* of a stack, with those inlined */
@@ -201,15 +202,17 @@ static void name_all(struct naming *naming)
 static int finish_site(struct naming *naming, struct seep_report_site *site,
                        const struct seep_site_work *work)
 {
-    struct seep_store *store = &naming->build->store;
-    struct seep_report_frame *frames =
-        seep_store_take(store, naming->frame_count, sizeof(*frames));
+    struct seep_report_build *build = naming->build;
+    struct seep_symbol_memory *memory =
+        build->options == NULL ? NULL : build->options->memory;
+    const struct seep_report_frame *frames =
+        seep_symbol_memory_keep_run(memory, &build->store, naming->frames,
+                                    naming->frame_count * sizeof(*frames));
     char where[WHERE_BYTES];
 
     if (frames == NULL) {
         return -ENOMEM;
     }
-    memcpy(frames, naming->frames, naming->frame_count * sizeof(*frames));
     site->frames = frames;
     site->frame_count = naming->frame_count;
     snprintf(site->id, sizeof(site->id), "%016" PRIx64, work->id);
@@ -228,7 +231,8 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
         return 0;
     }
     name_row(naming->build->report.by, site, where, sizeof(where));
-    site->where = seep_store_text(store, where);
+    site->where =
+        seep_symbol_memory_keep(memory, &build->store, where, SIZE_MAX);
     return site->where != NULL ? 0 : -ENOMEM;
 }
 

@@ -244,6 +244,7 @@ void seep_symbol_memory_fini(struct seep_symbol_memory *memory)
 {
     seep_store_fini(&memory->store);
     seep_store_table_fini(&memory->texts);
+    seep_store_table_fini(&memory->runs);
     seep_store_table_fini(&memory->functions);
     seep_store_table_fini(&memory->answers);
     seep_store_table_fini(&memory->failures);
@@ -274,13 +275,42 @@ uint64_t seep_symbol_memory_key(const struct seep_symbol_module *module)
     return key + (key == 0);
 }
 
+static const char *find_or_add(struct seep_symbol_memory *memory,
+                               struct seep_store_table *table,
+                               const void *bytes, size_t count)
+{
+    const struct seep_store_entry *entry =
+        seep_store_find(&memory->store, table, bytes, count);
+
+    return entry != NULL ? entry->key : NULL;
+}
+
 const char *seep_symbol_memory_text(struct seep_symbol_memory *memory,
                                     const char *text)
 {
-    const struct seep_store_entry *entry =
-        seep_store_find(&memory->store, &memory->texts, text, strlen(text));
+    return find_or_add(memory, &memory->texts, text, strlen(text));
+}
 
-    return entry != NULL ? entry->key : NULL;
+const char *seep_symbol_memory_keep(struct seep_symbol_memory *memory,
+                                    struct seep_store *store, const char *text,
+                                    size_t most)
+{
+    return memory == NULL || !memory->shares
+               ? seep_store_text_most(store, text, most)
+               : find_or_add(memory, &memory->texts, text, strnlen(text, most));
+}
+
+const void *seep_symbol_memory_keep_run(struct seep_symbol_memory *memory,
+                                        struct seep_store *store,
+                                        const void *frames, size_t bytes)
+{
+    void *copy;
+
+    if (memory != NULL && memory->shares) {
+        return find_or_add(memory, &memory->runs, frames, bytes);
+    }
+    copy = seep_store_take(store, bytes, 1);
+    return copy != NULL ? memcpy(copy, frames, bytes) : NULL;
 }
 
 const struct seep_symbol_answer *

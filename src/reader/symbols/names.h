@@ -64,10 +64,12 @@ void seep_perf_map_close(struct seep_perf_map *map);
 /** Start from an all-zero struct. A symboliser has one of its own, of which it
  * forgets nothing. */
 struct seep_symbol_memory {
-    bool keeps; /* it forgets nothing: reports point into it */
+    bool keeps;  /* it forgets nothing: reports point into it, */
+    bool shares; /* more than one: what is in many is there once */
     struct seep_symbol_house *house; /* of the modules; symbolise.c's */
     struct seep_store store;
-    struct seep_store_table texts;     /* every text once */
+    struct seep_store_table texts;     /* every text once, */
+    struct seep_store_table runs;      /* and every run of frames */
     struct seep_store_table functions; /* symbols to names */
     struct seep_store_table answers;   /* by module and offset */
     struct seep_store_table failures;  /* of modules: why they have no names */
@@ -119,5 +121,17 @@ seep_symbol_memory_copy(struct seep_symbol_memory *memory,
 /** The one copy of @text. */
 const char *seep_symbol_memory_text(struct seep_symbol_memory *memory,
                                     const char *text);
+
+/** Of its first @most bytes: in @memory if it shares, else in @store.
+ * NULL: no memory, as below. */
+const char *seep_symbol_memory_keep(struct seep_symbol_memory *memory,
+                                    struct seep_store *store, const char *text,
+                                    size_t most);
+
+/** The same of @bytes bytes of frames, whose texts are kept so: those of many
+ * recordings of a program are the same. */
+const void *seep_symbol_memory_keep_run(struct seep_symbol_memory *memory,
+                                        struct seep_store *store,
+                                        const void *frames, size_t bytes);
 
 #endif

@@ -451,10 +451,10 @@ static void print_sites(struct seep_json_out *out, struct seep_json_frame *kept,
     seep_json_out_raw(out, "]");
 }
 
-static void print_report(struct seep_json_out *out,
-                         struct seep_json_frame *kept,
-                         const struct seep_report *report,
-                         const struct seep_json_options *options)
+void seep_json_report_print(struct seep_json_out *out,
+                            struct seep_json_frame *kept,
+                            const struct seep_report *report,
+                            const struct seep_json_options *options)
 {
     struct seep_span *span = NULL;
 
@@ -540,7 +540,10 @@ int seep_json_reports(FILE *file, const struct seep_report *const *reports,
     seep_json_out_raw(&out, ",\n\"processes\": [");
     for (size_t i = 0; i < count; i++) {
         seep_json_out_raw(&out, i == 0 ? "\n" : ",\n");
-        print_report(&out, kept, reports[i], options);
+        if (options->spool == NULL ||
+            !seep_json_spool_print(options->spool, reports[i], &out)) {
+            seep_json_report_print(&out, kept, reports[i], options);
+        }
     }
     seep_json_out_raw(&out, "]}");
     seep_families_fini(&families);

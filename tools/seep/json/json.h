@@ -32,7 +32,37 @@ struct seep_json_options {
                             frames once, instead of frames and series of sites */
     const struct seep_catalogue *catalogue; /* NULL: none */
     struct seep_span_wish wish;             /* a part of the run beside */
+    struct seep_json_spool *spool;          /* NULL: none */
 };
+
+/**
+ * Processes of a document that were printed when their report was there: of
+ * very many not all reports can be kept whole.
+ */
+struct seep_json_spool;
+struct seep_json_out;
+struct seep_json_frame;
+
+/** NULL: no memory, or no file could be made in TMPDIR (/tmp). */
+struct seep_json_spool *
+seep_json_spool_open(const struct seep_json_options *options);
+void seep_json_spool_close(struct seep_json_spool *spool);
+
+/** Print @report as seep_json_reports() would.
+ * @return false: it was not, and none after it will be */
+bool seep_json_spool_add(struct seep_json_spool *spool,
+                         const struct seep_report *report);
+
+/** What was printed of @report goes to @out. @return false: nothing was */
+bool seep_json_spool_print(struct seep_json_spool *spool,
+                           const struct seep_report *report,
+                           struct seep_json_out *out);
+
+/** One process of the document. @kept: see seep_json_site_open() */
+void seep_json_report_print(struct seep_json_out *out,
+                            struct seep_json_frame *kept,
+                            const struct seep_report *report,
+                            const struct seep_json_options *options);
 
 /** Before any other: memory comes from the program's own malloc, of which it
  * knows what failed. */

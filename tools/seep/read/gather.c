@@ -110,6 +110,12 @@ static int keep(struct seep_gathering *gathering, struct seep_report *report)
         seep_report_close(report);
         return -ENOMEM;
     }
+    if (gathering->memory != NULL) {
+        gathering->memory->shares = gathering->memory->keeps;
+    }
+    if (gathering->note != NULL) {
+        gathering->note(gathering->context, report);
+    }
     gathering->reports = reports;
     reports[gathering->count++] = report;
     return 0;
@@ -212,7 +218,16 @@ void seep_gather(char *const *paths, size_t path_count,
                  const struct seep_report_options *options,
                  struct seep_gathering *ret_gathering)
 {
-    struct seep_gathering gathering = {.take = keep};
+    seep_gather_noted(paths, path_count, options, NULL, NULL, ret_gathering);
+}
+
+void seep_gather_noted(char *const *paths, size_t path_count,
+                       const struct seep_report_options *options,
+                       seep_gather_note *note, void *context,
+                       struct seep_gathering *ret_gathering)
+{
+    struct seep_gathering gathering = {
+        .take = keep, .note = note, .context = context};
 
     open_paths(&gathering, paths, path_count, options);
     seep_gather_sort(gathering.reports, gathering.count);

@@ -23,6 +23,9 @@ struct seep_gathering;
 typedef int seep_gather_taker(struct seep_gathering *gathering,
                               struct seep_report *report);
 
+/** Shown each report before it is kept with the others. */
+typedef void seep_gather_note(void *context, struct seep_report *report);
+
 struct seep_gathering {
     const struct seep_report **reports; /* worst first */
     size_t count;
@@ -30,7 +33,8 @@ struct seep_gathering {
     size_t nameless_count;             /* files whose names were given up */
     struct seep_symbol_memory *memory; /* that the reports point into */
     seep_gather_taker *take;
-    void *context; /* the taker's */
+    seep_gather_note *note; /* NULL: none */
+    void *context;          /* the taker's, or the note's */
     struct seep_store store;
     struct seep_store_table said; /* files that it was said of */
 };
@@ -40,6 +44,12 @@ struct seep_gathering {
 void seep_gather(char *const *paths, size_t path_count,
                  const struct seep_report_options *options,
                  struct seep_gathering *ret_gathering);
+
+/** The same, with @note. */
+void seep_gather_noted(char *const *paths, size_t path_count,
+                       const struct seep_report_options *options,
+                       seep_gather_note *note, void *context,
+                       struct seep_gathering *ret_gathering);
 
 void seep_gather_close(struct seep_gathering *gathering);
 
