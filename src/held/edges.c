@@ -334,6 +334,11 @@ bool seep_held_edge_of(struct seep_held_search *search,
     ret_step->edge_name = "";
     ret_step->edge_function = "";
     ret_step->offset_bytes = 0;
+    if (node->kind == SEEP_HELD_OBJECT &&
+        seep_held_word(search->memory, node->address) == 0) {
+        ret_step->edge = SEEP_HELD_EDGE_OFFSET;
+        return false; /* no reference: it lies in a free list of its kind */
+    }
     if (buffer != NULL) {
         return buffer_edge(search, node, at, buffer, in_buffer, ret_step);
     }

@@ -203,6 +203,15 @@ static bool is_runtime(const char *path)
            strncmp(name, "ld-linux", 8) == 0 || is_python(path);
 }
 
+/* Up to 3.10 a table of the interpreter: objects that wait for the next use,
+ * and behind them slots that still point at what has been used since. */
+static bool is_free_list(const struct seep_held_image *image,
+                         const struct seep_held_symbol *symbol)
+{
+    return symbol != NULL && is_python(image->path) &&
+           strstr(symbol->name, "free_list") != NULL;
+}
+
 static uint32_t resolve_global(struct seep_held_search *search,
                                const struct seep_held_image *image, uint64_t at)
 {
@@ -214,6 +223,9 @@ static uint32_t resolve_global(struct seep_held_search *search,
                                   .words = SEEP_HELD_KIND_GLOBAL};
     char name[256] = "";
 
+    if (is_free_list(image, symbol)) {
+        return SEEP_HELD_NOTHING;
+    }
     if (seep_held_node_find(search, key) == SEEP_HELD_NOTHING) {
         if (symbol != NULL) {
             seep_held_demangle(symbol->name, name, sizeof(name));

@@ -74,7 +74,7 @@ class Zoo:
         self.sites = {}
         for site in json.loads(done.stdout)["processes"][0]["sites"]:
             place = (site["where"] or "").split(" ")[0]
-            if site["space"] == "heap" and ":" in place:
+            if site["space"] == "heap" and place.startswith("holders."):
                 self.sites[int(place.rsplit(":", 1)[1])] = site["id"]
 
     def close(self):
@@ -143,7 +143,9 @@ def all_kinds():
 def is_or_has(told, holder):
     """What is told may be a little above the holder (the function whose closure
     has the list), where blocks have a second way to that; never beside it, and
-    never a module alone."""
+    never a module alone. Up to 3.10 a generator has its variables by way of a
+    frame."""
+    told = told.replace(".gi_frame.", ".")
     return told.startswith(holder) or (
         holder.startswith(told) and "." in told)
 

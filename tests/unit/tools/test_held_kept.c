@@ -395,6 +395,36 @@ static void each_kind_of_holder_has_its_remedy(void **state)
     }
 }
 
+static void a_variable_is_that_of_the_function_that_runs(void **state)
+{
+    struct seep_held_step way[3] = {plain, plain, plain};
+    const struct seep_held_group one = {.end = SEEP_HELD_END_HELD,
+                                        .block_count = 8,
+                                        .steps = way,
+                                        .step_count = 3};
+    char *holder;
+
+    (void)state;
+    way[0].kind = SEEP_HELD_KIND_OBJECT;
+    way[0].edge = SEEP_HELD_EDGE_ITEM;
+    way[0].name = "list";
+    way[1].kind = SEEP_HELD_KIND_OBJECT;
+    way[1].edge = SEEP_HELD_EDGE_LOCAL;
+    way[1].edge_name = "kept";
+    way[1].edge_function = "serve";
+    way[1].name = "frame";
+    way[2].kind = SEEP_HELD_KIND_STACK;
+    way[2].name = "python3";
+    holder = seep_words_holder(&one);
+    assert_string_equal(holder, "kept of running serve()");
+    free(holder);
+    way[2].kind = SEEP_HELD_KIND_MODULE;
+    way[2].name = "server";
+    holder = seep_words_holder(&one);
+    assert_string_equal(holder, "server.kept of serve()");
+    free(holder);
+}
+
 static void what_is_not_clear_has_no_advice(void **state)
 {
     char *advice = seep_words_held_advice(&kept);
@@ -420,6 +450,7 @@ int main(void)
         cmocka_unit_test(damage_is_refused_or_harmless),
         cmocka_unit_test(one_line_says_who_holds_it),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
+        cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),
         cmocka_unit_test(what_is_not_clear_has_no_advice),
     };
 

@@ -129,6 +129,17 @@ static size_t holder_of(const struct seep_held_group *group)
                : holder;
 }
 
+/* A function that runs has its variables in an object up to 3.10, which a stack
+ * has; and from 3.11 on by itself. */
+static bool is_running(const struct seep_held_group *group)
+{
+    size_t count = group->step_count;
+
+    return count >= 2 && group->steps[count - 1].kind == SEEP_HELD_KIND_STACK &&
+           group->steps[count - 2].edge == SEEP_HELD_EDGE_LOCAL &&
+           holder_of(group) + 1 < count - 1;
+}
+
 char *seep_words_holder(const struct seep_held_group *group)
 {
     struct seep_words_text text;
@@ -140,8 +151,16 @@ char *seep_words_holder(const struct seep_held_group *group)
     }
     if (count > 0 && (group->end == SEEP_HELD_END_HELD ||
                       group->end == SEEP_HELD_END_WEAKLY_NAMED)) {
-        put_root(file, &group->steps[count - 1]);
-        for (size_t i = count; i-- > holder_of(group) + 1;) {
+        size_t from = count;
+
+        if (is_running(group)) {
+            from = count - 2;
+            fprintf(file, "%s of running %s()", group->steps[from].edge_name,
+                    group->steps[from].edge_function);
+        } else {
+            put_root(file, &group->steps[count - 1]);
+        }
+        for (size_t i = from; i-- > holder_of(group) + 1;) {
             put_edge(file, &group->steps[i]);
         }
     }
