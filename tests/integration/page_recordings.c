@@ -215,8 +215,8 @@ static void write_kind(const struct kind *kind, const char *path)
     struct seep_rec_header *header;
 
     builder_init(builder, UINT64_C(1) << kind->size_log2, true);
-    world.module = builder_module(builder, "/opt/app/worker", 0xab);
-    world.program = builder_module(builder, "/opt/app/server", 0xac);
+    world.module = builder_module(builder, "/opt/app/libmodel.so", 0xab);
+    world.program = builder_module(builder, "/usr/bin/worker", 0xac);
     header = builder->view.header;
     header->allocator = builder_string(builder, "/lib/libc.so.6");
     if (*kind->labels != '\0') {

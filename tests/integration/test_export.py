@@ -265,6 +265,93 @@ def test_a_profile_names_nothing_that_it_has_not(leak):
             6, 0)])
 
 
+@pytest.fixture(name="other_first", scope="module")
+def of_another_module(tmp_path_factory):
+    """What a program takes before any frame of its own: of two processes."""
+    path = tmp_path_factory.mktemp("profile") / "leak.seep"
+    subprocess.run([MAKE, "leak", path], check=True, timeout=60)
+    return path
+
+
+@pytest.mark.parametrize("which", ["leak", "folder", "other_first"])
+def test_a_profile_is_one_that_parca_takes(which, request):
+    """Parca looks an id up as a place, and refuses what its validation of a
+    written profile lists: ids in sequence, indices in range, as many values as
+    types, labels with keys."""
+    found = profile(request.getfixturevalue(which))
+    texts = len(found[6])
+    for number, named in (3, (5, 6)), (4, ()), (5, (2, 3, 4)):
+        for place, one in enumerate(found[number], 1):
+            parts = dict(fields(one))
+            assert parts[1] == place
+            assert all(parts.get(key, 0) < texts for key in named)
+    for one in found[1]:
+        assert all(0 < value < texts for value in dict(fields(one)).values())
+    for sample in found[2]:
+        parts = collections.defaultdict(list)
+        for number, value in fields(sample):
+            parts[number].append(value)
+        assert len(numbers(parts[2][0])) == len(found[1])
+        assert all(0 < each <= len(found[4])
+                   for each in numbers(b"".join(parts[1])))
+        for label in map(dict, map(fields, parts[3])):
+            assert 0 < label[1] < texts and label.get(2, 0) < texts
+
+
+def test_a_profile_is_of_the_types_that_pyroscope_documents(leak):
+    """Memory profiles by their types and units, when and for how long, what a
+    period is; compressed by gzip, as it is pushed."""
+    assert export("pprof", leak)[:2] == b"\x1f\x8b"
+    found = profile(leak)
+    texts = [text.decode() for text in found[6]]
+    kinds = [tuple(texts[index] for _, index in fields(one))
+             for one in found[1]]
+    assert kinds[:4] == [("alloc_objects", "count"), ("alloc_space", "bytes"),
+                         ("inuse_objects", "count"), ("inuse_space", "bytes")]
+    period = dict(fields(found[11][0]))
+    assert (texts[period[1]], texts[period[2]]) == ("space", "bytes")
+    start_ns, = found[9]
+    duration_ns, = found[10]
+    process = processes(leak)[0]["process"]
+    assert duration_ns / 1e9 == pytest.approx(process["duration_s"])
+    assert start_ns > 1.6e18
+    assert texts[found[14][0]] == "inuse_space"
+    # What has no mapping has a name.
+    for one in found[4]:
+        parts = dict(fields(one))
+        assert 2 in parts or 4 in parts
+
+
+def test_a_trace_is_of_events_as_their_format_documents_them(folder):
+    """The trace event format: PyPI's perfetto opens traces with a program that
+    it fetches from a network, which a test has not."""
+    trace = json.loads(export("perfetto", folder))
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    seen = collections.Counter()
+    for event in trace["traceEvents"]:
+        seen[event["ph"]] += 1
+        assert {"ph", "name", "pid", "ts"} <= set(event)
+        assert isinstance(event["pid"], int) and event["ts"] >= 0
+        if event["ph"] == "C":  # a counter: its series, all of them numbers
+            assert event["args"]
+            assert all(isinstance(value, (int, float))
+                       for value in event["args"].values())
+        elif event["ph"] == "M":
+            assert event["name"] in ("process_name", "process_labels",
+                                     "process_sort_index", "thread_name")
+            assert event["args"]
+        else:
+            assert event["ph"] == "i" and event["s"] in ("g", "p", "t")
+    assert seen["M"] >= 2 and seen["C"] > 10
+    # Perfetto sorts; the counters of one track must not go back.
+    last = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "C":
+            track = event["pid"], event["name"]
+            assert event["ts"] >= last.get(track, 0)
+            last[track] = event["ts"]
+
+
 def test_a_profile_has_the_verdict_of_the_report(leak):
     done = seep("report", "--json", "--no-series", leak)
     verdict = json.loads(done.stdout)["processes"][0]["verdict"]

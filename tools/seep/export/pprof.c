@@ -7,8 +7,9 @@
  * functions, locations and samples are written as they come; what stays in
  * memory is what tells whether one was written before.
  *
- * Invariant: an id that is named is written once. Code of a module has an
- * address within its mapping, code of Python and of no module has no mapping.
+ * Invariant: an id that is named is written once, and is the number of its
+ * place, from 1 on: readers look it up there. Code of a module has an address
+ * within its mapping, code of Python and of no module has no mapping.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,6 @@ struct mapping {
     int64_t path;
     int64_t build_id;
     uint64_t limit; /* offset behind the last that was seen */
-    bool is_main;
 };
 
 struct pprof {
@@ -234,7 +234,7 @@ static uint64_t function(struct pprof *pprof,
 }
 
 /* @return from 1 on; 0: it is of no module */
-static uint64_t mapping(struct pprof *pprof, const struct seep_report *report,
+static uint64_t mapping(struct pprof *pprof,
                         const struct seep_report_frame *frame)
 {
     int64_t key[2];
@@ -254,10 +254,8 @@ static uint64_t mapping(struct pprof *pprof, const struct seep_report *report,
             return 0;
         }
         pprof->mappings = more;
-        more[pprof->mapping_count++] = (struct mapping){
-            .path = key[0],
-            .build_id = key[1],
-            .is_main = strcmp(frame->module, report->executable) == 0};
+        more[pprof->mapping_count++] =
+            (struct mapping){.path = key[0], .build_id = key[1]};
     }
     if (id > 0 && id <= pprof->mapping_count &&
         pprof->mappings[id - 1].limit <= frame->offset) {
@@ -309,10 +307,10 @@ static void put_location(struct pprof *pprof, uint64_t id, uint64_t module,
     put(pprof, &part);
 }
 
-static uint64_t location(struct pprof *pprof, const struct seep_report *report,
+static uint64_t location(struct pprof *pprof,
                          const struct seep_report_frame *frames, size_t count)
 {
-    uint64_t module = mapping(pprof, report, frames);
+    uint64_t module = mapping(pprof, frames);
     uint64_t key[3] = {module, frames->offset, 0};
     uint64_t id;
 
@@ -381,7 +379,7 @@ static void add_process(struct pprof *pprof, const struct seep_report *report,
     free(copy);
 }
 
-static void put_sample(struct pprof *pprof, const struct seep_report *report,
+static void put_sample(struct pprof *pprof,
                        const struct seep_export_stack *stack,
                        struct labels labels, uint64_t *ids)
 {
@@ -393,8 +391,7 @@ static void put_sample(struct pprof *pprof, const struct seep_report *report,
 
     for (size_t i = 0, lines; i < site->frame_count; i += lines) {
         lines = count_lines(&site->frames[i], site->frame_count - i);
-        ids[one.n_location_id++] =
-            location(pprof, report, &site->frames[i], lines);
+        ids[one.n_location_id++] = location(pprof, &site->frames[i], lines);
     }
     for (size_t i = 0; i < SEEP_EXPORT_WEIGHT_COUNT; i++) {
         values[i] = stack->weights[types[i].weight];
@@ -484,6 +481,25 @@ static void add_times(struct pprof *pprof, const struct seep_report *report)
     }
 }
 
+/* What stands first of all is taken for the program. */
+static void number_program(struct pprof *pprof,
+                           const struct seep_report *report, size_t count)
+{
+    struct seep_export_stack stack;
+
+    for (size_t i = 0; i < count && pprof->mapping_count == 0; i++) {
+        seep_export_stack_at(pprof->export, report, i, &stack);
+        for (size_t k = stack.site->frame_count;
+             k > 0 && pprof->mapping_count == 0; k--) {
+            const struct seep_report_frame *frame = &stack.site->frames[k - 1];
+
+            if (strcmp(frame->module, report->executable) == 0) {
+                mapping(pprof, frame);
+            }
+        }
+    }
+}
+
 int seep_pprof_add(struct seep_export *export, const struct seep_report *report)
 {
     struct pprof *pprof = export->state;
@@ -496,6 +512,7 @@ int seep_pprof_add(struct seep_export *export, const struct seep_report *report)
     add_times(pprof, report);
     add_comments(pprof, report);
     add_process(pprof, report, &labels);
+    number_program(pprof, report, count);
     for (size_t i = 0; i < count && pprof->error == 0; i++) {
         seep_export_stack_at(export, report, i, &stack);
         if (ids == NULL || stack.site->frame_count > room) {
@@ -506,7 +523,7 @@ int seep_pprof_add(struct seep_export *export, const struct seep_report *report)
         if (ids == NULL) {
             fail(pprof, -ENOMEM);
         } else {
-            put_sample(pprof, report, &stack, labels, ids);
+            put_sample(pprof, &stack, labels, ids);
         }
     }
     free(ids);
@@ -549,8 +566,7 @@ int seep_pprof_begin(struct seep_export *export)
     return pprof->error;
 }
 
-/* The program stands first of all. */
-static void put_mappings(struct pprof *pprof, bool is_main)
+static void put_mappings(struct pprof *pprof)
 {
     bool has_symbols = pprof->export->has_symbols;
 
@@ -560,9 +576,6 @@ static void put_mappings(struct pprof *pprof, bool is_main)
         Seep__Pprof__Mapping one = SEEP__PPROF__MAPPING__INIT;
         Seep__Pprof__Mapping *list = &one;
 
-        if (mapping->is_main != is_main) {
-            continue;
-        }
         one.id = i + 1;
         one.memory_start = one.id << MODULE_BITS;
         one.memory_limit =
@@ -612,8 +625,7 @@ int seep_pprof_end(struct seep_export *export)
         return 0;
     }
     if (pprof->gzip_is_open) {
-        put_mappings(pprof, true);
-        put_mappings(pprof, false);
+        put_mappings(pprof);
         put_rest(pprof);
         if (pprof->error == 0) {
             deflate_piece(pprof, Z_FINISH);

@@ -333,12 +333,24 @@ static size_t length_of_file(const char *left, const char *right)
                : 0;
 }
 
+/* "libfoo+0x40" and "libfoo+0x80": how far is a matter of the build. */
+static bool only_offsets_differ(const char *left, const char *right)
+{
+    const char *offset = strstr(left, "+0x");
+    size_t name = offset == NULL ? 0 : (size_t)(offset - left) + 3;
+    static const char hexadecimal[] = "0123456789abcdef";
+
+    return name > 0 && strncmp(left, right, name) == 0 &&
+           left[name + strspn(left + name, hexadecimal)] == '\0' &&
+           right[name + strspn(right + name, hexadecimal)] == '\0';
+}
+
 static char *with_before(char *now, const char *old, const char *new)
 {
     size_t file = length_of_file(old, new);
     char *text;
 
-    if (strcmp(old, new) == 0) {
+    if (strcmp(old, new) == 0 || only_offsets_differ(old, new)) {
         return now;
     }
     text = file > 0 ? seep_words_make("%s (was line %.*s)", now,
