@@ -176,6 +176,14 @@ uint32_t seep_held_node_add(struct seep_held_search *search,
 uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
                             uint32_t holder, uint64_t at, uint64_t value);
 
+/**
+ * Do the things that hold @asked hold only each other? It is said where all
+ * their holders were looked for and none was struck out, which a head that
+ * moves leaves behind; and not of a long row of raw blocks: those of a queue
+ * point to each other, too, and what has the first of them was not found.
+ */
+bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked);
+
 /* resolve.c: what contains a word */
 
 int seep_held_resolve_init(struct seep_held_search *search);

@@ -161,6 +161,7 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
     seep_forecast_make(limits, sizeof(limits) / sizeof(*limits), basis,
                        ret_forecast);
     ret_forecast->pace = now->pace;
+    ret_forecast->by_private = now->by_private && ret_forecast->device < 0;
     ret_forecast->of_all = is_of_all(ret_forecast, memory);
 }
 

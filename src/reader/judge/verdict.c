@@ -844,7 +844,12 @@ static void restrain_now(const struct seep_verdict_input *input,
         return;
     }
     now->pace *= most / rate->estimate;
-    *rate = (struct seep_interval){most, fmin(rate->low, most), most};
+    now->by_private = true;
+    *rate = (struct seep_interval){
+        most,
+        fmin(rate->low, fmax(0, input->private_drift.bytes_per_s.low)),
+        most,
+    };
 }
 
 void seep_verdict_decide(const struct seep_verdict_input *input,

@@ -73,6 +73,8 @@ struct seep_verdict_now {
         enum seep_forecast_basis basis;
         struct seep_interval bytes_per_s;
     } devices[SEEP_DEVICES_MAX];
+    bool by_private;   /* that is the most by which private memory grows: less
+                          than what is allocated and kept */
     double left_bytes; /* that caches have to fill up to bounds named */
 };
 

@@ -430,6 +430,8 @@ struct seep_report_forecast {
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
     bool if_suspect;    /* only .low means something: should it be a leak */
+    bool by_private;    /* private memory grows by .bytes_per_s at most, less
+                           than what is kept: .estimate is the earliest */
     bool of_all;        /* what all processes of the machine use is counted */
     double bytes_per_s; /* that it is made of; 0 if not TIME */
     double pace; /* that, over what the verdict grew by over the run; 0: it is

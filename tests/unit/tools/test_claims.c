@@ -155,6 +155,14 @@ static void how_fast_it_is_now(void **state)
     holds("It has sped up to 60.0 MiB/min. At this rate");
     forecast->pace = .9;
     fails("It has sped up to 60.0 MiB/min. At this rate");
+    forecast->pace = .5;
+    forecast->by_private = true;
+    holds("Private memory grows by at most 60.0 MiB/min. At this rate");
+    holds(" at the earliest");
+    forecast->by_private = false;
+    holds("It has slowed to 60.0 MiB/min. At this rate");
+    fails("Private memory grows by at most 60.0 MiB/min. At this rate");
+    fails(" at the earliest");
 }
 
 static void whose_use_is_counted(void **state)

@@ -185,6 +185,7 @@ json_t *seep_json_forecast(const struct seep_report_forecast *forecast)
     seep_json_put_text_or_null(object, "what", forecast->what);
     seep_json_put_device(object, "device", forecast->device);
     SEEP_JSON_COPY(object, forecast, limit_bytes, used_bytes, if_suspect);
+    SEEP_JSON_COPY(object, forecast, by_private);
     seep_json_put(object, "used_by_all", forecast->of_all);
     seep_json_put(object, "bytes_per_s",
                   forecast->answer == SEEP_FORECAST_TIME ? forecast->bytes_per_s

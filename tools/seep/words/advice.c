@@ -165,7 +165,8 @@ static void put_span(FILE *file, const struct seep_report_forecast *forecast)
     const struct seep_interval *seconds = &forecast->seconds;
     const char *low = far_duration(seconds->low, SEEP_UNITS_TEXT);
 
-    if (forecast->if_suspect || !isfinite(seconds->estimate)) {
+    if (forecast->if_suspect || forecast->by_private ||
+        !isfinite(seconds->estimate)) {
         fprintf(file, "in %s at the earliest", low);
         return;
     }
@@ -195,8 +196,13 @@ static const char *lead_of(const struct seep_report *report)
 /* What the sentence says is the mean of the run. */
 static void put_pace(FILE *file, const struct seep_report_forecast *forecast)
 {
-    if (forecast->pace > 0 && forecast->bytes_per_s > 0 &&
-        !(forecast->pace > PACE_SLOWER && forecast->pace < PACE_FASTER)) {
+    if (forecast->by_private && forecast->bytes_per_s > 0) {
+        fputs("Private memory grows by at most ", file);
+        seep_words_put_rate(file, forecast->bytes_per_s);
+        fputs(". ", file);
+    } else if (forecast->pace > 0 && forecast->bytes_per_s > 0 &&
+               !(forecast->pace > PACE_SLOWER &&
+                 forecast->pace < PACE_FASTER)) {
         fprintf(file, "It has %s to ",
                 forecast->pace < 1 ? "slowed" : "sped up");
         seep_words_put_rate(file, forecast->bytes_per_s);
