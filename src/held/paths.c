@@ -460,7 +460,9 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
     return error;
 }
 
-/* Without a root: upwards until nothing is new. */
+/* Without a root: upwards until nothing is new. Blocks that are linked both
+ * ways have each other, whoever has the first: three of one shape are no cycle.
+ */
 static int tell_unrooted(struct seep_held_search *search, struct way *way,
                          bool *ret_is_cycle)
 {
@@ -468,9 +470,11 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
     uint32_t seen[64];
     size_t seen_count = 0;
     uint32_t at = way->asked;
+    bool is_ring = false;
+    bool is_mutual = false;
+    size_t more_like = 0;
     int error = 0;
 
-    *ret_is_cycle = false;
     way->count = 0;
     while (error == 0 && seen_count < 64) {
         uint32_t best = NO_LINK;
@@ -478,13 +482,21 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
         seen[seen_count++] = at;
         for (uint32_t i = search->nodes[at].up; i != 0;
              i = search->links[i - 1].next_up) {
-            bool is_new = true;
+            const struct seep_held_link *link = &search->links[i - 1];
+            size_t k = 0;
 
-            for (size_t k = 0; k < seen_count; k++) {
-                is_new &= seen[k] != search->links[i - 1].holder;
+            while (k < seen_count && seen[k] != link->holder) {
+                k++;
             }
-            *ret_is_cycle |= !is_new && !search->links[i - 1].is_stale;
-            if (is_new && !search->links[i - 1].is_stale &&
+            if (link->is_stale) {
+                continue;
+            }
+            is_mutual |= k + 2 == seen_count;
+            is_ring |= k < seen_count && k + 2 != seen_count;
+            more_like += k == seen_count &&
+                         is_kind(search, at, SEEP_HELD_RAW) &&
+                         same_shape(search, at, link->holder);
+            if (k == seen_count &&
                 (best == NO_LINK || seep_held_link_cost(search, i - 1) <
                                         seep_held_link_cost(search, best))) {
                 best = i - 1;
@@ -496,6 +508,7 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
         error = tell_step(search, way, best, &buffers);
         at = search->links[best].holder;
     }
+    *ret_is_cycle = is_ring || (is_mutual && more_like < 2);
     return error == -ESTALE ? 0 : error;
 }
 

@@ -173,7 +173,8 @@ NATIVE = ("in_a_table", "by_the_middle", "in_a_list", "in_a_hash_table",
           "in_a_vector", "in_a_map", "in_an_unordered_map", "in_a_std_list",
           "in_a_deque", "behind_unique_pointers", "behind_shared_pointers",
           "by_an_object", "by_nobody", "behind_a_mask", "by_each_other",
-          "in_a_thread_local", "in_a_local")
+          "in_a_thread_local", "in_a_local", "behind_a_graph",
+          "in_a_chain")
 
 
 @pytest.mark.parametrize("kind", NATIVE if LONG else NATIVE[::2])
@@ -185,6 +186,16 @@ def test_the_holder_in_cxx_is_who_the_program_says(natives, kind):
     assert group["end"] == end, group
     assert (group["holder"] or "").startswith(holder), group
     assert group["share"] >= AGREE
+
+
+@pytest.mark.parametrize("kind, words", [
+    ("behind_a_graph", "detach()"), ("by_nobody", "missing free()")])
+def test_what_mends_it_in_cxx_is_said(natives, kind, words):
+    line, end, _ = natives.truth[kind]
+
+    group = natives.held_at_last(line, end)
+
+    assert words in group["remedy"], group["chain"]
 
 
 def test_a_class_is_named_by_its_type_information(natives):

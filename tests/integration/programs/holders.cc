@@ -29,6 +29,13 @@ struct Item {
     char *data;
 };
 
+struct Link {
+    Link *next;
+    Link *previous;
+    char *data;
+    char name[40];
+};
+
 struct Cache {
     virtual ~Cache() = default;
     virtual void put(char *block) = 0;
@@ -40,6 +47,16 @@ struct Replies : Cache {
 };
 
 } // namespace
+
+// Named as what PyTorch keeps a tensor's history in.
+namespace torch::autograd {
+
+struct AddBackward0 {
+    virtual ~AddBackward0() = default;
+    char *saved;
+};
+
+} // namespace torch::autograd
 
 // Not static: a symbol of data stays, whatever the optimiser thinks.
 char *volatile table[kSlots];
@@ -55,6 +72,7 @@ std::deque<char *> deque_of_blocks;
 std::vector<std::unique_ptr<Item>> owned_items;
 std::map<int, std::shared_ptr<Item>> shared_items;
 Replies *replies = new Replies;
+std::vector<torch::autograd::AddBackward0 *> losses;
 thread_local std::vector<char *> per_thread;
 
 static char *fill(void *block)
@@ -117,6 +135,13 @@ LINE(by_an_object, "held", "replies")
 {
     replies->put(fill(malloc(kBytes)));
 }
+LINE(behind_a_graph, "held", "losses")
+{
+    auto *block = fill(malloc(kBytes));
+    auto *node = new torch::autograd::AddBackward0;
+    node->saved = block;
+    losses.push_back(node);
+}
 LINE(by_nobody, "lost", "")
 {
     (void)fill(malloc(kBytes));
@@ -131,6 +156,20 @@ LINE(by_each_other, "cycle", "")
     Item *volatile one = new Item{nullptr, block};
     one->next = new Item{one, nullptr};
     asm volatile("" : : : "memory"); // what nobody reads is written
+}
+LINE(in_a_chain, "unrooted", "") // whose first nobody has: it is no cycle
+{
+    auto *block = fill(malloc(kBytes));
+    Link *chain[4];
+    for (auto &link : chain) {
+        link = new Link{};
+    }
+    for (int k = 0; k < 3; k++) {
+        chain[k]->next = chain[k + 1];
+        chain[k + 1]->previous = chain[k];
+    }
+    chain[1]->data = block;
+    asm volatile("" : : : "memory");
 }
 LINE(in_a_thread_local, "held", "")
 {
@@ -149,7 +188,7 @@ LINE(in_a_local, "held", "the stack of thread")
     X(in_a_vector) X(in_a_map) X(in_an_unordered_map) X(in_a_std_list)    \
     X(in_a_deque) X(behind_unique_pointers) X(behind_shared_pointers)     \
     X(by_an_object) X(by_nobody) X(behind_a_mask) X(by_each_other)        \
-    X(in_a_thread_local) X(in_a_local)
+    X(in_a_thread_local) X(in_a_local) X(behind_a_graph) X(in_a_chain)
 
 static void step(int i)
 {
