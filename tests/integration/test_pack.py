@@ -182,6 +182,57 @@ def test_what_is_unpacked_is_the_recording(home, tmp_path):
     assert seep("unpack", path).returncode == 1
 
 
+def frames_of(path):
+    """{(file, line): source}, of all call sites."""
+    process, = json.loads(seep("report", "--json", path).stdout)["processes"]
+    return {(pathlib.Path(frame["file"]).name, frame["line"]):
+            frame.get("source") for site in process["sites"]
+            for frame in site["frames"] if frame["file"]}
+
+
+def test_lines_of_source_are_packed_if_asked_for(home, tmp_path):
+    service = home / "service.py"
+    service.write_text("import os\nKEPT = []\ndef handle(i):\n"
+                       "    KEPT.append(bytearray(60000 + i))  # <b>plum\n"
+                       "for i in range(200):\n    handle(i)\n")
+    run(home / "out", PYTHON, service)
+    path, = recordings(home / "out")
+    line = "KEPT.append(bytearray(60000 + i))  # <b>plum"
+    pack(path, "-o", tmp_path / "plain.seeppack")
+    pack("--source", path, "-o", tmp_path / "x.seeppack")
+    service.unlink()
+
+    assert set(frames_of(tmp_path / "plain.seeppack").values()) == {None}
+    found = frames_of(tmp_path / "x.seeppack")
+    assert found["service.py", 4] == line
+    assert found["service.py", 6] == "handle(i)"
+    text = seep("report", "--stack", tmp_path / "x.seeppack").stdout.decode()
+    assert f"\n        {line}\n" in text
+    # What was packed is packed again, but for who redacts.
+    pack(tmp_path / "x.seeppack", "-o", tmp_path / "again.seeppack")
+    assert frames_of(tmp_path / "again.seeppack") == found
+    pack("--redact", tmp_path / "x.seeppack", "-o", tmp_path / "safe.seeppack")
+    assert b"plum" not in everything_in(tmp_path / "safe.seeppack",
+                                        tmp_path / "safe")
+    assert b"plum" in everything_in(tmp_path / "x.seeppack", tmp_path / "x")
+    assert seep("pack", "--source", "--redact", path).returncode == 2
+
+
+def test_only_of_source_is_a_line_packed(tmp_path):
+    """A recording names what it likes, as a file that is none."""
+    secret = tmp_path / "id_rsa"
+    secret.write_text("quince\n" * 9)
+    os.mkfifo(tmp_path / "fifo.py")
+    for name in "id_rsa", "fifo.py":
+        run(tmp_path / "out", PYTHON, "-c", "k = []\nexec(compile("
+            f"'\\n\\nk.append(bytearray(1 << 21))', '{tmp_path}/{name}',"
+            " 'exec'))")
+    pack("--source", tmp_path / "out", "-o", tmp_path / "x.seeppack")
+    everything = everything_in(tmp_path / "x.seeppack", tmp_path / "x")
+    assert str(secret).encode() in everything
+    assert b"quince" not in everything
+
+
 def everything_in(path, folder):
     """Every byte of a pack, inflated; of zeros there are few left."""
     assert seep("unpack", "-o", folder, path).returncode == 0

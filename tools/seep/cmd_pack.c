@@ -33,6 +33,8 @@ static const struct seep_option table[] = {
     SEEP_OPTION("redact", NULL, seep_option_set, AT(pack.redact),
                 "without folders, arguments, hosts, values of labels,\n"
                 "marks and names of threads"),
+    SEEP_OPTION("source", NULL, seep_option_set, AT(pack.source),
+                "with the lines of source that stacks name"),
     SEEP_OPTION("debuginfod", NULL, seep_option_set,
                 AT(pack.symbols.use_debuginfod),
                 "ask the servers of DEBUGINFOD_URLS for debug files"),
@@ -187,7 +189,10 @@ int seep_cmd_pack(int argc, char **argv)
     int code = seep_options_parse(&options, argc, argv, &arguments);
 
     if (code == 0) {
-        code = optind < argc
+        code = arguments.pack.source && arguments.pack.redact
+                   ? seep_say_usage("pack",
+                                    "--source cannot be combined with --redact")
+               : optind < argc
                    ? pack(argv + optind, (size_t)(argc - optind), &arguments)
                    : seep_say_usage("pack", "no recording given");
     }

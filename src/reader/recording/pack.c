@@ -98,6 +98,7 @@ static uint64_t most_bytes(uint32_t kind)
         [SEEP_PACK_SAMPLES] = SEEP_PACK_SAMPLES_BYTES_MAX,
         [SEEP_PACK_NAMES] = SEEP_PACK_NAMES_BYTES_MAX,
         [SEEP_PACK_HELD] = SEEP_PACK_HELD_BYTES_MAX,
+        [SEEP_PACK_SOURCE] = SEEP_PACK_SOURCE_BYTES_MAX,
     };
 
     return kind < sizeof(most) / sizeof(*most) ? most[kind] : 0;
@@ -117,7 +118,8 @@ static bool is_part(const struct seep_pack *pack, uint32_t i,
 {
     const struct seep_pack_part *part = &pack->parts[i];
     uint64_t all = pack->header.pack_bytes;
-    bool of_one = part->kind != SEEP_PACK_NAMES;
+    bool of_one =
+        part->kind != SEEP_PACK_NAMES && part->kind != SEEP_PACK_SOURCE;
 
     return part->bytes > 0 && part->bytes <= most_bytes(part->kind) &&
            (of_one ? part->process < pack->header.process_count

@@ -31,9 +31,8 @@
  */
 
 #define SEEP_PACK_MAGIC "seeppack"
-/* Without a part of version 2 it is one of version 1, which older readers
- * take. */
-#define SEEP_PACK_VERSION 2U
+/* A pack is of the lowest version that has its parts: older readers take it. */
+#define SEEP_PACK_VERSION 3U
 #define SEEP_PACK_SUFFIX ".seeppack"
 
 #define SEEP_PACK_PROCESSES_MAX 10000U
@@ -43,6 +42,7 @@
 #define SEEP_PACK_SAMPLES_BYTES_MAX (UINT64_C(64) << 20)
 #define SEEP_PACK_NAMES_BYTES_MAX (UINT64_C(256) << 20)
 #define SEEP_PACK_HELD_BYTES_MAX (UINT64_C(4) << 20)
+#define SEEP_PACK_SOURCE_BYTES_MAX (UINT64_C(16) << 20)
 #define SEEP_PACK_WINDOW_LOG2 23 /* of the decompressor: 8 MiB */
 
 enum seep_pack_flag {
@@ -69,6 +69,7 @@ enum seep_pack_kind {
     SEEP_PACK_SAMPLES = 2,   /* RECORDING.looks, as text */
     SEEP_PACK_NAMES = 3,     /* reader/symbols/packed.h; of all recordings */
     SEEP_PACK_HELD = 4,      /* RECORDING.held, as text; from version 2 on */
+    SEEP_PACK_SOURCE = 5,    /* reader/symbols/source.h; of all; from 3 on */
 };
 
 struct seep_pack_part {

@@ -35,7 +35,8 @@ struct seep_names {
     size_t module_capacity;
     struct code_name *codes;
     size_t code_capacity;
-    struct seep_symbol_pack *pack; /* NULL: of none, or the memory's */
+    struct seep_symbol_pack *pack;  /* NULL: of none, or the memory's */
+    struct seep_symbol_pack *asked; /* that one, or the memory's */
 };
 
 static const char *keep(struct seep_report_build *build, const char *text,
@@ -155,6 +156,7 @@ static int open_symboliser(struct seep_report_build *build,
             return error;
         }
     }
+    build->names->asked = wanted.pack;
     return seep_symboliser_open(modules, build->names->module_capacity, &wanted,
                                 &build->symboliser);
 }
@@ -336,6 +338,19 @@ void seep_names_stack(struct seep_report_build *build, uint32_t site,
     }
 }
 
+/* What stands in a line; NULL: it is not known. */
+static const char *source_of(struct seep_report_build *build, const char *file,
+                             uint32_t line)
+{
+    const char *text =
+        build->names->asked == NULL
+            ? NULL
+            : seep_sources_find(seep_symbol_pack_sources(build->names->asked),
+                                file, line);
+
+    return text == NULL ? NULL : keep(build, text, SEEP_SOURCE_LINE_BYTES_MAX);
+}
+
 /* Whatever is no code object of Python has lost its name. */
 static void fill_python(struct seep_report_build *build, uint64_t word,
                         struct seep_report_frame *frame)
@@ -349,6 +364,7 @@ static void fill_python(struct seep_report_build *build, uint64_t word,
         frame->function = named->name;
         frame->file = named->file;
         frame->line = (uint32_t)(word & SEEP_FRAME_LINE_MASK);
+        frame->source = source_of(build, frame->file, frame->line);
     }
 }
 
@@ -404,6 +420,7 @@ size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
         frame.file = symbols[i].file;
         frame.line = symbols[i].line;
         frame.inlined = symbols[i].inlined;
+        frame.source = source_of(build, frame.file, frame.line);
         frames[i] = frame;
     }
     return count;

@@ -90,6 +90,7 @@ struct seep_report_frame {
     const char *module;   /* path; "" for code of no module, and Python's */
     const char *build_id; /* hexadecimal; "" if unknown */
     uint64_t offset;      /* in the module */
+    const char *source;   /* what stands in that line; NULL if unknown */
 };
 
 /** A time that the program named (seep_mark). */

@@ -24,6 +24,7 @@ struct seep_symbol_pack {
     struct seep_store store;
     struct seep_store_table by_module;
     struct seep_symbol_frame found[SEEP_PACKED_FRAMES_MAX];
+    struct seep_sources sources;
 };
 
 /* Where each table stands, if they fill @size. */
@@ -178,22 +179,36 @@ int seep_symbol_pack_load(const struct seep_pack *from,
 {
     const struct seep_pack_part *part =
         seep_pack_find(from, SEEP_PACK_NAMES, UINT32_MAX);
+    struct seep_symbol_pack *pack;
     void *bytes;
     int error = part == NULL ? -EBADMSG : seep_pack_inflate(from, part, &bytes);
 
     if (error != 0) {
         return error;
     }
-    error = seep_symbol_pack_open(bytes, part->bytes, ret_pack);
+    error = seep_symbol_pack_open(bytes, part->bytes, &pack);
     if (error != 0) {
         free(bytes);
+        return error;
     }
-    return error;
+    error = seep_sources_load(from, &pack->sources);
+    if (error != 0) {
+        seep_symbol_pack_close(pack);
+        return error;
+    }
+    *ret_pack = pack;
+    return 0;
+}
+
+struct seep_sources *seep_symbol_pack_sources(struct seep_symbol_pack *pack)
+{
+    return &pack->sources;
 }
 
 void seep_symbol_pack_close(struct seep_symbol_pack *pack)
 {
     if (pack != NULL) {
+        seep_sources_fini(&pack->sources);
         seep_store_table_fini(&pack->by_module);
         seep_store_fini(&pack->store);
         free(pack->bytes);

@@ -18,6 +18,7 @@
 
 #include "reader/recording/pack.h"
 #include "reader/symbols/names.h"
+#include "reader/symbols/source.h"
 #include "seep/recording.h"
 
 /** A text is a place in the texts, which stand last and end with a 0. */
@@ -65,11 +66,14 @@ struct seep_symbol_pack;
 /** @param bytes  aligned to 8; taken over on success, to be freed */
 int seep_symbol_pack_open(void *bytes, size_t size,
                           struct seep_symbol_pack **ret_pack);
-/** Those of @from. */
+/** Those of @from, and its lines of source. */
 int seep_symbol_pack_load(const struct seep_pack *from,
                           struct seep_symbol_pack **ret_pack);
 /** NULL is fine. */
 void seep_symbol_pack_close(struct seep_symbol_pack *pack);
+
+/** Without any where there are none. */
+struct seep_sources *seep_symbol_pack_sources(struct seep_symbol_pack *pack);
 
 /** Its module, whose .path is ""; NULL: nothing is known of it. */
 const struct seep_packed_module *

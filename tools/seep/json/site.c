@@ -260,6 +260,9 @@ json_t *seep_json_frame_of(const struct seep_report_frame *frame)
     seep_json_put_text_or_null(object, "function", frame->function);
     seep_json_put_text_or_null(object, "file", frame->file);
     seep_json_put_known(object, "line", frame->line);
+    if (frame->source != NULL) {
+        seep_json_put(object, "source", frame->source);
+    }
     seep_json_put_text_or_null(object, "module", frame->module);
     seep_json_put_text_or_null(object, "build_id", frame->build_id);
     seep_json_put(object, "offset",

@@ -27,6 +27,7 @@ struct named_module {
 
 struct seep_naming {
     struct seep_redaction *redaction;
+    struct seep_sourcing *sourcing;
     struct seep_store store;
     struct seep_store_table by_text;
     struct seep_store_table by_module;
@@ -39,6 +40,7 @@ struct seep_naming {
 };
 
 int seep_naming_open(struct seep_redaction *redaction,
+                     struct seep_sourcing *sourcing,
                      struct seep_naming **ret_naming)
 {
     struct seep_naming *naming = calloc(1, sizeof(*naming));
@@ -47,6 +49,7 @@ int seep_naming_open(struct seep_redaction *redaction,
         return -ENOMEM;
     }
     naming->redaction = redaction;
+    naming->sourcing = sourcing;
     *ret_naming = naming;
     return 0;
 }
@@ -199,6 +202,10 @@ static int add_answer(struct seep_naming *naming, uint32_t number,
         if (error == 0) {
             error = add_path(naming, frames[i].file, &frame->file);
         }
+        if (error == 0 && naming->sourcing != NULL) {
+            error = seep_sourcing_add(naming->sourcing, frames[i].file,
+                                      frames[i].line, NULL);
+        }
     }
     return error;
 }
@@ -211,6 +218,8 @@ struct recording {
     struct seep_symbol_module *modules; /* and behind them the JIT's map */
     uint32_t *numbers;                  /* of each in the pack */
     size_t count;
+    struct seep_store store; /* of what lines were seen */
+    struct seep_store_table seen;
 };
 
 static int add_address(struct recording *recording, uint64_t word)
@@ -245,6 +254,30 @@ static int add_address(struct recording *recording, uint64_t word)
     return add_answer(naming, (uint32_t)key[0], offset, frames, count);
 }
 
+/* A line of Python: its name is in the recording. */
+static int add_code(struct recording *recording, uint64_t word)
+{
+    const struct seep_view *view = recording->view;
+    struct seep_naming *naming = recording->naming;
+    uint64_t index = (word & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS;
+    struct seep_store_entry *entry;
+
+    if (naming->sourcing == NULL || index >= view->code_capacity ||
+        seep_word_load(&view->codes[index].state) != SEEP_PUBLISHED ||
+        view->codes[index].kind != SEEP_CODE_PYTHON) {
+        return 0;
+    }
+    entry = seep_store_find(&recording->store, &recording->seen, &word,
+                            sizeof(word));
+    if (entry == NULL || entry->value != NULL) {
+        return entry == NULL ? -ENOMEM : 0;
+    }
+    entry->value = naming;
+    return seep_sourcing_add(naming->sourcing,
+                             seep_view_string(view, view->codes[index].file),
+                             (uint32_t)(word & SEEP_FRAME_LINE_MASK), NULL);
+}
+
 static int add_stacks(struct recording *recording)
 {
     uint64_t frames[SEEP_STACK_FRAMES_MAX];
@@ -256,7 +289,7 @@ static int add_stacks(struct recording *recording)
 
         for (uint32_t j = 0; error == 0 && j < count; j++) {
             error = (frames[j] & SEEP_FRAME_IS_CODE) != 0
-                        ? 0
+                        ? add_code(recording, frames[j])
                         : add_address(recording, frames[j]);
         }
     }
@@ -353,6 +386,8 @@ int seep_naming_add(struct seep_naming *naming, const struct seep_view *view,
         error = add_failures(&recording, nameless);
     }
     seep_symboliser_close(recording.symboliser);
+    seep_store_table_fini(&recording.seen);
+    seep_store_fini(&recording.store);
     free(recording.modules);
     free(recording.numbers);
     return error;

@@ -20,6 +20,7 @@
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
 #include "reader/symbols/packed.h"
+#include "reader/symbols/source.h"
 #include "reader/symbols/symbolise.h"
 
 /*
@@ -60,13 +61,48 @@ int seep_redact_held(struct seep_redaction *redaction,
                      struct seep_held_book *book);
 
 /*
+ * The lines of source of a pack: see reader/symbols/source.h.
+ */
+
+struct seep_sourced {
+    const char *file;
+    const char *text; /* NULL: it is to be read */
+    uint32_t line;
+};
+
+/** Start from an all-zero struct. */
+struct seep_sourcing {
+    struct seep_store store;
+    struct seep_sourced *lines;
+    size_t count;
+};
+
+void seep_sourcing_fini(struct seep_sourcing *sourcing);
+
+/** One line of a file, which is read later where @text is NULL; what is no
+ * source is left out. */
+int seep_sourcing_add(struct seep_sourcing *sourcing, const char *file,
+                      uint32_t line, const char *text);
+/** All that was packed before. */
+int seep_sourcing_add_all(struct seep_sourcing *sourcing,
+                          const struct seep_sources *sources);
+
+/** @param ret_text  to be freed */
+int seep_sourcing_finish(struct seep_sourcing *sourcing, char **ret_text,
+                         size_t *ret_bytes);
+
+/*
  * The names of a pack: see reader/symbols/packed.h.
  */
 
 struct seep_naming;
 
-/** @param redaction  NULL: names are as they are */
+/**
+ * @param redaction  NULL: names are as they are
+ * @param sourcing   what lines are added to; NULL: none
+ */
 int seep_naming_open(struct seep_redaction *redaction,
+                     struct seep_sourcing *sourcing,
                      struct seep_naming **ret_naming);
 void seep_naming_close(struct seep_naming *naming);
 
@@ -90,6 +126,7 @@ int seep_naming_finish(struct seep_naming *naming, void **ret_bytes,
 
 struct seep_pack_options {
     bool redact;
+    bool source;    /* lines of it, too */
     bool is_folder; /* PACK/NAME each, also if there is one */
     struct seep_symboliser_options symbols;
     void (*nameless)(const struct seep_report_nameless *);

@@ -254,6 +254,12 @@ static int unpack_all(struct unpacking *unpacking, const char *path,
     if (error == 0) {
         error = unpack_names(unpacking, pack, path);
     }
+    if (error == 0) {
+        error = unpack_text(
+            unpacking,
+            &(struct seep_packed){.pack = pack, .process = UINT32_MAX},
+            seep_text_base_name(path), SEEP_PACK_SOURCE, ".source.txt");
+    }
     seep_report_list_free(list.paths);
     seep_pack_close(pack);
     return error;

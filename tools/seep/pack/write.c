@@ -33,11 +33,13 @@ struct writer {
     uint64_t at_bytes; /* where the next part begins */
     struct seep_pack_part *parts;
     uint32_t part_count;
-    bool has_held; /* a part that older readers do not know */
+    bool has_held; /* parts that older readers do not know */
+    bool has_source;
     char (*names)[SEEP_PACK_NAME_BYTES];
     uint32_t process_count;
     struct seep_redaction redaction;
     struct seep_naming *naming;
+    struct seep_sourcing sourcing;
     struct seep_symbol_memory *memory;
     bool was_redacted; /* what was packed before */
     struct seep_pack_outcome outcome;
@@ -236,7 +238,8 @@ static int put_held(struct writer *writer, const char *path,
     return error;
 }
 
-/* Names of what was packed are in that pack. */
+/* Names of what was packed are in that pack, and so are its lines of source,
+ * which are nowhere else. */
 static int add_names(struct writer *writer,
                      const struct seep_snapshot *snapshot,
                      const struct seep_packed *packed)
@@ -253,6 +256,10 @@ static int add_names(struct writer *writer,
     wanted.pack = pack;
     error = seep_naming_add(writer->naming, &snapshot->view, &wanted,
                             writer->options->nameless);
+    if (error == 0 && pack != NULL && !writer->options->redact) {
+        error = seep_sourcing_add_all(&writer->sourcing,
+                                      seep_symbol_pack_sources(pack));
+    }
     seep_symbol_pack_close(pack);
     return error;
 }
@@ -389,11 +396,36 @@ static int put_names(struct writer *writer)
     return error;
 }
 
+static int put_source(struct writer *writer)
+{
+    char *text;
+    size_t bytes;
+    int error = 0;
+
+    if (writer->sourcing.count == 0) {
+        return 0;
+    }
+    error = seep_sourcing_finish(&writer->sourcing, &text, &bytes);
+    if (error != 0) {
+        return error;
+    }
+    if (bytes > SEEP_PACK_SOURCE_BYTES_MAX) {
+        error = -EFBIG;
+    } else if (bytes > 0) {
+        error = put_part(writer, SEEP_PACK_SOURCE, UINT32_MAX, text, bytes);
+        writer->has_source = true;
+    }
+    free(text);
+    return error;
+}
+
 static int put_directory(struct writer *writer)
 {
     struct seep_pack_header header = {
         .magic = SEEP_PACK_MAGIC,
-        .version = writer->has_held ? SEEP_PACK_VERSION : 1,
+        .version = writer->has_source ? 3
+                   : writer->has_held ? 2
+                                      : 1,
         .byte_order = SEEP_BYTE_ORDER,
         .header_bytes = sizeof(header),
         .flags = (writer->options->is_folder ? SEEP_PACK_IS_FOLDER : 0U) |
@@ -446,6 +478,7 @@ static int pack_all(struct writer *writer, char *const *paths, size_t count)
         }
     }
     error = writer->process_count == 0 ? -ENOENT : put_names(writer);
+    error = error == 0 ? put_source(writer) : error;
     if (error == 0) {
         error = put_directory(writer);
     }
@@ -481,7 +514,8 @@ static int init(struct writer *writer, const char *to, size_t count)
     ZSTD_CCtx_setParameter(writer->context, ZSTD_c_windowLog,
                            SEEP_PACK_WINDOW_LOG2);
     error = seep_naming_open(
-        writer->options->redact ? &writer->redaction : NULL, &writer->naming);
+        writer->options->redact ? &writer->redaction : NULL,
+        writer->options->source ? &writer->sourcing : NULL, &writer->naming);
     if (error != 0) {
         return error;
     }
@@ -497,6 +531,7 @@ static void fini(struct writer *writer)
     free(writer->parts);
     free(writer->names);
     seep_naming_close(writer->naming);
+    seep_sourcing_fini(&writer->sourcing);
     seep_symbol_memory_close(writer->memory);
     seep_redaction_fini(&writer->redaction);
 }

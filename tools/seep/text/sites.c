@@ -767,6 +767,11 @@ static void print_frame(struct seep_page *page,
                     "  %s %s", user ? ">" : " ", frame == NULL ? "?" : frame);
     seep_page_end_line(page);
     free(frame);
+    if (site->frames[i].source != NULL) {
+        seep_page_print(page, SEEP_STYLE_FAINT, "        %s",
+                        site->frames[i].source);
+        seep_page_end_line(page);
+    }
 }
 
 static void print_fold(struct seep_page *page,

@@ -39,6 +39,7 @@ function siteCard(page, site, row) {
     element('h3', {}, badge(site.class), ' ',
       element('span', {class: 'where'}, clean(site.where, 300)),
       callersLine(page.run, site, row)),
+    sourceOf(page.run, site, row) || '',
     element('p', {class: 'headline'},
       element('b', {'data-figure': 'growth'},
         `${intervalText(site.growth_bytes_per_s, 60)}/min`), ' ',
@@ -58,6 +59,21 @@ function callersLine(run, site, row) {
   const names = callersOf(run, site, row);
   return names.length === 0 ? null : element('span', {class: 'callers'},
     names.map((name) => ` ‹ ${clean(name, 80)}`).join(''));
+}
+
+/** What stands in the line of a frame, where a pack has it. */
+function sourceLine(frame) {
+  return frame && frame.source
+    ? element('code', {class: 'source'}, clean(frame.source, 400)) : null;
+}
+
+/* Of the frame that a call site is named by. */
+function sourceOf(run, site, row) {
+  const stack = run.stacksOf(row)[0];
+  const frames = stack ? stack.frames.map((number) =>
+    run.process.frames[number]) : [];
+  return sourceLine(frames.find((frame) => frame.source && frame.function &&
+    site.where.endsWith(` ${frame.function}`)));
 }
 
 /* The fit has the slope of the report and goes through the mean of what it was

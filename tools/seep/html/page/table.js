@@ -226,7 +226,8 @@ function stackList(run, stack) {
     const frame = run.process.frames[number];
     return element('li', {class: frame.kind === 'python' ? 'python' : 'native'},
       clean(frame.function || '(no name)', 400), ' ',
-      element('span', {class: 'note'}, clean(placeOf(frame), 300)));
+      element('span', {class: 'note'}, clean(placeOf(frame), 300)),
+      sourceLine(frame));
   }), stack.stack_end === 'complete' ? '' : element('li', {class: 'note'},
     `… the stack ends here: ${stack.stack_end}`));
 }
