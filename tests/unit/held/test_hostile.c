@@ -25,7 +25,7 @@
 #define BLOCKS 32U
 #define BLOCK_BYTES 4096U
 #define LIMIT_S 0.2
-#define MOST_S 3.0 /* the limit, and what goes on between two looks */
+#define MOST_S 10.0 /* the limit, and what goes on between two looks */
 #define MOST_KIB (UINT64_C(512) << 10)
 #define MIB (UINT64_C(1) << 20)
 
