@@ -16,6 +16,7 @@ import zlib
 
 import pytest
 
+import verb_list
 from command_line import LIMIT_S
 from conftest import SEEP, environment, execute, need
 
@@ -28,8 +29,30 @@ void *kept[100];
 void keep(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(50000); }
 """
 MAIN = "void keep(void); int main(void) { keep(); return 0; }"
-VERBS = [("report",), ("report", "--json"), ("top", "--once"),
-         ("check", "--max-growth", "1MiB/min"), ("diff",)]
+# What each verb that reads recordings is asked: a new one has to be here.
+FORMS = {
+    "check": [("--max-growth", "1MiB/min")],
+    "diff": [(), ("--html", "-")],
+    "digest": [()],
+    "export": [("--format", name) for name in
+               ("pprof", "folded", "speedscope", "perfetto", "csv", "jsonl",
+                "html")],
+    "held": [()],
+    "info": [("--json",)],
+    "metrics": [("--once",)],
+    "pack": [("--replace", "-o", "made.seeppack")],
+    "probe": [("--max-growth", "1MiB/min")],
+    "report": [(), ("--json",), ("--html", "-"), ("--tree", "down"),
+               ("--peak",), ("--since", "-5m")],
+    "top": [("--once",)],
+    "unpack": [("--replace", "-o", "unpacked")],
+}
+VERBS = [(verb, *form) for verb, forms in FORMS.items() for form in forms]
+# Those that look up no names.
+NAMELESS = {"info", "probe", "unpack"}
+# Each kind of reader; the others read through one of them.
+FEW = [("report",), ("report", "--json"), ("top", "--once"),
+       ("check", "--max-growth", "1MiB/min"), ("diff",)]
 
 
 @pytest.fixture(name="made", scope="module")
@@ -117,14 +140,16 @@ def device(library, _good):
 def read(*words):
     """(exit code, stdout, stderr, seconds of the processor)"""
     command = subprocess.Popen(
-        [SEEP, *map(str, words)], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=environment(), start_new_session=True)
+        [SEEP.resolve(), *map(str, words)], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), start_new_session=True,
+        cwd=os.path.dirname(words[-1]))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     out, err = command.communicate(timeout=LIMIT_S)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = (after.ru_utime + after.ru_stime - before.ru_utime
              - before.ru_stime)
-    return command.returncode, out.decode(), err.decode(), spent
+    return (command.returncode, out.decode(errors="replace"), err.decode(),
+            spent)
 
 
 def test_a_good_library_has_its_names(made):
@@ -153,19 +178,68 @@ def planted_fixture(made, request):
         shutil.copy(good, library)
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_each_verb_that_reads_is_asked():
+    said = re.search(r"--format NAME +([a-z0-9, ]+) or\s+(\w+)",
+                     verb_list.help_of("export"))
+
+    assert set(FORMS) == set(verb_list.reading()) | {"held", "unpack"}
+    assert {form[1] for form in FORMS["export"]} == {
+        *said[1].replace(" ", "").split(","), said[2]}
+
+
+def cost_of(verb, recording):
+    """(exit code, stdout, stderr), of a verb that keeps to its bounds"""
+    code, out, err, spent = read(
+        *verb, *[recording] * (1 + (verb[0] == "diff")))
+    assert spent < MOST_CPU_S
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
+    return code, out, err
+
+
+@pytest.mark.parametrize("verb", FEW, ids=" ".join)
 def test_a_hostile_library_costs_its_names_and_is_said(planted, verb):
     library, recording, reason = planted
 
-    code, out, err, spent = read(*verb, recording,
-                                 *([recording] if verb == ("diff",) else []))
+    code, out, err = cost_of(verb, recording)
 
     assert code in (0, 3, 4), err
     line, = {line for line in err.splitlines() if str(library) in line}
     assert reason in line and "module+offset" in line
     assert "keep.c" not in out
-    assert spent < MOST_CPU_S
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_KIB
+
+
+def test_zeros_that_inflate_cost_no_verb_more(made):
+    """One test: to make them costs more than to read them."""
+    library, good, recording = made
+    library.unlink()
+    try:
+        bomb(library, good)
+        for verb in VERBS:
+            code, out, err = cost_of(verb, recording)
+            assert "keep.c" not in out
+            if verb[0] not in NAMELESS | {"held", "pack"}:
+                assert code in (0, 3, 4), err
+                assert "inflates" in err
+    finally:
+        library.unlink(missing_ok=True)
+        shutil.copy(good, library)
+
+
+@pytest.mark.parametrize("verb", [(verb, *forms[0]) for verb, forms
+                                  in FORMS.items()], ids=" ".join)
+def test_what_is_no_recording_costs_no_verb_more(made, tmp_path, verb):
+    """1 TiB that says it is one; one without its end; bytes."""
+    header = made[2].read_bytes()[:65536]
+    huge, cut, odd = (tmp_path / name for name in ("a.seep", "b.seep",
+                                                    "c.seep"))
+    huge.write_bytes(header)
+    os.truncate(huge, 1 << 40)
+    cut.write_bytes(header)
+    odd.write_bytes(random.Random(1).randbytes(65536))
+
+    for path in huge, cut, odd:
+        code, _, err = cost_of(verb, path)
+        assert code in (0, 1, 3, 4, 6, 7), err
 
 
 def sections_of(path):
