@@ -122,6 +122,9 @@ static bool is_part(const struct seep_pack *pack, uint32_t i,
         part->kind != SEEP_PACK_NAMES && part->kind != SEEP_PACK_SOURCE;
 
     return part->bytes > 0 && part->bytes <= most_bytes(part->kind) &&
+           (part->bytes <= SEEP_PACK_MORE_BYTES ||
+            (part->bytes - SEEP_PACK_MORE_BYTES) / SEEP_PACK_TIMES_MAX <=
+                part->stored_bytes) &&
            (of_one ? part->process < pack->header.process_count
                    : part->process == UINT32_MAX) &&
            (i == 0 || is_in_order(&pack->parts[i - 1], part)) &&

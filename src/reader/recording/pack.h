@@ -43,6 +43,10 @@
 #define SEEP_PACK_NAMES_BYTES_MAX (UINT64_C(256) << 20)
 #define SEEP_PACK_HELD_BYTES_MAX (UINT64_C(4) << 20)
 #define SEEP_PACK_SOURCE_BYTES_MAX (UINT64_C(16) << 20)
+/* And by how much it is stored: zeros become 25,000 times as much, recordings 9
+ * to 220 times. */
+#define SEEP_PACK_TIMES_MAX 4096U
+#define SEEP_PACK_MORE_BYTES (UINT64_C(4) << 20)
 #define SEEP_PACK_WINDOW_LOG2 23 /* of the decompressor: 8 MiB */
 
 enum seep_pack_flag {

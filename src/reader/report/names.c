@@ -113,21 +113,25 @@ static int open_pack(struct seep_report_build *build,
     struct seep_symbol_pack *opened;
     int error;
 
-    if (memory != NULL && memory->pack != NULL &&
-        memory->pack_hash == pack->header.hash) {
+    /* What of a pack makes no sense makes none for the next recording. */
+    if (memory != NULL && memory->pack_hash == pack->header.hash) {
         *ret_pack = memory->pack;
-        return 0;
+        return memory->pack == NULL ? -EBADMSG : 0;
     }
     error = seep_symbol_pack_load(pack, &opened);
-    if (error != 0) {
+    if (error != 0 && error != -EBADMSG) {
         return error;
     }
+    opened = error == 0 ? opened : NULL;
     if (memory != NULL) {
         seep_symbol_pack_close(memory->pack);
         memory->pack = opened;
         memory->pack_hash = pack->header.hash;
     } else {
         build->names->pack = opened;
+    }
+    if (error != 0) {
+        return error;
     }
     *ret_pack = opened;
     return 0;

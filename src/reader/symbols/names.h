@@ -73,8 +73,8 @@ struct seep_symbol_memory {
     struct seep_store_table functions; /* symbols to names */
     struct seep_store_table answers;   /* by module and offset */
     struct seep_store_table failures;  /* of modules: why they have no names */
-    struct seep_symbol_pack *pack;     /* that was read last, */
-    uint64_t pack_hash;                /* and of which it is */
+    struct seep_symbol_pack *pack; /* that was read last; NULL: it failed, */
+    uint64_t pack_hash;            /* and of which it is */
 };
 
 int seep_symbol_memory_open(struct seep_symbol_memory **ret_memory);

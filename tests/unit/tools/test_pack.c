@@ -180,7 +180,9 @@ static void a_newer_one_is_told_from_a_damaged_one(void **state)
 /* Refused before a byte of it is inflated. */
 static void a_part_that_would_be_too_large_is_refused(void **state)
 {
-    static const uint64_t sizes[] = {SEEP_PACK_RECORDING_BYTES_MAX + 1,
+    /* The first is what zeros would become. */
+    static const uint64_t sizes[] = {SEEP_PACK_RECORDING_BYTES_MAX,
+                                     SEEP_PACK_RECORDING_BYTES_MAX + 1,
                                      UINT64_C(1) << 40, UINT64_MAX, 0};
     struct fixture *f = *state;
     char reason[192];
