@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from command_line import PYTHON, recordings, run, seep, start
+from command_line import PYTHON, allocate, recordings, run, seep, start
 from conftest import need
 
 SECRETS = ("quince", "rambutan", "salak", "tamarind", "ugli", "voavanga",
@@ -355,3 +355,21 @@ def test_a_server_is_asked_for_debug_files_only_if_told(home, tmp_path):
             server.terminate()
     assert b"worker.c:5 keep" in seep("report",
                                       tmp_path / "x.seeppack").stdout
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """Root could replace /dev/null."""
+    run(tmp_path, *allocate())
+    recording, = recordings(tmp_path)
+    pack, folder = tmp_path / "a.seeppack", tmp_path / "out"
+    assert seep("pack", "-o", pack, recording).returncode == 0
+    folder.mkdir()
+    fifo = folder / recording.name
+    os.mkfifo(fifo)
+
+    made = seep("pack", "--replace", "-o", fifo, recording)
+    unpacked = seep("unpack", "--replace", "-o", folder, pack)
+
+    assert (made.returncode, unpacked.returncode) == (1, 1)
+    assert b"is not a file" in made.stderr
+    assert fifo.is_fifo()

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "options/option.h"
@@ -129,6 +130,16 @@ static void say_outcome(const char *out,
     free(quoted);
 }
 
+/* What is there may be replaced if it is a file: a device or a FIFO that gave
+ * way to one would be missed. */
+static bool may_replace(const char *out)
+{
+    struct stat status;
+
+    return lstat(out, &status) != 0 || S_ISREG(status.st_mode) ||
+           S_ISLNK(status.st_mode);
+}
+
 /* Beside it first, so that what is there stays until the other is whole. */
 static int write_pack(const char *out, const struct seep_open_list *all,
                       const struct arguments *arguments)
@@ -137,6 +148,10 @@ static int write_pack(const char *out, const struct seep_open_list *all,
     char *beside = NULL;
     int error;
 
+    if (arguments->replace && !may_replace(out)) {
+        seep_say(out, "is not a file", "give the name of one with -o");
+        return SEEP_EXIT_FAILED;
+    }
     if (asprintf(&beside, "%s.%d", out, (int)getpid()) < 0) {
         beside = NULL;
     }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -32,6 +33,8 @@ struct unpacking {
 static int create(struct unpacking *unpacking, const char *name,
                   const char *suffix)
 {
+    struct stat status;
+
     free(unpacking->at);
     unpacking->at = NULL;
     if (asprintf(&unpacking->at, "%s/%s%s", unpacking->folder, name, suffix) <
@@ -39,8 +42,14 @@ static int create(struct unpacking *unpacking, const char *name,
         unpacking->at = NULL;
         return -ENOMEM;
     }
-    if (unpacking->replace && unlink(unpacking->at) != 0 && errno != ENOENT) {
-        return -errno;
+    if (unpacking->replace && lstat(unpacking->at, &status) == 0) {
+        /* A device or a FIFO that gave way to a file would be missed. */
+        if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+            return -EEXIST;
+        }
+        if (unlink(unpacking->at) != 0) {
+            return -errno;
+        }
     }
     unpacking->fd =
         open(unpacking->at,
