@@ -152,3 +152,83 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
     below->up_count++;
     return (uint32_t)search->link_count - 1;
 }
+
+#define CLOSURE_MOST 4096U
+#define KNOT_MOST 16U /* raw blocks that hold each other and have no head */
+
+/* All that holds @asked, and what holds that. */
+struct closure {
+    uint32_t nodes[CLOSURE_MOST];
+    size_t count;
+    bool *is_in; /* by node */
+};
+
+/* @return false where a holder may have been missed */
+static bool close_upwards(const struct seep_held_search *search,
+                          struct closure *closure)
+{
+    for (size_t at = 0; at < closure->count; at++) {
+        const struct seep_held_node *node = &search->nodes[closure->nodes[at]];
+
+        if (node->up_count >= SEEP_HELD_LINKS_MOST) {
+            return false;
+        }
+        for (uint32_t i = node->up; i != 0; i = search->links[i - 1].next_up) {
+            uint32_t holder = search->links[i - 1].holder;
+
+            if (search->links[i - 1].is_stale ||
+                closure->count == CLOSURE_MOST) {
+                return false;
+            }
+            if (!closure->is_in[holder]) {
+                closure->is_in[holder] = true;
+                closure->nodes[closure->count++] = holder;
+            }
+        }
+    }
+    return true;
+}
+
+/* Does an object hold one of these, and one of these it? */
+static bool has_object(const struct seep_held_search *search,
+                       const struct closure *closure)
+{
+    for (size_t at = 0; at < closure->count; at++) {
+        const struct seep_held_node *node = &search->nodes[closure->nodes[at]];
+
+        for (uint32_t i = node->up; i != 0; i = search->links[i - 1].next_up) {
+            const struct seep_held_node *holder =
+                &search->nodes[search->links[i - 1].holder];
+
+            if (holder->kind == SEEP_HELD_OBJECT && holder->up != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked)
+{
+    struct closure *closure;
+    bool is_all;
+
+    if (search->front_count > 0 || search->was_cut_short || search->was_late) {
+        return false;
+    }
+    closure = calloc(1, sizeof(*closure));
+    if (closure == NULL) {
+        return false;
+    }
+    closure->is_in = calloc(search->node_count, sizeof(*closure->is_in));
+    is_all = closure->is_in != NULL;
+    if (is_all) {
+        closure->nodes[closure->count++] = asked;
+        closure->is_in[asked] = true;
+        is_all = close_upwards(search, closure) &&
+                 (closure->count <= KNOT_MOST || has_object(search, closure));
+    }
+    free(closure->is_in);
+    free(closure);
+    return is_all;
+}

@@ -508,7 +508,8 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
         error = tell_step(search, way, best, &buffers);
         at = search->links[best].holder;
     }
-    *ret_is_cycle = is_ring || (is_mutual && more_like < 2);
+    *ret_is_cycle = (is_ring || (is_mutual && more_like < 2)) &&
+                    seep_held_is_cycle(search, way->asked);
     return error == -ESTALE ? 0 : error;
 }
 

@@ -243,4 +243,12 @@ void seep_held_describe(struct seep_held_search *search,
                         struct seep_held_node *node,
                         struct seep_held_step *ret_step);
 
+/**
+ * Do the things that hold @asked hold only each other? It is said where all
+ * their holders were looked for and none was struck out, which a head that
+ * moves leaves behind; and not of a long row of raw blocks: those of a queue
+ * point to each other, too, and what has the first of them was not found.
+ */
+bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked);
+
 #endif

@@ -250,6 +250,75 @@ static void a_cycle_of_many_ends(void **state)
     seep_held_close(ask(*state, 1));
 }
 
+/* The child's own list of blocks is a holder like any other. */
+static void forget(struct fixture *f)
+{
+    memset(f->asked, 0, sizeof(f->asked));
+    f->blocks = NULL;
+}
+
+/* Blocks of a queue, as deque has them, without what has the first: each knows
+ * its neighbours. */
+static void have_a_row(struct fixture *f)
+{
+    void **last = NULL;
+
+    for (size_t i = 0; i < BLOCKS; i++) {
+        void **next = calloc(1, 528);
+
+        if (next == NULL) {
+            _exit(1);
+        }
+        next[0] = last;
+        next[1] = f->blocks + i * BLOCK_BYTES;
+        if (last != NULL) {
+            last[65] = next;
+        }
+        last = next;
+    }
+    forget(f);
+}
+
+/* Each by two that hold each other. */
+static void have_knots(struct fixture *f)
+{
+    for (size_t i = 0; i < BLOCKS; i++) {
+        void **one = calloc(1, 40);
+        void **other = calloc(1, 40);
+
+        if (one == NULL || other == NULL) {
+            _exit(1);
+        }
+        one[0] = other;
+        other[0] = one;
+        one[1] = f->blocks + i * BLOCK_BYTES;
+    }
+    forget(f);
+}
+
+static void blocks_of_a_queue_are_no_cycle(void **state)
+{
+    struct seep_held_answer *answer;
+
+    begin(*state, have_a_row);
+    answer = ask(*state, 1);
+    for (size_t i = 0; i < answer->group_count; i++) {
+        assert_int_equal(answer->groups[i].end, SEEP_HELD_END_UNROOTED);
+    }
+    seep_held_close(answer);
+}
+
+static void what_holds_only_each_other_is_a_cycle(void **state)
+{
+    struct seep_held_answer *answer;
+
+    begin(*state, have_knots);
+    answer = ask(*state, 1);
+    assert_int_equal(answer->groups[0].end, SEEP_HELD_END_CYCLE);
+    assert_true(answer->groups[0].block_count * 10 >= BLOCKS * 9);
+    seep_held_close(answer);
+}
+
 /* As heaps of glibc's begin: each of pages that say they are chunks. */
 static void have_heads(struct fixture *f)
 {
@@ -358,6 +427,8 @@ int main(void)
         EACH(mappings_of_32_tib_end_at_the_limit),
         EACH(a_maze_of_pointers_ends_at_the_limit),
         EACH(a_cycle_of_many_ends),
+        EACH(blocks_of_a_queue_are_no_cycle),
+        EACH(what_holds_only_each_other_is_a_cycle),
         EACH(heads_of_8000_heaps_cost_little_memory),
         EACH(a_core_of_holes_ends_at_the_limit),
         EACH(a_heap_that_says_it_is_all_there_is_costs_nothing),
