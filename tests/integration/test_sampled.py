@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 
+from command_line import recordings, run
 from conftest import LONG, dump, execute, program, read_truth, sums_by_site
 
 RUNS = 200 if LONG else 40
@@ -180,3 +181,22 @@ def test_what_was_freed_is_not_live_in_any_mode(folder, name, threads, sample):
     assert sum(entry["allocated_bytes"] for entry in sums.values()) > 0
     assert [problem for site in document["sites"]
             for problem in consistent(site)] == []
+
+
+def test_a_command_that_allocates_little_is_recorded_or_that_is_said(tmp_path):
+    """Whether a block of it is sampled is chance: a recording is of the command
+    itself, and where there is none a sentence says why."""
+    for i in range(8):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        done = run(folder, "ls", "-lR", os.path.dirname(__file__), options=())
+        names = [path.name for path in recordings(folder)]
+        said = b"left no recording: it allocated too little" in done.stderr
+        assert done.returncode == 0
+        assert len(names) == (0 if said else 1), done.stderr
+        assert all(name.startswith("seep.ls.") for name in names)
+    folder = tmp_path / "exact"
+    folder.mkdir()
+    run(folder, "ls", os.path.dirname(__file__), options=("--exact",))
+
+    assert len(recordings(folder)) == 1
