@@ -383,7 +383,8 @@ static void view_export(struct shown *shown)
                                                 SEEP_EXPORT_WEIGHT_COUNT),
             .process_count = 2};
 
-        if (format->begin != NULL && format->begin(&export) == -ENOTSUP) {
+        if (format->add == NULL || /* the page is a view of its own */
+            (format->begin != NULL && format->begin(&export) == -ENOTSUP)) {
             continue;
         }
         must(format->add(&export, shown->report) == 0);

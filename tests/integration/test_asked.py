@@ -45,13 +45,18 @@ class Run:
         self.folder = folder
         folder.mkdir()
         self.stop = folder / "stop"
-        self.process = subprocess.Popen(
-            [*before, SEEP, "run", "-o", f"{folder}/", "--no-report", *options,
-             "--", PYTHON, PROGRAM, kind, self.stop],
-            env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            start_new_session=True, **popen)
-        self.said = ""
+        self.words = folder / "words"
+        with open(self.words, "wb") as words:
+            self.process = subprocess.Popen(
+                [*before, SEEP, "run", "-o", f"{folder}/", "--no-report",
+                 *options, "--", PYTHON, PROGRAM, kind, self.stop],
+                env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
+                stdout=subprocess.DEVNULL, stderr=words,
+                start_new_session=True, **popen)
+
+    @property
+    def said(self):
+        return self.words.read_text()
 
     @property
     def recording(self):
@@ -67,8 +72,7 @@ class Run:
 
     def finish(self):
         self.stop.touch()
-        _, said = self.process.communicate(timeout=WAIT_S)
-        self.said = said.decode()
+        self.process.wait(WAIT_S)
 
 
 def told(*words):

@@ -8,6 +8,7 @@ import concurrent.futures
 import dataclasses
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -124,7 +125,9 @@ def test_mostly_imports_are_told_as_that(outcomes):
 
     assert brief.verdict == "insufficient-data", brief.text
     assert brief.began["by"] == "imports"
-    assert "of imports is too little" in " ".join(brief.text.split())
+    # on a busy machine what its memory does comes first
+    assert re.search("of imports is too little|private memory grows",
+                     " ".join(brief.text.split())), brief.text
     assert not [site for site in brief.process["sites"]
                 if site["class"] in ("leak", "suspect")], brief.text
 

@@ -142,6 +142,7 @@ static int run_child(char *const *argv, const struct seep_harvest *harvest,
         seep_watch_ask(sampling.watch);
     }
     int error = seep_child_run(argv, samples ? &pastime : NULL, ret_child);
+    seep_watch_stop(sampling.watch);
     arguments->was_refused = seep_watch_was_refused(sampling.watch);
     seep_watch_close(sampling.watch);
     return error;

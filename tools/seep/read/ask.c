@@ -436,10 +436,11 @@ static enum seep_ask_exit keep(const char *path, struct seep_ask *ask)
 
         sigemptyset(&ending);
         sigaddset(&ending, SIGTERM);
-        sigprocmask(SIG_BLOCK, &ending, NULL); /* a half-written file stays */
+        /* A half-written file would stay; and whoever sees the file may end
+         * the run, which then says what this exits with. */
+        sigprocmask(SIG_BLOCK, &ending, NULL);
         asked =
             seep_held_book_write(path, &book) < 0 && asked > 0 ? -EIO : asked;
-        sigprocmask(SIG_UNBLOCK, &ending, NULL);
     }
     seep_report_close(report);
     return asked >= 0                            ? SEEP_ASK_EXIT_FINE

@@ -173,6 +173,10 @@ void seep_watch_close(struct seep_watch *watch);
  * followed by a call of seep_watch_attend(). */
 void seep_watch_ask(struct seep_watch *watch);
 
+/** No question is asked any more; one that is being asked ends, and what it
+ * found is known. @watch may be NULL. */
+void seep_watch_stop(struct seep_watch *watch);
+
 /** Was there one that may not be asked? @watch may be NULL. */
 bool seep_watch_was_refused(const struct seep_watch *watch);
 

@@ -179,6 +179,14 @@ void seep_watch_ask(struct seep_watch *watch)
     watch->asks = true;
 }
 
+void seep_watch_stop(struct seep_watch *watch)
+{
+    if (watch != NULL && watch->child > 0) {
+        kill(watch->child, SIGTERM);
+        end_child(watch, 0);
+    }
+}
+
 bool seep_watch_was_refused(const struct seep_watch *watch)
 {
     return watch != NULL && watch->was_refused;
@@ -187,10 +195,7 @@ bool seep_watch_was_refused(const struct seep_watch *watch)
 void seep_watch_close(struct seep_watch *watch)
 {
     if (watch != NULL) {
-        if (watch->child > 0) {
-            kill(watch->child, SIGTERM);
-            end_child(watch, 0);
-        }
+        seep_watch_stop(watch);
         tdestroy(watch->known, forget);
         free(watch);
     }
