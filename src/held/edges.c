@@ -191,6 +191,15 @@ static bool deque_has(struct seep_held_search *search,
                 (int64_t)seep_held_word(memory, node->address + LAST_SLOT_AT));
 }
 
+bool seep_held_joins(struct seep_held_search *search,
+                     const struct seep_held_node *node,
+                     const struct seep_held_node *buffer, uint64_t at)
+{
+    return seep_held_type_at(&search->python, node->type)->species ==
+               SEEP_HELD_IS_DEQUE &&
+           (at - buffer->start) / 8 - 1 >= BLOCK_SLOTS;
+}
+
 /* Through a buffer that the object has. */
 static bool buffer_edge(struct seep_held_search *search,
                         const struct seep_held_node *node, uint64_t at,

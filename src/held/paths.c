@@ -373,11 +373,14 @@ static int tell_step(struct seep_held_search *search, struct way *way,
             buffer == NULL ? 0 : search->links[buffers->last_link].at,
             &told.step);
         if (buffer != NULL) {
-            uint32_t lowest = search->links[buffers->first_link].child;
+            const struct seep_held_link *first =
+                &search->links[buffers->first_link];
 
             /* Items are objects: raw memory below one is what lay there. */
             if (is_item(told.step.edge) &&
-                !is_kind(search, lowest, SEEP_HELD_OBJECT)) {
+                !is_kind(search, first->child, SEEP_HELD_OBJECT) &&
+                !seep_held_joins(search, holder, &search->nodes[first->holder],
+                                 first->at)) {
                 way->bad = buffers->first_link;
                 return -ESTALE;
             }

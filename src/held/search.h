@@ -238,17 +238,15 @@ bool seep_held_edge_of(struct seep_held_search *search,
 bool seep_held_owns(struct seep_held_search *search,
                     const struct seep_held_node *node, uint64_t at);
 
+/** Is the word @at of the buffer @buffer one by which the buffers of the object
+ * @node hang together, and no item? */
+bool seep_held_joins(struct seep_held_search *search,
+                     const struct seep_held_node *node,
+                     const struct seep_held_node *buffer, uint64_t at);
+
 /** Words for a node into @ret_step. */
 void seep_held_describe(struct seep_held_search *search,
                         struct seep_held_node *node,
                         struct seep_held_step *ret_step);
-
-/**
- * Do the things that hold @asked hold only each other? It is said where all
- * their holders were looked for and none was struck out, which a head that
- * moves leaves behind; and not of a long row of raw blocks: those of a queue
- * point to each other, too, and what has the first of them was not found.
- */
-bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked);
 
 #endif

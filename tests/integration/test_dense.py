@@ -85,7 +85,7 @@ def test_seep_run_begins_dense_and_takes_a_mean(folder):
         below.mkdir()
         done = subprocess.run(
             [SEEP, "run", "--no-report", "-o", f"{below}/", *options, "--",
-             program("paced"), "1", "0", str(MIB), str(MIB), "1"],
+             program("paced"), "1", "0", str(16 * MIB), str(16 * MIB), "1"],
             env={**environment(), "SEEP_PRELOAD": str(PRELOAD)},
             capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr

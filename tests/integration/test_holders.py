@@ -323,3 +323,41 @@ def test_too_few_blocks_tell_nothing(tmp_path):
 
     assert done.returncode == 4
     assert b"8 are needed to tell" in done.stdout
+
+
+DEQUE = """
+import collections, sys, time
+kept = collections.deque()
+def keep():
+    kept.append(bytearray(4096))
+for _ in range(200):
+    keep()
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def test_blocks_of_a_deque_that_are_asked_for_are_held_by_it_as_well(tmp_path):
+    """The line of append() allocates the blocks of the deque, too."""
+    with subprocess.Popen(
+            [PYTHON, "-c", DEQUE], stdout=subprocess.PIPE,
+            start_new_session=True, env=environment() | {
+                "LD_PRELOAD": str(PRELOAD), "SEEP_OUT": f"{tmp_path}/",
+                "SEEP_SAMPLE": "1"}) as child:
+        try:
+            child.stdout.readline()
+            path, = recordings(tmp_path)
+            text = seep("report", "--json", "--sites", "0", path).stdout
+            site, = [site["id"] for site in
+                     json.loads(text)["processes"][0]["sites"]
+                     if (site["where"] or "").endswith(":5 keep")
+                     and site["space"] == "heap"]
+            done = seep("held", "--json", "--blocks", "300", "--site", site,
+                        path)
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+
+    held = json.loads(done.stdout)["sites"][0]["held"]
+    assert held["asked"] > 150
+    assert held["groups"][0]["holder"] == "__main__.kept"
+    assert held["groups"][0]["share"] >= 0.98, held["groups"]
