@@ -486,6 +486,14 @@ def test_the_largest_recording_takes_less_than_400_mb():
             assert most < 400e6, words
 
 
+def test_a_dash_is_stdout(leak, tmp_path):
+    plain, dash = (seep("export", "--format", "folded", *words, leak,
+                        cwd=tmp_path) for words in ((), ("-o", "-")))
+
+    assert plain.stdout and dash.stdout == plain.stdout
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_end_is_the_whole_run(leak):
     assert sorted(folded(leak, "--at", "end")) == sorted(folded(leak))
 

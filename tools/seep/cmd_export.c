@@ -346,6 +346,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
                               "cannot be combined with it",
                               arguments->format->name);
     }
+    if (arguments->out != NULL && strcmp(arguments->out, "-") == 0) {
+        arguments->out = NULL; /* stdout, as other tools have it */
+    }
     if (arguments->out == NULL && arguments->format->is_binary &&
         isatty(STDOUT_FILENO)) {
         return seep_say_usage("export",
