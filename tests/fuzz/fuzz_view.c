@@ -427,6 +427,20 @@ static void is_json(const char *text, size_t length)
     }
 }
 
+/* One document a line. */
+static void is_json_lines(const char *text, size_t length)
+{
+    const char *end = text + length;
+
+    while (text < end) {
+        const char *line = memchr(text, '\n', (size_t)(end - text));
+
+        must(line != NULL);
+        is_json(text, (size_t)(line - text));
+        text = line + 1;
+    }
+}
+
 /* XML 1.0 has no other control characters; the rest is libxml2's. */
 static void is_xml(const char *text, size_t length)
 {
@@ -483,7 +497,7 @@ static const struct view {
     {"html", view_html, is_html},
     {"span", view_span, is_page},
     {"tree", view_tree, is_page},
-    {"digest", view_digest, is_json},
+    {"digest", view_digest, is_json_lines},
     {"export", view_export, is_bytes},
 };
 
