@@ -847,7 +847,8 @@ static void restrain_now(const struct seep_verdict_input *input,
     now->by_private = true;
     *rate = (struct seep_interval){
         most,
-        fmin(rate->low, fmax(0, input->private_drift.bytes_per_s.low)),
+        fmin(most,
+             fmin(rate->low, fmax(0, input->private_drift.bytes_per_s.low))),
         most,
     };
 }

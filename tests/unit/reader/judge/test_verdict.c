@@ -206,6 +206,10 @@ static void no_forecast_is_faster_than_private_memory(void **state)
     assert_true(process.now.bytes_per_s.high == 3000);
     assert_true(process.now.bytes_per_s.low < 3000);
     assert_true(process.now.by_private);
+    process.input.private_drift.bytes_per_s.low = 5000; /* of another part */
+    decide();
+    assert_true(process.now.bytes_per_s.low <= 3000);
+    process.input.private_drift.bytes_per_s.low = 0;
     assert_true(fabs(process.now.pace - 1. / 3) < 1e-9);
     process.input.shared_drift.fastest_bytes_per_s = 1e6; /* shared memory */
     decide();
