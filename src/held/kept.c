@@ -54,6 +54,21 @@ static const char *const outcomes[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+const char *seep_held_edge_name(enum seep_held_edge edge)
+{
+    return edges[edge];
+}
+
+const char *seep_held_kind_name(enum seep_held_kind thing)
+{
+    return kinds[thing];
+}
+
+const char *seep_held_end_name(enum seep_held_end end)
+{
+    return ends[end];
+}
+
 const char *seep_held_outcome_name(enum seep_held_outcome outcome)
 {
     return outcomes[outcome];

@@ -56,7 +56,10 @@ struct seep_held_book {
     size_t count;
 };
 
-/** Name of @outcome as JSON has it. */
+/** Names as JSON has them. */
+const char *seep_held_edge_name(enum seep_held_edge edge);
+const char *seep_held_kind_name(enum seep_held_kind thing);
+const char *seep_held_end_name(enum seep_held_end end);
 const char *seep_held_outcome_name(enum seep_held_outcome outcome);
 
 /** Is the name of this step a key of a dict that is data? */

@@ -11,22 +11,6 @@
 #include "words/words.h"
 #include "json/json.h"
 
-static const char *const edges[] = {
-#define EDGE_NAME(symbol, name) name,
-    SEEP_HELD_EDGES(EDGE_NAME)
-#undef EDGE_NAME
-};
-static const char *const kinds[] = {
-#define KIND_NAME(symbol, name) name,
-    SEEP_HELD_KINDS(KIND_NAME)
-#undef KIND_NAME
-};
-static const char *const ends[] = {
-#define END_NAME(symbol, name) name,
-    SEEP_HELD_ENDS(END_NAME)
-#undef END_NAME
-};
-
 static void put_freed(json_t *object, const char *key, char *text)
 {
     seep_json_put_text_or_null(object, key, text == NULL ? "" : text);
@@ -36,12 +20,12 @@ static void put_freed(json_t *object, const char *key, char *text)
 static json_t *step_of(const struct seep_held_step *step)
 {
     json_t *object = json_object();
-    seep_json_put(object, "by", edges[step->edge]);
+    seep_json_put(object, "by", seep_held_edge_name(step->edge));
     seep_json_put_text_or_null(object, "by_name",
                                seep_held_is_data(step) ? "" : step->edge_name);
     seep_json_put_text_or_null(object, "by_function", step->edge_function);
     seep_json_put(object, "offset_bytes", (double)step->offset_bytes);
-    seep_json_put(object, "kind", kinds[step->kind]);
+    seep_json_put(object, "kind", seep_held_kind_name(step->kind));
     seep_json_put_text_or_null(object, "name", step->name);
     seep_json_put_text_or_null(object, "function", step->function);
     seep_json_put_text_or_null(object, "file", step->file);
@@ -60,7 +44,7 @@ static json_t *group_of(const struct seep_held_group *group, size_t asked_count)
     json_t *object = json_object();
     json_t *steps = json_array();
 
-    seep_json_put(object, "end", ends[group->end]);
+    seep_json_put(object, "end", seep_held_end_name(group->end));
     seep_json_put(object, "blocks", group->block_count);
     seep_json_put(object, "share",
                   (double)group->block_count / (double)asked_count);
