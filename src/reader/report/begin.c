@@ -175,8 +175,31 @@ static void add_flow(const struct seep_report_build *build, uint32_t index,
     }
 }
 
-/* The bucket behind the imports that the process began with: those in which
- * they are most of what is allocated. 0: there are none. */
+/* Are imports most of what is allocated in bucket @i? */
+static bool imports_most(const struct flow *flow, uint32_t i)
+{
+    return flow->imports[i] > 0 &&
+           flow->imports[i] >= flow->all[i] - flow->imports[i];
+}
+
+/* Buckets from @from on, which imports, to where they next pause. */
+static uint32_t stretch_from(const struct flow *flow, uint32_t from,
+                             uint32_t count)
+{
+    uint32_t end = from;
+
+    for (uint32_t i = from; i < count && i - end <= PAUSE_BUCKETS; i++) {
+        end = imports_most(flow, i) ? i + 1 : end;
+    }
+    return end - from;
+}
+
+/*
+ * The bucket behind the imports that the process began with: those in which
+ * they are most of what is allocated. 0: there are none. What comes before
+ * imports that take several times as long, such as to read a configuration,
+ * is of the beginning too.
+ */
 static uint32_t end_of_imports(const struct flow *flow, uint32_t count)
 {
     uint32_t end = 0;
@@ -184,9 +207,9 @@ static uint32_t end_of_imports(const struct flow *flow, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         double pause = fmax(PAUSE_BUCKETS, PAUSE_SHARE * end);
 
-        if (flow->imports[i] > 0 &&
-            flow->imports[i] >= flow->all[i] - flow->imports[i] &&
-            (double)(i - end) <= pause) {
+        if (imports_most(flow, i) &&
+            ((double)(i - end) <= pause ||
+             i - end <= PAUSE_SHARE * stretch_from(flow, i, count))) {
             end = i + 1;
         }
     }

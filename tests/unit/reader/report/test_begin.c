@@ -80,6 +80,28 @@ static void a_late_import_moves_nothing(void **state)
     assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
 }
 
+/* As on a machine that is busy, where to read a configuration takes a while. */
+static void what_comes_before_long_imports_is_of_the_beginning(void **state)
+{
+    struct judge_run *f = *state;
+
+    begin_takes(f, begin_work(f, 12, false), 4096, 0, 6, false);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 40960,
+                6, 40, true);
+    begin_takes(f, begin_work(f, 31, false), 4096, 40, 100, false);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_IMPORTS, 40, 40));
+}
+
+static void work_before_short_imports_is_work(void **state)
+{
+    struct judge_run *f = *state;
+
+    begin_takes(f, begin_work(f, 31, false), 4096, 0, 100, true);
+    begin_takes(f, begin_import(f, "/v/site-packages/torch/__init__.py"), 65536,
+                20, 40, true);
+    assert_true(begins(judge_report(f, 100), SEEP_BEGINS_AT_START, 0, 0));
+}
+
 static void a_service_that_runs_inside_of_an_import_has_no_imports(void **state)
 {
     struct judge_run *f = *state;
@@ -456,6 +478,8 @@ int main(void)
         WITH(a_leak_after_long_imports_has_its_own_rate),
         WITH(growth_counts_from_the_end_of_imports_behind_half_too),
         WITH(a_late_import_moves_nothing),
+        WITH(what_comes_before_long_imports_is_of_the_beginning),
+        WITH(work_before_short_imports_is_work),
         WITH(a_service_that_runs_inside_of_an_import_has_no_imports),
         WITH(a_leak_that_runs_is_never_start_up),
         WITH(a_short_start_is_what_the_statistics_take_as_one),
