@@ -176,6 +176,14 @@ def lacks(story, python):
     return ""
 
 
+def wanted(only):
+    """The stories of these names; a word that is no name is part of some."""
+    names = {story.name for story in stories.STORIES}
+    return [story for story in stories.STORIES
+            if any(word == story.name or word not in names
+                   and word in story.name for word in only.split(","))]
+
+
 def parse(words):
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -184,7 +192,8 @@ def parse(words):
                         help="where recordings stay (default: nowhere)")
     parser.add_argument("--rejudge", action="store_true",
                         help="read what --keep has, and run nothing")
-    parser.add_argument("--only", default="", help="words of names: a,b")
+    parser.add_argument("--only", default="",
+                        help="names, or words of names: a,b")
     parser.add_argument("--modes", default="default,64K",
                         help="of default, 64K, exact")
     parser.add_argument("--times", type=int, default=1)
@@ -199,10 +208,7 @@ def main(words=None):
         print("| story | mode | truth | seep said | | took |\n"
               "| --- | --- | --- | --- | --- | --- |", flush=True)
         rows = []
-        for story in stories.STORIES:
-            if not any(word in story.name
-                       for word in options.only.split(",")):
-                continue
+        for story in wanted(options.only):
             if missing := lacks(story, options.python):
                 print(f"| {story.name} | | {story.truth} | not run: no "
                       f"{missing} | | |", flush=True)
