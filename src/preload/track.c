@@ -80,6 +80,7 @@ static void sample_timeline(const struct seep_view *view, uint32_t tick)
         seep_timeline_take(view, seep_thread.id, tick);
         seep_cuda_events_count(view);
         seep_stacks_describe(view);
+        seep_native_settle();
     }
 }
 

@@ -17,8 +17,9 @@ import time
 
 import pytest
 
+from built import BUILD
 from conftest import (ALLOCATORS, LONG, TIMEOUT_S, dump, environment, execute,
-                      need)
+                      need, program)
 
 MODES = [pytest.param(None, id="sampled"), pytest.param(1, id="exact")]
 PYTHON = "/usr/bin/python3"
@@ -285,3 +286,13 @@ def test_the_programs_path_is_recorded(folder):
     run = execute([PYTHON, "-c", "print(1)"], folder, sample=1)
     document, = [dump(path) for path in run.recordings]
     assert pathlib.Path(document["executable"]).name.startswith("python3")
+
+
+def test_what_was_read_to_walk_a_large_library_is_given_back(folder):
+    """Its unwind tables have 1.5 MiB, and calls come from all over it."""
+    words = [program("large_tables"),
+             BUILD / "tests/unit/capture/large_tables_0.so"]
+    charged_kib = {preload: int(execute(words, folder, sample=1,
+                                        preload=preload).stdout)
+                   for preload in (False, True)}
+    assert charged_kib[True] < charged_kib[False] + 256, charged_kib

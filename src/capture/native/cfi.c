@@ -118,12 +118,13 @@ static uint64_t take_number(struct seep_cfi_cursor *cursor, uint8_t encoding)
 /*
  * A pointer. An indirect one fails: to follow it would be to read outside.
  *
- * @param data_base  what a data-relative one is relative to
+ * @param shift      how much higher the cursor stands than in the object
+ * @param data_base  what a data-relative one is relative to, in the object
  */
 static uintptr_t take_pointer(struct seep_cfi_cursor *cursor, uint8_t encoding,
-                              uintptr_t data_base)
+                              uintptr_t shift, uintptr_t data_base)
 {
-    uintptr_t here = (uintptr_t)cursor->at;
+    uintptr_t here = (uintptr_t)cursor->at - shift;
     uintptr_t number = take_number(cursor, encoding);
 
     if ((encoding & DW_EH_PE_indirect) != 0) {
@@ -166,7 +167,7 @@ static enum seep_cut search_table(const struct seep_cfi_section *section,
                                   const uint8_t *table, uint64_t count,
                                   uintptr_t pc, const uint8_t **ret_entry)
 {
-    int64_t wanted = (int64_t)(pc - (uintptr_t)section->hdr);
+    int64_t wanted = (int64_t)(pc - ((uintptr_t)section->hdr - section->shift));
     uint64_t low = 0;
     uint64_t high = count;
 
@@ -200,8 +201,8 @@ static enum seep_cut find_entry(const struct seep_cfi_section *section,
     if (head[2] == DW_EH_PE_omit || head[3] != TABLE_ENCODING) {
         return SEEP_CUT_NO_RULE;
     }
-    take_pointer(&cursor, head[1], (uintptr_t)section->hdr);
-    count = take_pointer(&cursor, head[2], (uintptr_t)section->hdr);
+    take_pointer(&cursor, head[1], 0, (uintptr_t)section->hdr);
+    count = take_pointer(&cursor, head[2], 0, (uintptr_t)section->hdr);
     if (cursor.failed ||
         count > (uint64_t)(cursor.end - cursor.at) / TABLE_ENTRY_BYTES) {
         return SEEP_CUT_MALFORMED;
@@ -276,6 +277,7 @@ static bool read_common(const struct seep_cfi_section *section,
     const uint8_t *letters;
     uint64_t id;
     uint64_t version;
+    uint64_t alignment;
 
     if (!open_record(section, at, &cursor, &id_at, &id) || id != 0) {
         return false;
@@ -284,15 +286,17 @@ static bool read_common(const struct seep_cfi_section *section,
     letters = cursor.at;
     while (take_unsigned(&cursor, 1) != 0) {
     }
-    entry->code_alignment = take_uleb(&cursor);
+    alignment = take_uleb(&cursor);
+    entry->code_alignment = (uint32_t)alignment;
     entry->data_alignment = take_sleb(&cursor);
     if (version == 1) {
         id = take_unsigned(&cursor, 1);
     } else {
         id = take_uleb(&cursor);
     }
-    if (cursor.failed || (version != 1 && version != 3) ||
-        id != SEEP_CFI_RETURN || (letters[0] != 'z' && letters[0] != 0)) {
+    if (cursor.failed || alignment > UINT32_MAX ||
+        (version != 1 && version != 3) || id != SEEP_CFI_RETURN ||
+        (letters[0] != 'z' && letters[0] != 0)) {
         return false;
     }
     if (letters[0] == 'z') {
@@ -321,8 +325,10 @@ static bool read_own(const struct seep_cfi_section *section, const uint8_t *at,
         !read_common(section, id_at - id, entry)) {
         return false;
     }
+    entry->shift = section->shift;
     entry->pc_low =
-        take_pointer(&cursor, entry->pointer_encoding, (uintptr_t)section->hdr);
+        take_pointer(&cursor, entry->pointer_encoding, section->shift,
+                     (uintptr_t)section->hdr - section->shift);
     entry->pc_high =
         entry->pc_low + take_number(&cursor, entry->pointer_encoding);
     /* A CIE with 'z' says so of all its FDEs; the data is the exception
@@ -753,8 +759,8 @@ static bool run_extended(struct machine *machine, uint8_t op)
     case DW_CFA_GNU_window_save: /* aarch64: the return address is signed */
         return true;
     case DW_CFA_set_loc:
-        return go_to(machine,
-                     take_pointer(at, machine->entry->pointer_encoding, 0));
+        return go_to(machine, take_pointer(at, machine->entry->pointer_encoding,
+                                           machine->entry->shift, 0));
     case DW_CFA_advance_loc1:
         return advance(machine, take_unsigned(at, 1));
     case DW_CFA_advance_loc2:

@@ -57,16 +57,18 @@ struct seep_cfi_section {
     const uint8_t *hdr; /* .eh_frame_hdr, inside [low, high) */
     const uint8_t *low;
     const uint8_t *high;
+    uintptr_t shift; /* so much higher lies this copy than the object's own */
 };
 
 /** The entry (FDE with its CIE) of a function. */
 struct seep_cfi_entry {
     uintptr_t pc_low;
     uintptr_t pc_high;
-    uint64_t code_alignment;
     int64_t data_alignment;
     struct seep_cfi_cursor common; /* instructions of the CIE */
     struct seep_cfi_cursor own;    /* instructions of the FDE */
+    uintptr_t shift;               /* of the section */
+    uint32_t code_alignment;
     uint8_t pointer_encoding;
     bool signal_frame;
     bool augmented; /* the FDE has augmentation data too */

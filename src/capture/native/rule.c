@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "capture/native/elf.h"
+#include "capture/native/tables.h"
 
 #define OFFSET_UNITS_MAX (INT32_C(1) << 23)
 #define PLACE_UNITS_MAX 512
@@ -169,12 +170,12 @@ uint64_t seep_rule_pack(const struct seep_cfi_row *row, bool signal_frame)
     return rule | second | pack_place(row, SEEP_CFI_FP) << SEEP_RULE_RBP_SHIFT;
 }
 
-/* In two steps, so that the stack of the first is free in the second. */
-SEEP_COLD SEEP_NOINLINE enum seep_cut
-seep_rule_entry(uintptr_t pc, struct seep_cfi_entry *ret_entry)
+/* Where to read the entry of @pc. In steps, here and below, so that the stack
+ * of the first is free in the second. */
+static SEEP_COLD SEEP_NOINLINE enum seep_cut
+find_section(uintptr_t pc, struct seep_cfi_section *ret_section)
 {
     struct seep_elf_image image;
-    struct seep_cfi_section section;
     uintptr_t low;
     uintptr_t high;
 
@@ -187,10 +188,22 @@ seep_rule_entry(uintptr_t pc, struct seep_cfi_entry *ret_entry)
     if (!seep_elf_segment(&image, (uintptr_t)image.eh_frame_hdr, &low, &high)) {
         return SEEP_CUT_MALFORMED;
     }
-    section.hdr = image.eh_frame_hdr;
-    section.low = (const uint8_t *)low;
-    section.high = (const uint8_t *)high;
-    return seep_cfi_find(&section, pc, ret_entry);
+    *ret_section = (struct seep_cfi_section){
+        .hdr = image.eh_frame_hdr,
+        .low = (const uint8_t *)low,
+        .high = (const uint8_t *)high,
+    };
+    seep_tables_move(&image, ret_section);
+    return SEEP_CUT_NONE;
+}
+
+SEEP_COLD SEEP_NOINLINE enum seep_cut
+seep_rule_entry(uintptr_t pc, struct seep_cfi_entry *ret_entry)
+{
+    struct seep_cfi_section section;
+    enum seep_cut cut = find_section(pc, &section);
+
+    return cut == SEEP_CUT_NONE ? seep_cfi_find(&section, pc, ret_entry) : cut;
 }
 
 /*

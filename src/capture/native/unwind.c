@@ -24,6 +24,7 @@
 #include "capture/native/elf.h"
 #include "capture/native/reuse.h"
 #include "capture/native/rule.h"
+#include "capture/native/tables.h"
 #include "capture/native/walk.h"
 
 /* The trampoline that a handler returns to is never called: its address as it
@@ -544,10 +545,17 @@ void seep_native_after_fork(void)
 {
     seep_rule_cache_after_fork();
     seep_objects_after_fork();
+    seep_tables_after_fork();
+}
+
+void seep_native_settle(void)
+{
+    seep_tables_give_back();
 }
 
 void seep_native_restrict(void)
 {
     seep_word_store(&restricted, true);
     seep_stack_bounds_restrict();
+    seep_tables_restrict();
 }

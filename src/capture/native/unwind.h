@@ -89,6 +89,9 @@ size_t seep_native_capture(const struct seep_capture_start *start,
 /** In the child of a fork: forget what belongs to threads that are gone. */
 void seep_native_after_fork(void);
 
+/** Now and then: give back the pages that were only needed to learn rules. */
+void seep_native_settle(void);
+
 /** System calls are no longer welcome (seccomp): make none from now on. */
 void seep_native_restrict(void);
 

@@ -178,7 +178,7 @@ static void a_section_cut_short_is_never_read_beyond(void **state)
     struct seep_cfi_row row;
 
     for (size_t size = 0; size <= fixture->size; size++) {
-        struct seep_cfi_section cut = {end - size, end - size, end};
+        struct seep_cfi_section cut = {end - size, end - size, end, 0};
 
         /* Its last bytes are those before the unreadable page. */
         memmove(end - size, fixture->section.hdr, size);
