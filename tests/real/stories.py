@@ -224,7 +224,8 @@ def kept_natively(module):
 
 SHORT = ["--seconds", "5"]
 STORIES = [
-    Story("encode-bf16", ["encode.py", "--seconds", "90"],
+    # its caches are full after some 220 batches of ever new shapes
+    Story("encode-bf16", ["encode.py", "--batches", "700"],
           "oneDNN's cache fills",
           [no_leak, holder("encode_batch", CACHE, 100 << 20, "onednn")],
           needs="sentence_transformers", processor="avx512bw"),
@@ -272,7 +273,9 @@ STORIES = [
           [killed_by_the_kernel, called("keep_answer"), at_its_rate,
            in_the_headline(r"MiB/min", r"the cgroup's 400 MiB"),
            in_the_text(r"killed by signal 9|gone: killed",
-                       r"in its last .*; most of what stayed, .* at",
+                       # it may stand still at the limit before it is killed
+                       r"in its last .*(; most of what stayed, .* at|"
+                       r"allocated 0 B)",
                        r"its cgroup held .* of 400 MiB when")],
           process="--worker", attempt=["killed_by_group.py", "--try"]),
     Story("ray-serve", ["replicas.py"],
