@@ -292,7 +292,7 @@ static bool is_object(struct seep_held_python *python, uint64_t at,
     if (bytes > end - at) {
         return false;
     }
-    return end - start > 512 || end - at - bytes < 16 || python->minor >= 13 ||
+    return end - start > 520 || end - at - bytes < 16 || python->minor >= 13 ||
            type->item_bytes != 0 || (type->flags & SEEP_HELD_FLAG_TUPLE) != 0;
 }
 

@@ -39,6 +39,14 @@ uint64_t seep_held_node_key(uint32_t tag, uint64_t one, uint64_t other)
     return seep_hash_words(SEEP_HASH_SEED, words, 3);
 }
 
+uint64_t seep_held_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        hash = seep_hash_add(hash, (unsigned char)*text);
+    }
+    return seep_hash_add(hash, 0);
+}
+
 static size_t slot_of(const struct seep_held_search *search, uint64_t key)
 {
     size_t mask = search->index_capacity - 1;

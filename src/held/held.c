@@ -80,6 +80,7 @@ static void search_fini(struct seep_held_search *search)
     seep_held_graph_fini(search);
     seep_held_scan_fini(&search->scan);
     seep_held_scan_fini(&search->side);
+    free(search->dropped);
     free(search->asked);
     free(search->front);
     free(search->hops);
@@ -88,7 +89,7 @@ static void search_fini(struct seep_held_search *search)
 static bool all_are_lost(const struct seep_held_search *search)
 {
     for (size_t i = 0; i < search->asked_count; i++) {
-        if (search->nodes[search->asked[i]].up_count > 0) {
+        if (!seep_held_is_lost(search, search->asked[i])) {
             return false;
         }
     }

@@ -112,6 +112,7 @@ struct seep_held_step {
     X(WEAKLY_NAMED, "unclear") /* a stack, a mapping, the runtime */ \
     X(UNROOTED, "unrooted")    /* there are holders, and no root */  \
     X(CYCLE, "cycle")          /* they hold only each other */       \
+    X(MOVED, "moved")          /* what points to it had moved on */  \
     X(LOST, "lost")            /* no pointer to it was found */
 
 enum seep_held_end {

@@ -15,13 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "held/heap.h"
+#include "held/paths.h"
 #include "held/search.h"
 
 #define ROUNDS_MOST 40U
 #define FAR UINT32_MAX
-#define NO_LINK FAR
 #define STEPS_MOST 1024U   /* of a way, in words */
 #define STEPS_A_LOOK 4096U /* at the clock */
 
@@ -149,14 +148,7 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
     return named;
 }
 
-struct ways {
-    struct seep_held_search *search;
-    uint32_t *distance; /* of each node, from its root */
-    uint32_t *link;     /* by which it goes up; NO_LINK: it is a root, or has
-                           none */
-};
-
-static int find_ways(struct ways *ways)
+static int find_ways(struct seep_held_ways *ways)
 {
     struct seep_held_search *search = ways->search;
     struct seep_held_heap heap = {0};
@@ -165,7 +157,7 @@ static int find_ways(struct ways *ways)
 
     for (size_t i = 0; i < search->node_count; i++) {
         ways->distance[i] = FAR;
-        ways->link[i] = NO_LINK;
+        ways->link[i] = SEEP_HELD_NO_LINK;
         if (search->nodes[i].rank != SEEP_HELD_NO_RANK) {
             ways->distance[i] = 0;
             has_room &= seep_held_heap_push(
@@ -203,23 +195,6 @@ static int find_ways(struct ways *ways)
     return has_room ? 0 : -ENOMEM;
 }
 
-/* A way in words: steps with their nodes. */
-struct told {
-    struct seep_held_step step;
-    uint32_t node;
-    uint32_t link;
-};
-
-struct way {
-    uint32_t asked; /* the block's node */
-    struct told *steps;
-    size_t count;
-    size_t capacity;
-    uint32_t root;
-    uint32_t bad; /* a link that says something impossible; NO_LINK: none */
-    bool is_live;
-};
-
 static bool same_shape(struct seep_held_search *search, uint32_t one,
                        uint32_t other)
 {
@@ -251,7 +226,8 @@ static bool is_dict(struct seep_held_search *search, uint32_t node)
             SEEP_HELD_FLAG_DICT) != 0;
 }
 
-static bool same_edge(const struct told *a, const struct told *b)
+static bool same_edge(const struct seep_held_told *a,
+                      const struct seep_held_told *b)
 {
     return a->step.edge == b->step.edge &&
            (a->step.edge_name == b->step.edge_name ||
@@ -259,14 +235,16 @@ static bool same_edge(const struct told *a, const struct told *b)
            a->step.offset_bytes == b->step.offset_bytes;
 }
 
-static int push_step(struct way *way, const struct told *told)
+static int push_step(struct seep_held_way *way,
+                     const struct seep_held_told *told)
 {
     if (way->count == STEPS_MOST) {
         return -E2BIG;
     }
     if (way->count == way->capacity) {
         size_t capacity = way->capacity == 0 ? 16 : 2 * way->capacity;
-        struct told *steps = realloc(way->steps, capacity * sizeof(*steps));
+        struct seep_held_told *steps =
+            realloc(way->steps, capacity * sizeof(*steps));
 
         if (steps == NULL) {
             return -ENOMEM;
@@ -281,10 +259,11 @@ static int push_step(struct way *way, const struct told *told)
 #define LIKE_BYTES_MOST 1024U /* of raw blocks that are links of one chain */
 
 /* Add a step; what repeats on the way up is one step. */
-static int add_step(struct seep_held_search *search, struct way *way,
-                    const struct told *told)
+static int add_step(struct seep_held_search *search, struct seep_held_way *way,
+                    const struct seep_held_told *told)
 {
-    struct told *last = way->count > 0 ? &way->steps[way->count - 1] : NULL;
+    struct seep_held_told *last =
+        way->count > 0 ? &way->steps[way->count - 1] : NULL;
     uint32_t node = told->node;
     bool is_free = !has_rank(search, node);
 
@@ -337,8 +316,9 @@ struct buffers {
     size_t first_step;   /* in the way */
 };
 
-static void note_buffer(struct seep_held_search *search, const struct way *way,
-                        uint32_t link, struct buffers *buffers)
+static void note_buffer(struct seep_held_search *search,
+                        const struct seep_held_way *way, uint32_t link,
+                        struct buffers *buffers)
 {
     uint32_t node = search->links[link].holder;
 
@@ -352,12 +332,12 @@ static void note_buffer(struct seep_held_search *search, const struct way *way,
 }
 
 /* One step up by @link. @return 0, -ENOMEM, or -ESTALE with way->bad */
-static int tell_step(struct seep_held_search *search, struct way *way,
+static int tell_step(struct seep_held_search *search, struct seep_held_way *way,
                      uint32_t number, struct buffers *buffers)
 {
     const struct seep_held_link *link = &search->links[number];
     struct seep_held_node *holder = &search->nodes[link->holder];
-    struct told told = {.node = link->holder, .link = number};
+    struct seep_held_told told = {.node = link->holder, .link = number};
     const struct seep_held_node *buffer = NULL;
     bool is_fresh;
 
@@ -382,6 +362,7 @@ static int tell_step(struct seep_held_search *search, struct way *way,
                 !seep_held_joins(search, holder, &search->nodes[first->holder],
                                  first->at)) {
                 way->bad = buffers->first_link;
+                search->links[way->bad].is_odd = true;
                 return -ESTALE;
             }
             if (!is_fresh) {
@@ -404,7 +385,8 @@ static int tell_step(struct seep_held_search *search, struct way *way,
 }
 
 /* The way of one block, from what was found. */
-static int tell_way(const struct ways *ways, struct way *way)
+static int tell_way(const struct seep_held_ways *ways,
+                    struct seep_held_way *way)
 {
     struct seep_held_search *search = ways->search;
     struct buffers buffers = {.last = SEEP_HELD_NOTHING};
@@ -413,12 +395,12 @@ static int tell_way(const struct ways *ways, struct way *way)
     int error = 0;
 
     way->count = 0;
-    way->bad = NO_LINK;
+    way->bad = SEEP_HELD_NO_LINK;
     way->root = SEEP_HELD_NOTHING;
     if (ways->distance[at] == FAR) {
         return 0;
     }
-    while (error == 0 && ways->link[at] != NO_LINK) {
+    while (error == 0 && ways->link[at] != SEEP_HELD_NO_LINK) {
         error = tell_step(search, way, ways->link[at], &buffers);
         at = search->links[ways->link[at]].holder;
         if (++steps % STEPS_A_LOOK == 0 && is_over(search)) {
@@ -434,7 +416,8 @@ static int tell_way(const struct ways *ways, struct way *way)
     return error == -ESTALE ? 0 : error;
 }
 
-static int tell_all(struct ways *ways, struct way *all, size_t count)
+int seep_held_tell_all(struct seep_held_ways *ways, struct seep_held_way *all,
+                       size_t count)
 {
     struct seep_held_search *search = ways->search;
     int error = 0;
@@ -445,7 +428,7 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
         error = find_ways(ways);
         for (size_t i = 0; error == 0 && i < count; i++) {
             error = tell_way(ways, &all[i]);
-            if (all[i].bad != NO_LINK) {
+            if (all[i].bad != SEEP_HELD_NO_LINK) {
                 search->links[all[i].bad].is_stale = true;
                 is_clean = false;
             }
@@ -455,7 +438,7 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
         }
     }
     for (size_t i = 0; i < count; i++) {
-        if (all[i].bad != NO_LINK) {
+        if (all[i].bad != SEEP_HELD_NO_LINK) {
             all[i].count = 0;
             all[i].root = SEEP_HELD_NOTHING;
         }
@@ -466,8 +449,8 @@ static int tell_all(struct ways *ways, struct way *all, size_t count)
 /* Without a root: upwards until nothing is new. Blocks that are linked both
  * ways have each other, whoever has the first: three of one shape are no cycle.
  */
-static int tell_unrooted(struct seep_held_search *search, struct way *way,
-                         bool *ret_is_cycle)
+int seep_held_tell_unrooted(struct seep_held_search *search,
+                            struct seep_held_way *way, bool *ret_is_cycle)
 {
     struct buffers buffers = {.last = SEEP_HELD_NOTHING};
     uint32_t seen[64];
@@ -480,7 +463,7 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
 
     way->count = 0;
     while (error == 0 && seen_count < 64) {
-        uint32_t best = NO_LINK;
+        uint32_t best = SEEP_HELD_NO_LINK;
 
         seen[seen_count++] = at;
         for (uint32_t i = search->nodes[at].up; i != 0;
@@ -499,13 +482,13 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
             more_like += k == seen_count &&
                          is_kind(search, at, SEEP_HELD_RAW) &&
                          same_shape(search, at, link->holder);
-            if (k == seen_count &&
-                (best == NO_LINK || seep_held_link_cost(search, i - 1) <
+            if (k == seen_count && (best == SEEP_HELD_NO_LINK ||
+                                    seep_held_link_cost(search, i - 1) <
                                         seep_held_link_cost(search, best))) {
                 best = i - 1;
             }
         }
-        if (best == NO_LINK) {
+        if (best == SEEP_HELD_NO_LINK) {
             break;
         }
         error = tell_step(search, way, best, &buffers);
@@ -516,385 +499,41 @@ static int tell_unrooted(struct seep_held_search *search, struct way *way,
     return error == -ESTALE ? 0 : error;
 }
 
-static uint64_t add_text(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        hash = seep_hash_add(hash, (unsigned char)*text);
-    }
-    return seep_hash_add(hash, 0);
-}
-
-static void describe_way(struct seep_held_search *search, struct way *way)
-{
-    for (size_t i = 0; i < way->count; i++) {
-        seep_held_describe(search, &search->nodes[way->steps[i].node],
-                           &way->steps[i].step);
-    }
-}
-
-/* What a way says, without addresses and sizes. */
-static uint64_t words_of(const struct way *way)
-{
-    uint64_t hash = SEEP_HASH_SEED;
-
-    for (size_t i = 0; i < way->count; i++) {
-        const struct seep_held_step *step = &way->steps[i].step;
-
-        hash = seep_hash_add(hash, step->edge);
-        hash = seep_hash_add(hash, step->kind);
-        hash = add_text(hash, step->name);
-        if (step->edge == SEEP_HELD_EDGE_ATTRIBUTE ||
-            step->edge == SEEP_HELD_EDGE_LOCAL) {
-            hash = add_text(hash, step->edge_name);
-        }
-    }
-    return hash;
-}
-
-struct grouping {
-    struct seep_held_search *search;
-    struct way *ways;
-    size_t count;
-    uint64_t *words; /* what each says */
-    enum seep_held_end *ends;
-    bool *is_taken;
-    uint32_t *through; /* by node: how many ways left go through it, and */
-    uint64_t *places;  /* the sum of how far up it is on them */
-    struct seep_held_group *groups;
-    size_t group_count;
-};
-
-static enum seep_held_end end_of(const struct seep_held_search *search,
-                                 const struct way *way)
-{
-    const struct seep_held_node *root = &search->nodes[way->root];
-
-    /* A search that went on for too long ends at whatever lay on a stack. */
-    return (root->rank <= SEEP_HELD_RANK_FRAME && !search->was_cut_short) ||
-                   root->rank <= SEEP_HELD_RANK_NAMELESS ||
-                   (!search->was_cut_short &&
-                    root->words == SEEP_HELD_KIND_STACK &&
-                    *root->function != '\0')
-               ? SEEP_HELD_END_HELD
-               : SEEP_HELD_END_WEAKLY_NAMED;
-}
-
-static bool is_left(const struct grouping *grouping, size_t way)
-{
-    return !grouping->is_taken[way] &&
-           grouping->ways[way].root != SEEP_HELD_NOTHING;
-}
-
-static void count_through(struct grouping *grouping)
-{
-    for (size_t i = 0; i < grouping->count; i++) {
-        const struct way *way = &grouping->ways[i];
-
-        for (size_t k = 0; k < way->count; k++) {
-            grouping->through[way->steps[k].node] = 0;
-            grouping->places[way->steps[k].node] = 0;
-        }
-    }
-    for (size_t i = 0; i < grouping->count; i++) {
-        const struct way *way = &grouping->ways[i];
-
-        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            grouping->through[way->steps[k].node]++;
-            grouping->places[way->steps[k].node] += k;
-        }
-    }
-}
-
-/* Which is the lower on most ways? On one stray way it may be the other. */
-static bool is_lower(const struct grouping *grouping, uint32_t node,
-                     uint32_t best)
-{
-    return best == SEEP_HELD_NOTHING ||
-           grouping->places[node] * grouping->through[best] <
-               grouping->places[best] * grouping->through[node];
-}
-
-/* Of what most ways go through, the lowest that three quarters of them do. */
-static uint32_t find_holder(const struct grouping *grouping)
-{
-    uint32_t most = 0;
-    uint32_t best = SEEP_HELD_NOTHING;
-
-    for (size_t i = 0; i < grouping->count; i++) {
-        const struct way *way = &grouping->ways[i];
-
-        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            uint32_t through = grouping->through[way->steps[k].node];
-
-            most = through > most ? through : most;
-        }
-    }
-    for (size_t i = 0; i < grouping->count; i++) {
-        const struct way *way = &grouping->ways[i];
-
-        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            uint32_t node = way->steps[k].node;
-
-            if (4 * grouping->through[node] >= 3 * most &&
-                is_lower(grouping, node, best)) {
-                best = node;
-            }
-        }
-    }
-    return best;
-}
-
-static bool goes_through(const struct way *way, uint32_t node, size_t *ret_step)
-{
-    for (size_t i = 0; i < way->count; i++) {
-        if (way->steps[i].node == node) {
-            *ret_step = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Of the ways at @members the one that says what most of them say. */
-static size_t most_common(const struct grouping *grouping,
-                          const size_t *members, size_t count)
-{
-    size_t best = members[0];
-    size_t most = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t words = grouping->words[members[i]];
-        size_t same = 0;
-
-        for (size_t k = 0; k < count; k++) {
-            same += grouping->words[members[k]] == words;
-        }
-        if (same > most) {
-            most = same;
-            best = members[i];
-        }
-    }
-    return best;
-}
-
-/* Do all of @members go up to @holder by the same word of it? */
-static bool share_edge(const struct grouping *grouping, const size_t *members,
-                       size_t count, uint32_t holder)
-{
-    uint64_t first = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct way *way = &grouping->ways[members[i]];
-        size_t step = 0;
-        uint64_t at;
-
-        if (!goes_through(way, holder, &step)) {
-            return false;
-        }
-        at = grouping->search->links[way->steps[step].link].at;
-        if (i > 0 && at != first) {
-            return false;
-        }
-        first = at;
-    }
-    return true;
-}
-
-static int add_group(struct grouping *grouping, const size_t *members,
-                     size_t count, uint32_t holder)
-{
-    size_t chosen = most_common(grouping, members, count);
-    const struct way *way = &grouping->ways[chosen];
-    struct seep_held_group *group = &grouping->groups[grouping->group_count];
-    struct seep_held_step *steps = seep_store_take(
-        grouping->search->store, way->count + 1, sizeof(*steps));
-
-    if (steps == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < way->count; i++) {
-        steps[i] = way->steps[i].step;
-    }
-    *group = (struct seep_held_group){
-        .end = grouping->ends[chosen],
-        .block_count = count,
-        .steps = steps,
-        .step_count = way->count,
-        .holder = way->count,
-    };
-    if (holder != SEEP_HELD_NOTHING) {
-        goes_through(way, holder, &group->holder);
-        group->shares_edge = share_edge(grouping, members, count, holder);
-    }
-    for (size_t i = 0; i < count; i++) {
-        grouping->is_taken[members[i]] = true;
-    }
-    grouping->group_count++;
-    return 0;
-}
-
-/* Those that a holder has, most first; then those that none has, by words. */
-static int group_ways(struct grouping *grouping)
-{
-    size_t *members = calloc(grouping->count + 1, sizeof(*members));
-    int error = members == NULL ? -ENOMEM : 0;
-
-    for (size_t first = 0; error == 0 && first < grouping->count;) {
-        uint32_t holder;
-        size_t count = 0;
-        size_t step;
-
-        if (grouping->is_taken[first]) {
-            first++;
-            continue;
-        }
-        count_through(grouping);
-        holder = find_holder(grouping);
-        for (size_t i = 0; i < grouping->count; i++) {
-            bool same =
-                holder != SEEP_HELD_NOTHING
-                    ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
-                          goes_through(&grouping->ways[i], holder, &step)
-                    : grouping->ends[i] == grouping->ends[first] &&
-                          grouping->words[i] == grouping->words[first];
-
-            if (same && !grouping->is_taken[i]) {
-                members[count++] = i;
-            }
-        }
-        error = add_group(grouping, members, count, holder);
-    }
-    free(members);
-    return error;
-}
-
-static int compare_groups(const void *one, const void *other)
-{
-    const struct seep_held_group *a = one;
-    const struct seep_held_group *b = other;
-
-    return (a->block_count < b->block_count) -
-           (a->block_count > b->block_count);
-}
-
-/* How each way ends, and words for its steps. */
-static int finish_ways(struct grouping *grouping)
-{
-    struct seep_held_search *search = grouping->search;
-    int error = 0;
-
-    for (size_t i = 0; error == 0 && i < grouping->count; i++) {
-        struct way *way = &grouping->ways[i];
-        bool is_cycle = false;
-
-        if (way->root != SEEP_HELD_NOTHING) {
-            grouping->ends[i] = end_of(search, way);
-        } else {
-            error = tell_unrooted(search, way, &is_cycle);
-            grouping->ends[i] =
-                way->count == 0 && search->has_first && !search->was_late
-                    ? SEEP_HELD_END_LOST
-                : is_cycle ? SEEP_HELD_END_CYCLE
-                           : SEEP_HELD_END_UNROOTED;
-        }
-        describe_way(search, way);
-        grouping->words[i] = words_of(way);
-    }
-    return error;
-}
-
-/* Ways of the blocks that still live. */
-static size_t take_live(struct seep_held_search *search, struct way *ways)
-{
-    const struct seep_held_question *question = search->question;
-    struct seep_held_block *blocks =
-        calloc(search->asked_count + 1, sizeof(*blocks));
-    bool *is_live = calloc(search->asked_count + 1, sizeof(*is_live));
-    size_t count = 0;
-
-    for (size_t i = 0;
-         blocks != NULL && is_live != NULL && i < search->asked_count; i++) {
-        blocks[i].address = search->nodes[search->asked[i]].start;
-        is_live[i] = true;
-    }
-    if (blocks != NULL && is_live != NULL && question->still_live != NULL) {
-        question->still_live(question->context, blocks, search->asked_count,
-                             is_live);
-    }
-    for (size_t i = 0; is_live != NULL && i < search->asked_count; i++) {
-        if (is_live[i]) {
-            ways[count++].asked = search->asked[i];
-        }
-    }
-    free(blocks);
-    free(is_live);
-    return count;
-}
-
-static int make_groups(struct grouping *grouping,
-                       struct seep_held_answer *answer)
-{
-    int error = finish_ways(grouping);
-
-    if (error == 0) {
-        error = group_ways(grouping);
-    }
-    if (error == 0) {
-        qsort(grouping->groups, grouping->group_count,
-              sizeof(*grouping->groups), compare_groups);
-        answer->groups = grouping->groups;
-        answer->group_count = grouping->group_count;
-        answer->asked_count = grouping->count;
-    }
-    return error;
-}
-
-int seep_held_paths(struct seep_held_search *search,
-                    struct seep_held_answer *answer)
+int seep_held_ways_open(struct seep_held_search *search,
+                        struct seep_held_ways *ret_ways)
 {
     size_t nodes = search->node_count + 1;
-    size_t asked = search->asked_count + 1;
-    struct ways ways = {
+
+    *ret_ways = (struct seep_held_ways){
         .search = search,
         .distance = calloc(nodes, sizeof(uint32_t)),
         .link = calloc(nodes, sizeof(uint32_t)),
     };
-    struct grouping grouping = {
-        .search = search,
-        .ways = calloc(asked, sizeof(struct way)),
-        .words = calloc(asked, sizeof(uint64_t)),
-        .ends = calloc(asked, sizeof(enum seep_held_end)),
-        .is_taken = calloc(asked, sizeof(bool)),
-        .through = calloc(nodes, sizeof(uint32_t)),
-        .places = calloc(nodes, sizeof(uint64_t)),
-        .groups = seep_store_take(search->store, asked,
-                                  sizeof(struct seep_held_group)),
-    };
-    int error = ways.distance == NULL || ways.link == NULL ||
-                        grouping.ways == NULL || grouping.ends == NULL ||
-                        grouping.is_taken == NULL || grouping.through == NULL ||
-                        grouping.places == NULL || grouping.words == NULL ||
-                        grouping.groups == NULL
-                    ? -ENOMEM
-                    : 0;
+    return ret_ways->distance == NULL || ret_ways->link == NULL ? -ENOMEM : 0;
+}
 
-    if (error == 0) {
-        grouping.count = take_live(search, grouping.ways);
-        error = tell_all(&ways, grouping.ways, grouping.count);
+void seep_held_ways_close(struct seep_held_ways *ways)
+{
+    free(ways->distance);
+    free(ways->link);
+}
+
+int seep_held_strike(struct seep_held_search *search)
+{
+    struct seep_held_way *all = calloc(search->asked_count + 1, sizeof(*all));
+    struct seep_held_ways ways;
+    int error = seep_held_ways_open(search, &ways);
+
+    error = all == NULL ? -ENOMEM : error;
+    for (size_t i = 0; error == 0 && i < search->asked_count; i++) {
+        all[i].asked = search->asked[i];
     }
-    if (error == 0) {
-        error = make_groups(&grouping, answer);
+    error = error == 0 ? seep_held_tell_all(&ways, all, search->asked_count)
+                       : error;
+    for (size_t i = 0; all != NULL && i < search->asked_count; i++) {
+        free(all[i].steps);
     }
-    for (size_t i = 0; grouping.ways != NULL && i < asked; i++) {
-        free(grouping.ways[i].steps);
-    }
-    free(ways.distance);
-    free(ways.link);
-    free(grouping.ways);
-    free(grouping.words);
-    free(grouping.ends);
-    free(grouping.is_taken);
-    free(grouping.through);
-    free(grouping.places);
+    free(all);
+    seep_held_ways_close(&ways);
     return error;
 }

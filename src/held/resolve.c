@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "held/search.h"
 
 enum tag { TAG_BLOCK, TAG_GLOBAL, TAG_STACK, TAG_FRAME, TAG_THREAD, TAG_MAP };
@@ -304,7 +305,11 @@ uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
         return found;
     }
     if (search->has_python) {
-        uint64_t object = seep_held_object_in(&search->python, start, end);
+        /* Of glibc's chunk it has the first word of the next, too. */
+        uint64_t object = seep_held_object_in(
+            &search->python, start,
+            place == SEEP_HELD_CHUNK || place == SEEP_HELD_KNOWN ? end + 8
+                                                                 : end);
 
         if (object != 0) {
             const struct seep_held_type *type =
@@ -365,6 +370,15 @@ thread_local_at(struct seep_held_search *search, uint64_t before)
 }
 
 #define CONTROL_BLOCK_BYTES 2304U
+/* Where glibc (2.26 to 2.41, x86-64) has what pthread_setspecific() keeps: 32
+ * of {sequence, value}, then the addresses of as many again. */
+#define KEYS_AT 784U
+#define KEYS_END (KEYS_AT + 32 * 16 + 32 * 8)
+
+static bool is_of_a_key(uint64_t offset)
+{
+    return offset >= KEYS_AT && offset < KEYS_END;
+}
 
 static uint32_t resolve_thread(struct seep_held_search *search,
                                const struct seep_held_map *map, uint64_t at)
@@ -390,6 +404,8 @@ static uint32_t resolve_thread(struct seep_held_search *search,
                 symbol != NULL ? SEEP_HELD_RANK_NAMELESS : SEEP_HELD_RANK_FRAME;
         } else if (at < block || at - block >= CONTROL_BLOCK_BYTES) {
             continue;
+        } else if (is_of_a_key(at - block)) {
+            root.rank = SEEP_HELD_RANK_FRAME;
         }
         if (symbol != NULL) {
             seep_held_demangle(symbol->name, name, sizeof(name));
@@ -405,7 +421,29 @@ static uint32_t resolve_thread(struct seep_held_search *search,
     return SEEP_HELD_NOTHING;
 }
 
-#define CALLER_BYTES 4096U
+#define CALLER_BYTES 65536U
+#define CALL_BYTES_MOST 7U
+
+/* Does a call end where @code is? It is one of E8 and four bytes, or of FF /2,
+ * which is two to seven long. */
+static bool follows_call(struct seep_held_search *search, uint64_t code)
+{
+    uint8_t bytes[CALL_BYTES_MOST];
+
+#ifndef __x86_64__
+    return true;
+#endif
+    if (!seep_held_read(search->memory, code - sizeof(bytes), bytes,
+                        sizeof(bytes))) {
+        return false;
+    }
+    for (size_t i = 0; i + 2 <= sizeof(bytes); i++) {
+        if (bytes[i] == 0xff && (bytes[i + 1] >> 3 & 7) == 2) {
+            return true;
+        }
+    }
+    return bytes[sizeof(bytes) - 5] == 0xe8;
+}
 
 /* The function whose frame @at is in, by the nearest return address below. */
 static const char *function_at(struct seep_held_search *search, uint64_t at,
@@ -421,7 +459,8 @@ static const char *function_at(struct seep_held_search *search, uint64_t at,
         const struct seep_held_image *image;
         const struct seep_held_symbol *symbol;
 
-        if (map == NULL || !map->is_code || map->is_own || *map->path != '/') {
+        if (map == NULL || !map->is_code || map->is_own || *map->path != '/' ||
+            (search->memory->core == NULL && !follows_call(search, code))) {
             continue;
         }
         image = seep_held_image_of(&search->images, map->path);
@@ -485,12 +524,11 @@ static uint32_t resolve_stack(struct seep_held_search *search,
     }
     root.name = stack->thread;
     root.function = function_at(search, at, stack->pointer);
-    return add_root(search,
-                    *root.function == '\0'
-                        ? seep_held_node_key(TAG_STACK, stack->pointer, at)
-                        : seep_held_node_key(TAG_STACK, stack->pointer,
-                                             (uintptr_t)root.function),
-                    &root);
+    return add_root(
+        search,
+        seep_held_node_key(TAG_STACK, stack->pointer,
+                           seep_held_hash_text(SEEP_HASH_SEED, root.function)),
+        &root);
 }
 
 #define CHUNK_BYTES_LEAST 16384U

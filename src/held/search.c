@@ -182,6 +182,9 @@ static void take_hit(struct seep_held_search *search, struct level *level,
         return;
     }
     holder = seep_held_resolve(search, hit->at);
+    if (holder == SEEP_HELD_NOTHING && search->level_count == 1) {
+        seep_held_note_dropped(search, hit);
+    }
     if (holder == SEEP_HELD_NOTHING || holder == child ||
         seep_held_is_weak(search, &search->nodes[holder], hit->at) ||
         is_pool_link(search, &search->nodes[holder], hit)) {
@@ -774,18 +777,16 @@ static int search_level(struct seep_held_search *search, struct level *level)
     if (!seep_held_search_is_late(search) && search->level_count == 1) {
         search->has_first = scan->lost_count == 0;
     }
-    return find_nearest(search, level);
+    error = find_nearest(search, level);
+    return error == 0 && search->level_count == 1 ? seep_held_look_again(search)
+                                                  : error;
 }
 
-/* Is enough known? */
-static bool is_done(struct seep_held_search *search)
+/* Do enough of the blocks have a name? */
+static bool is_enough(struct seep_held_search *search)
 {
-    size_t named;
+    size_t named = seep_held_count_named(search, SEEP_HELD_RANK_NAMELESS);
 
-    if (search->level_count < CHAIN_LEVEL) {
-        return false;
-    }
-    named = seep_held_count_named(search, SEEP_HELD_RANK_NAMELESS);
     if (search->level_count >= FRAME_LEVEL &&
         10 * named < 9 * search->asked_count) {
         named = seep_held_count_named(search, SEEP_HELD_RANK_RUNTIME);
@@ -793,6 +794,16 @@ static bool is_done(struct seep_held_search *search)
     return named == search->asked_count ||
            (search->level_count >= DONE_LEVEL &&
             10 * named >= 9 * search->asked_count);
+}
+
+/* Is enough known, also without what turns out to hold nothing? */
+static bool is_done(struct seep_held_search *search, int *ret_error)
+{
+    if (search->level_count < CHAIN_LEVEL || !is_enough(search)) {
+        return false;
+    }
+    *ret_error = seep_held_strike(search);
+    return *ret_error < 0 || is_enough(search);
 }
 
 int seep_held_search_run(struct seep_held_search *search)
@@ -822,7 +833,7 @@ int seep_held_search_run(struct seep_held_search *search)
         free(search->front);
         search->front = level.front;
         search->front_count = level.count;
-        if (error == 0 && is_done(search)) {
+        if (error == 0 && is_done(search, &error)) {
             break;
         }
     }

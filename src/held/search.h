@@ -60,6 +60,7 @@ struct seep_held_node {
     bool type_is_read;
     bool leads_nowhere; /* no way from it down to a chain */
     bool is_guessed;    /* where it begins was found by pointers alone */
+    bool is_moving;     /* what points to it was gone when it was looked at */
     const char *name;
     const char *function;
     const char *file;
@@ -73,7 +74,8 @@ struct seep_held_link {
     uint32_t next_up;   /* of the child */
     uint32_t next_down; /* of the holder */
     uint16_t cost;      /* 0: not computed */
-    bool is_stale;      /* it holds nothing */
+    bool is_stale;      /* it holds nothing, */
+    bool is_odd;        /* by what it says, which may be a mistake */
     bool is_chain;
 };
 
@@ -144,6 +146,9 @@ struct seep_held_search {
     struct seep_held_top tops[64];
     size_t top_count;
 
+    struct seep_held_hit *dropped; /* words in what is free, of one pass */
+    size_t dropped_count;
+
     uint32_t *asked; /* nodes of the blocks */
     size_t asked_count;
     uint32_t *front;
@@ -162,6 +167,8 @@ int seep_held_graph_init(struct seep_held_search *search);
 void seep_held_graph_fini(struct seep_held_search *search);
 
 uint64_t seep_held_node_key(uint32_t tag, uint64_t one, uint64_t other);
+
+uint64_t seep_held_hash_text(uint64_t hash, const char *text);
 
 /** @return its number, or SEEP_HELD_NOTHING */
 uint32_t seep_held_node_find(const struct seep_held_search *search,
@@ -204,6 +211,20 @@ bool seep_held_is_weak(struct seep_held_search *search,
 void seep_held_read_class(struct seep_held_search *search,
                           struct seep_held_node *node);
 
+/* lost.c */
+
+/** A word that points to an asked block lies in what is free. */
+void seep_held_note_dropped(struct seep_held_search *search,
+                            const struct seep_held_hit *hit);
+
+/** Does what was dropped stay where it was? One more pass over memory for the
+ * blocks that nothing else points to; where a word has come since, what holds
+ * it moves. */
+int seep_held_look_again(struct seep_held_search *search);
+
+/** Nothing points to @asked, as far as anything can be known. */
+bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
+
 /* search.c */
 
 /** From the blocks of the question upwards. */
@@ -219,6 +240,11 @@ uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t link);
 /** How many of the blocks have a way by known fields up to a root of a rank not
  * above @rank. */
 size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank);
+
+/** Strike out what holds nothing on the ways there are so far. */
+int seep_held_strike(struct seep_held_search *search);
+
+/* groups.c */
 
 /** The groups of the answer, from what was found. */
 int seep_held_paths(struct seep_held_search *search,

@@ -4,8 +4,8 @@
 //     holders_cc READY COUNT
 //
 // Each keeper begins with COUNT blocks; then READY is written, a line for each:
-// the number of the line that allocates, how it ends, and what the holder must
-// begin with. It goes on until it is ended.
+// its name, the number of the line that allocates, how it ends, where the root
+// is, and what the holder must begin with. It goes on until it is ended.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,7 +82,8 @@ static char *fill(void *block)
 
 #define LINE(name, end, holder)                          \
     static constexpr int name##_line = __LINE__ + 2;     \
-    static const char *const name##_truth = end " " holder; \
+    static const char *const name##_end = end;           \
+    static const char *const name##_holder = holder;     \
     static __attribute__((noinline)) void name([[maybe_unused]] int i)
 
 LINE(in_a_table, "held", "table")
@@ -183,16 +184,31 @@ LINE(in_a_local, "held", "the stack of thread")
     of_the_stack->push_back(fill(malloc(kBytes)));
 }
 
-#define KEEPERS(X)                                                        \
-    X(in_a_table) X(by_the_middle) X(in_a_list) X(in_a_hash_table)        \
-    X(in_a_vector) X(in_a_map) X(in_an_unordered_map) X(in_a_std_list)    \
-    X(in_a_deque) X(behind_unique_pointers) X(behind_shared_pointers)     \
-    X(by_an_object) X(by_nobody) X(behind_a_mask) X(by_each_other)        \
-    X(in_a_thread_local) X(in_a_local) X(behind_a_graph) X(in_a_chain)
+// X(keeper, its root); nullptr: what has none of which it knows.
+#define KEEPERS(X)                           \
+    X(in_a_table, table)                     \
+    X(by_the_middle, inner)                  \
+    X(in_a_list, &list_head)                 \
+    X(in_a_hash_table, buckets)              \
+    X(in_a_vector, &vector_of_blocks)        \
+    X(in_a_map, &map_of_blocks)              \
+    X(in_an_unordered_map, &names_of_blocks) \
+    X(in_a_std_list, &list_of_blocks)        \
+    X(in_a_deque, &deque_of_blocks)          \
+    X(behind_unique_pointers, &owned_items)  \
+    X(behind_shared_pointers, &shared_items) \
+    X(by_an_object, &replies)                \
+    X(by_nobody, nullptr)                    \
+    X(behind_a_mask, nullptr)                \
+    X(by_each_other, nullptr)                \
+    X(in_a_thread_local, &per_thread)        \
+    X(in_a_local, nullptr)                   \
+    X(behind_a_graph, &losses)               \
+    X(in_a_chain, nullptr)
 
 static void step(int i)
 {
-#define STEP(name) name(i);
+#define STEP(name, root) name(i);
     KEEPERS(STEP)
 #undef STEP
 }
@@ -208,7 +224,9 @@ static __attribute__((noinline)) void serve(const char *ready, int count)
         free(malloc(200));
     }
     FILE *file = fopen(temporary.c_str(), "w");
-#define TELL(name) fprintf(file, "%s %d %s\n", #name, name##_line, name##_truth);
+#define TELL(name, root)                                                 \
+    fprintf(file, "%s %d %s %lx %s\n", #name, name##_line, name##_end, \
+            (unsigned long)(root), name##_holder);
     KEEPERS(TELL)
 #undef TELL
     fclose(file);

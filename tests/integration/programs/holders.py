@@ -7,13 +7,19 @@ Each keeper begins with COUNT blocks; then the file READY is written, JSON of
 {kind: [line, holder]}, and each gets another block now and then until the
 process is ended. The holder is what somebody who reads this file would call it.
 """
+import array
 import asyncio
 import collections
 import concurrent.futures
 import contextvars
+import ctypes
 import dataclasses
+import enum
 import functools
 import gc
+import heapq
+import io
+import itertools
 import json
 import logging
 import os
@@ -124,7 +130,6 @@ errors = []
 waiting = queue.Queue()
 futures = []
 calls = []
-finalizers = []
 log = logging.getLogger("zoo")
 log.propagate = False
 log.addHandler(KeepingHandler())
@@ -472,11 +477,205 @@ def keep_in_a_local(count, ready):
             time.sleep(0.1)
 
 
-def block_lines():
+class Property:
+    @functools.cached_property
+    def kept(self):
+        return []
+
+
+class Level(enum.Enum):
+    LOW = 1
+
+
+Level.LOW.kept = []
+
+
+class Counter:
+    def __init__(self):
+        self.blocks = []
+
+    def __call__(self, block):
+        self.blocks.append(block)
+
+
+class Late:
+    """Its attributes lie in a dict: they were asked for."""
+    def __init__(self):
+        self.__dict__["kept"] = []
+
+
+def kept_by_a_wrapper(function):
+    seen = []
+
+    @functools.wraps(function)
+    def wrapper(block):
+        seen.append(block)
+        return function(block)
+    return wrapper
+
+
+@kept_by_a_wrapper
+def wrapped(block):
+    return block
+
+
+properties = Property()
+count_blocks = Counter()
+late = Late()
+chained = collections.ChainMap({}, {})
+heap = []
+texts = []
+keys = {}
+buffers = []
+streams = []
+numbers = []
+raw = []
+iterators = []
+slices = []
+threads = []
+coroutines = []
+outer = {"inner": [{"deep": ([],)}]}
+swapped = []
+results = []
+userdict = collections.UserDict()
+frames = []
+
+
+@kind("holders.properties.kept")
+def cached_property(i):
+    properties.kept.append(bytearray(4096))  # BLOCK
+
+
+@kind("Level.LOW.kept")
+def member_of_an_enum(i):
+    Level.LOW.kept.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.count_blocks.blocks")
+def callable_object(i):
+    count_blocks(bytearray(4096))  # BLOCK
+
+
+@kind("holders.late.kept")
+def instance_dict(i):
+    late.kept.append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.wrapped")
+def decorator(i):
+    wrapped(bytearray(4096))  # BLOCK
+
+
+@kind("holders.chained")
+def chain_map(i):
+    chained[i] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.heap")
+def heap_of_tuples(i):
+    heapq.heappush(heap, (-i, bytearray(4096)))  # BLOCK
+
+
+@kind("holders.texts")
+def long_texts(i):
+    texts.append("x" * (4096 + i % 8))  # BLOCK
+
+
+@kind("holders.keys")
+def keys_of_a_dict(i):
+    keys[bytes(4096) + str(i).encode()] = i  # BLOCK
+
+
+@kind("holders.buffers")
+def arrays_of_numbers(i):
+    buffers.append(array.array("d", bytes(4096)))  # BLOCK
+
+
+@kind("holders.streams")
+def bytes_streams(i):
+    streams.append(io.BytesIO(bytearray(4096)))  # BLOCK
+
+
+@kind("holders.numbers")
+def long_numbers(i):
+    numbers.append(1 << 32768 | i)  # BLOCK
+
+
+@kind("holders.raw")
+def ctypes_buffers(i):
+    raw.append(ctypes.create_string_buffer(4096))  # BLOCK
+
+
+@kind("holders.iterators")
+def iterators_of_tuples(i):
+    iterators.append(itertools.chain((bytearray(4096),), ()))  # BLOCK
+
+
+@kind("holders.slices")
+def memory_views(i):
+    slices.append(memoryview(bytearray(4096))[10:20])  # BLOCK
+
+
+@kind("holders.threads")
+def arguments_of_threads(i):
+    block = bytearray(4096)  # BLOCK
+    threads.append(threading.Thread(target=len, args=(block,)))
+
+
+async def work(block):
+    return block
+
+
+@kind("holders.coroutines")
+def coroutines_never_awaited(i):
+    coroutines.append(work(bytearray(4096)))  # BLOCK
+
+
+@kind("holders.outer")
+def deep_in_literals(i):
+    outer["inner"][0]["deep"][0].append(bytearray(4096))  # BLOCK
+
+
+@kind("holders.swapped")
+def replaced_lists(i):
+    """What it is bound to is another list each time."""
+    global swapped
+    swapped = swapped + [bytearray(4096)]  # BLOCK
+
+
+@kind("holders.results")
+def dicts_in_a_list(i):
+    results.extend([dict(body=bytearray(4096))])  # BLOCK
+
+
+@kind("holders.userdict")
+def user_dict(i):
+    userdict[i] = bytearray(4096)  # BLOCK
+
+
+@kind("holders.frames")
+def frames_kept(i):
+    def hold():
+        block = bytearray(4096)  # BLOCK of frames_kept
+        return sys._getframe(), len(block)
+    frames.append(hold()[0])
+
+
+finalized = []
+
+
+@kind("weakref.finalize")
+def finalizers_of_objects(i):
+    box = Box(None)
+    finalized.append(box)
+    weakref.finalize(box, len, bytearray(4096))  # BLOCK
+
+
+def block_lines(path):
     """{kind: line of its block}"""
     found = {}
     function = None
-    with open(__file__, encoding="utf-8") as source:
+    with open(path, encoding="utf-8") as source:
         for number, line in enumerate(source, 1):
             words = line.split("# BLOCK")
             if line.strip().startswith("def "):
@@ -487,7 +686,7 @@ def block_lines():
     return found
 
 
-def main():
+def main(path):
     ready, count = sys.argv[1], int(sys.argv[2])
     for name in sys.argv[3:] and set(KINDS) - set(sys.argv[3:]):
         del KINDS[name]
@@ -502,7 +701,7 @@ def main():
     for i in range(count):
         for _, keep in KINDS.values():
             keep(i)
-    where = block_lines()
+    where = block_lines(path)
     with open(ready + ".new", "w", encoding="utf-8") as file:
         json.dump({name: [where[name], holder]
                    for name, (holder, _) in KINDS.items()}, file)
@@ -514,4 +713,5 @@ def main():
             time.sleep(0.005)
 
 
-main()
+if __name__ == "__main__":
+    main(__file__)

@@ -302,6 +302,10 @@ static void one_line_says_who_holds_it(void **state)
     group.block_count = 64;
     group.end = SEEP_HELD_END_LOST;
     assert_line(1 << 20, "lost or hidden: no pointer to any of 64 blocks");
+    group.end = SEEP_HELD_END_MOVED;
+    group.step_count = 0;
+    assert_line(1 << 20, "not known: what points to it had moved before it was "
+                         "read (100 %)");
     group = all;
     kept.answer = NULL;
     kept.outcome = SEEP_HELD_OUTCOME_NOT_PERMITTED;
@@ -350,6 +354,7 @@ static void each_kind_of_holder_has_its_remedy(void **state)
         {SEEP_HELD_END_LOST, SEEP_HELD_KIND_BLOCK, "", "", "missing free()"},
         {SEEP_HELD_END_CYCLE, SEEP_HELD_KIND_OBJECT, "list", "", "weakref"},
         {SEEP_HELD_END_UNROOTED, SEEP_HELD_KIND_OBJECT, "list", "", "--freeze"},
+        {SEEP_HELD_END_MOVED, SEEP_HELD_KIND_BLOCK, "", "", "--freeze"},
         {SEEP_HELD_END_HELD, SEEP_HELD_KIND_OBJECT, "traceback", "",
          "with_traceback(None)"},
         {SEEP_HELD_END_HELD, SEEP_HELD_KIND_CXX_OBJECT,

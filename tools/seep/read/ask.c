@@ -212,6 +212,7 @@ static bool is_clear(const struct seep_held_kept *kept)
 
     return answer != NULL && answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
            answer->groups[0].end != SEEP_HELD_END_UNROOTED &&
+           answer->groups[0].end != SEEP_HELD_END_MOVED &&
            (double)answer->groups[0].block_count >=
                SEEP_WORDS_HELD_CLEAR * (double)answer->asked_count;
 }

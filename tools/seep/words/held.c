@@ -329,6 +329,10 @@ char *seep_words_held(const struct seep_held_group *group)
         return seep_words_make(
             "%s", "nothing that was found: lost, or its pointer is hidden");
     }
+    if (group->end == SEEP_HELD_END_MOVED) {
+        return seep_words_make(
+            "%s", "not known: what points to it had moved before it was read");
+    }
     if (is_unseen(group)) {
         return seep_words_make(
             "%s", "not known: the search ended before a holder was found");
@@ -459,6 +463,9 @@ static const struct remedy remedies[] = {
     {.end = SEEP_HELD_END_LOST,
      .words =
          "it is never freed and nothing points to it: look for the missing free() behind this call site"},
+    {.end = SEEP_HELD_END_MOVED,
+     .words =
+         "what holds it moves faster than memory is read: ask with --freeze 1000"},
     {.end = SEEP_HELD_END_UNROOTED,
      .words =
          "what holds it may move faster than memory is read: ask with --freeze 1000"},

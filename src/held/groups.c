@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What ways have in common: groups of blocks that one thing holds.
+ *
+ * Invariant: each block that still lives is in one group.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "held/paths.h"
+
+static void describe_way(struct seep_held_search *search,
+                         struct seep_held_way *way)
+{
+    for (size_t i = 0; i < way->count; i++) {
+        seep_held_describe(search, &search->nodes[way->steps[i].node],
+                           &way->steps[i].step);
+    }
+}
+
+/* What a way says, without addresses and sizes. */
+static uint64_t words_of(const struct seep_held_way *way)
+{
+    uint64_t hash = SEEP_HASH_SEED;
+
+    for (size_t i = 0; i < way->count; i++) {
+        const struct seep_held_step *step = &way->steps[i].step;
+
+        hash = seep_hash_add(hash, step->edge);
+        hash = seep_hash_add(hash, step->kind);
+        hash = seep_held_hash_text(hash, step->name);
+        if (step->edge == SEEP_HELD_EDGE_ATTRIBUTE ||
+            step->edge == SEEP_HELD_EDGE_LOCAL) {
+            hash = seep_held_hash_text(hash, step->edge_name);
+        }
+    }
+    return hash;
+}
+
+struct grouping {
+    struct seep_held_search *search;
+    struct seep_held_way *ways;
+    size_t count;
+    uint64_t *words; /* what each says */
+    enum seep_held_end *ends;
+    bool *is_taken;
+    uint32_t *through; /* by node: how many ways left go through it, and */
+    uint64_t *places;  /* the sum of how far up it is on them */
+    struct seep_held_group *groups;
+    size_t group_count;
+};
+
+static enum seep_held_end end_of(const struct seep_held_search *search,
+                                 const struct seep_held_way *way)
+{
+    const struct seep_held_node *root = &search->nodes[way->root];
+
+    /* A search that went on for too long ends at whatever lay on a stack. */
+    return (root->rank <= SEEP_HELD_RANK_FRAME && !search->was_cut_short) ||
+                   root->rank <= SEEP_HELD_RANK_NAMELESS ||
+                   (!search->was_cut_short &&
+                    root->words == SEEP_HELD_KIND_STACK &&
+                    *root->function != '\0')
+               ? SEEP_HELD_END_HELD
+               : SEEP_HELD_END_WEAKLY_NAMED;
+}
+
+static bool is_left(const struct grouping *grouping, size_t way)
+{
+    return !grouping->is_taken[way] &&
+           grouping->ways[way].root != SEEP_HELD_NOTHING;
+}
+
+static void count_through(struct grouping *grouping)
+{
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct seep_held_way *way = &grouping->ways[i];
+
+        for (size_t k = 0; k < way->count; k++) {
+            grouping->through[way->steps[k].node] = 0;
+            grouping->places[way->steps[k].node] = 0;
+        }
+    }
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct seep_held_way *way = &grouping->ways[i];
+
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
+            grouping->through[way->steps[k].node]++;
+            grouping->places[way->steps[k].node] += k;
+        }
+    }
+}
+
+/* Which is the lower on most ways? On one stray way it may be the other. */
+static bool is_lower(const struct grouping *grouping, uint32_t node,
+                     uint32_t best)
+{
+    return best == SEEP_HELD_NOTHING ||
+           grouping->places[node] * grouping->through[best] <
+               grouping->places[best] * grouping->through[node];
+}
+
+/* Of what most ways go through, the lowest that three quarters of them do. */
+static uint32_t find_holder(const struct grouping *grouping)
+{
+    uint32_t most = 0;
+    uint32_t best = SEEP_HELD_NOTHING;
+
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct seep_held_way *way = &grouping->ways[i];
+
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
+            uint32_t through = grouping->through[way->steps[k].node];
+
+            most = through > most ? through : most;
+        }
+    }
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct seep_held_way *way = &grouping->ways[i];
+
+        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
+            uint32_t node = way->steps[k].node;
+
+            if (4 * grouping->through[node] >= 3 * most &&
+                is_lower(grouping, node, best)) {
+                best = node;
+            }
+        }
+    }
+    return best;
+}
+
+static bool goes_through(const struct seep_held_way *way, uint32_t node,
+                         size_t *ret_step)
+{
+    for (size_t i = 0; i < way->count; i++) {
+        if (way->steps[i].node == node) {
+            *ret_step = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the ways at @members the one that says what most of them say. */
+static size_t most_common(const struct grouping *grouping,
+                          const size_t *members, size_t count)
+{
+    size_t best = members[0];
+    size_t most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t words = grouping->words[members[i]];
+        size_t same = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            same += grouping->words[members[k]] == words;
+        }
+        if (same > most) {
+            most = same;
+            best = members[i];
+        }
+    }
+    return best;
+}
+
+/* Do all of @members go up to @holder by the same word of it? */
+static bool share_edge(const struct grouping *grouping, const size_t *members,
+                       size_t count, uint32_t holder)
+{
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct seep_held_way *way = &grouping->ways[members[i]];
+        size_t step = 0;
+        uint64_t at;
+
+        if (!goes_through(way, holder, &step)) {
+            return false;
+        }
+        at = grouping->search->links[way->steps[step].link].at;
+        if (i > 0 && at != first) {
+            return false;
+        }
+        first = at;
+    }
+    return true;
+}
+
+static int add_group(struct grouping *grouping, const size_t *members,
+                     size_t count, uint32_t holder)
+{
+    size_t chosen = most_common(grouping, members, count);
+    const struct seep_held_way *way = &grouping->ways[chosen];
+    struct seep_held_group *group = &grouping->groups[grouping->group_count];
+    struct seep_held_step *steps = seep_store_take(
+        grouping->search->store, way->count + 1, sizeof(*steps));
+
+    if (steps == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < way->count; i++) {
+        steps[i] = way->steps[i].step;
+    }
+    *group = (struct seep_held_group){
+        .end = grouping->ends[chosen],
+        .block_count = count,
+        .steps = steps,
+        .step_count = way->count,
+        .holder = way->count,
+    };
+    if (holder != SEEP_HELD_NOTHING) {
+        goes_through(way, holder, &group->holder);
+        group->shares_edge = share_edge(grouping, members, count, holder);
+    }
+    for (size_t i = 0; i < count; i++) {
+        grouping->is_taken[members[i]] = true;
+    }
+    grouping->group_count++;
+    return 0;
+}
+
+/* Those that a holder has, most first; then those that none has, by words. */
+static int group_ways(struct grouping *grouping)
+{
+    size_t *members = calloc(grouping->count + 1, sizeof(*members));
+    int error = members == NULL ? -ENOMEM : 0;
+
+    for (size_t first = 0; error == 0 && first < grouping->count;) {
+        uint32_t holder;
+        size_t count = 0;
+        size_t step;
+
+        if (grouping->is_taken[first]) {
+            first++;
+            continue;
+        }
+        count_through(grouping);
+        holder = find_holder(grouping);
+        for (size_t i = 0; i < grouping->count; i++) {
+            bool same =
+                holder != SEEP_HELD_NOTHING
+                    ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
+                          goes_through(&grouping->ways[i], holder, &step)
+                    : grouping->ends[i] == grouping->ends[first] &&
+                          grouping->words[i] == grouping->words[first];
+
+            if (same && !grouping->is_taken[i]) {
+                members[count++] = i;
+            }
+        }
+        error = add_group(grouping, members, count, holder);
+    }
+    free(members);
+    return error;
+}
+
+static int compare_groups(const void *one, const void *other)
+{
+    const struct seep_held_group *a = one;
+    const struct seep_held_group *b = other;
+
+    return (a->block_count < b->block_count) -
+           (a->block_count > b->block_count);
+}
+
+/* How each way ends, and words for its steps. */
+static int finish_ways(struct grouping *grouping)
+{
+    struct seep_held_search *search = grouping->search;
+    int error = 0;
+
+    for (size_t i = 0; error == 0 && i < grouping->count; i++) {
+        struct seep_held_way *way = &grouping->ways[i];
+        bool is_cycle = false;
+
+        if (way->root != SEEP_HELD_NOTHING) {
+            grouping->ends[i] = end_of(search, way);
+        } else {
+            error = seep_held_tell_unrooted(search, way, &is_cycle);
+            grouping->ends[i] =
+                way->count == 0 && search->nodes[way->asked].is_moving
+                    ? SEEP_HELD_END_MOVED
+                : way->count == 0 && seep_held_is_lost(search, way->asked)
+                    ? SEEP_HELD_END_LOST
+                : is_cycle ? SEEP_HELD_END_CYCLE
+                           : SEEP_HELD_END_UNROOTED;
+        }
+        describe_way(search, way);
+        grouping->words[i] = words_of(way);
+    }
+    return error;
+}
+
+/* Ways of the blocks that still live. */
+static size_t take_live(struct seep_held_search *search,
+                        struct seep_held_way *ways)
+{
+    const struct seep_held_question *question = search->question;
+    struct seep_held_block *blocks =
+        calloc(search->asked_count + 1, sizeof(*blocks));
+    bool *is_live = calloc(search->asked_count + 1, sizeof(*is_live));
+    size_t count = 0;
+
+    for (size_t i = 0;
+         blocks != NULL && is_live != NULL && i < search->asked_count; i++) {
+        blocks[i].address = search->nodes[search->asked[i]].start;
+        is_live[i] = true;
+    }
+    if (blocks != NULL && is_live != NULL && question->still_live != NULL) {
+        question->still_live(question->context, blocks, search->asked_count,
+                             is_live);
+    }
+    for (size_t i = 0; is_live != NULL && i < search->asked_count; i++) {
+        if (is_live[i]) {
+            ways[count++].asked = search->asked[i];
+        }
+    }
+    free(blocks);
+    free(is_live);
+    return count;
+}
+
+static int make_groups(struct grouping *grouping,
+                       struct seep_held_answer *answer)
+{
+    int error = finish_ways(grouping);
+
+    if (error == 0) {
+        error = group_ways(grouping);
+    }
+    if (error == 0) {
+        qsort(grouping->groups, grouping->group_count,
+              sizeof(*grouping->groups), compare_groups);
+        answer->groups = grouping->groups;
+        answer->group_count = grouping->group_count;
+        answer->asked_count = grouping->count;
+    }
+    return error;
+}
+
+int seep_held_paths(struct seep_held_search *search,
+                    struct seep_held_answer *answer)
+{
+    size_t nodes = search->node_count + 1;
+    size_t asked = search->asked_count + 1;
+    struct seep_held_ways ways;
+    struct grouping grouping = {
+        .search = search,
+        .ways = calloc(asked, sizeof(struct seep_held_way)),
+        .words = calloc(asked, sizeof(uint64_t)),
+        .ends = calloc(asked, sizeof(enum seep_held_end)),
+        .is_taken = calloc(asked, sizeof(bool)),
+        .through = calloc(nodes, sizeof(uint32_t)),
+        .places = calloc(nodes, sizeof(uint64_t)),
+        .groups = seep_store_take(search->store, asked,
+                                  sizeof(struct seep_held_group)),
+    };
+    int error = seep_held_ways_open(search, &ways);
+
+    if (grouping.ways == NULL || grouping.ends == NULL ||
+        grouping.is_taken == NULL || grouping.through == NULL ||
+        grouping.places == NULL || grouping.words == NULL ||
+        grouping.groups == NULL) {
+        error = -ENOMEM;
+    }
+
+    if (error == 0) {
+        grouping.count = take_live(search, grouping.ways);
+        error = seep_held_tell_all(&ways, grouping.ways, grouping.count);
+    }
+    if (error == 0) {
+        error = make_groups(&grouping, answer);
+    }
+    for (size_t i = 0; grouping.ways != NULL && i < asked; i++) {
+        free(grouping.ways[i].steps);
+    }
+    seep_held_ways_close(&ways);
+    free(grouping.ways);
+    free(grouping.words);
+    free(grouping.ends);
+    free(grouping.is_taken);
+    free(grouping.through);
+    free(grouping.places);
+    return error;
+}
