@@ -16,12 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {.module = "/lib/libc.so.6", .function = "malloc", .file = ""},
         {.module = "/opt/libfoo.so", .function = "foo", .file = "/s/f.c"},
     };
+    const struct seep_report_frame *list[] = {&frames[0], &frames[1]};
     const struct seep_report_site site = {
         .space = SEEP_SPACE_HEAP,
         .class = SEEP_CLASS_LEAK,
         .allocated_bytes = 64,
         .allocated_count = 1,
-        .frames = frames,
+        .frames = list,
         .frame_count = 2,
     };
     const struct seep_report report = {

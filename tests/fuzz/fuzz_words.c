@@ -24,10 +24,9 @@ static const struct seep_report_frame frames[] = {
     {.module = "/lib/libc.so.6", .function = "malloc", .file = ""},
     {.module = "/opt/libfoo.so", .function = "ns::f(int)", .file = "/s/f.c"},
 };
-static const struct seep_report_site site = {.id = "12345678",
-                                             .where = "f.c:7 ns::f",
-                                             .frames = frames,
-                                             .frame_count = 2};
+static const struct seep_report_frame *list[] = {&frames[0], &frames[1]};
+static const struct seep_report_site site = {
+    .id = "12345678", .where = "f.c:7 ns::f", .frames = list, .frame_count = 2};
 
 static char path[64];
 
@@ -158,6 +157,7 @@ static void read_size(const char *text, size_t length)
 static void look_where(const char *text, size_t length)
 {
     struct seep_report_frame some[8];
+    const struct seep_report_frame *all[8];
     struct seep_where_pool pool;
     char *copy = strdup(text);
     char *rest = NULL;
@@ -171,6 +171,7 @@ static void look_where(const char *text, size_t length)
         char *file =
             *function == '\0' ? function : strchrnul(function + 1, '\t');
 
+        all[count] = &some[count];
         some[count] = (struct seep_report_frame){
             .module = line, .function = "", .file = ""};
         if (*function != '\0') {
@@ -184,13 +185,13 @@ static void look_where(const char *text, size_t length)
         count++;
     }
     if (count > 0) {
-        size_t at = seep_where_pick(some, count);
+        size_t at = seep_where_pick(all, count);
 
         if (at >= count) {
             abort();
         }
         (void)seep_where_format(&some[at], formatted, sizeof(formatted));
-        (void)seep_where_is_pool(some, count, &pool);
+        (void)seep_where_is_pool(all, count, &pool);
     }
     free(copy);
 }

@@ -64,8 +64,8 @@ static json_t *dump_series(const struct seep_report_site *site)
 static json_t *python_function(const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        if (site->frames[i].python) {
-            return text(site->frames[i].function);
+        if (site->frames[i]->python) {
+            return text(site->frames[i]->function);
         }
     }
     return text("");
@@ -92,8 +92,8 @@ static json_t *dump_site(const struct seep_report_site *site)
     json_t *modules = json_array();
 
     for (size_t i = 0; i < site->frame_count; i++) {
-        json_array_append_new(frames, text(site->frames[i].function));
-        json_array_append_new(modules, text(site->frames[i].module));
+        json_array_append_new(frames, text(site->frames[i]->function));
+        json_array_append_new(modules, text(site->frames[i]->module));
     }
     json_object_set_new(object, "where", text(site->where));
     json_object_set_new(object, "frames", frames);

@@ -9,6 +9,9 @@
  *                                    every tenth of 10,000 characters
  *     page_recordings large FILE     256 MiB: 40,000 call sites that hold
  *                                    1,200,000 blocks
+ *     page_recordings stacks FILE COUNT
+ *                                    COUNT stacks of 43 frames that differ in
+ *                                    all but the outermost
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +177,38 @@ static void fill(struct world *world)
     moments(world, 1);
 }
 
+#define STACK_FRAMES 43
+#define STACK_BITS 3 /* of the stack's number, in a frame */
+
+/* As a program that goes down in many ways: 300 places make all of them. */
+static int write_stacks(const char *path, uint32_t count)
+{
+    struct recording_builder builder;
+    uint32_t module;
+    uint64_t frames[STACK_FRAMES];
+
+    builder_init_shared(&builder, path, UINT64_C(1) << 32, true);
+    module = builder_module(&builder, "/opt/app/libmodel.so", 0xab);
+    builder_seal(&builder);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t site;
+
+        for (uint32_t at = 0; at < STACK_FRAMES; at++) {
+            uint32_t way = i >> at % 11 * STACK_BITS & 7;
+
+            frames[at] = builder_frame(module, 0x100 + at * 64 + way * 8);
+        }
+        site = builder_site(&builder,
+                            builder_stack(&builder, frames, STACK_FRAMES),
+                            SEEP_SPACE_HEAP);
+        builder_alloc(&builder, 0x100000 + (uint64_t)i * 64, 1 + i % 63, site,
+                      i % TICKS(RUN_S - 1));
+    }
+    builder_exit(&builder, TICKS(RUN_S));
+    builder_fini(&builder);
+    return 0;
+}
+
 /* With a GPU, tensors, a mapping, losses, and what was pending. */
 static int write_sample(const char *path)
 {
@@ -231,6 +266,9 @@ static void write_kind(const struct kind *kind, const char *path)
 
 int main(int count, char **arguments)
 {
+    if (count == 4 && strcmp(arguments[1], "stacks") == 0) {
+        return write_stacks(arguments[2], (uint32_t)atoi(arguments[3]));
+    }
     if (count != 3) {
         return 2;
     }

@@ -18,7 +18,8 @@ import pytest
 
 import verb_list
 from command_line import LIMIT_S
-from conftest import SEEP, environment, execute, need
+from built import BUILD
+from conftest import LONG, SEEP, environment, execute, need
 
 COMPRESSED = 0x800
 MOST_KIB = 1 << 20
@@ -240,6 +241,37 @@ def test_what_is_no_recording_costs_no_verb_more(made, tmp_path, verb):
     for path in huge, cut, odd:
         code, _, err = cost_of(verb, path)
         assert code in (0, 1, 3, 4, 6, 7), err
+
+
+@pytest.fixture(name="many_stacks", scope="module")
+def many_stacks_fixture(tmp_path_factory):
+    """A recording of more stacks than a report has rows, of 43 frames each;
+    in the long form of 400,000."""
+    path = tmp_path_factory.mktemp("stacks") / "many.seep"
+    subprocess.run([BUILD / "tests/integration/page_recordings", "stacks",
+                    path, str(400000 if LONG else 140000)], check=True)
+    yield path
+    path.unlink()
+
+
+OF_STACKS = [("report", "--by", "stack", "--json", "--no-series"),
+             ("report", "--tree", "down"), ("export", "--format", "folded")]
+
+
+@pytest.mark.parametrize(
+    "verb", [*OF_STACKS, *VERBS, ("report", "--by", "stack", "--json")]
+    if LONG else OF_STACKS, ids=" ".join)
+def test_very_many_stacks_cost_no_verb_more(many_stacks, verb):
+    with subprocess.Popen(
+            [SEEP, *verb, *[many_stacks] * (1 + (verb[0] == "diff"))],
+            env=environment(), stdout=subprocess.DEVNULL,
+            cwd=many_stacks.parent) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+
+    assert process.returncode in (0, 3, 4)
+    assert used.ru_maxrss < MOST_KIB
+    assert used.ru_utime + used.ru_stime < MOST_CPU_S
 
 
 def sections_of(path):

@@ -217,7 +217,7 @@ static uint64_t read_site(const struct seep_report_site *site)
         abort();
     }
     for (size_t i = 0; i < site->frame_count; i++) {
-        const struct seep_report_frame *frame = &site->frames[i];
+        const struct seep_report_frame *frame = site->frames[i];
 
         sum += sum_of_text(frame->function) + sum_of_text(frame->file) +
                sum_of_text(frame->module) + sum_of_text(frame->build_id);

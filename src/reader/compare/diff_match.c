@@ -84,7 +84,7 @@ static uint64_t around_of(const struct seep_report_site *site, uint64_t file)
     }
     for (size_t i = 0; i < site->frame_count; i++) {
         hash = i == site->where_frame ? seep_hash_add(hash, 1)
-                                      : add_frame(hash, &site->frames[i]);
+                                      : add_frame(hash, site->frames[i]);
     }
     return hash;
 }

@@ -115,7 +115,7 @@ static void filter_fill(struct filter *ret_filter,
 
     memset(ret_filter, 0, sizeof(*ret_filter));
     for (size_t i = 0; i < site->frame_count; i++) {
-        const struct seep_report_frame *frame = &site->frames[i];
+        const struct seep_report_frame *frame = site->frames[i];
 
         /* Texts are kept once, and neighbours often are of one module. */
         if (last == NULL || frame->function != last->function) {
@@ -274,7 +274,7 @@ static void count_match(const struct seep_catalogue_name *name,
 static size_t frames_in_depth(const struct seep_report_site *site, size_t depth)
 {
     for (size_t i = 0; depth > 0 && i < site->frame_count; i++) {
-        depth -= seep_where_is_user(&site->frames[i]);
+        depth -= seep_where_is_user(site->frames[i]);
         if (depth == 0) {
             return i + 1;
         }
@@ -295,13 +295,13 @@ static bool match_frames(const struct seep_catalogue_entry *entry,
                                   : site->frame_count;
 
         while (at < end && name == NULL) {
-            name = match_names(&entry->frames[element], &site->frames[at]);
+            name = match_names(&entry->frames[element], site->frames[at]);
             at += name == NULL;
         }
         if (name == NULL) {
             return false;
         }
-        count_match(name, &site->frames[at], fit);
+        count_match(name, site->frames[at], fit);
         fit->first_frame = element == 0 ? at : fit->first_frame;
     }
     return true;
@@ -311,7 +311,7 @@ static bool matches_at_a_frame(const struct seep_catalogue_names *names,
                                const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        if (match_names(names, &site->frames[i]) != NULL) {
+        if (match_names(names, site->frames[i]) != NULL) {
             return true;
         }
     }

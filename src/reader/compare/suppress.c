@@ -269,7 +269,7 @@ static bool matches_a_frame(const char *pattern,
                             const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        if (seep_match_frame(pattern, &site->frames[i])) {
+        if (seep_match_frame(pattern, site->frames[i])) {
             return true;
         }
     }

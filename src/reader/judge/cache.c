@@ -61,7 +61,7 @@ static bool is_of_allocator(const struct seep_report_site *site)
     bool is_inside = true;
 
     for (size_t i = 0; i < site->frame_count; i++) {
-        const struct seep_report_frame *frame = &site->frames[i];
+        const struct seep_report_frame *frame = site->frames[i];
 
         if (has_name(frame)) {
             return true;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/account.h"
 #include "format/live.h"
 #include "format/series.h"
 
@@ -463,6 +464,7 @@ static void finish_totals(struct seep_sites *sites)
         struct seep_site_work *work = &sites->works[i];
         struct seep_report_site *site = &work->site;
 
+        work->index = work->is_rest ? 0 : work->index;
         if (site->allocated_bytes > site->freed_bytes) {
             site->live_bytes = site->allocated_bytes - site->freed_bytes;
         }
@@ -493,28 +495,127 @@ static int compare_keyed(const void *a, const void *b)
                : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Number the rows as they come. @ret_work_of: index in SITES -> row + 1 */
-static int list_rows(struct keyed *keyed, size_t count,
-                     const struct seep_site_key *keys, uint32_t site_capacity,
-                     struct seep_sites *sites, uint32_t *ret_work_of)
+/*
+ * Where there are very many rows, by stack of a recording that was given room
+ * for a million of them: all but those that hold most.
+ */
+
+#define REST_KEY UINT64_C(0x7265737400000000) /* and the place */
+#define CLASS_COUNT 65U
+
+/* The rows that are sorted by their keys. */
+struct run {
+    size_t first;
+    size_t end;
+    unsigned class; /* of the live bytes: 0, or by powers of two */
+};
+
+static bool next_run(const struct seep_view *view, const struct keyed *keyed,
+                     size_t count, struct run *run)
+{
+    uint64_t live = 0;
+
+    run->first = run->end;
+    for (; run->end < count && keyed[run->end].key == keyed[run->first].key;
+         run->end++) {
+        uint64_t more =
+            seep_account_live_bytes(&view->sites[keyed[run->end].index]);
+
+        live = live + more < live ? UINT64_MAX : live + more;
+    }
+    run->class = live == 0 ? 0 : 64 - (unsigned)__builtin_clzll(live);
+    return run->first < run->end;
+}
+
+static uint64_t rest_key_of(const struct seep_rec_site *from)
+{
+    const struct seep_report_site site = {.space = (enum seep_space)from->space,
+                                          .device = seep_sites_device_of(from)};
+
+    return REST_KEY + seep_sites_place_of(&site);
+}
+
+static void merge_least(const struct seep_view *view, struct keyed *keyed,
+                        size_t count)
+{
+    size_t counts[CLASS_COUNT] = {0};
+    size_t room = SEEP_SITES_ROWS_MOST;
+    unsigned class = CLASS_COUNT;
+    struct run run = {.end = 0};
+
+    while (next_run(view, keyed, count, &run)) {
+        counts[run.class]++;
+    }
+    while (class -- > 0 && counts[class] <= room) {
+        room -= counts[class];
+    }
+    run.end = 0;
+    while (next_run(view, keyed, count, &run)) {
+        if (run.class > class || (run.class == class && room > 0)) {
+            room -= run.class == class;
+            continue;
+        }
+        for (size_t i = run.first; i < run.end; i++) {
+            keyed[i].key = rest_key_of(&view->sites[keyed[i].index]);
+        }
+    }
+    qsort(keyed, count, sizeof(*keyed), compare_keyed);
+}
+
+/* The first site of its row + 1, of each. @return how many rows there are */
+static size_t count_rows(const struct keyed *keyed, size_t count,
+                         uint32_t *ret_work_of)
 {
     uint32_t first = 0;
     size_t rows = 0;
 
-    qsort(keyed, count, sizeof(*keyed), compare_keyed);
     for (size_t i = 0; i < count; i++) {
         bool is_new = i == 0 || keyed[i].key != keyed[i - 1].key;
 
         rows += is_new;
         first = is_new ? keyed[i].index : first;
-        ret_work_of[keyed[i].index] = first + 1; /* the first site of the row */
+        ret_work_of[keyed[i].index] = first + 1;
+    }
+    return rows;
+}
+
+/* Which of the rows are of the rest. */
+static void mark_rest(const struct keyed *keyed, size_t count,
+                      const uint32_t *work_of, struct seep_sites *sites)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (keyed[i].key >= REST_KEY &&
+            keyed[i].key < REST_KEY + SEEP_PLACE_COUNT) {
+            struct seep_site_work *work =
+                &sites->works[work_of[keyed[i].index] - 1];
+
+            work->is_rest = true;
+            work->id = keyed[i].key;
+            work->line_id = 0;
+            work->site.pool = NULL;
+        }
+    }
+}
+
+/* Number the rows as they come. @ret_work_of: index in SITES -> row + 1 */
+static int list_rows(const struct seep_view *view, struct keyed *keyed,
+                     size_t count, const struct seep_site_key *keys,
+                     struct seep_sites *sites, uint32_t *ret_work_of)
+{
+    size_t rows;
+
+    qsort(keyed, count, sizeof(*keyed), compare_keyed);
+    rows = count_rows(keyed, count, ret_work_of);
+    if (rows > SEEP_SITES_ROWS_MOST) {
+        merge_least(view, keyed, count);
+        rows = count_rows(keyed, count, ret_work_of);
     }
     /* A row is a kilobyte, and a line may have very many stacks. */
     sites->works = calloc(rows + 1, sizeof(*sites->works));
     if (sites->works == NULL) {
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < site_capacity; i++) {
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
         if (ret_work_of[i] == i + 1) {
             struct seep_site_work *work = &sites->works[sites->count++];
 
@@ -529,6 +630,7 @@ static int list_rows(struct keyed *keyed, size_t count,
             sites->works[ret_work_of[i] - 1].member_count++;
         }
     }
+    mark_rest(keyed, count, ret_work_of, sites);
     return 0;
 }
 
@@ -555,17 +657,28 @@ static void list_members(const struct seep_snapshot *snapshot,
     finish_totals(sites);
 }
 
-static int list_sites(const struct seep_snapshot *snapshot,
+/* Which sites of a recording. */
+struct part {
+    uint32_t first;
+    uint32_t end;
+    bool is_judged; /* their survivors are listed */
+};
+
+static int list_sites(const struct seep_snapshot *snapshot, struct part part,
                       const struct seep_site_key *keys,
                       struct seep_sites *sites, uint32_t *ret_work_of)
 {
     const struct seep_view *view = &snapshot->view;
-    struct keyed *keyed =
-        calloc((size_t)view->site_capacity + 1, sizeof(*keyed));
+    struct keyed *keyed;
     size_t count = 0;
     int error;
 
-    for (uint32_t i = 0; keyed != NULL && i < view->site_capacity; i++) {
+    for (uint32_t i = part.first; i < part.end; i++) {
+        count += seep_sites_is_used(&view->sites[i], i);
+    }
+    keyed = calloc(count + 1, sizeof(*keyed));
+    count = 0;
+    for (uint32_t i = part.first; keyed != NULL && i < part.end; i++) {
         if (seep_sites_is_used(&view->sites[i], i)) {
             keyed[count++] = (struct keyed){keys != NULL ? keys[i].row : i, i};
         }
@@ -573,8 +686,7 @@ static int list_sites(const struct seep_snapshot *snapshot,
     sites->members = calloc(count + 1, sizeof(*sites->members));
     error = keyed == NULL || sites->members == NULL
                 ? -ENOMEM
-                : list_rows(keyed, count, keys, view->site_capacity, sites,
-                            ret_work_of);
+                : list_rows(view, keyed, count, keys, sites, ret_work_of);
     if (error == 0) {
         list_members(snapshot, sites, ret_work_of);
     }
@@ -583,9 +695,8 @@ static int list_sites(const struct seep_snapshot *snapshot,
 }
 
 static int init(const struct seep_snapshot *snapshot,
-                const struct seep_clock *clock,
-                const struct seep_site_key *keys, bool is_judged,
-                struct seep_sites *ret_sites)
+                const struct seep_clock *clock, struct part part,
+                const struct seep_site_key *keys, struct seep_sites *ret_sites)
 {
     uint32_t *work_of_site =
         calloc((size_t)snapshot->view.site_capacity + 1, sizeof(*work_of_site));
@@ -593,9 +704,9 @@ static int init(const struct seep_snapshot *snapshot,
     int error = -ENOMEM;
 
     if (work_of_site != NULL) {
-        error = list_sites(snapshot, keys, &sites, work_of_site);
+        error = list_sites(snapshot, part, keys, &sites, work_of_site);
     }
-    if (error == 0 && is_judged) {
+    if (error == 0 && part.is_judged) {
         error = add_survivors(snapshot, clock, work_of_site, &sites);
     } else if (error == 0) {
         sum_survivors(snapshot, clock, work_of_site, &sites);
@@ -619,13 +730,21 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_site_key *keys,
                     struct seep_sites *ret_sites)
 {
-    return init(snapshot, clock, keys, true, ret_sites);
+    return init(snapshot, clock,
+                (struct part){0, snapshot->view.site_capacity, true}, keys,
+                ret_sites);
 }
 
 int seep_sites_sum(const struct seep_snapshot *snapshot,
-                   const struct seep_clock *clock, struct seep_sites *ret_sites)
+                   const struct seep_clock *clock, uint32_t first,
+                   struct seep_sites *ret_sites)
 {
-    return init(snapshot, clock, NULL, false, ret_sites);
+    uint32_t count = snapshot->view.site_capacity;
+    uint32_t end =
+        count - first < SEEP_SITES_AT_ONCE ? count : first + SEEP_SITES_AT_ONCE;
+
+    return init(snapshot, clock, (struct part){first, end, false}, NULL,
+                ret_sites);
 }
 
 void seep_sites_forget_survivors(struct seep_sites *sites)

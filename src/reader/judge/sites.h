@@ -140,6 +140,8 @@ struct seep_site_work {
     bool is_over;         /* it is of imports that ended: it cannot leak */
     double variance;      /* of live_bytes, by sampling */
     uint32_t first_tick;
+    bool is_rest; /* of those that hold least, where there are very many; no
+                     site is its .index */
     /* Of a mapping its pages are what counts: of how many blocks and bytes it
      * is known, and how many bytes were resident or in swap. The share of all
      * that is live is 1 where too little is known. */
@@ -175,9 +177,17 @@ int seep_sites_init(const struct seep_snapshot *snapshot,
                     const struct seep_site_key *keys,
                     struct seep_sites *ret_sites);
 
-/** Each site by itself, without survivors: for who does not judge them. */
+/** More rows than these are not made: those that hold least are one for each
+ * place. A row is a kilobyte until it is in the report. */
+#define SEEP_SITES_ROWS_MOST 131072U
+
+/** So many sites of a recording are summed at once. */
+#define SEEP_SITES_AT_ONCE 65536U
+
+/** Each by itself, of SEEP_SITES_AT_ONCE from @first on, without survivors: for
+ * who does not judge them. */
 int seep_sites_sum(const struct seep_snapshot *snapshot,
-                   const struct seep_clock *clock,
+                   const struct seep_clock *clock, uint32_t first,
                    struct seep_sites *ret_sites);
 
 void seep_sites_fini(struct seep_sites *sites);

@@ -294,7 +294,7 @@ static struct seep_report_site *site_of(const struct together *together,
 static const struct seep_report_frame *
 user_frame_of(const struct seep_report_site *site)
 {
-    return &site->frames[site->where_frame];
+    return site->frames[site->where_frame];
 }
 
 static void join(struct together *together, size_t a, size_t b)
@@ -431,15 +431,14 @@ static bool is_one_function(const struct seep_report_frame *a,
 static bool has_same_function(const struct seep_report_site *a,
                               const struct seep_report_site *b)
 {
-    const struct seep_report_frame *last = &b->frames[b->frame_count];
-    const struct seep_report_frame *frame = user_frame_of(b);
+    const struct seep_report_frame *frame = user_frame_of(a);
 
-    if (is_one_function(user_frame_of(a), frame)) {
+    if (is_one_function(frame, user_frame_of(b))) {
         return true;
     }
-    for (frame++; frame < last; frame++) {
-        if (frame->python == user_frame_of(a)->python) {
-            return is_one_function(user_frame_of(a), frame);
+    for (size_t i = b->where_frame + 1; i < b->frame_count; i++) {
+        if (b->frames[i]->python == frame->python) {
+            return is_one_function(frame, b->frames[i]);
         }
     }
     return false;

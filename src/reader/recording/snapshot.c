@@ -70,9 +70,9 @@ static void give_back(const struct seep_snapshot *snapshot, void *part,
 
 /*
  * A series is 16 times what the site takes of the file: of 100,000 sites they
- * were 1.4 GB, of a file of 80 MB. So no more than these are made, 540 MiB.
+ * were 1.4 GB, of a file of 80 MB. So no more than these are made, 270 MiB.
  */
-#define EXPANDED_MOST 50000U
+#define EXPANDED_MOST 25000U
 
 #define CLASS_COUNT 65U
 

@@ -81,7 +81,7 @@ const char *seep_beginning_words(enum seep_beginning source)
 static enum part part_of(struct seep_report_build *build, uint32_t site)
 {
     struct seep_names_stack stack;
-    struct seep_report_frame frame;
+    const struct seep_report_frame *frame;
     enum part part = PART_MODULE;
 
     seep_names_stack(build, site, &stack);
@@ -90,12 +90,12 @@ static enum part part_of(struct seep_report_build *build, uint32_t site)
             continue;
         }
         seep_names_frames(build, stack.words[i], &frame, 1);
-        if (seep_where_python_imports(frame.file)) {
+        if (seep_where_python_imports(frame->file)) {
             return i == 0 && stack.count <= 2 ? PART_COARSE : part;
         }
-        if (seep_where_python_origin(frame.file) == SEEP_PYTHON_USER &&
-            (frame.function[0] != '<' ||
-             strcmp(frame.function, "<lambda>") == 0)) {
+        if (seep_where_python_origin(frame->file) == SEEP_PYTHON_USER &&
+            (frame->function[0] != '<' ||
+             strcmp(frame->function, "<lambda>") == 0)) {
             part = PART_INSIDE;
         }
     }

@@ -99,10 +99,12 @@ const char *seep_names_module(const struct seep_names *names, uint64_t word);
 
 /**
  * The frames of one word, the innermost inlined call first: 1 to @capacity,
- * which is at least 1.
+ * which is at least 1. They are the report's, each made once: a stack is a list
+ * of 8 bytes a frame.
  */
 size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
-                         struct seep_report_frame *frames, size_t capacity);
+                         const struct seep_report_frame **frames,
+                         size_t capacity);
 
 /* pools.c: whose memory is handed out where no hook sees it */
 
@@ -141,7 +143,7 @@ int seep_report_add_blocks(struct seep_report_build *build);
 
 /** A thread by its own @name, else by the task, else by what runs in it.
  * @return as snprintf */
-int seep_name_thread(const char *name, const struct seep_report_frame *frames,
+int seep_name_thread(const char *name, const struct seep_report_frame **frames,
                      size_t count, char *text, size_t capacity);
 
 int seep_report_add_sites(struct seep_report_build *build);

@@ -188,72 +188,99 @@ static void keep_device(struct seep_report_build *build,
     live->has_tensors |= work->site.space == SEEP_SPACE_TENSOR;
 }
 
-/* One of each space and device that there is, by both. */
-static int add_holdings(struct seep_report_build *build,
-                        const struct seep_sites *sites)
+/* All that is added up before there are rows. */
+struct totals {
+    struct space_sum spaces[SEEP_SPACE_COUNT];
+    struct space_sum arenas; /* of python, what lies in its own mappings */
+    bool used[HOLDINGS_MAX];
+    struct seep_report_holding holdings[HOLDINGS_MAX];
+};
+
+static void add_holding(struct totals *totals,
+                        const struct seep_report_site *site)
 {
-    bool used[HOLDINGS_MAX] = {false};
-    struct seep_report_holding holdings[HOLDINGS_MAX] = {{0}};
+    size_t device = site->device < 0 ? 0 : (size_t)site->device + 1;
+    size_t at = site->space * (SEEP_DEVICES_MAX + 1) + device;
+    struct seep_report_holding *holding;
+
+    if (device > SEEP_DEVICES_MAX) {
+        return;
+    }
+    holding = &totals->holdings[at];
+    totals->used[at] = true;
+    holding->space = site->space;
+    holding->device = site->device;
+    holding->live_bytes += site->live_bytes;
+    holding->allocated_bytes += site->allocated_bytes;
+    holding->freed_bytes += site->freed_bytes;
+}
+
+/* One of each space and device that there is, by both. */
+static int keep_holdings(struct seep_report_build *build, struct totals *totals)
+{
     struct seep_report_holding *kept;
     size_t count = 0;
 
-    for (size_t i = 0; i < sites->count; i++) {
-        const struct seep_report_site *site = &sites->works[i].site;
-        size_t device = site->device < 0 ? 0 : (size_t)site->device + 1;
-        size_t at = site->space * (SEEP_DEVICES_MAX + 1) + device;
-
-        if (device <= SEEP_DEVICES_MAX) {
-            used[at] = true;
-            holdings[at].space = site->space;
-            holdings[at].device = site->device;
-            holdings[at].live_bytes += site->live_bytes;
-            holdings[at].allocated_bytes += site->allocated_bytes;
-            holdings[at].freed_bytes += site->freed_bytes;
-        }
-    }
     for (size_t i = 0; i < HOLDINGS_MAX; i++) {
-        if (used[i]) {
-            holdings[count++] = holdings[i];
+        if (totals->used[i]) {
+            totals->holdings[count++] = totals->holdings[i];
         }
     }
     kept = seep_store_take(&build->store, count, sizeof(*kept));
     if (kept == NULL) {
         return -ENOMEM;
     }
-    memcpy(kept, holdings, count * sizeof(*kept));
+    memcpy(kept, totals->holdings, count * sizeof(*kept));
     build->report.holdings = kept;
     build->report.holding_count = count;
     return 0;
 }
 
-static int sum_spaces(struct seep_report_build *build,
-                      const struct seep_sites *sites,
-                      struct seep_report_space *spaces)
+/* Of a million sites no more than some are there at once. */
+static int add_totals(struct seep_report_build *build, struct totals *totals)
 {
-    struct space_sum sums[SEEP_SPACE_COUNT];
-    struct space_sum arenas; /* of python, what lies in its own mappings */
+    uint32_t capacity = build->snapshot.view.site_capacity;
+    int error = 0;
+
+    for (uint32_t first = 0; error == 0 && first < capacity;) {
+        struct seep_sites sites = {.works = NULL};
+
+        error = seep_sites_sum(&build->snapshot, &build->clock, first, &sites);
+        for (size_t i = 0; error == 0 && i < sites.count; i++) {
+            const struct seep_site_work *work = &sites.works[i];
+
+            add_site(&totals->spaces[work->site.space], work, &build->clock);
+            if (is_in_arenas(&work->site)) {
+                add_site(&totals->arenas, work, &build->clock);
+            }
+            keep_device(build, work);
+            add_holding(totals, &work->site);
+        }
+        seep_sites_fini(&sites);
+        if (capacity - first <= SEEP_SITES_AT_ONCE) {
+            break;
+        }
+        first += SEEP_SITES_AT_ONCE;
+    }
+    return error;
+}
+
+static int keep_spaces(struct seep_report_build *build, struct totals *totals,
+                       struct seep_report_space *spaces)
+{
     size_t count = 0;
     int error = keep_grid(build);
 
-    memset(sums, 0, sizeof(sums));
-    memset(&arenas, 0, sizeof(arenas));
-    for (size_t i = 0; i < sites->count; i++) {
-        const struct seep_site_work *work = &sites->works[i];
-
-        add_site(&sums[work->site.space], work, &build->clock);
-        if (is_in_arenas(&work->site)) {
-            add_site(&arenas, work, &build->clock);
-        }
-        keep_device(build, work);
-    }
     for (unsigned i = 0; error == 0 && i < SEEP_SPACE_COUNT; i++) {
-        if (sums[i].used) {
-            finish(&sums[i], &build->clock);
-            error = keep_series(build, &sums[i]);
-            spaces[count++] = sums[i].space;
+        struct space_sum *sum = &totals->spaces[i];
+
+        if (sum->used) {
+            finish(sum, &build->clock);
+            error = keep_series(build, sum);
+            spaces[count++] = sum->space;
         }
     }
-    keep_live(build, sums, &arenas);
+    keep_live(build, totals->spaces, &totals->arenas);
     build->report.spaces = spaces;
     build->report.space_count = count;
     return error;
@@ -263,18 +290,15 @@ int seep_report_add_spaces(struct seep_report_build *build)
 {
     struct seep_report_space *spaces =
         seep_store_take(&build->store, SEEP_SPACE_COUNT, sizeof(*spaces));
-    struct seep_sites sites;
-    int error;
+    struct totals *totals = calloc(1, sizeof(*totals));
+    int error = -ENOMEM;
 
-    if (spaces == NULL) {
-        return -ENOMEM;
+    if (spaces != NULL && totals != NULL) {
+        error = add_totals(build, totals);
+        error = error == 0 ? keep_spaces(build, totals, spaces) : error;
+        error = error == 0 ? keep_holdings(build, totals) : error;
     }
-    error = seep_sites_sum(&build->snapshot, &build->clock, &sites);
-    if (error == 0) {
-        error = sum_spaces(build, &sites, spaces);
-        error = error == 0 ? add_holdings(build, &sites) : error;
-        seep_sites_fini(&sites);
-    }
+    free(totals);
     return error;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reader/report/build.h"
 #include "reader/symbols/names.h"
@@ -18,6 +19,7 @@
 /* More than a recorder writes of a path, and of a name of Python. */
 #define PATH_MOST 4096U
 #define CODE_TEXT_MOST 1024U
+#define INLINED_MAX 1024U /* calls at one address */
 
 /* What a code object is called; .name is NULL until it was asked for. */
 struct code_name {
@@ -30,6 +32,12 @@ struct module_name {
     const char *build_id;
 };
 
+/* What one word of a stack is, for all stacks that it is in. */
+struct word_frames {
+    size_t count;
+    const struct seep_report_frame *frames; /* the report's */
+};
+
 struct seep_names {
     struct module_name *modules; /* by module id - 1 */
     size_t module_capacity;
@@ -37,6 +45,9 @@ struct seep_names {
     size_t code_capacity;
     struct seep_symbol_pack *pack;  /* NULL: of none, or the memory's */
     struct seep_symbol_pack *asked; /* that one, or the memory's */
+    struct seep_store store;
+    struct seep_store_table words;              /* to their frames */
+    struct seep_report_frame made[INLINED_MAX]; /* those at hand */
 };
 
 static const char *keep(struct seep_report_build *build, const char *text,
@@ -260,6 +271,8 @@ void seep_names_close(struct seep_report_build *build)
         free(build->names->modules);
         free(build->names->codes);
         seep_symbol_pack_close(build->names->pack);
+        seep_store_table_fini(&build->names->words);
+        seep_store_fini(&build->names->store);
         free(build->names);
         build->names = NULL;
     }
@@ -389,43 +402,87 @@ const char *seep_names_module(const struct seep_names *names, uint64_t word)
     return module != SIZE_MAX ? names->modules[module].path : "";
 }
 
-size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
-                         struct seep_report_frame *frames, size_t capacity)
+/* Into .made. @return how many, at least 1 */
+static size_t make_native(struct seep_report_build *build, uint64_t word)
 {
     static const struct seep_symbol_frame nameless = {"", "", 0, false};
     const struct seep_symbol_frame *symbols = &nameless;
-    const struct seep_names *names = build->names;
-    struct seep_report_frame frame = {
-        .function = "", .file = "", .module = "", .build_id = ""};
-    size_t module;
+    struct seep_names *names = build->names;
+    struct seep_report_frame *frame = &names->made[0];
+    size_t module = module_of(names, word);
     size_t count = 1;
 
-    if ((word & SEEP_FRAME_IS_CODE) != 0) {
-        fill_python(build, word, &frame);
-        frames[0] = frame;
-        return 1;
-    }
-    module = module_of(names, word);
-    frame.offset = word & SEEP_FRAME_OFFSET_MASK;
+    frame->offset = word & SEEP_FRAME_OFFSET_MASK;
     if (module != SIZE_MAX) {
-        frame.module = names->modules[module].path;
-        frame.build_id = names->modules[module].build_id;
+        frame->module = names->modules[module].path;
+        frame->build_id = names->modules[module].build_id;
     }
     if (build->symboliser != NULL &&
-        (seep_symboliser_resolve(build->symboliser, module, frame.offset,
+        (seep_symboliser_resolve(build->symboliser, module, frame->offset,
                                  &symbols, &count) != 0 ||
          count == 0)) {
         symbols = &nameless;
         count = 1;
     }
-    count = count < capacity ? count : capacity;
+    count = count < INLINED_MAX ? count : INLINED_MAX;
     for (size_t i = 0; i < count; i++) {
-        frame.function = symbols[i].function;
-        frame.file = symbols[i].file;
-        frame.line = symbols[i].line;
-        frame.inlined = symbols[i].inlined;
-        frame.source = source_of(build, frame.file, frame.line);
-        frames[i] = frame;
+        names->made[i] = *frame;
+        names->made[i].function = symbols[i].function;
+        names->made[i].file = symbols[i].file;
+        names->made[i].line = symbols[i].line;
+        names->made[i].inlined = symbols[i].inlined;
+        names->made[i].source =
+            source_of(build, symbols[i].file, symbols[i].line);
     }
     return count;
+}
+
+/* NULL: no memory. */
+static const struct word_frames *make_frames(struct seep_report_build *build,
+                                             uint64_t word)
+{
+    struct seep_names *names = build->names;
+    struct word_frames *made = seep_store_take(&names->store, 1, sizeof(*made));
+    size_t count = 1;
+
+    if (made == NULL) {
+        return NULL;
+    }
+    /* What is kept once is told by all its bytes. */
+    memset(&names->made[0], 0, sizeof(names->made[0]));
+    names->made[0].function = names->made[0].file = "";
+    names->made[0].module = names->made[0].build_id = "";
+    if ((word & SEEP_FRAME_IS_CODE) != 0) {
+        fill_python(build, word, &names->made[0]);
+    } else {
+        count = make_native(build, word);
+    }
+    made->count = count;
+    made->frames = seep_symbol_memory_keep_run(
+        build->options == NULL ? NULL : build->options->memory, &build->store,
+        names->made, count * sizeof(*names->made));
+    return made->frames != NULL ? made : NULL;
+}
+
+size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
+                         const struct seep_report_frame **frames,
+                         size_t capacity)
+{
+    static const struct seep_report_frame nameless = {
+        .function = "", .file = "", .module = "", .build_id = ""};
+    static const struct word_frames none = {1, &nameless};
+    struct seep_names *names = build->names;
+    struct seep_store_entry *entry =
+        seep_store_find(&names->store, &names->words, &word, sizeof(word));
+    const struct word_frames *found;
+
+    if (entry != NULL && entry->value == NULL) {
+        entry->value = make_frames(build, word);
+    }
+    found = entry == NULL || entry->value == NULL ? &none : entry->value;
+    capacity = found->count < capacity ? found->count : capacity;
+    for (size_t i = 0; i < capacity; i++) {
+        frames[i] = &found->frames[i];
+    }
+    return capacity;
 }

@@ -53,7 +53,7 @@ static const char *module_of(const struct pools *pools, uint64_t word)
  * libc's left out. */
 static size_t name_run(const struct pools *pools,
                        const struct seep_names_stack *stack,
-                       struct seep_report_frame frames[FRAMES_MAX])
+                       const struct seep_report_frame *frames[FRAMES_MAX])
 {
     const char *module = "";
     size_t count = 0;
@@ -106,7 +106,7 @@ static int name_pool(struct pools *pools, uint32_t site, const char *library,
 /* By its name, or keep it for later. */
 static int look_at(struct pools *pools, uint32_t site)
 {
-    struct seep_report_frame frames[FRAMES_MAX];
+    const struct seep_report_frame *frames[FRAMES_MAX];
     struct seep_where_pool pool;
     struct seep_names_stack stack;
 

@@ -244,7 +244,7 @@ struct seep_report_site {
     const char *thread; /* name of its own; "" if it has none */
     size_t where_frame; /* index of the user's frame */
     enum seep_cut cut;
-    const struct seep_report_frame *frames; /* innermost first */
+    const struct seep_report_frame **frames; /* innermost first */
     size_t frame_count;
     /* And these again are of the whole row. */
     /* A bucket that is not in it is flat: nothing was allocated or freed in it,

@@ -68,21 +68,21 @@ static bool is_library(const struct seep_report_frame *frame)
 
 /* What runs in the thread: the outermost of the user's frames. */
 static const struct seep_report_frame *
-outermost(const struct seep_report_frame *frames, size_t count)
+outermost(const struct seep_report_frame **frames, size_t count)
 {
     const struct seep_report_frame *found = NULL;
     const struct seep_report_frame *library = NULL;
 
     for (size_t i = count; i-- > 0;) {
-        if (frames[i].python &&
-            seep_where_python_origin(frames[i].file) >= SEEP_PYTHON_COMMAND) {
-            return &frames[i];
+        if (frames[i]->python &&
+            seep_where_python_origin(frames[i]->file) >= SEEP_PYTHON_COMMAND) {
+            return frames[i];
         }
-        if (found == NULL && seep_where_is_user(&frames[i])) {
-            found = &frames[i];
+        if (found == NULL && seep_where_is_user(frames[i])) {
+            found = frames[i];
         }
-        if (library == NULL && is_library(&frames[i])) {
-            library = &frames[i];
+        if (library == NULL && is_library(frames[i])) {
+            library = frames[i];
         }
     }
     return found != NULL ? found : library;
@@ -91,24 +91,24 @@ outermost(const struct seep_report_frame *frames, size_t count)
 /* The coroutine or callback that asyncio runs: the Python frame inside of its
  * Handle._run. NULL: it runs none. */
 static const struct seep_report_frame *
-find_task(const struct seep_report_frame *frames, size_t count)
+find_task(const struct seep_report_frame **frames, size_t count)
 {
     const struct seep_report_frame *inside = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        if (!frames[i].python) {
+        if (!frames[i]->python) {
             continue;
         }
         if (inside != NULL &&
-            seep_where_python_runs_task(frames[i].file, frames[i].function)) {
+            seep_where_python_runs_task(frames[i]->file, frames[i]->function)) {
             return inside;
         }
-        inside = &frames[i];
+        inside = frames[i];
     }
     return NULL;
 }
 
-int seep_name_thread(const char *name, const struct seep_report_frame *frames,
+int seep_name_thread(const char *name, const struct seep_report_frame **frames,
                      size_t count, char *text, size_t capacity)
 {
     const struct seep_report_frame *frame = find_task(frames, count);
@@ -124,7 +124,7 @@ int seep_name_thread(const char *name, const struct seep_report_frame *frames,
     if (frame != NULL && frame->function[0] != '\0') {
         return snprintf(text, capacity, "task of %s", frame->function);
     }
-    if (count > 0 && is_start(&frames[count - 1])) {
+    if (count > 0 && is_start(frames[count - 1])) {
         return snprintf(text, capacity, "main");
     }
     frame = outermost(frames, count);
@@ -154,7 +154,7 @@ static int function_name(const struct seep_report_frame *frame, char *text,
 static int name_row(enum seep_grouping by, const struct seep_report_site *site,
                     char *text, size_t capacity)
 {
-    const struct seep_report_frame *frame = &site->frames[site->where_frame];
+    const struct seep_report_frame *frame = site->frames[site->where_frame];
 
     switch (by) {
     case SEEP_BY_FUNCTION:
@@ -182,9 +182,9 @@ static int name_row(enum seep_grouping by, const struct seep_report_site *site,
 struct naming {
     struct seep_report_build *build;
     struct seep_names_stack stack;
-    const char *pool;                 /* that it is a part of; NULL */
-    struct seep_report_frame *frames; /* FRAMES_MAX */
-    size_t frame_count;               /* 0: not all have been named yet */
+    const char *pool;                        /* that it is a part of; NULL */
+    const struct seep_report_frame **frames; /* FRAMES_MAX */
+    size_t frame_count; /* 0: not all have been named yet */
 };
 
 static void name_all(struct naming *naming)
@@ -205,11 +205,13 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
     struct seep_report_build *build = naming->build;
     struct seep_symbol_memory *memory =
         build->options == NULL ? NULL : build->options->memory;
-    const struct seep_report_frame *frames =
-        seep_symbol_memory_keep_run(memory, &build->store, naming->frames,
-                                    naming->frame_count * sizeof(*frames));
+    const struct seep_report_frame **frames;
     char where[WHERE_BYTES];
 
+    /* Nobody writes there: C takes no list of lists that cannot be. */
+    frames = (const struct seep_report_frame **)seep_symbol_memory_keep_run(
+        memory, &build->store, naming->frames,
+        naming->frame_count * sizeof(*frames));
     if (frames == NULL) {
         return -ENOMEM;
     }
@@ -221,8 +223,9 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
                  work->line_id);
     }
     if (naming->frame_count == 0) {
-        site->where = work->index != 0 ? "a call site without frames"
-                                       : "no call site: the tables were full";
+        site->where = work->is_rest      ? "call sites that hold least"
+                      : work->index != 0 ? "a call site without frames"
+                                         : "no call site: the tables were full";
         return 0;
     }
     site->where_frame = seep_where_pick(frames, naming->frame_count);
@@ -284,15 +287,15 @@ static uint64_t add_python(uint64_t hash, const struct seep_report_frame *frame)
 static uint64_t add_word(uint64_t hash, struct seep_report_build *build,
                          uint64_t word)
 {
-    struct seep_report_frame frame;
+    const struct seep_report_frame *frame;
 
     if ((word & SEEP_FRAME_IS_CODE) != 0) {
         seep_names_frames(build, word, &frame, 1);
-        return seep_hash_add(add_python(hash, &frame), frame.line);
+        return seep_hash_add(add_python(hash, frame), frame->line);
     }
     if (*seep_names_module(build->names, word) == '\0') {
         seep_names_frames(build, word, &frame, 1);
-        return add_text(hash, frame.function);
+        return add_text(hash, frame->function);
     }
     hash = add_text(hash,
                     seep_text_base_name(seep_names_module(build->names, word)));
@@ -311,13 +314,12 @@ static uint64_t add_words(uint64_t hash, struct naming *naming)
                : hash;
 }
 
-/* The user's line, if it is one of Python. */
-static bool pick_python(struct naming *naming,
-                        struct seep_report_frame *ret_frame)
+/* The user's line, if it is one of Python; else NULL. */
+static const struct seep_report_frame *pick_python(struct naming *naming)
 {
     const struct seep_names_stack *stack = &naming->stack;
+    const struct seep_report_frame *picked;
     size_t count = 0;
-    size_t picked;
 
     for (uint32_t i = 0; i < stack->count; i++) {
         if ((stack->words[i] & SEEP_FRAME_IS_CODE) != 0) {
@@ -326,23 +328,24 @@ static bool pick_python(struct naming *naming,
         }
     }
     if (count == 0) {
-        return false;
+        return NULL;
     }
-    picked = seep_where_pick(naming->frames, count);
-    *ret_frame = naming->frames[picked];
-    return ret_frame->file[0] != '\0' || ret_frame->function[0] != '\0';
+    picked = naming->frames[seep_where_pick(naming->frames, count)];
+    return picked->file[0] != '\0' || picked->function[0] != '\0' ? picked
+                                                                  : NULL;
 }
 
 /*
  * The frame that seep_where_pick() finds among all. Names are dear: they are
  * asked for from the innermost on, and only until the user's is found.
  */
-static void pick(struct naming *naming, struct seep_report_frame *ret_frame)
+static const struct seep_report_frame *pick(struct naming *naming)
 {
     const struct seep_names_stack *stack = &naming->stack;
+    const struct seep_report_frame *python = pick_python(naming);
 
-    if (pick_python(naming, ret_frame)) {
-        return;
+    if (python != NULL) {
+        return python;
     }
     for (uint32_t i = 0; i < stack->count; i++) {
         uint64_t word = stack->words[i];
@@ -356,15 +359,13 @@ static void pick(struct naming *naming, struct seep_report_frame *ret_frame)
         count =
             seep_names_frames(naming->build, word, naming->frames, FRAMES_MAX);
         for (size_t j = 0; j < count; j++) {
-            if (seep_where_is_user(&naming->frames[j])) {
-                *ret_frame = naming->frames[j];
-                return;
+            if (seep_where_is_user(naming->frames[j])) {
+                return naming->frames[j];
             }
         }
     }
     name_all(naming);
-    *ret_frame =
-        naming->frames[seep_where_pick(naming->frames, naming->frame_count)];
+    return naming->frames[seep_where_pick(naming->frames, naming->frame_count)];
 }
 
 static uint64_t add_line(uint64_t hash, const struct seep_report_frame *frame,
@@ -419,7 +420,7 @@ static uint64_t add_thread(uint64_t hash, struct naming *naming)
 static uint64_t id_of(struct naming *naming, enum seep_grouping by,
                       uint64_t hash)
 {
-    struct seep_report_frame frame;
+    const struct seep_report_frame *frame;
 
     if (naming->pool != NULL && by != SEEP_BY_STACK) {
         hash = add_text(seep_hash_add(hash, BY_POOL), naming->pool);
@@ -434,14 +435,14 @@ static uint64_t id_of(struct naming *naming, enum seep_grouping by,
     if (by == SEEP_BY_THREAD) {
         return add_thread(hash, naming);
     }
-    pick(naming, &frame);
+    frame = pick(naming);
     switch (by) {
     case SEEP_BY_FUNCTION:
-        return add_function(hash, &frame);
+        return add_function(hash, frame);
     case SEEP_BY_MODULE:
-        return add_module(hash, &frame);
+        return add_module(hash, frame);
     default:
-        return add_line(hash, &frame, naming);
+        return add_line(hash, frame, naming);
     }
 }
 
@@ -452,7 +453,6 @@ static int add_failed(struct seep_report_build *build)
     struct seep_report_failed *failed = &build->report.failed;
     uint32_t site = seep_word_load(&header->failed_site);
     struct naming naming = {.build = build};
-    struct seep_report_frame frame;
     char where[WHERE_BYTES] = "";
 
     failed->count = seep_word_load(&header->failed_count);
@@ -466,8 +466,7 @@ static int add_failed(struct seep_report_build *build)
         seep_names_stack(build, site, &naming.stack);
     }
     if (naming.stack.count > 0) {
-        pick(&naming, &frame);
-        seep_where_format(&frame, where, sizeof(where));
+        seep_where_format(pick(&naming), where, sizeof(where));
     }
     free(naming.frames);
     failed->where = seep_store_text(&build->store, where);
@@ -612,7 +611,9 @@ static size_t show_pools(struct seep_report_build *build, size_t count)
 {
     struct seep_site_work *works = build->sites.works;
 
-    for (size_t i = count; i < build->sites.count; i++) {
+    size_t most = count + MAYBE_LIMIT;
+
+    for (size_t i = count; count < most && i < build->sites.count; i++) {
         if (works[i].site.pool != NULL) {
             struct seep_site_work work = works[i];
 
@@ -658,21 +659,35 @@ static int group_of(const struct seep_report_site *site)
 /* Marks only ever move a site down; within a group the order stays. */
 static int move_marked(struct seep_report_site *sites, size_t count)
 {
-    struct seep_report_site *scratch = calloc(count + 1, sizeof(*scratch));
+    uint32_t *from = calloc(count + 1, sizeof(*from)); /* by place */
     size_t next = 0;
 
-    if (scratch == NULL) {
+    if (from == NULL) {
         return -ENOMEM;
     }
     for (int group = 0; group <= 3; group++) {
         for (size_t i = 0; i < count; i++) {
             if (group_of(&sites[i]) == group) {
-                scratch[next++] = sites[i];
+                from[next++] = (uint32_t)i;
             }
         }
     }
-    memcpy(sites, scratch, count * sizeof(*sites));
-    free(scratch);
+    /* A copy of all would be much: they go round in circles. */
+    for (size_t i = 0; i < count; i++) {
+        struct seep_report_site first = sites[i];
+        size_t at = i;
+
+        while (from[at] != i) {
+            size_t source = from[at];
+
+            sites[at] = sites[source];
+            from[at] = (uint32_t)at;
+            at = source;
+        }
+        sites[at] = first;
+        from[at] = (uint32_t)at;
+    }
+    free(from);
     return 0;
 }
 

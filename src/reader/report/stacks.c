@@ -56,6 +56,7 @@ static int name_some(struct seep_report_build *build,
     return error;
 }
 
+/* The rows of @build are some of the stacks, now. */
 static int name_stacks(struct seep_report_build *build,
                        struct seep_report_stack *stacks)
 {
@@ -71,14 +72,34 @@ static int name_stacks(struct seep_report_build *build,
     return error;
 }
 
-/* The rows of @build are the stacks, now. */
+static size_t count_stacks(const struct seep_view *view)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        count += seep_sites_is_used(&view->sites[i], i);
+    }
+    return count;
+}
+
 static int add_stacks(struct seep_report_build *build, const size_t *row_of)
 {
-    size_t count = build->sites.count;
+    const struct seep_view *view = &build->snapshot.view;
+    size_t most = count_stacks(view);
     struct seep_report_stack *stacks =
-        seep_store_take(&build->store, count, sizeof(*stacks));
-    int error = stacks == NULL ? -ENOMEM : name_stacks(build, stacks);
+        seep_store_take(&build->store, most, sizeof(*stacks));
+    size_t count = 0;
+    int error = stacks == NULL ? -ENOMEM : 0;
 
+    for (uint32_t first = 0;
+         error == 0 && first < view->site_capacity && count < most;
+         first += SEEP_SITES_AT_ONCE) {
+        seep_sites_fini(&build->sites);
+        error = seep_sites_sum(&build->snapshot, &build->clock, first,
+                               &build->sites);
+        error = error == 0 ? name_stacks(build, &stacks[count]) : error;
+        count += build->sites.count;
+    }
     if (error != 0) {
         return error;
     }
@@ -105,9 +126,7 @@ int seep_report_add_stacks(struct seep_report_build *build)
     if (row_of == NULL) {
         return -ENOMEM;
     }
-    seep_sites_fini(&build->sites);
-    error = seep_sites_sum(&build->snapshot, &build->clock, &build->sites);
-    error = error == 0 ? add_stacks(build, row_of) : error;
+    error = add_stacks(build, row_of);
     free(row_of);
     return error;
 }

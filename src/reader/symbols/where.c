@@ -385,15 +385,15 @@ static const struct {
     {"", "snmalloc::", {"", "snmalloc"}},
 };
 
-static bool names_pool(const struct seep_report_frame *run, size_t count,
+static bool names_pool(const struct seep_report_frame **run, size_t count,
                        const char *function)
 {
     bool named = false;
 
     for (size_t i = 0; i < count; i++) {
-        if (run[i].function[0] != '\0') {
+        if (run[i]->function[0] != '\0') {
             named = true;
-            if (strncmp(run[i].function, function, strlen(function)) == 0) {
+            if (strncmp(run[i]->function, function, strlen(function)) == 0) {
                 return true;
             }
         }
@@ -401,32 +401,32 @@ static bool names_pool(const struct seep_report_frame *run, size_t count,
     return !named;
 }
 
-bool seep_where_is_pool(const struct seep_report_frame *frames, size_t count,
+bool seep_where_is_pool(const struct seep_report_frame **frames, size_t count,
                         struct seep_where_pool *ret_pool)
 {
     const char *object;
     size_t first = 0;
     size_t end;
 
-    while (first < count && !frames[first].python &&
-           seep_where_is_plumbing(frames[first].module)) {
+    while (first < count && !frames[first]->python &&
+           seep_where_is_plumbing(frames[first]->module)) {
         first++;
     }
-    if (first == count || frames[first].python ||
-        frames[first].module[0] == '\0') {
+    if (first == count || frames[first]->python ||
+        frames[first]->module[0] == '\0') {
         return false;
     }
     end = first + 1;
     while (end < count &&
-           strcmp(frames[end].module, frames[first].module) == 0) {
+           strcmp(frames[end]->module, frames[first]->module) == 0) {
         end++;
     }
-    object = seep_text_base_name(frames[first].module);
+    object = seep_text_base_name(frames[first]->module);
     for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
         const char *library = pools[i].library;
 
         if (strncmp(object, library, strlen(library)) == 0 &&
-            (library[0] != '\0' || frames[first].function[0] != '\0') &&
+            (library[0] != '\0' || frames[first]->function[0] != '\0') &&
             names_pool(&frames[first], end - first, pools[i].function)) {
             *ret_pool = pools[i].pool;
             if (ret_pool->library[0] == '\0') {
@@ -464,28 +464,28 @@ static bool is_generated_name(const struct seep_report_frame *frame)
 }
 
 /* A package's dataclass is the package's, not code that a user gave. */
-static bool is_of_package(const struct seep_report_frame *frames, size_t count,
+static bool is_of_package(const struct seep_report_frame **frames, size_t count,
                           size_t i)
 {
-    if (!is_generated_name(&frames[i])) {
+    if (!is_generated_name(frames[i])) {
         return false;
     }
     while (i < count &&
-           (!frames[i].python || strcmp(frames[i].file, "<string>") == 0)) {
+           (!frames[i]->python || strcmp(frames[i]->file, "<string>") == 0)) {
         i++;
     }
-    return i < count && origin_of(&frames[i]) == SEEP_PYTHON_PACKAGE;
+    return i < count && origin_of(frames[i]) == SEEP_PYTHON_PACKAGE;
 }
 
 /* The innermost Python frame of the best origin; @count if none has a name. */
-static size_t pick_python(const struct seep_report_frame *frames, size_t count,
+static size_t pick_python(const struct seep_report_frame **frames, size_t count,
                           enum seep_python_origin least)
 {
     enum seep_python_origin best = SEEP_PYTHON_NAMELESS;
     size_t picked = count;
 
     for (size_t i = 0; i < count; i++) {
-        enum seep_python_origin origin = origin_of(&frames[i]);
+        enum seep_python_origin origin = origin_of(frames[i]);
 
         if (origin > best && origin >= least &&
             !(origin == SEEP_PYTHON_TEXT && is_of_package(frames, count, i))) {
@@ -497,13 +497,13 @@ static size_t pick_python(const struct seep_report_frame *frames, size_t count,
 }
 
 /* Innermost frame of an event loop or a pool; @count if there is none. */
-static size_t find_dispatcher(const struct seep_report_frame *frames,
+static size_t find_dispatcher(const struct seep_report_frame **frames,
                               size_t count)
 {
     size_t i = 0;
 
     while (i < count &&
-           !(frames[i].python && where_python_dispatches(frames[i].file))) {
+           !(frames[i]->python && where_python_dispatches(frames[i]->file))) {
         i++;
     }
     return i;
@@ -513,7 +513,7 @@ static size_t find_dispatcher(const struct seep_report_frame *frames,
  * Where a package's event loop runs a package's handler, the user's line that
  * started the loop says nothing: then it is the package's own line.
  */
-static size_t pick_python_line(const struct seep_report_frame *frames,
+static size_t pick_python_line(const struct seep_report_frame **frames,
                                size_t count)
 {
     size_t inside = find_dispatcher(frames, count);
@@ -523,7 +523,7 @@ static size_t pick_python_line(const struct seep_report_frame *frames,
                            : pick_python(frames, count, SEEP_PYTHON_FROZEN);
 }
 
-size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
+size_t seep_where_pick(const struct seep_report_frame **frames, size_t count)
 {
     size_t line = pick_python_line(frames, count);
 
@@ -531,21 +531,21 @@ size_t seep_where_pick(const struct seep_report_frame *frames, size_t count)
         return line;
     }
     for (size_t i = 0; i < count; i++) {
-        if (seep_where_is_user(&frames[i])) {
+        if (seep_where_is_user(frames[i])) {
             return i;
         }
     }
     /* the interpreter's own, or libc's: what asked for the memory tells more
      * than what handed it out */
     for (size_t i = 0; i < count; i++) {
-        if (frames[i].function[0] != '\0' &&
-            !is_plumbing_function(frames[i].function)) {
+        if (frames[i]->function[0] != '\0' &&
+            !is_plumbing_function(frames[i]->function)) {
             return i;
         }
     }
     /* of Python's whose names were lost nothing is known, not even a module */
     for (size_t i = 0; i < count; i++) {
-        if (!frames[i].python) {
+        if (!frames[i]->python) {
             return i;
         }
     }

@@ -22,7 +22,7 @@ bool seep_where_is_plumbing(const char *module);
 bool seep_where_is_user(const struct seep_report_frame *frame);
 
 /** Index of the user's frame; 0 when there is none. */
-size_t seep_where_pick(const struct seep_report_frame *frames, size_t count);
+size_t seep_where_pick(const struct seep_report_frame **frames, size_t count);
 
 /** "file:line function", or as much of it as is known. @return as snprintf */
 int seep_where_format(const struct seep_report_frame *frame, char *text,
@@ -59,7 +59,7 @@ struct seep_where_pool {
 
 /** Did it make the anonymous mapping of this stack, by the names of objects and
  * functions? ret_pool.library points to the table, or into @frames. */
-bool seep_where_is_pool(const struct seep_report_frame *frames, size_t count,
+bool seep_where_is_pool(const struct seep_report_frame **frames, size_t count,
                         struct seep_where_pool *ret_pool);
 
 /*

@@ -48,6 +48,9 @@ static void fill_frames(struct fake_report *fake)
         .build_id = "",
         .offset = 1,
     };
+    for (size_t i = 0; i < 4; i++) {
+        fake->frame_list[i] = &fake->frames[i];
+    }
 }
 
 static void fill_sites(struct fake_report *fake)
@@ -77,7 +80,7 @@ static void fill_sites(struct fake_report *fake)
         .stack_live_bytes = 500ULL << 20,
         .thread = "MainThread",
         .where_frame = 2,
-        .frames = fake->frames,
+        .frames = fake->frame_list,
         .frame_count = 3,
         .series = fake->points,
         .point_count = 2,
@@ -92,7 +95,7 @@ static void fill_sites(struct fake_report *fake)
         .where = FAKE_HOSTILE_FUNCTION,
         .stack_count = 1,
         .thread = "",
-        .frames = &fake->frames[3],
+        .frames = &fake->frame_list[3],
         .frame_count = 1,
         .cut = SEEP_CUT_NO_RULE,
     };
@@ -107,7 +110,7 @@ static void fill_sites(struct fake_report *fake)
         .stack_count = 1,
         .thread = "",
         .where_frame = 2,
-        .frames = fake->frames,
+        .frames = fake->frame_list,
         .frame_count = 3,
     };
 }

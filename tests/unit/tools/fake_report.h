@@ -17,6 +17,7 @@ struct fake_report {
     struct seep_report report;
     struct seep_report_site sites[3];
     struct seep_report_frame frames[4];
+    const struct seep_report_frame *frame_list[4]; /* of them, in order */
     struct seep_report_point points[2];
     struct seep_report_counter counters[SEEP_COUNTER_COUNT];
     struct seep_report_space spaces[4];

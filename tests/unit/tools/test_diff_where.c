@@ -15,10 +15,12 @@ static char *where_of(struct seep_report_frame old,
                       struct seep_report_frame frame)
 {
     const struct seep_report report = {.by = SEEP_BY_LINE};
+    const struct seep_report_frame *olds[] = {&old};
+    const struct seep_report_frame *frames[] = {&frame};
     const struct seep_report_site before = {
-        .frames = &old, .frame_count = 1, .where = "", .pool = "none"};
+        .frames = olds, .frame_count = 1, .where = "", .pool = "none"};
     const struct seep_report_site now = {
-        .frames = &frame, .frame_count = 1, .where = "now", .pool = "none"};
+        .frames = frames, .frame_count = 1, .where = "now", .pool = "none"};
     const struct seep_diff_row row = {
         .before = {.site = &before, .report = &report},
         .now = {.site = &now, .report = &report}};

@@ -481,16 +481,18 @@ static void every_frame_is_its_own(void **state)
 {
     enum { FRAMES = 20000 };
     static struct seep_report_frame frames[FRAMES];
+    static const struct seep_report_frame *list[FRAMES];
     struct seep_json_options options = {.site_id = "77aa"};
     char offset[24];
 
     (void)state;
     for (size_t i = 0; i < FRAMES; i++) {
+        list[i] = &frames[i];
         frames[i] = fake.frames[3];
         frames[i].offset = i % (FRAMES / 2);
         frames[i].line = (uint32_t)(i % 3);
     }
-    fake.sites[1].frames = frames;
+    fake.sites[1].frames = list;
     fake.sites[1].frame_count = FRAMES;
     json_t *document = parse(&options);
     json_t *one = json_array_get(json_object_get(document, "processes"), 0);

@@ -20,13 +20,17 @@
 
 static struct fake_report fake;
 static struct seep_report_frame frames[64];
+static const struct seep_report_frame *list[64];
 
 static int fill(void **state)
 {
     (void)state;
     fake_report_fill(&fake);
     memset(frames, 0, sizeof(frames));
-    fake.sites[0].frames = frames;
+    for (size_t i = 0; i < 64; i++) {
+        list[i] = &frames[i];
+    }
+    fake.sites[0].frames = list;
     fake.sites[0].frame_count = 0;
     return 0;
 }
@@ -316,13 +320,13 @@ static void a_fold_names_the_objects_with_most_of_it(void **state)
     add_native("f", "/a/two.so", 2);
     add_native("f", "/a/three.so", 3);
     add_native("f", "", 2);
-    char *text = seep_fold_words(frames, 8);
+    char *text = seep_fold_words(list, 8);
     assert_string_equal(text, "8 frames in three.so, two.so and 2 more");
     free(text);
-    text = seep_fold_words(frames, 1);
+    text = seep_fold_words(list, 1);
     assert_string_equal(text, "1 frame in one.so");
     free(text);
-    text = seep_fold_words(frames + 6, 2);
+    text = seep_fold_words(list + 6, 2);
     assert_string_equal(text, "2 frames in no object");
     free(text);
 }
@@ -337,7 +341,7 @@ static void a_fold_of_many_objects_is_counted_to_its_limit(void **state)
         snprintf(names[i], sizeof(names[i]), "/o%zu", i);
         add_native("f", names[i], 1);
     }
-    char *text = seep_fold_words(frames, 40);
+    char *text = seep_fold_words(list, 40);
     assert_string_equal(text, "40 frames in o0, o1 and more");
     free(text);
 }

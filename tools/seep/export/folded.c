@@ -49,7 +49,7 @@ static int put_stack(struct seep_export *export,
     fprintf(export->file, "[%s]", seep_words_space(site->space));
     for (size_t i = site->frame_count; error == 0 && i-- > 0;) {
         fputc(';', export->file);
-        error = put(export->file, seep_export_frame(&site->frames[i]));
+        error = put(export->file, seep_export_frame(site->frames[i]));
     }
     fprintf(export->file, " %" PRId64 "\n", stack->weights[export->weight]);
     return error;

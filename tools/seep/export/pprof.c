@@ -267,18 +267,18 @@ static uint64_t mapping(struct pprof *pprof,
 /* A place: one frame, with the calls that were inlined there before it. */
 #define LINES_MOST 256
 
-static size_t count_lines(const struct seep_report_frame *frames, size_t count)
+static size_t count_lines(const struct seep_report_frame **frames, size_t count)
 {
     size_t lines = 1;
 
-    while (lines < count && lines < LINES_MOST && frames[lines - 1].inlined) {
+    while (lines < count && lines < LINES_MOST && frames[lines - 1]->inlined) {
         lines++;
     }
     return lines;
 }
 
 static void put_location(struct pprof *pprof, uint64_t id, uint64_t module,
-                         const struct seep_report_frame *frames, size_t count)
+                         const struct seep_report_frame **frames, size_t count)
 {
     Seep__Pprof__Profile part = SEEP__PPROF__PROFILE__INIT;
     Seep__Pprof__Location one = SEEP__PPROF__LOCATION__INIT;
@@ -288,14 +288,14 @@ static void put_location(struct pprof *pprof, uint64_t id, uint64_t module,
 
     for (size_t i = 0; i < count; i++) {
         seep__pprof__line__init(&lines[i]);
-        lines[i].function_id = function(pprof, &frames[i]);
-        lines[i].line = frames[i].line;
+        lines[i].function_id = function(pprof, frames[i]);
+        lines[i].line = frames[i]->line;
         pointers[i] = &lines[i];
     }
     one.id = id;
     one.mapping_id = module;
     if (module > 0) {
-        one.address = (module << MODULE_BITS) + frames[0].offset;
+        one.address = (module << MODULE_BITS) + frames[0]->offset;
     }
     /* Who has the file may name it better than we could. */
     if (module == 0 || pprof->export->has_symbols) {
@@ -308,15 +308,15 @@ static void put_location(struct pprof *pprof, uint64_t id, uint64_t module,
 }
 
 static uint64_t location(struct pprof *pprof,
-                         const struct seep_report_frame *frames, size_t count)
+                         const struct seep_report_frame **frames, size_t count)
 {
-    uint64_t module = mapping(pprof, frames);
-    uint64_t key[3] = {module, frames->offset, 0};
+    uint64_t module = mapping(pprof, frames[0]);
+    uint64_t key[3] = {module, frames[0]->offset, 0};
     uint64_t id;
 
     if (module == 0) {
-        key[1] = function(pprof, frames);
-        key[2] = frames->line;
+        key[1] = function(pprof, frames[0]);
+        key[2] = frames[0]->line;
     }
     if (number(pprof, &pprof->locations, key, sizeof(key), 1, &id)) {
         put_location(pprof, id, module, frames, count);
@@ -491,7 +491,7 @@ static void number_program(struct pprof *pprof,
         seep_export_stack_at(pprof->export, report, i, &stack);
         for (size_t k = stack.site->frame_count;
              k > 0 && pprof->mapping_count == 0; k--) {
-            const struct seep_report_frame *frame = &stack.site->frames[k - 1];
+            const struct seep_report_frame *frame = stack.site->frames[k - 1];
 
             if (strcmp(frame->module, report->executable) == 0) {
                 mapping(pprof, frame);

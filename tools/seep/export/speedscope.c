@@ -110,7 +110,7 @@ static int number_all(struct speedscope *scope,
         numbered->frames[total++] = number_space(scope, stack.site->space);
         for (size_t k = stack.site->frame_count; k-- > 0;) {
             numbered->frames[total++] =
-                number_frame(scope, &stack.site->frames[k]);
+                number_frame(scope, stack.site->frames[k]);
         }
         numbered->ends[i] = total;
     }

@@ -456,7 +456,7 @@ static void print_frames(struct seep_json_out *out,
 {
     seep_json_out_raw(out, ",\n\"frames\":[");
     for (size_t i = 0; i < site->frame_count && out->error == 0; i++) {
-        const char *text = text_of(kept, &site->frames[i]);
+        const char *text = text_of(kept, site->frames[i]);
 
         if (text == NULL) {
             out->error = -ENOMEM;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "reader/recording/store.h"
 #include "words/words.h"
 #include "json/json.h"
 
@@ -18,27 +19,9 @@
 struct frames {
     const struct seep_report_frame **list;
     uint32_t *slots;   /* number + 1; 0: free */
-    size_t slot_count; /* a power of two, above the count of all frames */
+    size_t slot_count; /* a power of two, at least twice the count */
     size_t count;
 };
-
-/* @return 0 or -ENOMEM */
-static int frames_init(struct frames *frames, const struct seep_report *report)
-{
-    size_t most = 1;
-
-    for (size_t i = 0; i < report->stack_count; i++) {
-        most += report->stacks[i].site.frame_count;
-    }
-    frames->count = 0;
-    frames->slot_count = 1;
-    while (frames->slot_count < 2 * most) {
-        frames->slot_count *= 2;
-    }
-    frames->list = calloc(most, sizeof(*frames->list));
-    frames->slots = calloc(frames->slot_count, sizeof(*frames->slots));
-    return frames->list == NULL || frames->slots == NULL ? -ENOMEM : 0;
-}
 
 static void frames_fini(struct frames *frames)
 {
@@ -46,21 +29,63 @@ static void frames_fini(struct frames *frames)
     free(frames->slots);
 }
 
-static uint32_t frames_number(struct frames *frames,
-                              const struct seep_report_frame *frame)
+/* Where @frame is, or belongs. */
+static uint32_t *slot_of(const struct frames *frames,
+                         const struct seep_report_frame *frame)
 {
     size_t mask = frames->slot_count - 1;
     size_t slot = seep_json_frame_hash(frame) & mask;
 
-    while (frames->slots[slot] != 0) {
-        if (seep_json_frame_is(frames->list[frames->slots[slot] - 1], frame)) {
-            return frames->slots[slot] - 1;
-        }
+    while (frames->slots[slot] != 0 &&
+           !seep_json_frame_is(frames->list[frames->slots[slot] - 1], frame)) {
         slot = (slot + 1) & mask;
     }
+    return &frames->slots[slot];
+}
+
+/* Room for one more. @return 0 or -ENOMEM */
+static int frames_reserve(struct frames *frames)
+{
+    size_t slot_count = frames->slot_count == 0 ? 64 : frames->slot_count * 2;
+    const struct seep_report_frame **list =
+        seep_list_grow(frames->list, frames->count, sizeof(*list));
+    uint32_t *slots;
+
+    if (list == NULL) {
+        return -ENOMEM;
+    }
+    frames->list = list;
+    if (2 * frames->count < frames->slot_count) {
+        return 0;
+    }
+    slots = calloc(slot_count, sizeof(*slots));
+    if (slots == NULL) {
+        return -ENOMEM;
+    }
+    free(frames->slots);
+    frames->slots = slots;
+    frames->slot_count = slot_count;
+    for (size_t i = 0; i < frames->count; i++) {
+        *slot_of(frames, frames->list[i]) = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static uint32_t frames_number(struct frames *frames,
+                              const struct seep_report_frame *frame, int *error)
+{
+    uint32_t *slot = frames->slot_count == 0 ? NULL : slot_of(frames, frame);
+
+    if (slot != NULL && *slot != 0) {
+        return *slot - 1;
+    }
+    if (frames_reserve(frames) != 0) {
+        *error = -ENOMEM;
+        return 0;
+    }
     frames->list[frames->count++] = frame;
-    frames->slots[slot] = (uint32_t)frames->count;
-    return frames->slots[slot] - 1;
+    *slot_of(frames, frame) = (uint32_t)frames->count;
+    return (uint32_t)frames->count - 1;
 }
 
 static void put_number(struct seep_json_out *out, size_t index, uint64_t value)
@@ -137,7 +162,8 @@ static void print_stack(struct seep_json_out *out, struct frames *frames,
     seep_json_out_members(out, members_of(stack));
     seep_json_out_raw(out, ",\"frames\":[");
     for (size_t i = 0; i < stack->site.frame_count; i++) {
-        put_number(out, i, frames_number(frames, &stack->site.frames[i]));
+        put_number(out, i,
+                   frames_number(frames, stack->site.frames[i], &out->error));
     }
     seep_json_out_raw(out, "]");
     print_series(out, report, &stack->site);
@@ -147,13 +173,8 @@ static void print_stack(struct seep_json_out *out, struct frames *frames,
 void seep_json_stacks_print(struct seep_json_out *out,
                             const struct seep_report *report)
 {
-    struct frames frames;
+    struct frames frames = {.list = NULL};
 
-    if (frames_init(&frames, report) != 0) {
-        out->error = out->error != 0 ? out->error : -ENOMEM;
-        frames_fini(&frames);
-        return;
-    }
     seep_json_out_raw(out, ",\n\"stacks\":[");
     for (size_t i = 0; i < report->stack_count && out->error == 0; i++) {
         seep_json_out_raw(out, i == 0 ? "\n" : ",\n");

@@ -53,8 +53,8 @@ static void free_links(struct links *links)
 static void add_python(struct links *links, const struct seep_report_site *site,
                        size_t i)
 {
-    const struct seep_report_frame *frame = &site->frames[i];
-    const struct seep_report_frame *user = &site->frames[site->where_frame];
+    const struct seep_report_frame *frame = site->frames[i];
+    const struct seep_report_frame *user = site->frames[site->where_frame];
     bool same = user->python && strcmp(frame->file, user->file) == 0;
 
     if (!seep_fold_is_machinery(frame)) {
@@ -68,27 +68,27 @@ static void add_python(struct links *links, const struct seep_report_site *site,
 static void add_run(struct links *links, const struct seep_report_site *site,
                     size_t first, size_t end)
 {
-    const struct seep_report_frame *run = &site->frames[first];
+    const struct seep_report_frame **run = &site->frames[first];
     size_t speaker = seep_fold_speaker(run, end - first);
 
-    if (first > 0 && !seep_where_is_user(&run[speaker])) {
+    if (first > 0 && !seep_where_is_user(run[speaker])) {
         return;
     }
-    add_link(links, seep_words_frame(&run[speaker]));
+    add_link(links, seep_words_frame(run[speaker]));
     for (size_t i = 0; first == 0 && i < speaker; i++) {
-        if (seep_where_is_user(&run[i])) {
-            add_link(links, seep_words_object(&run[i]));
+        if (seep_where_is_user(run[i])) {
+            add_link(links, seep_words_object(run[i]));
             return;
         }
     }
     if (first == 0) {
-        add_link(links, seep_words_object(&run[speaker]));
+        add_link(links, seep_words_object(run[speaker]));
     }
 }
 
 static size_t run_begin(const struct seep_report_site *site, size_t end)
 {
-    while (end > 0 && !site->frames[end - 1].python) {
+    while (end > 0 && !site->frames[end - 1]->python) {
         end--;
     }
     return end;
@@ -122,17 +122,17 @@ static void put_inner(FILE *file, const struct seep_report_site *site)
 /* Native frames outside of all of Python's are the interpreter's start. */
 static void put_outer(FILE *file, const struct seep_report_site *site)
 {
-    const struct seep_report_frame *user = &site->frames[site->where_frame];
+    const struct seep_report_frame *user = site->frames[site->where_frame];
     struct links links = {.count = 0};
     size_t first = site->where_frame + 1;
 
     add_link(&links, seep_words_frame(user));
     for (size_t i = first; i < site->frame_count && links.count <= OUTER; i++) {
-        if (site->frames[i].python) {
+        if (site->frames[i]->python) {
             size_t speaker =
                 seep_fold_speaker(&site->frames[first], i - first) + first;
-            if (speaker < i && seep_where_is_user(&site->frames[speaker])) {
-                add_link(&links, seep_words_object(&site->frames[speaker]));
+            if (speaker < i && seep_where_is_user(site->frames[speaker])) {
+                add_link(&links, seep_words_object(site->frames[speaker]));
             }
             add_python(&links, site, i);
             first = i + 1;
@@ -152,11 +152,11 @@ static void put_native(FILE *file, const struct seep_report_site *site)
     size_t middle = site->where_frame;
 
     for (size_t i = 0; i < INNER && i < middle; i++) {
-        add_link(&inner, seep_words_frame(&site->frames[middle - 1 - i]));
+        add_link(&inner, seep_words_frame(site->frames[middle - 1 - i]));
     }
     for (size_t i = middle; i < site->frame_count && outer.count <= OUTER;
          i++) {
-        add_link(&outer, seep_words_frame(&site->frames[i]));
+        add_link(&outer, seep_words_frame(site->frames[i]));
     }
     for (size_t i = 0; i < inner.count; i++) {
         fprintf(file, " > %s", inner.names[i]);

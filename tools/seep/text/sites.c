@@ -761,15 +761,15 @@ static void print_frame(struct seep_page *page,
                         bool whole)
 {
     bool user = i == site->where_frame;
-    char *frame = frame_text(page, &site->frames[i], user, whole);
+    char *frame = frame_text(page, site->frames[i], user, whole);
 
     seep_page_print(page, user ? SEEP_STYLE_STRONG : SEEP_STYLE_PLAIN,
                     "  %s %s", user ? ">" : " ", frame == NULL ? "?" : frame);
     seep_page_end_line(page);
     free(frame);
-    if (site->frames[i].source != NULL) {
+    if (site->frames[i]->source != NULL) {
         seep_page_print(page, SEEP_STYLE_FAINT, "        %s",
-                        site->frames[i].source);
+                        site->frames[i]->source);
         seep_page_end_line(page);
     }
 }

@@ -78,7 +78,7 @@ static const char *intern(struct tree *tree, char *text)
 /* As a row of the table is named. */
 static char *name_frame(const struct seep_report_frame *frame)
 {
-    const struct seep_report_site site = {.frames = frame, .frame_count = 1};
+    const struct seep_report_site site = {.frames = &frame, .frame_count = 1};
 
     return seep_words_user_frame(&site);
 }
@@ -108,15 +108,14 @@ static const char *label_piece(struct tree *tree,
                                const struct seep_report_site *site,
                                const struct seep_fold_piece *piece)
 {
-    const struct seep_report_frame *frames = &site->frames[piece->first];
+    const struct seep_report_frame **frames = &site->frames[piece->first];
     char *object;
     const char *label;
 
     if (!piece->folded) {
-        return label_frame(tree, frames);
+        return label_frame(tree, frames[0]);
     }
-    object =
-        seep_words_object(&frames[seep_fold_speaker(frames, piece->count)]);
+    object = seep_words_object(frames[seep_fold_speaker(frames, piece->count)]);
     label =
         object == NULL ? NULL : intern(tree, seep_words_make("… %s …", object));
     free(object);

@@ -50,8 +50,8 @@ static bool may_be_arena(const struct seep_report *report,
 {
     return site->space == SEEP_SPACE_MAPPED && has_python(report) &&
            report->python_objects != SEEP_PYTHON_OBJECTS_ON &&
-           site->frame_count > 0 && !site->frames[0].python &&
-           is_interpreter(site->frames[0].module);
+           site->frame_count > 0 && !site->frames[0]->python &&
+           is_interpreter(site->frames[0]->module);
 }
 
 /* "the memory allocated at serve.py:31", to be freed; NULL: it is no line of
@@ -64,7 +64,7 @@ static char *holder_of(const struct seep_report *report,
     if (site->where_frame >= site->frame_count) {
         return NULL;
     }
-    frame = &site->frames[site->where_frame];
+    frame = site->frames[site->where_frame];
     if (!frame->python || frame->line == 0 || may_be_arena(report, site)) {
         return NULL;
     }
@@ -387,7 +387,7 @@ static const char *function_of(const struct seep_report_site *site)
     if (site->where_frame >= site->frame_count) {
         return "FUNCTION";
     }
-    frame = &site->frames[site->where_frame];
+    frame = site->frames[site->where_frame];
     return frame->python && *frame->function != '\0' && *frame->function != '<'
                ? frame->function
                : "FUNCTION";

@@ -305,7 +305,7 @@ const char *seep_check_file(const struct seep_report_site *site,
     if (site->where_frame >= site->frame_count) {
         return NULL;
     }
-    frame = &site->frames[site->where_frame];
+    frame = site->frames[site->where_frame];
     if (frame->file == NULL || *frame->file == '\0' || frame->line == 0) {
         return NULL;
     }

@@ -91,7 +91,7 @@ char *seep_words_where(const struct seep_report *report,
         site->where == site->pool) {
         return strdup(*site->where == '\0' ? "(no stack)" : site->where);
     }
-    frame = &site->frames[site->where_frame];
+    frame = site->frames[site->where_frame];
     return *frame->file != '\0' || *frame->module == '\0' ? strdup(site->where)
                                                           : native_text(frame);
 }
@@ -104,7 +104,7 @@ char *seep_words_user_frame(const struct seep_report_site *site)
     if (site->where_frame >= site->frame_count) {
         return strdup("(no stack)");
     }
-    frame = &site->frames[site->where_frame];
+    frame = site->frames[site->where_frame];
     if (*frame->file == '\0' && *frame->module != '\0') {
         return native_text(frame);
     }
@@ -245,7 +245,7 @@ char *seep_words_frame_long(const struct seep_report_frame *frame, bool brief)
 bool seep_fold_has_python(const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        if (site->frames[i].python) {
+        if (site->frames[i]->python) {
             return true;
         }
     }
@@ -262,7 +262,7 @@ static size_t inner_count(const struct seep_report_site *site)
 {
     size_t count = 0;
 
-    while (count < site->frame_count && !site->frames[count].python) {
+    while (count < site->frame_count && !site->frames[count]->python) {
         count++;
     }
     return count;
@@ -275,7 +275,7 @@ static size_t entries_begin(const struct seep_report_site *site, size_t inner)
     size_t found = 0;
 
     for (size_t i = inner; i > 0 && found < ENTRIES_KEPT; i--) {
-        if (seep_where_is_user(&site->frames[i - 1])) {
+        if (seep_where_is_user(site->frames[i - 1])) {
             begin = i - 1;
             found++;
         }
@@ -286,7 +286,7 @@ static size_t entries_begin(const struct seep_report_site *site, size_t inner)
 static bool is_kept(const struct seep_report_site *site, size_t i, size_t inner,
                     size_t entries)
 {
-    const struct seep_report_frame *frame = &site->frames[i];
+    const struct seep_report_frame *frame = site->frames[i];
 
     return (frame->python && !seep_fold_is_machinery(frame)) ||
            i == site->where_frame || (i < inner && i < INNER_KEPT) ||
@@ -308,7 +308,7 @@ size_t seep_fold(const struct seep_report_site *site,
                !is_kept(site, end, inner, entries)) {
             end++;
         }
-        bool lone = end == i + 1 && seep_where_is_user(&site->frames[i]);
+        bool lone = end == i + 1 && seep_where_is_user(site->frames[i]);
         bool folded = end > i && !lone; /* whose fold would take its room */
         end = folded ? end : i + 1;
         pieces[count++] = (struct seep_fold_piece){i, end - i, folded};
@@ -356,7 +356,7 @@ static void count_object(struct tally *tally, const char *name)
     tally->counts[at] = count;
 }
 
-char *seep_fold_words(const struct seep_report_frame *frames, size_t count)
+char *seep_fold_words(const struct seep_report_frame **frames, size_t count)
 {
     struct tally tally = {.used = 0};
     struct seep_words_text text;
@@ -366,7 +366,7 @@ char *seep_fold_words(const struct seep_report_frame *frames, size_t count)
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        count_object(&tally, object_of(&frames[i]));
+        count_object(&tally, object_of(frames[i]));
     }
     fprintf(file, "%zu frame%s", count, count == 1 ? "" : "s");
     for (size_t i = 0; i < tally.used && i < NAMES_TOLD; i++) {
@@ -380,10 +380,10 @@ char *seep_fold_words(const struct seep_report_frame *frames, size_t count)
     return seep_words_close(&text);
 }
 
-size_t seep_fold_speaker(const struct seep_report_frame *frames, size_t count)
+size_t seep_fold_speaker(const struct seep_report_frame **frames, size_t count)
 {
     for (size_t i = count; i > 0; i--) {
-        if (seep_where_is_user(&frames[i - 1])) {
+        if (seep_where_is_user(frames[i - 1])) {
             return i - 1;
         }
     }

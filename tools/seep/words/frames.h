@@ -55,14 +55,14 @@ size_t seep_fold(const struct seep_report_site *site,
 
 /** "14 frames in libtorch_cpu.so, libc10.so and 2 more", to be freed; NULL
  * without memory. */
-char *seep_fold_words(const struct seep_report_frame *frames, size_t count);
+char *seep_fold_words(const struct seep_report_frame **frames, size_t count);
 
 /** Is a Python frame the interpreter's own, of its import statement? */
 bool seep_fold_is_machinery(const struct seep_report_frame *frame);
 
 /** Index of the frame that speaks for native @frames, innermost first: the
  * last that is no plumbing, else the first of all. */
-size_t seep_fold_speaker(const struct seep_report_frame *frames, size_t count);
+size_t seep_fold_speaker(const struct seep_report_frame **frames, size_t count);
 
 bool seep_fold_has_python(const struct seep_report_site *site);
 

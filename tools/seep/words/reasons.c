@@ -115,7 +115,7 @@ static void tell_cache(const struct seep_report *report,
 static bool is_segment(const struct seep_report_site *site)
 {
     for (size_t i = 0; i < site->frame_count; i++) {
-        const struct seep_report_frame *frame = &site->frames[i];
+        const struct seep_report_frame *frame = site->frames[i];
 
         if (!frame->python &&
             (strncmp(seep_text_base_name(frame->module), "libc10_cuda.so",

@@ -21,12 +21,14 @@ static struct seep_report_frame frames[] = {
     {.module = "/opt/libbar.so", .function = "", .file = ""},
     {.module = "/srv/app", .function = "main", .file = "/s/main.c"},
 };
+static const struct seep_report_frame *list[] = {&frames[0], &frames[1],
+                                                 &frames[2], &frames[3]};
 static struct seep_report_site site = {
     .space = SEEP_SPACE_HEAP,
     .class = SEEP_CLASS_LEAK,
     .allocated_bytes = 64000,
     .allocated_count = 1000,
-    .frames = frames,
+    .frames = list,
     .frame_count = 4,
 };
 

@@ -131,9 +131,12 @@ static const struct seep_report_frame around[] = {
     {.function = "main", .file = "", .module = "/opt/serve"},
 };
 
+static const struct seep_report_frame *list_around[] = {&around[0], &around[1],
+                                                        &around[2], &around[3]};
+
 static void set_frames(struct seep_report_site *at)
 {
-    at->frames = around;
+    at->frames = list_around;
     at->frame_count = 4;
     at->where_frame = 1;
 }
@@ -168,6 +171,8 @@ static void stripped_code_is_known_by_its_stack(void **state)
         {.function = "", .file = "", .module = "/opt/serve"},
         {.function = "main+0x7", .file = "", .module = "/opt/serve"},
     };
+    const struct seep_report_frame *list[] = {&others[0], &others[1],
+                                              &others[2], &others[3]};
     static const char *const old[] = {"serve+0x1140", "serve+0x2200"};
     static const char *const new[] = {"serve+0x2310", "serve+0x1190"};
 
@@ -177,7 +182,7 @@ static void stripped_code_is_known_by_its_stack(void **state)
     set_frames(&before[0]);
     set_frames(&now[1]);
     set_frames(&before[1]);
-    before[1].frames = others;
+    before[1].frames = list;
     now[0] = before[1];
     now[0].where = new[0];
     strcpy(now[0].id, "y");

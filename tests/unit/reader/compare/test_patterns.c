@@ -67,7 +67,8 @@ static enum seep_space space_of(const json_t *stack)
 
 /* [module, function] of a native frame; a file and a line make it Python's. */
 static size_t fill_frames(const json_t *list,
-                          struct seep_report_frame frames[FRAME_LIMIT])
+                          struct seep_report_frame frames[FRAME_LIMIT],
+                          const struct seep_report_frame *ret_list[FRAME_LIMIT])
 {
     size_t count = json_array_size(list);
 
@@ -76,6 +77,7 @@ static size_t fill_frames(const json_t *list,
         const json_t *frame = json_array_get(list, i);
         const char *file = json_string_value(json_array_get(frame, 2));
 
+        ret_list[i] = &frames[i];
         frames[i] = (struct seep_report_frame){
             .module = json_string_value(json_array_get(frame, 0)),
             .function = json_string_value(json_array_get(frame, 1)),
@@ -92,6 +94,7 @@ static size_t fill_frames(const json_t *list,
 static const struct seep_pattern *find_site(const json_t *stack)
 {
     struct seep_report_frame frames[FRAME_LIMIT];
+    const struct seep_report_frame *list[FRAME_LIMIT];
     json_int_t block_bytes =
         json_integer_value(json_object_get(stack, "block_bytes"));
     struct seep_report_site site = {
@@ -100,8 +103,9 @@ static const struct seep_pattern *find_site(const json_t *stack)
         .allocated_bytes = (uint64_t)(block_bytes > 0 ? block_bytes : 64) * 10,
         .allocated_count = 10,
         .where = "",
-        .frames = frames,
-        .frame_count = fill_frames(json_object_get(stack, "frames"), frames),
+        .frames = list,
+        .frame_count =
+            fill_frames(json_object_get(stack, "frames"), frames, list),
     };
 
     return seep_catalogue_find(catalogue, &site);

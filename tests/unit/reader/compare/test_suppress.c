@@ -19,10 +19,12 @@ static struct seep_report_frame frames[] = {
      .file = "/s/foo.cc"},
     {.module = "/srv/app", .function = "main", .file = "/s/main.c"},
 };
+static const struct seep_report_frame *list[] = {&frames[0], &frames[1],
+                                                 &frames[2]};
 static const struct seep_report_site site = {
     .id = "3f9a00c0ffee1234",
     .where = "foo.cc:12 foo::grow()",
-    .frames = frames,
+    .frames = list,
     .frame_count = 3,
 };
 
@@ -191,8 +193,9 @@ static void digits_of_an_id_are_no_pattern(void **state)
 {
     struct seep_report_frame feed = {
         .module = "/opt/libfeed-c0ffee.so", .function = "", .file = ""};
+    const struct seep_report_frame *only = &feed;
     struct seep_report_site other = {
-        .id = "1111222233334444", .frames = &feed, .frame_count = 1};
+        .id = "1111222233334444", .frames = &only, .frame_count = 1};
     struct seep_rules *known = NULL;
 
     (void)state;

@@ -7,17 +7,21 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "format/layout.h"
+#include "reader/judge/sites.h"
 #include "reader/recording/snapshot.h"
+#include "reader/report/report.h"
 #include "recording_builder.h"
 
 #define SITES 60000U
 #define LARGE_EVERY 100U
 #define LARGE_BYTES (UINT64_C(1) << 20)
-#define EXPANDED 50000U
+#define EXPANDED 25000U
 
 static bool is_dead(const struct seep_rec_header *header)
 {
@@ -26,12 +30,14 @@ static bool is_dead(const struct seep_rec_header *header)
 }
 
 /* Room for as many sites, and a series of each. */
-static void lay_out(struct seep_rec_header *layout)
+static void lay_out(struct seep_rec_header *layout, uint32_t sites)
 {
     assert_int_equal(
         seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, false, false, layout), 0);
-    layout->sections[SEEP_SECTION_SITES].entry_count = SITES + 1;
-    layout->sections[SEEP_SECTION_BRIEFS].entry_count = SITES;
+    layout->sections[SEEP_SECTION_SITES].entry_count = sites + 1;
+    layout->sections[SEEP_SECTION_STACKS].entry_count = sites + 1;
+    layout->sections[SEEP_SECTION_FRAMES].entry_count = sites + 1;
+    layout->sections[SEEP_SECTION_BRIEFS].entry_count = sites;
     layout->file_bytes = SEEP_PAGE_BYTES;
     for (unsigned i = 0; i < SEEP_SECTION_COUNT; i++) {
         struct seep_rec_section *part = &layout->sections[i];
@@ -44,13 +50,14 @@ static void lay_out(struct seep_rec_header *layout)
 }
 
 /* One block each, of which no series is needed to tell. */
-static void add_sites(struct recording_builder *builder)
+static void add_sites(struct recording_builder *builder, uint32_t sites)
 {
-    uint64_t frame = builder_frame(builder_module(builder, "/x", 1), 16);
-    uint32_t stack = builder_stack(builder, &frame, 1);
+    uint32_t module = builder_module(builder, "/x", 1);
 
-    for (uint32_t i = 0; i < SITES; i++) {
-        uint32_t index = builder_site(builder, stack, SEEP_SPACE_HEAP);
+    for (uint32_t i = 0; i < sites; i++) {
+        uint64_t frame = builder_frame(module, 16 + i);
+        uint32_t index = builder_site(
+            builder, builder_stack(builder, &frame, 1), SEEP_SPACE_HEAP);
         struct seep_rec_site *site = &builder->view.sites[index];
 
         seep_word_store(&site->event_count, 1);
@@ -70,9 +77,9 @@ static void of_too_many_sites_those_that_hold_most_keep_a_series(void **state)
     int fd = memfd_create("many", MFD_CLOEXEC);
 
     (void)state;
-    lay_out(&layout);
+    lay_out(&layout, SITES);
     builder_init_layout(&builder, &layout, fd);
-    add_sites(&builder);
+    add_sites(&builder, SITES);
     builder_exit(&builder, 1000);
     builder_seal(&builder);
     assert_int_equal(seep_snapshot_init(fd, builder.size_bytes, is_dead,
@@ -96,9 +103,73 @@ static void of_too_many_sites_those_that_hold_most_keep_a_series(void **state)
     close(fd);
 }
 
+/* A tenth more than there are rows for. */
+#define MANY (SEEP_SITES_ROWS_MOST + SEEP_SITES_ROWS_MOST / 10)
+#define LARGE_COUNT (MANY / LARGE_EVERY)
+
+static struct seep_report *report_of(const char *path)
+{
+    const struct seep_report_options options = {.by = SEEP_BY_STACK};
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_report *report = NULL;
+
+    assert_int_equal(seep_report_open(path, &options, &refusal, &report), 0);
+    return report;
+}
+
+/* Those that hold most are each a row; the rest is in one, and all is there. */
+static void of_too_many_rows_those_that_hold_least_are_one(void **state)
+{
+    char path[] = "/tmp/seep-room-XXXXXX";
+    struct seep_rec_header layout = {.pid = 0};
+    struct recording_builder builder;
+    struct seep_report *report;
+    const struct seep_report_site *rest = NULL;
+    uint64_t live_bytes = 0;
+    size_t stack_count = 0;
+    size_t large_count = 0;
+    int fd = mkstemp(path);
+
+    (void)state;
+    lay_out(&layout, MANY);
+    builder_init_layout(&builder, &layout, fd);
+    add_sites(&builder, MANY);
+    builder_exit(&builder, 1000);
+    builder_seal(&builder);
+    report = report_of(path);
+
+    assert_in_range(report->site_count, SEEP_SITES_ROWS_MOST,
+                    SEEP_SITES_ROWS_MOST + 1);
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        live_bytes += site->live_bytes;
+        stack_count += site->stack_count;
+        large_count += site->live_bytes == LARGE_BYTES;
+        if (strcmp(site->where, "call sites that hold least") == 0) {
+            assert_null(rest);
+            rest = site;
+        }
+    }
+    assert_non_null(rest);
+    assert_int_equal(rest->frame_count, 0);
+    assert_int_equal(rest->stack_count, MANY - report->site_count + 1);
+    assert_int_equal(stack_count, MANY);
+    assert_int_equal(large_count, LARGE_COUNT);
+    assert_true(live_bytes ==
+                LARGE_COUNT * LARGE_BYTES + (MANY - LARGE_COUNT) * 100);
+    assert_true(report->spaces[0].live_bytes == live_bytes);
+
+    seep_report_close(report);
+    builder_fini(&builder);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_too_many_rows_those_that_hold_least_are_one),
         cmocka_unit_test(of_too_many_sites_those_that_hold_most_keep_a_series),
     };
 

@@ -246,7 +246,7 @@ static void the_stacks_of_a_row_are_together_what_it_is(void **state)
 
         if (report->stacks[i].row == (size_t)(row - report->sites)) {
             assert_int_equal(stack->frame_count, 3);
-            assert_string_equal(stack->frames[1].function, "handle");
+            assert_string_equal(stack->frames[1]->function, "handle");
             live += stack->live_bytes;
             allocated += stack->allocated_bytes;
             last += stack->series[stack->point_count - 1].live_bytes;
@@ -323,7 +323,7 @@ static void the_largest_stack_of_a_row_is_shown(void **state)
     assert_int_equal(site->stack_allocated_bytes, 300);
     assert_true(site->stack_allocated_count == 1);
     assert_int_equal(site->frame_count, 3);
-    assert_int_equal(site->frames[0].offset, 0x101);
+    assert_int_equal(site->frames[0]->offset, 0x101);
     assert_int_equal(site->where_frame, 1);
     assert_int_equal(site->peak_bytes, 600);
     assert_int_equal(site->largest_bytes, 300);

@@ -46,7 +46,7 @@ static const struct seep_report_site *of_line(const struct seep_report *report,
 {
     for (size_t i = 0; i < report->site_count; i++) {
         if (report->sites[i].frame_count > 0 &&
-            report->sites[i].frames[0].line == line) {
+            report->sites[i].frames[0]->line == line) {
             return &report->sites[i];
         }
     }

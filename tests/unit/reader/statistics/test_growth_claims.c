@@ -102,7 +102,7 @@ static const struct seep_report_site *judged(struct judge_run *f)
     }
     report = judge_report(f, JUDGE_RUN_S);
     for (size_t i = 0; i < report->site_count; i++) {
-        if (report->sites[i].frames[0].offset == LEAK) {
+        if (report->sites[i].frames[0]->offset == LEAK) {
             return &report->sites[i];
         }
     }

@@ -103,12 +103,12 @@ static void a_frame_of_python_is_told_by_file_line_and_name(void **state)
     add_site(f, frames, 2, 100);
     site = only_site(f);
     assert_int_equal(site->frame_count, 2);
-    assert_false(site->frames[0].python);
-    assert_true(site->frames[1].python);
-    assert_string_equal(site->frames[1].function, "Handler.handle");
-    assert_string_equal(site->frames[1].file, "/srv/serve.py");
-    assert_int_equal(site->frames[1].line, 31);
-    assert_string_equal(site->frames[1].module, "");
+    assert_false(site->frames[0]->python);
+    assert_true(site->frames[1]->python);
+    assert_string_equal(site->frames[1]->function, "Handler.handle");
+    assert_string_equal(site->frames[1]->file, "/srv/serve.py");
+    assert_int_equal(site->frames[1]->line, 31);
+    assert_string_equal(site->frames[1]->module, "");
     assert_string_equal(site->where, "serve.py:31 Handler.handle");
     assert_int_equal(site->where_frame, 1);
     assert_string_equal(site->thread, "");
@@ -134,9 +134,9 @@ static void a_name_without_end_is_cut(void **state)
     free(text);
     add_site(f, frames, 2, 100);
     site = only_site(f);
-    assert_int_equal(strlen(site->frames[0].module), 4096);
-    assert_int_equal(strlen(site->frames[1].function), 1024);
-    assert_int_equal(strlen(site->frames[1].file), 1024);
+    assert_int_equal(strlen(site->frames[0]->module), 4096);
+    assert_int_equal(strlen(site->frames[1]->function), 1024);
+    assert_int_equal(strlen(site->frames[1]->file), 1024);
 }
 
 static void a_line_that_is_not_known_is_left_out(void **state)
@@ -188,10 +188,10 @@ static void what_names_nothing_is_a_frame_without_a_name(void **state)
     site = only_site(f);
     assert_int_equal(site->frame_count, 7);
     for (size_t i = 0; i < 6; i++) {
-        assert_true(site->frames[i].python);
-        assert_string_equal(site->frames[i].function, "");
-        assert_string_equal(site->frames[i].file, "");
-        assert_int_equal(site->frames[i].line, 0);
+        assert_true(site->frames[i]->python);
+        assert_string_equal(site->frames[i]->function, "");
+        assert_string_equal(site->frames[i]->file, "");
+        assert_int_equal(site->frames[i]->line, 0);
     }
     assert_string_equal(site->thread, "");
     assert_string_equal(site->where, "libpython3.11.so.1.0+0x1234");
@@ -206,7 +206,7 @@ static void a_string_outside_of_its_section_is_empty(void **state)
 
     f->builder.view.codes[code].file = UINT32_MAX;
     add_site(f, &frame, 1, 100);
-    assert_string_equal(only_site(f)->frames[0].file, "");
+    assert_string_equal(only_site(f)->frames[0]->file, "");
     assert_string_equal(only_site(f)->where, "Python handle");
 }
 

@@ -23,6 +23,19 @@ static struct seep_report_frame frame(const char *module, const char *function)
     };
 }
 
+/* Of frames that follow each other, until the next call. */
+static const struct seep_report_frame **
+list(const struct seep_report_frame *frames, size_t count)
+{
+    static const struct seep_report_frame *each[8];
+
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        each[i] = &frames[i];
+    }
+    return each;
+}
+
 static bool is_user(const char *module, const char *function)
 {
     struct seep_report_frame f = frame(module, function);
@@ -72,7 +85,7 @@ static const char *pool_of(const char *const *stack)
             frames[count].module = "";
         }
     }
-    if (!seep_where_is_pool(frames, count, &pool)) {
+    if (!seep_where_is_pool(list(frames, count), count, &pool)) {
         return "";
     }
     snprintf(text, sizeof(text), "%s %s", pool.library, pool.allocator);
@@ -153,10 +166,10 @@ static void the_first_of_the_user_is_picked(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 4), 2);
-    assert_int_equal(seep_where_pick(frames, 2), 0);
+    assert_int_equal(seep_where_pick(list(frames, 4), 4), 2);
+    assert_int_equal(seep_where_pick(list(frames, 2), 2), 0);
     with_python[1].python = true;
-    assert_int_equal(seep_where_pick(with_python, 2), 1);
+    assert_int_equal(seep_where_pick(list(with_python, 2), 2), 1);
 }
 
 /* A python that holds its own interpreter has no other frames. */
@@ -170,8 +183,8 @@ static void without_a_user_what_asked_for_the_memory_is_picked(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 4), 2);
-    assert_int_equal(seep_where_pick(frames, 1), 0);
+    assert_int_equal(seep_where_pick(list(frames, 4), 4), 2);
+    assert_int_equal(seep_where_pick(list(frames, 1), 1), 0);
 }
 
 static void whose_a_file_of_python_is_stands_in_its_path(void **state)
@@ -249,11 +262,11 @@ static void the_users_own_line_wins(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 7), 4);
-    assert_int_equal(seep_where_pick(frames, 4), 3);
-    assert_int_equal(seep_where_pick(frames, 3), 2);
-    assert_int_equal(seep_where_pick(frames, 2), 1);
-    assert_int_equal(seep_where_pick(frames, 1), 0);
+    assert_int_equal(seep_where_pick(list(frames, 7), 7), 4);
+    assert_int_equal(seep_where_pick(list(frames, 4), 4), 3);
+    assert_int_equal(seep_where_pick(list(frames, 3), 3), 2);
+    assert_int_equal(seep_where_pick(list(frames, 2), 2), 1);
+    assert_int_equal(seep_where_pick(list(frames, 1), 1), 0);
 }
 
 static void a_dataclass_of_a_package_is_the_packages_line(void **state)
@@ -271,11 +284,11 @@ static void a_dataclass_of_a_package_is_the_packages_line(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 4), 3);
+    assert_int_equal(seep_where_pick(list(frames, 4), 4), 3);
     /* What was given to python -c is a user's, also where it makes one. */
-    assert_int_equal(seep_where_pick(frames, 5), 4);
-    assert_int_equal(seep_where_pick(frames, 2), 0);
-    assert_int_equal(seep_where_pick(given, 2), 0);
+    assert_int_equal(seep_where_pick(list(frames, 5), 5), 4);
+    assert_int_equal(seep_where_pick(list(frames, 2), 2), 0);
+    assert_int_equal(seep_where_pick(list(given, 2), 2), 0);
 }
 
 static void the_file_of_a_package_is_told_with_its_folder(void **state)
@@ -304,7 +317,7 @@ static void assert_thread(const struct seep_report_frame *frames, size_t count,
 {
     char text[SEEP_NAME_BYTES];
 
-    seep_name_thread("", frames, count, text, sizeof(text));
+    seep_name_thread("", list(frames, count), count, text, sizeof(text));
     assert_string_equal(text, wanted);
 }
 
@@ -340,7 +353,7 @@ static void a_package_wins_over_the_command_that_started_it(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 2), 0);
+    assert_int_equal(seep_where_pick(list(frames, 2), 2), 0);
 }
 
 /* serve.py:80 runs the loop: that it does is no news. */
@@ -359,10 +372,10 @@ static void who_started_an_event_loop_did_not_call_its_handlers(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 5), 1);
+    assert_int_equal(seep_where_pick(list(frames, 5), 5), 1);
     /* Nobody's code ran inside: then who started it is better than nothing. */
-    assert_int_equal(seep_where_pick(frames + 2, 3), 2);
-    assert_int_equal(seep_where_pick(own, 2), 1);
+    assert_int_equal(seep_where_pick(list(frames + 2, 3), 3), 2);
+    assert_int_equal(seep_where_pick(list(own, 2), 2), 1);
 }
 
 /* python -c "from multiprocessing.spawn import spawn_main; spawn_main(...)" */
@@ -377,7 +390,7 @@ static void who_spawned_a_worker_did_not_call_its_code(void **state)
     };
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 5), 0);
+    assert_int_equal(seep_where_pick(list(frames, 5), 5), 0);
 }
 
 static void python_that_lost_its_names_is_not_the_answer(void **state)
@@ -391,8 +404,8 @@ static void python_that_lost_its_names_is_not_the_answer(void **state)
     char text[64];
 
     (void)state;
-    assert_int_equal(seep_where_pick(frames, 3), 2);
-    assert_int_equal(seep_where_pick(frames, 4), 3);
+    assert_int_equal(seep_where_pick(list(frames, 3), 3), 2);
+    assert_int_equal(seep_where_pick(list(frames, 4), 4), 3);
     frames[1].line = 0;
     seep_where_format(&frames[1], text, sizeof(text));
     assert_string_equal(text, "Python ?");
