@@ -252,8 +252,21 @@ static bool pass_edge(struct seep_rec_site *site, uint32_t edge)
     return edge < last;
 }
 
+/* Of the totals: @block came, with @live bytes there. */
+static void raise_peak(struct seep_rec_site *site, uint64_t live,
+                       uint64_t size_bytes)
+{
+    if (live > seep_word_load(&site->peak_bytes)) {
+        seep_word_store(&site->peak_bytes, live);
+    }
+    if (size_bytes > seep_word_load(&site->largest_bytes)) {
+        seep_word_store(&site->largest_bytes, size_bytes);
+    }
+}
+
 void seep_account_allocated(const struct seep_view *view,
-                            const struct seep_block *block)
+                            const struct seep_block *block,
+                            uint64_t young_bytes)
 {
     struct seep_rec_site *site = &view->sites[block->site];
     struct track track = track_of(view, block->site, block->birth_tick, false);
@@ -279,13 +292,50 @@ void seep_account_allocated(const struct seep_view *view,
     }
     seep_word_add(&site->allocated_bytes, weight.bytes);
     seep_word_add(&site->allocated_count_q16, weight.count_q16);
-    if (live + weight.bytes > seep_word_load(&site->peak_bytes)) {
-        seep_word_store(&site->peak_bytes, live + weight.bytes);
-    }
-    if (block->size > seep_word_load(&site->largest_bytes)) {
-        seep_word_store(&site->largest_bytes, block->size);
-    }
+    raise_peak(site, live + young_bytes + weight.bytes, block->size);
     touch(site, block->birth_tick);
+}
+
+/* What both events of a block that was born in @birth and freed in @tick do,
+ * where they only add: there is a series, and both are in its last bucket, and
+ * in the era of the site's last event. */
+static bool pass_within(const struct seep_view *view,
+                        const struct seep_block *block, uint32_t tick,
+                        struct seep_weight weight)
+{
+    struct seep_rec_site *site = &view->sites[block->site];
+    struct track track = track_at(view, block->site);
+    uint32_t edge = seep_word_load(&site->edge_tick);
+
+    if (track.series == NULL || edge_of(view, block->birth_tick) != edge ||
+        edge_of(view, tick) != edge ||
+        !seep_series_passed(track.series, block->birth_tick, tick,
+                            seep_account_live_bytes(site), weight)) {
+        return false;
+    }
+    seep_word_add(&site->allocated_bytes, weight.bytes);
+    seep_word_add(&site->freed_bytes, weight.bytes);
+    seep_word_add(&site->allocated_count_q16, weight.count_q16);
+    seep_word_add(&site->freed_count_q16, weight.count_q16);
+    return true;
+}
+
+void seep_account_passed(const struct seep_view *view,
+                         const struct seep_block *block, uint32_t tick,
+                         uint64_t young_bytes)
+{
+    struct seep_rec_site *site = &view->sites[block->site];
+    struct seep_weight weight = seep_account_weight(block);
+    uint64_t live = seep_account_live_bytes(site);
+
+    if (!pass_within(view, block, tick, weight)) {
+        seep_account_allocated(view, block, young_bytes);
+        seep_account_freed(view, block->site, tick, block->birth_tick, weight);
+        return;
+    }
+    raise_peak(site, live + young_bytes + weight.bytes, block->size);
+    touch(site, block->birth_tick);
+    touch(site, tick);
 }
 
 bool seep_account_freed(const struct seep_view *view, uint32_t site,

@@ -29,9 +29,19 @@ bool seep_account_is_whole(const struct seep_rec_site *site);
 void seep_account_tell(const struct seep_view *view, uint32_t index,
                        struct seep_rec_brief *brief);
 
-/** @block was born, at its birth_tick, at its site. */
+/**
+ * @block was born, at its birth_tick, at its site.
+ *
+ * @param young_bytes  what was live there besides, and is accounted as freed
+ */
 void seep_account_allocated(const struct seep_view *view,
-                            const struct seep_block *block);
+                            const struct seep_block *block,
+                            uint64_t young_bytes);
+
+/** The same, and then it was freed at @tick: as by the two in turn. */
+void seep_account_passed(const struct seep_view *view,
+                         const struct seep_block *block, uint32_t tick,
+                         uint64_t young_bytes);
 
 /**
  * @weight of those born at @birth_tick at @site was freed at @tick.

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From the ring of a shard into the tables: locks, blocks, ranges, thinning,
- * the ring itself, and a reader's private copy, in this order.
+ * From the ring of a shard into the tables, by what one event does (apply.c);
+ * and a reader's private copy.
  *
- * An event is applied under the lock of its site, then its slot is given back,
- * then .head moves. When a site is held by another folder nothing of the event
- * has been done yet and the fold ends: the ring keeps it. So what applies an
- * event returns false, and has changed nothing, if it could not lock a site.
+ * An event is applied, then its slot is given back, then .head moves.
  */
 #include "format/fold.h"
 
+#include <string.h>
+
+#include "base/compiler.h"
 #include "base/hash.h"
 #include "base/word.h"
-#include "format/account.h"
-#include "format/series.h"
+#include "format/apply.h"
 
 /* Often enough that the smallest table cannot fill up in between. */
 #define THIN_EVERY 4U
-#define STEP_ENTRIES 256U
-#define LEVEL_MAX 40U
 
-/* Locks, and who is told that a block is gone. */
+/* Locks. */
 
 bool seep_fold_try_lock(_Atomic uint64_t *lock, uint32_t thread)
 {
@@ -56,647 +53,7 @@ void seep_fold_unlock(_Atomic uint64_t *lock, uint32_t thread)
         memory_order_relaxed);
 }
 
-static bool lock_site(struct seep_fold *fold, uint32_t site)
-{
-    if (site >= fold->view->site_capacity) {
-        return false;
-    }
-    if (fold->held_site != NULL) {
-        seep_word_store(fold->held_site, site + 1);
-    }
-    for (int attempt = 0; attempt < 64; attempt++) {
-        if (seep_fold_try_lock(&fold->view->sites[site].lock, fold->thread)) {
-            return true;
-        }
-    }
-    if (fold->held_site != NULL) {
-        seep_word_store(fold->held_site, 0);
-    }
-    fold->blocked_site = site + 1;
-    return false;
-}
-
-static void unlock_site(struct seep_fold *fold, uint32_t site)
-{
-    seep_fold_unlock(&fold->view->sites[site].lock, fold->thread);
-    if (fold->held_site != NULL) {
-        seep_word_store(fold->held_site, 0);
-    }
-}
-
-static void forget(struct seep_fold *fold, uint64_t address)
-{
-    if (fold->forget != NULL && !SEEP_ADDRESS_IS_KEY(address)) {
-        fold->forget(fold->context, address);
-    }
-}
-
-/* What came and went in a shard, by bucket. */
-
-struct change {
-    uint64_t allocated_bytes;
-    uint64_t freed_bytes;
-};
-
-static void flow_widen(struct seep_rec_shard *shard, uint32_t width_log2)
-{
-    uint32_t width = seep_word_load(&shard->flow_width_log2);
-
-    for (; width < width_log2; width++) {
-        for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
-            struct seep_rec_flow *into = &shard->flow[i];
-            uint64_t allocated = 0;
-            uint64_t freed = 0;
-
-            if (i < SEEP_BUCKET_COUNT / 2) {
-                allocated =
-                    seep_word_load(&shard->flow[2 * i].allocated_bytes) +
-                    seep_word_load(&shard->flow[2 * i + 1].allocated_bytes);
-                freed = seep_word_load(&shard->flow[2 * i].freed_bytes) +
-                        seep_word_load(&shard->flow[2 * i + 1].freed_bytes);
-            }
-            seep_word_store(&into->allocated_bytes, allocated);
-            seep_word_store(&into->freed_bytes, freed);
-        }
-        seep_word_store(&shard->flow_width_log2, width + 1);
-    }
-}
-
-/* What came and went at @site, for the sum of the shard. */
-static void add_flow(const struct seep_fold *fold, struct seep_rec_shard *shard,
-                     uint32_t site, uint32_t tick, struct change change)
-{
-    uint32_t width;
-    struct seep_rec_flow *flow;
-
-    if (fold->view->sites[site].space == SEEP_SPACE_FILE) {
-        return; /* see struct seep_rec_flow */
-    }
-    flow_widen(shard, seep_series_width_for(tick));
-    width = seep_word_load(&shard->flow_width_log2);
-    flow = &shard->flow[(tick >> (width & 31)) % SEEP_BUCKET_COUNT];
-    seep_word_store(&flow->allocated_bytes,
-                    seep_word_load(&flow->allocated_bytes) +
-                        change.allocated_bytes);
-    seep_word_store(&flow->freed_bytes,
-                    seep_word_load(&flow->freed_bytes) + change.freed_bytes);
-}
-
-/* The coin that thins. */
-
-static unsigned level_of(const struct seep_view *view)
-{
-    return seep_word_load(&view->header->sample_log2) & 63;
-}
-
-static double uniform(struct seep_fold *fold)
-{
-    fold->random += fold->random == 0;
-    return (double)(seep_hash_random(&fold->random) >> 11) * 0x1p-53;
-}
-
-static bool coin(struct seep_fold *fold, uint64_t size, unsigned from_log2,
-                 unsigned to_log2)
-{
-    double keep = seep_weight_probability(size, to_log2) /
-                  seep_weight_probability(size, from_log2);
-
-    return uniform(fold) < keep;
-}
-
-/*
- * Blocks, found by their exact address.
- */
-
-static bool insert(struct seep_fold *fold, const struct seep_live *live,
-                   const struct seep_block *block)
-{
-    struct seep_weight weight = seep_account_weight(block);
-
-    if (!lock_site(fold, block->site)) {
-        return false;
-    }
-    if (seep_live_insert(live, block)) {
-        seep_account_allocated(fold->view, block);
-        add_flow(fold, live->shard, block->site, block->birth_tick,
-                 (struct change){weight.bytes, 0});
-    } else {
-        seep_view_count(fold->view, SEEP_COUNT_LIVE_FULL, 1);
-        forget(fold, block->address);
-    }
-    unlock_site(fold, block->site);
-    return true;
-}
-
-/*
- * Take the entry at @index out and account it as freed at @tick.
- *
- * @param ret_block  what was taken out, for stash()
- */
-static bool close_entry(struct seep_fold *fold, const struct seep_live *live,
-                        uint32_t index, uint32_t tick,
-                        struct seep_block *ret_block)
-{
-    struct seep_block block = seep_live_get(live, index);
-    struct seep_weight weight = seep_account_weight(&block);
-
-    if (block.site >= fold->view->site_capacity) {
-        seep_live_remove(live, index); /* a damaged copy */
-        *ret_block = block;
-        return true;
-    }
-    if (!lock_site(fold, block.site)) {
-        return false;
-    }
-    block.in_series = seep_account_freed(fold->view, block.site, tick,
-                                         block.birth_tick, weight);
-    seep_live_remove(live, index);
-    unlock_site(fold, block.site);
-    add_flow(fold, live->shard, block.site, tick,
-             (struct change){0, weight.bytes});
-    forget(fold, block.address);
-    *ret_block = block;
-    return true;
-}
-
-/* The free of the entry at @index was lost, else nobody could have got its
- * address. */
-static bool close_stale(struct seep_fold *fold, const struct seep_live *live,
-                        uint32_t index, uint32_t tick)
-{
-    struct seep_block closed;
-
-    if (!close_entry(fold, live, index, tick, &closed)) {
-        return false;
-    }
-    seep_view_count(fold->view, SEEP_COUNT_LOST_FREES_CLOSED, 1);
-    return true;
-}
-
-static bool apply_alloc(struct seep_fold *fold, const struct seep_live *live,
-                        const struct seep_event *event)
-{
-    struct seep_block block = {
-        .address = event->address,
-        .size = event->size,
-        .site = event->site,
-        .birth_tick = event->tick,
-        .sample_log2 = event->sample_log2,
-    };
-    uint32_t stale = seep_live_find(live, event->address);
-    unsigned level = level_of(fold->view);
-
-    if (event->site >= fold->view->site_capacity) {
-        return true;
-    }
-    if (stale != SEEP_LIVE_NONE &&
-        !close_stale(fold, live, stale, event->tick)) {
-        return false;
-    }
-    if (block.sample_log2 < level && !SEEP_ADDRESS_IS_KEY(block.address)) {
-        if (!coin(fold, block.size, block.sample_log2, level)) {
-            forget(fold, block.address);
-            return true;
-        }
-        block.sample_log2 = level;
-    }
-    return insert(fold, live, &block);
-}
-
-/* Forget what earlier events took out at @address: those succeeded. */
-static void unstash(const struct seep_live *live, uint64_t address)
-{
-    for (uint32_t i = 0; i < SEEP_STASH_COUNT; i++) {
-        _Atomic uint64_t *stashed = &live->shard->stash[i].address;
-
-        if (seep_word_load(stashed) == address) {
-            seep_word_store(stashed, 0);
-        }
-    }
-}
-
-static void stash(const struct seep_live *live, uint64_t address,
-                  const struct seep_block *block)
-{
-    struct seep_rec_shard *shard = live->shard;
-    uint32_t next = seep_word_load(&shard->stash_next);
-    struct seep_rec_stashed *stashed = &shard->stash[next % SEEP_STASH_COUNT];
-
-    seep_word_store(&stashed->address, address);
-    seep_word_store(&stashed->live.address, block->address);
-    seep_word_store(&stashed->live.size_level,
-                    seep_live_size_level(block) |
-                        (block->in_series ? SEEP_STASHED_IN_SERIES : 0));
-    seep_word_store(&stashed->live.site, block->site);
-    seep_word_store(&stashed->live.birth_tick, block->birth_tick);
-    seep_word_store(&shard->stash_next, next + 1);
-}
-
-static bool apply_free(struct seep_fold *fold, const struct seep_live *live,
-                       const struct seep_event *event)
-{
-    uint32_t index = seep_live_find(live, event->address);
-    struct seep_block block;
-
-    if (index == SEEP_LIVE_NONE) {
-        seep_view_count(fold->view, SEEP_COUNT_FOREIGN_FREES, 1);
-        /* Should this realloc fail, what an earlier one took out of the same
-         * address must not come back for it. */
-        unstash(live, event->address);
-        return true;
-    }
-    if (!close_entry(fold, live, index, event->tick, &block)) {
-        return false;
-    }
-    if (event->kind == SEEP_EVENT_REALLOC_OUT) {
-        unstash(live, event->address);
-        stash(live, event->address, &block);
-    }
-    return true;
-}
-
-/* Put back one stashed block. */
-static bool put_back(struct seep_fold *fold, const struct seep_live *live,
-                     struct seep_rec_stashed *stashed, uint32_t tick)
-{
-    struct seep_block block = seep_live_read(&stashed->live);
-
-    if (block.site < fold->view->site_capacity) {
-        if (!lock_site(fold, block.site)) {
-            return false;
-        }
-        if (seep_live_insert(live, &block)) {
-            seep_account_restored(fold->view, tick, &block);
-            add_flow(fold, live->shard, block.site, tick,
-                     (struct change){0, 0 - seep_account_weight(&block).bytes});
-        } else {
-            seep_view_count(fold->view, SEEP_COUNT_RESTORE_LOST, 1);
-        }
-        unlock_site(fold, block.site);
-    }
-    seep_word_store(&stashed->address, 0);
-    return true;
-}
-
-static bool apply_restore(struct seep_fold *fold, const struct seep_live *live,
-                          const struct seep_event *event)
-{
-    for (uint32_t i = 0; i < SEEP_STASH_COUNT; i++) {
-        struct seep_rec_stashed *stashed = &live->shard->stash[i];
-
-        if (event->address != 0 &&
-            seep_word_load(&stashed->address) == event->address &&
-            !put_back(fold, live, stashed, event->tick)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/*
- * Mappings. An entry is one contiguous piece that is still mapped; munmap can
- * take all of it, an end, or a part in its middle, of several at once.
- *
- * A piece that is cut off keeps its birth and its site. Only one piece of a
- * mapping counts as the block, so that allocated counts stay those of mmap.
- * Memory and files lie in one table: an address is mapped as the one or the
- * other, and what is unmapped or mapped over may be pieces of both.
- */
-
-struct span {
-    uint64_t start;
-    uint64_t end;
-};
-
-static struct span overlap(const struct seep_block *block, struct span cut)
-{
-    struct span both = {block->address, block->address + block->size};
-
-    if (both.start < cut.start) {
-        both.start = cut.start;
-    }
-    if (both.end > cut.end) {
-        both.end = cut.end;
-    }
-    return both;
-}
-
-/* What is behind the hole finds no room: nobody could tell when it goes, so it
- * goes now. @return its bytes */
-static uint64_t give_up(struct seep_fold *fold, const struct seep_block *tail,
-                        uint32_t tick)
-{
-    struct seep_weight weight = {tail->size, 0};
-
-    if (!tail->fragment) {
-        weight.count_q16 = SEEP_COUNT_ONE;
-    }
-    seep_view_count(fold->view, SEEP_COUNT_LIVE_FULL, 1);
-    seep_account_freed(fold->view, tail->site, tick, tail->birth_tick, weight);
-    return weight.bytes;
-}
-
-/* The entry at @index loses @gone, a proper part of it. */
-static bool cut_piece(struct seep_fold *fold, const struct seep_live *live,
-                      uint32_t index, struct span gone, uint32_t tick,
-                      bool *ret_in_series)
-{
-    struct seep_block block = seep_live_get(live, index);
-    uint64_t end = block.address + block.size;
-    struct seep_block head = block;
-    struct seep_block tail = block;
-    struct seep_weight weight = {gone.end - gone.start, 0};
-
-    if (!lock_site(fold, block.site)) {
-        return false;
-    }
-    *ret_in_series = seep_account_freed(fold->view, block.site, tick,
-                                        block.birth_tick, weight);
-    head.size = gone.start - block.address;
-    tail.address = gone.end;
-    tail.size = end - gone.end;
-    tail.fragment = block.fragment || head.size != 0;
-    if (head.size != 0) {
-        seep_live_update(live, index, &head);
-    } else {
-        seep_live_remove(live, index);
-    }
-    if (tail.size != 0 && !seep_live_insert(live, &tail)) {
-        weight.bytes += give_up(fold, &tail, tick);
-    }
-    unlock_site(fold, block.site);
-    add_flow(fold, live->shard, block.site, tick,
-             (struct change){0, weight.bytes});
-    return true;
-}
-
-/* Take @cut out of the entry at @index, which overlaps it. */
-static bool take_out(struct seep_fold *fold, const struct seep_live *live,
-                     uint32_t index, struct span cut,
-                     const struct seep_event *event)
-{
-    struct seep_block block = seep_live_get(live, index);
-    struct span gone = overlap(&block, cut);
-    struct seep_block piece = block;
-    bool in_series;
-
-    if (block.site >= fold->view->site_capacity) {
-        seep_live_remove(live, index); /* a damaged copy */
-        return true;
-    }
-    if (gone.end - gone.start == block.size) {
-        if (!close_entry(fold, live, index, event->tick, &piece)) {
-            return false;
-        }
-    } else {
-        if (!cut_piece(fold, live, index, gone, event->tick, &in_series)) {
-            return false;
-        }
-        piece.address = gone.start;
-        piece.size = gone.end - gone.start;
-        piece.fragment = true;
-        piece.in_series = in_series;
-    }
-    if (event->kind == SEEP_EVENT_REMAP_OUT) {
-        stash(live, event->address, &piece);
-    }
-    return true;
-}
-
-static bool apply_unmap(struct seep_fold *fold, const struct seep_live *live,
-                        const struct seep_event *event)
-{
-    struct span cut = {event->address, event->address + event->size};
-    uint32_t index = seep_live_find(live, event->address);
-    uint64_t left;
-
-    if (event->kind == SEEP_EVENT_REMAP_OUT) {
-        unstash(live, event->address);
-    }
-    /* Nearly always it is one whole mapping. */
-    if (index != SEEP_LIVE_NONE &&
-        seep_live_get(live, index).size == event->size) {
-        return take_out(fold, live, index, cut, event);
-    }
-    left = seep_word_load(&live->shard->live_count);
-    for (index = 0; index < seep_live_end(live) && left > 0;) {
-        struct seep_block block = seep_live_get(live, index);
-        struct span both = overlap(&block, cut);
-
-        if (block.address == 0 || both.start >= both.end) {
-            left -= block.address != 0;
-            index++;
-        } else if (!take_out(fold, live, index, cut, event)) {
-            /* Else another entry may have moved here: look again. None moves
-             * to a slot that was passed. */
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool apply_map(struct seep_fold *fold, const struct seep_live *live,
-                      const struct seep_event *event)
-{
-    uint32_t stale = seep_live_find(live, event->address);
-    struct seep_block block = {
-        .address = event->address,
-        .size = event->size,
-        .site = event->site,
-        .birth_tick = event->tick,
-    };
-
-    if (event->site >= fold->view->site_capacity || event->size == 0) {
-        return true;
-    }
-    /* Unmapped unseen, by a raw system call say. (What MAP_FIXED replaces is
-     * told by an event of its own.) */
-    if (stale != SEEP_LIVE_NONE &&
-        !close_stale(fold, live, stale, event->tick)) {
-        return false;
-    }
-    return insert(fold, live, &block);
-}
-
-/*
- * Thinning: when a shard's table is three quarters full, the mean sampling
- * interval doubles for the whole recording, and every shard drops blocks by
- * coin flips until what is left looks as if it had been sampled so from the
- * start.
- *
- * Invariant: a block kept under mean m stands for s / p(m) bytes. Going from
- * p1 to p2 it is kept with probability p2 / p1, and its site and its cohort
- * are told the difference at once, so allocated - freed = live holds at every
- * moment and every total stays unbiased.
- */
-
-/* Of what is live, what can be thinned. */
-static uint64_t sampled_count(const struct seep_live *live)
-{
-    uint64_t count = seep_word_load(&live->shard->live_count);
-    uint64_t keys = seep_word_load(&live->shard->key_count);
-
-    return count > keys ? count - keys : 0;
-}
-
-/* The next level: twice the mean; from exact, about the mean block. */
-static unsigned next_level(const struct seep_live *live, unsigned level)
-{
-    uint64_t count = sampled_count(live);
-    uint64_t bytes = seep_word_load(&live->shard->live_bytes);
-    unsigned next = level + 1;
-
-    if (level == 0 && count != 0) {
-        while (next < LEVEL_MAX && (UINT64_C(1) << next) < bytes / count) {
-            next++;
-        }
-    }
-    return next;
-}
-
-static void raise_level(struct seep_fold *fold, const struct seep_live *live)
-{
-    const struct seep_view *view = fold->view;
-    unsigned level = level_of(view);
-    uint64_t count = seep_word_load(&live->shard->live_count);
-    uint64_t slots = seep_live_slots(live);
-    uint32_t seen = level;
-
-    /* A table that is full of what is never thinned gains nothing by it. */
-    if (count <= slots / 4 * 3 || sampled_count(live) <= slots / 8 ||
-        level >= LEVEL_MAX ||
-        seep_word_load(&live->shard->thin_level) != level) {
-        return;
-    }
-    if (seep_word_replace(&view->header->sample_log2, &seen,
-                          next_level(live, level))) {
-        seep_view_count(view, SEEP_COUNT_THINNINGS, 1);
-    }
-}
-
-/* Thin the entry at @index. @return false: its site is held, try later */
-static bool thin_entry(struct seep_fold *fold, const struct seep_live *live,
-                       uint32_t index, unsigned level)
-{
-    struct seep_block block = seep_live_get(live, index);
-    struct seep_weight before = seep_account_weight(&block);
-    struct seep_weight after = {0, 0};
-    uint32_t site = block.site;
-    bool keep;
-
-    if (site >= fold->view->site_capacity) {
-        seep_live_remove(live, index); /* a damaged copy */
-        return true;
-    }
-    if (!lock_site(fold, site)) {
-        return false;
-    }
-    keep = coin(fold, block.size, block.sample_log2, level);
-    if (keep) {
-        block.sample_log2 = level;
-        after = seep_account_weight(&block);
-        seep_live_update(live, index, &block);
-    } else {
-        seep_live_remove(live, index);
-    }
-    seep_account_reweighed(fold->view, site, block.birth_tick, before, after);
-    unlock_site(fold, site);
-    add_flow(fold, live->shard, site, block.birth_tick,
-             (struct change){after.bytes - before.bytes, 0});
-    if (!keep) {
-        seep_view_count(fold->view, SEEP_COUNT_THINNED_BLOCKS, 1);
-        forget(fold, block.address);
-    }
-    return true;
-}
-
-/* One pass over part of the table; the level is reached by a pass that found
- * nothing to do, for a shift can carry an entry behind the cursor. */
-static void thin_step(struct seep_fold *fold, const struct seep_live *live,
-                      unsigned level, uint32_t limit)
-{
-    struct seep_rec_shard *shard = live->shard;
-    uint32_t at = seep_word_load(&shard->thin_cursor);
-    uint32_t end = seep_live_end(live);
-    uint32_t index = at & live->mask;
-    bool dirty = (at & ~live->mask) != 0;
-
-    if (index >= end) {
-        index = 0;
-    }
-    if (end == 0) {
-        seep_word_store(&shard->thin_level, level);
-    }
-    for (uint32_t step = 0; step < limit && end != 0; step++) {
-        struct seep_block block = seep_live_get(live, index);
-
-        if (block.address != 0 && block.sample_log2 < level &&
-            !SEEP_ADDRESS_IS_KEY(block.address)) {
-            if (!thin_entry(fold, live, index, level)) {
-                break;
-            }
-            dirty = true;
-            continue; /* another entry may have moved here */
-        }
-        index++;
-        if (index < end) {
-            continue;
-        }
-        index = 0;
-        if (!dirty) {
-            seep_word_store(&shard->thin_level, level);
-            break;
-        }
-        dirty = false;
-    }
-    seep_word_store(&shard->thin_cursor, index | (dirty ? live->mask + 1 : 0));
-}
-
-static void thin(struct seep_fold *fold, const struct seep_live *live,
-                 uint32_t shard)
-{
-    const struct seep_view *view = fold->view;
-    uint64_t count = seep_word_load(&live->shard->live_count);
-    uint64_t slots = seep_live_slots(live);
-    unsigned level;
-
-    if (shard + 1 == view->shard_count) {
-        return; /* ranges are few, exact, and never thinned */
-    }
-    raise_level(fold, live);
-    level = level_of(view);
-    if (seep_word_load(&live->shard->thin_level) != level) {
-        thin_step(fold, live, level,
-                  count > slots / 8 * 7 ? (uint32_t)(4 * slots) : STEP_ENTRIES);
-    }
-}
-
-/*
- * The ring.
- */
-
-static bool apply(struct seep_fold *fold, const struct seep_live *live,
-                  const struct seep_event *event)
-{
-    switch (event->kind) {
-    case SEEP_EVENT_ALLOC:
-        return apply_alloc(fold, live, event);
-    case SEEP_EVENT_FREE:
-    case SEEP_EVENT_REALLOC_OUT:
-        return apply_free(fold, live, event);
-    case SEEP_EVENT_RESTORE:
-        return apply_restore(fold, live, event);
-    case SEEP_EVENT_MAP:
-        return apply_map(fold, live, event);
-    case SEEP_EVENT_UNMAP:
-    case SEEP_EVENT_REMAP_OUT:
-        return apply_unmap(fold, live, event);
-    default:
-        return true; /* a torn or damaged event changes nothing */
-    }
-}
-
-static struct seep_event read_event(const struct seep_rec_event *slot)
+SEEP_INLINE struct seep_event read_event(const struct seep_rec_event *slot)
 {
     uint64_t size_kind = seep_word_load(&slot->size_kind);
 
@@ -710,58 +67,231 @@ static struct seep_event read_event(const struct seep_rec_event *slot)
     };
 }
 
-uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
+/*
+ * Most blocks die young. Of the events that are ready an allocation is found
+ * its free, where that is among them: such a pair is one step.
+ */
+
+/* What a batch has is in the cache, and what is noted of it fits a hook's
+ * stack. */
+#define BATCH_EVENTS SEEP_FOLD_LOOKS_AT
+#define BATCH_BUCKETS 256U
+/* What is larger is rare, and worth its place in the order: peaks. */
+#define YOUNG_BYTES (UINT64_C(1) << 20)
+
+struct batch {
+    struct seep_rec_event *ring;
+    uint64_t first; /* position of its entry 0 */
+    uint32_t count;
+    /* How far apart the two events of a pair are, at either; 0: none. */
+    uint8_t apart[BATCH_EVENTS];
+    /* By address: the last allocation that is not freed yet, + 1. */
+    uint8_t alive[BATCH_BUCKETS];
+};
+
+/* In place of a distance: given back, and then the folder was killed. */
+#define GIVEN_BACK UINT8_MAX
+
+static_assert(BATCH_EVENTS < GIVEN_BACK, "distances are bytes");
+static_assert(BATCH_BUCKETS == 256, "a byte of a hash chooses one");
+
+SEEP_INLINE struct seep_rec_event *
+slot_at(const struct seep_view *view, const struct batch *batch, uint32_t at)
 {
-    const struct seep_view *view = fold->view;
-    struct seep_rec_event *ring = seep_view_ring(view, shard);
-    struct seep_rec_shard *header = &view->shards[shard];
-    uint64_t head = seep_word_load(&header->head) & SEEP_VIEW_POSITION_MASK;
-    struct seep_live live;
-    uint32_t done = 0;
+    return &batch->ring[(batch->first + at) & (view->ring_slots - 1)];
+}
 
-    if (!seep_live_init(&live, view, shard)) {
-        return 0;
+SEEP_INLINE enum seep_event_kind kind_of(uint64_t size_kind)
+{
+    return (enum seep_event_kind)(size_kind >> (SEEP_SIZE_BITS + 8));
+}
+
+/* Does entry @at free a block of the batch, is it one? */
+SEEP_INLINE void compare_one(const struct seep_view *view, struct batch *batch,
+                             uint32_t at)
+{
+    const struct seep_rec_event *slot = slot_at(view, batch, at);
+    uint64_t address = seep_word_load(&slot->address);
+    uint64_t size_kind = seep_word_load(&slot->size_kind);
+    uint8_t *alive = &batch->alive[(address >> 4) * SEEP_HASH_SEED >> 56];
+    uint32_t birth = *alive - 1U;
+
+    if (batch->apart[at] == GIVEN_BACK) {
+        return;
     }
-    while (done < limit) {
-        struct seep_rec_event *slot = &ring[head & (view->ring_slots - 1)];
-        uint64_t state;
-        uint64_t position;
+    if (kind_of(size_kind) == SEEP_EVENT_ALLOC) {
+        *alive =
+            (size_kind & SEEP_SIZE_MASK) <= YOUNG_BYTES ? (uint8_t)(at + 1) : 0;
+        return;
+    }
+    if (*alive == 0 ||
+        seep_word_load(&slot_at(view, batch, birth)->address) != address) {
+        return;
+    }
+    /* Whatever else is said of the address is told in its order. */
+    *alive = 0;
+    if (kind_of(size_kind) == SEEP_EVENT_FREE) {
+        batch->apart[birth] = (uint8_t)(at - birth);
+        batch->apart[at] = (uint8_t)(at - birth);
+    }
+}
 
-        if (head < view->ring_slots &&
+/* Entry @at has come. Samples are folded one by one: what comes alone is
+ * compared with nothing. */
+SEEP_INLINE void compare(const struct seep_view *view, struct batch *batch,
+                         uint32_t at)
+{
+    if (at == 1) {
+        memset(batch->alive, 0, sizeof(batch->alive));
+        compare_one(view, batch, 0);
+    }
+    if (at > 0) {
+        compare_one(view, batch, at);
+    }
+}
+
+/* The next that are ready, or were given back. */
+static void gather(const struct seep_view *view, struct batch *batch)
+{
+    const uint64_t thread = (UINT64_C(1) << SEEP_SLOT_THREAD_BITS) - 1;
+    uint64_t ready = seep_view_state(view, batch->first, SEEP_SLOT_READY, 0);
+    uint32_t at;
+
+    for (at = 0; at < BATCH_EVENTS; at++) {
+        const struct seep_rec_event *slot = slot_at(view, batch, at);
+        uint64_t position = (batch->first + at) & SEEP_VIEW_POSITION_MASK;
+        uint64_t state;
+
+        if (seep_unlikely((position & (view->ring_slots - 1)) == 0)) {
+            ready = seep_view_state(view, position, SEEP_SLOT_READY, 0);
+        }
+        if (seep_unlikely(position < view->ring_slots) &&
             !seep_view_has(view, slot, sizeof(*slot))) {
             break; /* no event has come so far yet */
         }
         /* Acquire: the event's fields; pairs with the release by which its
          * producer made it READY (record/ring.c). */
         state = atomic_load_explicit(&slot->state, memory_order_acquire);
-        position = seep_view_position(view, state, head);
-        if (fold->still_ours != NULL && !fold->still_ours()) {
-            return done;
+        if (seep_likely((state & ~thread) == ready)) {
+            batch->apart[at] = 0;
+        } else if (seep_view_position(view, state, position) ==
+                   ((position + view->ring_slots) & SEEP_VIEW_POSITION_MASK)) {
+            batch->apart[at] = GIVEN_BACK;
+        } else {
+            break; /* not ready */
         }
-        if (position == head && seep_view_phase(state) == SEEP_SLOT_READY) {
-            struct seep_event event = read_event(slot);
-
-            if (!apply(fold, &live, &event)) {
-                break;
-            }
-            /* Release: the fields were read; pairs with the acquire of the
-             * producer that claims the slot next (record/ring.c). */
-            atomic_store_explicit(&slot->state,
-                                  seep_view_state(view, head + view->ring_slots,
-                                                  SEEP_SLOT_FREE, 0),
-                                  memory_order_release);
-            done++;
-            if (done % THIN_EVERY == 0) {
-                thin(fold, &live, shard);
-            }
-        } else if (position !=
-                   ((head + view->ring_slots) & SEEP_VIEW_POSITION_MASK)) {
-            break; /* not ready; else: given back, and then killed */
-        }
-        head = (head + 1) & SEEP_VIEW_POSITION_MASK;
-        seep_word_store(&header->head, head);
+        compare(view, batch, at);
     }
-    thin(fold, &live, shard);
+    batch->count = at;
+}
+
+/*
+ * Both events of a pair are told. The birth's slot is given back first: killed
+ * in between its free is one of an unknown block, and not the block one that
+ * is never freed.
+ */
+static void give_back(const struct seep_view *view, const struct batch *batch,
+                      uint32_t at)
+{
+    uint64_t position = batch->first + at;
+
+    /* Release: the fields were read; pairs with the acquire of the producer
+     * that claims the slot next (record/ring.c). */
+    atomic_store_explicit(
+        &slot_at(view, batch, at)->state,
+        seep_view_state(view, position + view->ring_slots, SEEP_SLOT_FREE, 0),
+        memory_order_release);
+}
+
+/* The free of @birth is an event of no kind now, which says what has gone. */
+static void make_told(struct seep_rec_event *death,
+                      const struct seep_event *birth)
+{
+    seep_word_store(&death->site, birth->site);
+    seep_word_store(&death->size_kind,
+                    birth->size | (uint64_t)birth->sample_log2
+                                      << SEEP_SIZE_BITS);
+}
+
+/* The events of a pair in one. */
+static bool fold_pair(struct seep_fold *fold, const struct seep_live *live,
+                      const struct batch *batch, uint32_t at,
+                      const struct seep_event *birth)
+{
+    const struct seep_view *view = fold->view;
+    struct seep_rec_event *death = slot_at(view, batch, at + batch->apart[at]);
+
+    if (!seep_apply_pair(fold, live, birth, seep_word_load(&death->tick))) {
+        return false;
+    }
+    give_back(view, batch, at);
+    make_told(death, birth);
+    return true;
+}
+
+/* Entry @at, which is ready. @return false: not now */
+static bool fold_one(struct seep_fold *fold, const struct seep_live *live,
+                     struct batch *batch, uint32_t at)
+{
+    struct seep_event event = read_event(slot_at(fold->view, batch, at));
+    uint8_t apart = batch->apart[at];
+
+    if (apart != 0 && event.kind == SEEP_EVENT_ALLOC) {
+        if (seep_apply_may_pass(fold->view, &event)) {
+            return fold_pair(fold, live, batch, at, &event);
+        }
+        batch->apart[at + apart] = 0; /* one by one then */
+        apart = 0;
+    }
+    if (apart != 0) {
+        seep_apply_died(fold, &event);
+    } else if (!seep_apply_event(fold, live, &event)) {
+        return false;
+    }
+    give_back(fold->view, batch, at);
+    return true;
+}
+
+/* @return false: the fold is over */
+static bool fold_batch(struct seep_fold *fold, const struct seep_live *live,
+                       struct batch *batch, uint32_t limit, uint32_t *done)
+{
+    for (uint32_t at = 0; at < batch->count && *done < limit; at++) {
+        if (fold->still_ours != NULL && !fold->still_ours()) {
+            return false;
+        }
+        if (batch->apart[at] != GIVEN_BACK) {
+            if (!fold_one(fold, live, batch, at)) {
+                return false;
+            }
+            *done += 1;
+            if (*done % THIN_EVERY == 0) {
+                seep_apply_thin(fold, live);
+            }
+        }
+        seep_word_store(&live->shard->head,
+                        (batch->first + at + 1) & SEEP_VIEW_POSITION_MASK);
+    }
+    return true;
+}
+
+uint32_t seep_fold_shard(struct seep_fold *fold, uint32_t shard, uint32_t limit)
+{
+    const struct seep_view *view = fold->view;
+    struct seep_rec_shard *header = &view->shards[shard];
+    struct batch batch = {.ring = seep_view_ring(view, shard)};
+    struct seep_live live;
+    uint32_t done = 0;
+
+    if (!seep_live_init(&live, view, shard)) {
+        return 0;
+    }
+    do {
+        batch.first = seep_word_load(&header->head) & SEEP_VIEW_POSITION_MASK;
+        gather(view, &batch);
+    } while (batch.count != 0 &&
+             fold_batch(fold, &live, &batch, limit, &done) && done < limit);
+    seep_apply_thin(fold, &live);
     return done;
 }
 

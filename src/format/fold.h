@@ -20,6 +20,18 @@
 #include "format/live.h"
 #include "format/view.h"
 
+/**
+ * Blocks that were applied together with their frees, and in the order of
+ * events are alive still: the peak of their site counts them. Of two sites at
+ * one entry the second is not kept, and its peak may be low by what a batch of
+ * events has of it.
+ */
+#define SEEP_FOLD_YOUNG_SITES 8U
+struct seep_fold_young {
+    uint64_t bytes;
+    uint32_t site;
+};
+
 struct seep_fold {
     const struct seep_view *view;
     uint32_t thread; /* who folds, for the lock words; not 0 */
@@ -35,7 +47,13 @@ struct seep_fold {
     bool (*still_ours)(void);
     /* The site that another thread held and the fold ended at: index + 1. */
     uint32_t blocked_site;
+    struct seep_fold_young young[SEEP_FOLD_YOUNG_SITES];
 };
+
+/** So many events are looked at together: a block whose free is that near is
+ * told with it, and costs a third. Who leaves some unfolded has more of these.
+ */
+#define SEEP_FOLD_LOOKS_AT 240U
 
 /**
  * Fold up to @limit ready events of @shard. The caller holds the shard's lock

@@ -351,6 +351,25 @@ void seep_series_freed(struct seep_rec_series *series,
                       live_bytes - weight.bytes);
 }
 
+bool seep_series_passed(struct seep_rec_series *series, uint32_t birth_tick,
+                        uint32_t tick, uint64_t live_bytes,
+                        struct seep_weight weight)
+{
+    uint32_t width = width_of(series);
+    uint32_t last = last_of(series);
+    struct seep_rec_bucket *bucket = &series->buckets[last];
+
+    if (tick >> width != last || birth_tick >> width != last ||
+        birth_tick < seep_word_load(&series->first_tick)) {
+        return false;
+    }
+    seep_word_add(&bucket->allocated_bytes, weight.bytes);
+    seep_word_add(&bucket->born_count_q16, weight.count_q16);
+    account_death(series, bucket, tick, birth_tick, weight);
+    seep_series_lower(bucket, live_bytes);
+    return true;
+}
+
 void seep_series_restored(struct seep_rec_series *series,
                           struct seep_series_moment when, uint32_t birth_tick,
                           struct seep_weight weight)

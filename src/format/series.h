@@ -69,6 +69,16 @@ struct seep_series_moment {
     uint32_t edge;
 };
 
+/**
+ * Something was born at @birth_tick and freed at @tick, with @live_bytes there
+ * before and after.
+ *
+ * @return false, and nothing was done: the two are not both in the last bucket
+ */
+bool seep_series_passed(struct seep_rec_series *series, uint32_t birth_tick,
+                        uint32_t tick, uint64_t live_bytes,
+                        struct seep_weight weight);
+
 /** A block born at @birth_tick was freed; @live_bytes are those before it. */
 void seep_series_freed(struct seep_rec_series *series,
                        struct seep_series_moment when, uint32_t birth_tick,

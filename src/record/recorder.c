@@ -24,7 +24,10 @@
 #include "record/sampler.h"
 #include "record/timeline.h"
 
-#define FOLD_BATCH 64U
+/* Exact events are folded when there are so many, and two thirds of them then:
+ * of the last a free may come still. */
+#define FOLD_AT 240U
+#define FOLD_BATCH 160U
 #define FOLD_RETRY 16U
 #define SHARDS_MOST 128U
 #define RANGE_TRIES 20 /* for the lock of the mappings */
@@ -342,7 +345,7 @@ static bool is_batch(uint32_t backlog)
     if (!is_exact) {
         return backlog != 0;
     }
-    return backlog >= (quarter < FOLD_BATCH ? quarter : FOLD_BATCH) &&
+    return backlog >= (quarter < FOLD_AT ? quarter : FOLD_AT) &&
            backlog % FOLD_RETRY == 0;
 }
 

@@ -414,24 +414,38 @@ SEEP_COLD static uint32_t intern(const struct seep_view *view,
 
 /*
  * Four lanes, each (lane ^ address) * odd: a bijection in either, so that no
- * difference is lost, and the multiplications of four frames overlap. Mixed
- * once at the end. A third of the cost of seep_hash_words() at 40 frames.
+ * difference is lost, and the multiplications of four frames overlap. High bits
+ * of a product are better than low ones: each lane is turned to where another's
+ * low ones are. Mixed once at the end: 4 frames cost a third of what they did
+ * when each lane was.
  */
+SEEP_INLINE uint64_t turn(uint64_t word, unsigned bits)
+{
+    return word << bits | word >> (64 - bits);
+}
+
 static uint64_t hash_addresses(const struct seep_sites_stack *stack,
                                uint64_t seed)
 {
-    uint64_t lane[4] = {seed, seed + 1, seed + 2, seed + 3};
-    size_t i = 0;
+    const uint64_t *address = stack->addresses;
+    uint64_t lane0 = seed;
+    uint64_t lane1 = seed + 1;
+    uint64_t lane2 = seed + 2;
+    uint64_t lane3 = seed + 3;
+    size_t left = stack->count;
 
-    for (; i + 4 <= stack->count; i += 4) {
-        for (size_t j = 0; j < 4; j++) {
-            lane[j] = (lane[j] ^ stack->addresses[i + j]) * SEEP_HASH_SEED;
-        }
+    for (; left >= 4; left -= 4, address += 4) {
+        lane0 = (lane0 ^ address[0]) * SEEP_HASH_SEED;
+        lane1 = (lane1 ^ address[1]) * SEEP_HASH_SEED;
+        lane2 = (lane2 ^ address[2]) * SEEP_HASH_SEED;
+        lane3 = (lane3 ^ address[3]) * SEEP_HASH_SEED;
     }
-    for (size_t j = 0; i < stack->count; i++, j++) {
-        lane[j] = (lane[j] ^ stack->addresses[i]) * SEEP_HASH_SEED;
-    }
-    return seep_hash_words(stack->count, lane, 4);
+    lane0 = left > 0 ? (lane0 ^ address[0]) * SEEP_HASH_SEED : lane0;
+    lane1 = left > 1 ? (lane1 ^ address[1]) * SEEP_HASH_SEED : lane1;
+    lane2 = left > 2 ? (lane2 ^ address[2]) * SEEP_HASH_SEED : lane2;
+    lane0 = (lane0 ^ turn(lane1, 32)) * SEEP_HASH_SEED;
+    lane2 = (lane2 ^ turn(lane3, 32)) * SEEP_HASH_SEED;
+    return seep_hash_mix(lane0 ^ turn(lane2, 32) ^ stack->count);
 }
 
 uint32_t seep_sites_intern(const struct seep_view *view,

@@ -23,6 +23,24 @@ def run_truth(folder, name, threads, **variables):
     return read_truth(truth_path), run.recordings[0]
 
 
+def run_whole(folder, name, threads, **variables):
+    """The same, lost nothing.
+
+    On a machine that is overbooked a thread that folds may be away for longer
+    than another waits for it. What is lost is counted then; but not each time.
+    """
+    for attempt in range(3):
+        place = folder / f"attempt{attempt}"
+        place.mkdir()
+        truth, path = run_truth(place, name, threads, **variables)
+        document = dump(path)
+        if document["losses"] == {}:
+            break
+        assert not document["exact"]
+    assert document["losses"] == {}
+    return truth, path, document
+
+
 def differences(truth, sums, keys):
     wrong = []
     for site in truth:
@@ -39,14 +57,13 @@ def differences(truth, sums, keys):
 @pytest.mark.parametrize("name", ["truth", "truth_new"])
 @pytest.mark.parametrize("threads", [1, 4, 16])
 def test_exact_mode_equals_the_truth(folder, name, threads):
-    truth, path = run_truth(folder, name, threads)
-    document = dump(path)
-    sums = sums_by_site(document["sites"], truth)
-    print("losses", document["losses"], "longest wait ns",
-          document["counters"]["wait_max_ns"])
     if threads <= 4:
-        assert document["losses"] == {}
+        truth, _, document = run_whole(folder, name, threads)
         assert document["exact"]
+    else:
+        truth, path = run_truth(folder, name, threads)
+        document = dump(path)
+    sums = sums_by_site(document["sites"], truth)
     if document["losses"]:
         assert not document["exact"]
         pytest.skip(f"losses, counted: {document['losses']}")
@@ -57,7 +74,7 @@ def test_exact_mode_equals_the_truth(folder, name, threads):
 
 @pytest.mark.parametrize("name", ["truth", "truth_new"])
 def test_the_command_says_what_the_program_did(folder, name):
-    truth, path = run_truth(folder, name, 4)
+    truth, path, _ = run_whole(folder, name, 4)
     process, = report(path)["processes"]
     sums = sums_by_site(process["sites"], truth)
     assert not any(process["losses"].values())
@@ -89,9 +106,9 @@ def test_the_truth_holds_over_other_allocators(folder, name, allocator,
                       allocator=allocator, seep_first=False)
         assert run.seen == (0, b"", b"")
         return
-    truth, path = run_truth(folder, name, 4, allocator=allocator)
+    truth, _, document = run_whole(folder, name, 4, allocator=allocator)
     # realloc(p, 0) frees under glibc and gives a block under the others
     same = [site for site in truth if site["name"] != "site_realloc_to_zero"]
-    sums = sums_by_site(dump(path)["sites"], same)
+    sums = sums_by_site(document["sites"], same)
     assert differences(same, sums, ("live_bytes", "live_count",
                                     "allocated_bytes", "freed_bytes")) == []
