@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What an extension allocates and Python keeps: tokenizations, sessions.
 
-How much that is only the process knows: what RSS grows by.
+How much that is only the process knows: what its private memory grows by.
 """
 import argparse
 import random
@@ -93,12 +93,13 @@ def main():
     for _ in range(10):
         make()
     work = truth.Work(arguments.seconds)
+    first = truth.private_bytes()
     for _ in work:
-        while truth.rss_bytes() - work.first < arguments.rate * (
+        while truth.private_bytes() - first < arguments.rate * (
                 time.monotonic() - work.start):
             keep_answer(make)
         time.sleep(0.05)
-    work.tell(truth.rss_bytes() - work.first)
+    work.tell(truth.private_bytes() - first)
 
 
 main()

@@ -81,8 +81,11 @@ def main():
                 preexec_fn=lambda: (group / "cgroup.procs").write_text(
                     str(os.getpid()))) as worker:
             status = worker.wait(2 * LIFE_S)
-        clock.tell(int(arguments.rate * (time.monotonic() - clock.start)),
-                   worker=worker.pid, status=status, kills=kills_in(group))
+        # at its limit it may stand still for a while
+        kept_bytes = min(arguments.rate * (time.monotonic() - clock.start),
+                         arguments.limit)
+        clock.tell(int(kept_bytes), worker=worker.pid, status=status,
+                   kills=kills_in(group))
     finally:
         for _ in range(50):  # its pages are still being given back
             try:

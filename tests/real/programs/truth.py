@@ -11,10 +11,21 @@ import time
 PAGE_BYTES = 4096
 
 
+def statm():
+    """Sizes of this process, in pages: all, resident, shared of that."""
+    return [int(word) for word in
+            pathlib.Path("/proc/self/statm").read_text("ascii").split()]
+
+
 def rss_bytes():
     """What of this process is in memory."""
-    return PAGE_BYTES * int(
-        pathlib.Path("/proc/self/statm").read_text("ascii").split()[1])
+    return PAGE_BYTES * statm()[1]
+
+
+def private_bytes():
+    """Of that, what is not of files or shared: a recording is."""
+    _, resident, shared, *_ = statm()
+    return PAGE_BYTES * (resident - shared)
 
 
 class Work:
