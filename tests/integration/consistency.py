@@ -127,7 +127,11 @@ def of_holders(verdict, sites, text):
     if (verdict["class"] == "bounded" and not verdict["filling"]
             and "growth stopped" in verdict["sentence"]
             and riser and rise_of(riser) > FLOOR_BYTES
-            and riser["where"] not in verdict["sentence"]):
+            and riser["where"] not in verdict["sentence"]
+            # what is replaced rose, too, and is of later tenths
+            and not any(site["where"] in verdict["sentence"]
+                        and site["live_bytes"] >= rise_of(riser)
+                        for site in counted)):
         found.append(f"{riser['where']} rose most, and is not named")
     return found
 

@@ -613,6 +613,7 @@ static void count_touched(struct seep_site_work *work, double floor_bytes)
     growth->rate.estimate *= share;
     growth->rate.low *= share;
     growth->rate.high *= share;
+    growth->stood_bytes *= share;
     for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
         work->site.window_bytes[k] *= share;
     }

@@ -159,6 +159,25 @@ static struct seep_verdict_now call_pool(struct seep_report_verdict *verdict,
     };
 }
 
+/* The allocator has it: in the pages of live blocks, or by itself. */
+static void call_kept(struct seep_report_verdict *verdict,
+                      enum seep_balance_free free, bool grows)
+{
+    verdict->class = SEEP_VERDICT_RETENTION;
+    if (free == SEEP_BALANCE_FREE_SCATTERED) {
+        verdict->class = SEEP_VERDICT_FRAGMENTATION;
+        verdict->reason =
+            grows
+                ? "live blocks lie scattered over ever more pages that they do not fill"
+                : "live blocks lie scattered over pages that they do not fill; it no longer grows";
+    } else {
+        verdict->reason =
+            grows
+                ? "the allocator keeps ever more memory that no live block uses"
+                : "the allocator keeps memory that no live block uses; it no longer grows";
+    }
+}
+
 /* The rate is that of the process, and so is the forecast. */
 static struct seep_verdict_now
 call_vetoed(const struct seep_verdict_input *input,
@@ -172,14 +191,23 @@ call_vetoed(const struct seep_verdict_input *input,
         seep_verdict_most(input, drift->from_s, &rise);
     double share =
         drift->growth_bytes > 0 ? fmin(1, rise / drift->growth_bytes) : 0;
+    struct seep_verdict_now now = {
+        .basis = SEEP_FORECAST_SUSPECTED,
+        .bytes_per_s = drift->bytes_per_s,
+    };
 
     if (pool_rise > rise && pool_rise >= MATERIAL_SHARE * drift->growth_bytes) {
         return call_pool(verdict, pool, &drift->bytes_per_s,
                          fmin(1, pool_rise / drift->growth_bytes));
     }
-
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = drift->bytes_per_s;
+    if (share < MATERIAL_SHARE &&
+        input->free_growth_bytes >= SEEP_VERDICT_MOSTLY * drift->growth_bytes) {
+        call_kept(verdict, input->outside.free, true);
+        now.basis = SEEP_FORECAST_GROWS;
+        return now;
+    }
     verdict->class = SEEP_VERDICT_INSUFFICIENT;
     verdict->reason =
         "private memory grows, and too little of it was found at a call site";
@@ -194,10 +222,7 @@ call_vetoed(const struct seep_verdict_input *input,
         verdict->reason =
             "private memory grows, and this call site kept a material part of it";
     }
-    return (struct seep_verdict_now){
-        .basis = SEEP_FORECAST_SUSPECTED,
-        .bytes_per_s = drift->bytes_per_s,
-    };
+    return now;
 }
 
 /* Page cache can be dropped, memory that is shared cannot: which it is is not
@@ -500,27 +525,6 @@ static bool was_kept(const struct seep_balance_outside *outside)
            outside->tracked_rise_bytes <
                SEEP_VERDICT_MOSTLY * outside->rise_bytes &&
            outside->overhead_bytes >= SEEP_VERDICT_MOSTLY * outside->rise_bytes;
-}
-
-/* The allocator has it: in the pages of live blocks, or by itself. */
-static void call_kept(struct seep_report_verdict *verdict,
-                      enum seep_balance_free free, bool grows)
-{
-    bool is_scattered = free == SEEP_BALANCE_FREE_SCATTERED;
-
-    verdict->class =
-        is_scattered ? SEEP_VERDICT_FRAGMENTATION : SEEP_VERDICT_RETENTION;
-    if (is_scattered) {
-        verdict->reason =
-            grows
-                ? "live blocks lie scattered over ever more pages that they do not fill"
-                : "live blocks lie scattered over pages that they do not fill; it no longer grows";
-    } else {
-        verdict->reason =
-            grows
-                ? "the allocator keeps ever more memory that no live block uses"
-                : "the allocator keeps memory that no live block uses; it no longer grows";
-    }
 }
 
 /* Where every bound was named it ends, and what is left is known. */

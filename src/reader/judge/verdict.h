@@ -39,10 +39,12 @@ struct seep_verdict_input {
      * resident of files and shared, beyond that and the recording itself. */
     struct seep_drift private_drift;
     struct seep_drift shared_drift;
-    double free_bytes;   /* that the allocator keeps: a leak fills it unseen */
-    double sample_bytes; /* mean interval of sampling; 0: every block */
-    double lost_share;   /* of its events: not recorded */
-    bool unreachable;    /* how it ended may have hidden what was live */
+    double free_bytes; /* that the allocator keeps: a leak fills it unseen */
+    double free_growth_bytes; /* of that, over the part in which private memory
+                                 grows */
+    double sample_bytes;      /* mean interval of sampling; 0: every block */
+    double lost_share;        /* of its events: not recorded */
+    bool unreachable;         /* how it ended may have hidden what was live */
     /* What calls of the process hold of each device grew by at least. */
     double least_device_bytes[SEEP_DEVICES_MAX];
     /* That mappings which no hook saw grow by, as seen from outside. */

@@ -138,11 +138,9 @@ static bool is_pausing(const struct seep_report_site *site)
 }
 
 static void count_filled(struct seep_verdict_counts *counts,
-                         const struct seep_report_site *site, double duration_s,
-                         double floor_bytes)
+                         const struct seep_report_site *site, double rise,
+                         double duration_s, double floor_bytes)
 {
-    double rise = rise_of(site);
-
     if (!(rise >= floor_bytes)) {
         return;
     }
@@ -170,6 +168,31 @@ static void count_filled(struct seep_verdict_counts *counts,
 static bool filled_and_is_replaced(const struct seep_site_work *work)
 {
     return work->growth.flat && work->growth.rate.low > 0;
+}
+
+/* Of what has no growth of its own: unknown, rising, or full and replaced. */
+static void count_rest(struct seep_verdict_counts *counts,
+                       const struct seep_site_work *work,
+                       const struct seep_verdict_input *input,
+                       double floor_bytes)
+{
+    const struct seep_report_site *site = &work->site;
+    unsigned place = seep_sites_place_of(site);
+    double large_bytes = LARGE_SHARE * (double)input->live_bytes[place];
+    double stood_bytes = work->growth.stood_bytes;
+
+    if (site->class == SEEP_CLASS_INSUFFICIENT && place == SEEP_PLACE_HOST) {
+        counts->unknown_bytes += (double)site->live_bytes;
+    }
+    if (site->known_bound_bytes == 0 && surely_grew(site)) {
+        add_to_tally(&counts->rising, site);
+    } else if (filled_and_is_replaced(work)) {
+        count_filled(counts, site, fmax(rise_of(site), stood_bytes),
+                     input->duration_s, floor_bytes);
+    } else {
+        count_filled(counts, site, stood_bytes, input->duration_s,
+                     fmax(floor_bytes, large_bytes));
+    }
 }
 
 static void count_class(struct seep_verdict_counts *counts,
@@ -211,7 +234,8 @@ static void count_class(struct seep_verdict_counts *counts,
         break;
     case SEEP_CLASS_PLATEAU:
     case SEEP_CLASS_STEP:
-        count_filled(counts, site, input->duration_s, floor_bytes);
+        count_filled(counts, site, rise_of(site), input->duration_s,
+                     floor_bytes);
         break;
     case SEEP_CLASS_MINOR:
         add_to_tally(&counts->minor, site);
@@ -219,15 +243,7 @@ static void count_class(struct seep_verdict_counts *counts,
     case SEEP_CLASS_BACKING: /* grows with what is in it */
         break;
     default:
-        if (site->class == SEEP_CLASS_INSUFFICIENT &&
-            place == SEEP_PLACE_HOST) {
-            counts->unknown_bytes += (double)site->live_bytes;
-        }
-        if (site->known_bound_bytes == 0 && surely_grew(site)) {
-            add_to_tally(&counts->rising, site);
-        } else if (filled_and_is_replaced(work)) {
-            count_filled(counts, site, input->duration_s, floor_bytes);
-        }
+        count_rest(counts, work, input, floor_bytes);
         break;
     }
 }

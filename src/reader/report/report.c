@@ -377,6 +377,32 @@ static void add_drifts(const struct seep_report *report,
                   &input->shared_drift);
 }
 
+/* What the allocator keeps free came to be more by so much; 0 where what is
+ * live surely grew, too. */
+static double free_growth(const struct seep_report_memory *memory,
+                          double from_s, double to_s)
+{
+    struct seep_window_series kept = {.count = 0};
+    struct seep_window_series live = {.count = 0};
+    struct seep_window_slope slope;
+
+    for (size_t i = 0; i < memory->moment_count; i++) {
+        const struct seep_report_moment *moment = &memory->moments[i];
+
+        if (moment->allocator_overhead_bytes >= 0) {
+            seep_window_add(&kept, moment->t_s,
+                            moment->allocator_overhead_bytes);
+            seep_window_add(&live, moment->t_s, moment->tracked_bytes);
+        }
+    }
+    slope = seep_window_slope_of(&live, from_s, to_s);
+    if (!slope.valid || slope.per_s > slope.error) {
+        return 0;
+    }
+    slope = seep_window_slope_of(&kept, from_s, to_s);
+    return slope.valid ? fmax(0, slope.per_s * (to_s - from_s)) : 0;
+}
+
 static void add_rises(struct seep_report_build *build, double from_s)
 {
     for (size_t i = 0; i < build->sites.count; i++) {
@@ -518,6 +544,9 @@ static void add_verdict(struct seep_report_build *build)
     add_drifts(&build->report, &input);
     if (input.private_drift.grows) {
         add_rises(build, input.private_drift.from_s);
+        input.free_growth_bytes =
+            free_growth(&build->report.memory, input.private_drift.from_s,
+                        build->report.duration_s);
     }
     add_device_bounds(build, &input);
     seep_verdict_decide(&input, &build->report.verdict, &now);

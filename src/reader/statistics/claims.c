@@ -284,8 +284,9 @@ static void note_bursts(struct proof *proof)
 #define DIED_FREED_MIN 8 /* that it takes to say that old blocks die */
 #define FLAT_COUNT 16.0  /* kept blocks that live bytes are held against */
 #define FLAT_MOVED_MOST 0.35
-#define FLAT_REPLACED 0.5 /* of what came in the second half */
-#define EVENT_PART 0.02   /* of what is kept, that a bucket of an event has */
+#define FLAT_REPLACED 0.5     /* of what came in the second half */
+#define STOOD_MOVED_MOST 0.35 /* of the rise */
+#define EVENT_PART 0.02 /* of what is kept, that a bucket of an event has */
 #define EVENT_WIDTH 3U
 #define EVENT_BLOCKS 3.0
 #define EVENT_TAIL 0.1
@@ -344,9 +345,10 @@ static bool dies_old(const struct proof *proof)
     return false;
 }
 
-/* The range of the mean live bytes in eight parts of the second half. */
-static bool live_moved(const struct proof *proof, const double *clock,
-                       double *ret_moved)
+/* The least of the mean live bytes in eight parts of the second half, and their
+ * range. */
+static bool live_stood(const struct proof *proof, const double *clock,
+                       double *ret_least, double *ret_moved)
 {
     const double *live = proof->input->live_bytes;
     double least = INFINITY;
@@ -371,6 +373,7 @@ static bool live_moved(const struct proof *proof, const double *clock,
             filled++;
         }
     }
+    *ret_least = least;
     *ret_moved = most - least;
     return filled >= 4;
 }
@@ -388,9 +391,10 @@ static bool is_flat(const struct proof *proof)
     }
     for (int k = 0; k < 2; k++) {
         double late = 0;
+        double least;
         double moved;
 
-        if (!live_moved(proof, clocks[k], &moved)) {
+        if (!live_stood(proof, clocks[k], &least, &moved)) {
             return false;
         }
         for (size_t i = 0; i < proof->births->count; i++) {
@@ -402,6 +406,43 @@ static bool is_flat(const struct proof *proof)
         }
     }
     return true;
+}
+
+/* The most that lived in the first tenth. */
+static double most_at_first(const struct proof *proof, const double *clock)
+{
+    double most = proof->input->live_bytes[0];
+
+    for (size_t i = 1;
+         i < proof->input->bucket_count && clock[i + 1] <= 0.1 + 1e-12; i++) {
+        most = fmax(most, proof->input->live_bytes[i]);
+    }
+    return most;
+}
+
+/* In the second half its live bytes stand, far above where they were in the
+ * first tenth, by either clock: it rose, whatever of it was replaced since.
+ * @return by how much; 0: it did not, or moves */
+static double stood_above_start(const struct proof *proof)
+{
+    const struct seep_growth_life *life = proof->input->life;
+    const double *const clocks[] = {life->work_edge, life->time_edge};
+    double rise = INFINITY;
+
+    for (int k = 0; k < 2; k++) {
+        double least;
+        double moved;
+
+        if (!live_stood(proof, clocks[k], &least, &moved)) {
+            return 0;
+        }
+        least -= most_at_first(proof, clocks[k]);
+        if (!(moved <= STOOD_MOVED_MOST * least)) {
+            return 0;
+        }
+        rise = fmin(rise, least);
+    }
+    return fmax(0, rise);
 }
 
 /** Stretches of at most four buckets that all that is kept came in. */
@@ -668,5 +709,8 @@ void seep_growth_prove(const struct seep_growth_input *input,
     if (growth->class == SEEP_CLASS_LEAK ||
         growth->class == SEEP_CLASS_SUSPECT) {
         note_bursts(&proof);
+    }
+    if (is_one_of(growth->class, MOVES)) {
+        growth->stood_bytes = stood_above_start(&proof);
     }
 }

@@ -135,6 +135,9 @@ struct seep_growth {
     double step_next_bytes; /* the size of that step; 0: ditto */
     double kept_time;       /* share of the run's time, its last, in which the
                                rate was kept, whatever work was done; 0: all */
+    double stood_bytes;     /* in the second half live bytes stood by so much
+                               above the first tenth, though they are replaced;
+                               0: they did not */
     bool in_steps;          /* a container that grows in steps */
     bool in_bursts;         /* it grows in bursts, up to the end */
     bool by_life;           /* the second look decided */

@@ -527,6 +527,43 @@ static void a_cache_that_is_full_and_evicts_is_bounded(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
 }
 
+/* The same with blocks that are given back, of which no rate is known. */
+static void a_cache_that_stands_above_its_start_is_bounded(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_TURNOVER, 0);
+
+    (void)state;
+    site->live_bytes = (uint64_t)(90 * MIB);
+    strcpy(site->id, "cache");
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    process.works[0].growth.stood_bytes = 60 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_string_equal(process.verdict.first_id, "cache");
+    assert_false(process.verdict.has_growth);
+    /* what a request takes is no cache */
+    process.works[0].growth.stood_bytes = 9 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+}
+
+/* Blocks come and go, and ever more memory lies free between them. */
+static void most_of_what_grows_may_be_free_memory(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_TURNOVER, 0);
+    process.input.private_drift = rising(30 * MIB, .2);
+    process.input.free_growth_bytes = 14 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    process.input.free_growth_bytes = 16 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_true(process.verdict.has_growth);
+    assert_false(process.verdict.reassures);
+    assert_true(process.now.bytes_per_s.estimate > 0);
+    /* nor where a call site has a part of it */
+    process.works[0].has_late_rise = true;
+    process.works[0].late_rise_bytes = 10 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup(test, begin)
@@ -558,6 +595,8 @@ int main(void)
         WITH(a_cache_with_a_known_bound_ends),
         WITH(what_filled_and_stopped_is_bounded),
         WITH(a_cache_that_is_full_and_evicts_is_bounded),
+        WITH(a_cache_that_stands_above_its_start_is_bounded),
+        WITH(most_of_what_grows_may_be_free_memory),
         WITH(what_has_no_call_site_must_not_grow_for_a_quiet_verdict),
         WITH(mostly_untold_is_no_verdict),
         WITH(a_process_that_grows_at_no_call_site_is_not_steady),
