@@ -484,6 +484,10 @@ int seep_open_copy(int fd, uint64_t size_bytes,
     if (bytes == MAP_FAILED) {
         return seep_open_refuse_errno(ret_refusal, -errno);
     }
+    /* What is read ahead, holes and all, comes into the page cache in pieces of
+     * up to 2 MiB; and the process that records is charged for a whole piece
+     * as soon as it touches any of it. */
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     error = read_first_page(fd, size_bytes, bytes, mapped_bytes, ret_refusal);
     if (error != 0) {
         munmap(bytes, mapped_bytes);
