@@ -182,6 +182,23 @@ def test_what_is_unpacked_is_the_recording(home, tmp_path):
     assert seep("unpack", path).returncode == 1
 
 
+def test_recordings_of_one_name_are_numbered(home, tmp_path):
+    run(tmp_path / "plain", home / "worker")
+    recording, = recordings(tmp_path / "plain")
+    paths = [tmp_path / name for name in
+             ("a/x", "b/x.1", "c/x", "d/x", "e/x.1", "f/x")]
+    for path in paths:
+        path.parent.mkdir()
+        os.link(recording, path)
+    pack(*paths, "-o", tmp_path / "x.seeppack")
+
+    done = seep("info", "--json", tmp_path / "x.seeppack")
+
+    assert [pathlib.Path(name).name for name in
+            re.findall(r'"recording": "([^"]*)"', done.stdout.decode())] == [
+        "x", "x.1", "x.1.1", "x.2", "x.3", "x.4"]
+
+
 def frames_of(path):
     """{(file, line): source}, of all call sites."""
     process, = json.loads(seep("report", "--json", path).stdout)["processes"]

@@ -20,6 +20,7 @@
 #include "reader/process/cgroup.h"
 #include "reader/recording/pack.h"
 #include "reader/recording/snapshot.h"
+#include "reader/recording/store.h"
 #include "reader/symbols/names.h"
 
 #define LEVEL 9
@@ -37,6 +38,8 @@ struct writer {
     bool has_source;
     char (*names)[SEEP_PACK_NAME_BYTES];
     uint32_t process_count;
+    struct seep_store store;       /* of the keys of */
+    struct seep_store_table taken; /* names: to the number of the next + 1 */
     struct seep_redaction redaction;
     struct seep_naming *naming;
     struct seep_sourcing sourcing;
@@ -264,23 +267,41 @@ static int add_names(struct writer *writer,
     return error;
 }
 
-/* Of two recordings of one name, from two folders, the later has a number. */
-static void name_process(struct writer *writer, const char *name)
+static struct seep_store_entry *find_name(struct writer *writer,
+                                          const char *name)
+{
+    return seep_store_find(&writer->store, &writer->taken, name, strlen(name));
+}
+
+/* Of two recordings of one name, from two folders, the later has a number; of
+ * ten thousand each is looked for once. @return 0 or -ENOMEM */
+static int name_process(struct writer *writer, const char *name)
 {
     char *to = writer->names[writer->process_count];
-    unsigned number = 1;
-    bool taken;
+    char first[SEEP_PACK_NAME_BYTES];
+    struct seep_store_entry *entry;
+    uintptr_t number;
 
-    snprintf(to, SEEP_PACK_NAME_BYTES, "%.240s", name);
-    do {
-        taken = false;
-        for (uint32_t i = 0; i < writer->process_count && !taken; i++) {
-            taken = strcmp(writer->names[i], to) == 0;
-        }
-        if (taken) {
-            snprintf(to, SEEP_PACK_NAME_BYTES, "%.240s.%u", name, number++);
-        }
-    } while (taken);
+    snprintf(first, sizeof(first), "%.240s", name);
+    strcpy(to, first);
+    entry = find_name(writer, to);
+    number =
+        entry == NULL || entry->value == NULL ? 1 : (uintptr_t)entry->value;
+    while (entry != NULL && entry->value != NULL) {
+        snprintf(to, SEEP_PACK_NAME_BYTES, "%.240s.%zu", name,
+                 (size_t)number++);
+        entry = find_name(writer, to);
+    }
+    if (entry == NULL) {
+        return -ENOMEM;
+    }
+    entry->value = (const void *)(uintptr_t)1;
+    entry = find_name(writer, first);
+    if (entry == NULL) {
+        return -ENOMEM;
+    }
+    entry->value = (const void *)number;
+    return 0;
 }
 
 static int put_all(struct writer *writer, const char *path,
@@ -314,7 +335,9 @@ static int put_all(struct writer *writer, const char *path,
         error = put_recording(writer, snapshot, &image);
     }
     if (error == 0) {
-        name_process(writer, name);
+        error = name_process(writer, name);
+    }
+    if (error == 0) {
         error = put_samples(writer, path, packed);
     }
     if (error == 0) {
@@ -530,6 +553,8 @@ static void fini(struct writer *writer)
     free(writer->out);
     free(writer->parts);
     free(writer->names);
+    seep_store_table_fini(&writer->taken);
+    seep_store_fini(&writer->store);
     seep_naming_close(writer->naming);
     seep_sourcing_fini(&writer->sourcing);
     seep_symbol_memory_close(writer->memory);
