@@ -40,6 +40,16 @@ static bool is_stopped(pid_t pid)
            (target.state == 'T' || target.state == 't');
 }
 
+/* What was not read of it any more would look as if nobody held anything. */
+static bool is_gone(const struct seep_held_question *question)
+{
+    struct seep_target target;
+
+    return question->core_path == NULL &&
+           (seep_target_read(question->pid, &target) < 0 ||
+            target.state == 'Z' || target.state == 'X');
+}
+
 /* Stop @pid; the child lets it go on after @milliseconds at the latest.
  * @return the child's id, or negative errno */
 static pid_t freeze(pid_t pid, uint32_t milliseconds)
@@ -145,6 +155,9 @@ static int ask_until_known(const struct seep_held_question *question,
             named = seep_held_count_named(&search, SEEP_HELD_RANK_RUNTIME);
             is_last |= 10 * named >= 8 * search.asked_count ||
                        all_are_lost(&search) || search.was_cut_short;
+            if (10 * named < 8 * search.asked_count && is_gone(question)) {
+                error = -ESRCH;
+            }
         }
         if (error == 0 && (i == 0 || named > best_named)) {
             best_named = named;

@@ -191,9 +191,10 @@ static void put_answer(json_t *object, const struct seep_held_answer *answer)
 static json_t *make_entry(const struct seep_held_kept *kept)
 {
     json_t *object = json_pack(
-        "{s:o, s:f, s:I, s:s}", "site", seep_beside_text(kept->site_id),
-        "asked_s", kept->asked_s, "live_bytes", (json_int_t)kept->live_bytes,
-        "outcome", outcomes[kept->outcome]);
+        "{s:o, s:I, s:f, s:I, s:s}", "site", seep_beside_text(kept->site_id),
+        "stack", (json_int_t)kept->stack, "asked_s", kept->asked_s,
+        "live_bytes", (json_int_t)kept->live_bytes, "outcome",
+        outcomes[kept->outcome]);
 
     if (kept->answer != NULL) {
         put_answer(object, kept->answer);
@@ -426,14 +427,17 @@ static bool take_entry(const json_t *object, struct seep_held_kept *kept,
 {
     const char *site = json_string_value(json_object_get(object, "site"));
     json_int_t live;
+    json_int_t stack;
     int outcome;
 
-    if (site == NULL || !take_time(object, "asked_s", &kept->asked_s) ||
+    if (site == NULL || !take_integer(object, "stack", UINT32_MAX, &stack) ||
+        !take_time(object, "asked_s", &kept->asked_s) ||
         !take_integer(object, "live_bytes", BYTES_MOST, &live) ||
         !take_name(object, "outcome", outcomes, COUNT_OF(outcomes), &outcome)) {
         return false;
     }
     kept->site_id = seep_store_text_most(store, site, TEXT_BYTES_MOST);
+    kept->stack = (uint32_t)stack;
     kept->live_bytes = (uint64_t)live;
     kept->outcome = (enum seep_held_outcome)outcome;
     return kept->site_id != NULL && (outcome != SEEP_HELD_OUTCOME_ANSWERED ||
@@ -514,6 +518,21 @@ seep_held_book_find(const struct seep_held_book *book, const char *site_id)
     for (size_t i = 0; *site_id != '\0' && i < book->count; i++) {
         if (strcmp(book->entries[i].site_id, site_id) == 0) {
             return &book->entries[i];
+        }
+    }
+    return NULL;
+}
+
+const struct seep_held_kept *
+seep_held_book_find_stack(const struct seep_held_book *book,
+                          const uint32_t *stacks, size_t stack_count)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        for (size_t k = 0; book->entries[i].stack != 0 && k < stack_count;
+             k++) {
+            if (book->entries[i].stack == stacks[k]) {
+                return &book->entries[i];
+            }
         }
     }
     return NULL;

@@ -45,6 +45,8 @@ enum seep_held_outcome {
 /** What is known of a call site. */
 struct seep_held_kept {
     const char *site_id;
+    uint32_t stack;      /* of it the one that held most, as the recording has
+                            it; 0: not known */
     double asked_s;      /* since the start of the recording; < 0: just now */
     uint64_t live_bytes; /* of the site, then */
     enum seep_held_outcome outcome;
@@ -72,6 +74,11 @@ static inline bool seep_held_is_data(const struct seep_held_step *step)
 /** The entry of @site_id; NULL: there is none. */
 const struct seep_held_kept *
 seep_held_book_find(const struct seep_held_book *book, const char *site_id);
+
+/** The entry that was asked of one of @stacks; NULL: there is none. */
+const struct seep_held_kept *
+seep_held_book_find_stack(const struct seep_held_book *book,
+                          const uint32_t *stacks, size_t stack_count);
 
 /** Put @kept in the place of what is known of that site, or behind all. What it
  * points to must live as long as @store. */

@@ -24,8 +24,11 @@
 #define STEPS_MOST 1024U   /* of a way, in words */
 #define STEPS_A_LOOK 4096U /* at the clock */
 
-/* What a root costs by its rank, in hundredths. */
-static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 500, 6100, 9100};
+/* What a root costs by its rank, in hundredths. A function that runs may have
+ * for a moment what an attribute has for ever. */
+static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 1200, 6100,
+                                                     9100};
+#define OPERAND_COST 3000U
 
 /* Is the time over that there is for words? */
 static bool is_over(struct seep_held_search *search)
@@ -98,7 +101,10 @@ uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t number)
     if (link->is_chain) {
         link->cost = 1;
     } else if (holder->kind == SEEP_HELD_ROOT) {
-        link->cost = rank_costs[holder->rank];
+        link->cost =
+            holder->words == SEEP_HELD_KIND_FRAME && *holder->name == '\0'
+                ? OPERAND_COST
+                : rank_costs[holder->rank];
     } else if (holder->kind == SEEP_HELD_OBJECT) {
         link->cost = object_cost(search, link);
     } else {

@@ -154,6 +154,12 @@ def test_every_view_has_the_holder(runs, tmp_path):
         assert "held by" in page.read_text()
 
 
+@pytest.mark.parametrize("words", [("--by", "function"), ("--no-symbols",),
+                                   ("--by", "stack")])
+def test_rows_that_are_made_otherwise_have_it_too(runs, words):
+    assert HOLDER in told(*words, runs["kept"].recording)
+
+
 def test_a_pack_has_the_answer_too(runs, tmp_path):
     pack = tmp_path / "out.seeppack"
     assert seep("pack", "--redact", "-o", pack,

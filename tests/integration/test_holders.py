@@ -14,7 +14,7 @@ import time
 import pytest
 
 from command_line import PYTHON, allocate, recordings, run, seep, start
-from conftest import PRELOAD, environment, program
+from conftest import PRELOAD, SEEP, environment, program
 from zoo import MOVING, WAIT_S, is_or_has, native_zoo, python_zoo
 
 SOME = ("list_attribute", "deque_attribute", "set_attribute", "module_dict",
@@ -215,6 +215,30 @@ def test_a_process_that_is_gone_is_said(tmp_path):
     words = b" ".join(done.stdout.split())
     assert b"not known: the process is not running here" in words
     assert b"--core" in words
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_who_is_killed_while_it_is_asked_is_not_told_to_have_lost(tmp_path,
+                                                                  moment):
+    """Whatever was read of it till then: who holds it, or that it has gone."""
+    with native_zoo(tmp_path, program("holders")) as kept:
+        site = kept.sites[kept.truth["in_chains_of_a_table"][0]]
+        with subprocess.Popen(
+                [SEEP, "held", "--site", site, kept.recording],
+                env=environment(), stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, start_new_session=True) as asker:
+            time.sleep(0.01 * 2 ** moment)
+            os.killpg(kept.process.pid, signal.SIGKILL)
+            out, err = asker.communicate(timeout=WAIT_S)
+        assert asker.returncode in (0, 1, 4), (out, err)
+
+    words = b" ".join(out.split())
+    if asker.returncode == 0:
+        assert b"held by table_of_items" in words, words
+    elif asker.returncode == 4:
+        assert b"the process is not running here" in words, words
+    else:
+        assert b"the process has ended meanwhile" in err, err
 
 
 def test_what_is_no_core_is_said(tmp_path):

@@ -55,7 +55,8 @@ class Zoo:
                 self.sites.setdefault(int(place.rsplit(":", 1)[1]), site["id"])
 
     def close(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def answer(self, line, *options):

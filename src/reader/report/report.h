@@ -237,7 +237,10 @@ struct seep_report_site {
     const char *where;
     size_t stack_count; /* that this row is made of, at least 1 */
     /* What follows is of one of them, the one that holds the most. */
-    uint32_t entry; /* in SITES of the recording */
+    /* Its stacks and the one that holds most, as numbers in SITES of the
+     * recording: the same however rows are made. */
+    const uint32_t *entries; /* .stack_count */
+    uint32_t entry;
     uint64_t stack_live_bytes;
     uint64_t stack_allocated_bytes;
     double stack_allocated_count;

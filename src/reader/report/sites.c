@@ -239,6 +239,25 @@ static int finish_site(struct naming *naming, struct seep_report_site *site,
     return site->where != NULL ? 0 : -ENOMEM;
 }
 
+static int set_entries(struct seep_report_build *build,
+                       struct seep_report_site *site,
+                       const struct seep_site_work *work)
+{
+    size_t count = work->member_count == 0 ? 1 : work->member_count;
+    uint32_t *entries = seep_store_take(&build->store, count, sizeof(*entries));
+
+    if (entries == NULL) {
+        return -ENOMEM;
+    }
+    entries[0] = work->index;
+    for (size_t i = 0; i < work->member_count; i++) {
+        entries[i] = build->sites.members[work->member_first + i].index;
+    }
+    site->entries = entries;
+    site->stack_count = count;
+    return 0;
+}
+
 int seep_report_name_sites(struct seep_report_build *build,
                            const struct seep_site_work *works,
                            struct seep_report_site *sites, size_t count)
@@ -258,6 +277,7 @@ int seep_report_name_sites(struct seep_report_build *build,
         sites[i].cut = naming.stack.cut;
         sites[i].thread = naming.stack.thread;
         error = finish_site(&naming, &sites[i], work);
+        error = error == 0 ? set_entries(build, &sites[i], work) : error;
     }
     free(naming.frames);
     return error;

@@ -61,6 +61,7 @@ static struct seep_held_answer answer = {
 };
 static struct seep_held_kept kept = {
     .site_id = "5a08e463",
+    .stack = 17,
     .asked_s = 34.5,
     .live_bytes = 1 << 20,
     .answer = &answer,
@@ -99,6 +100,9 @@ static void what_was_kept_is_read(void **state)
     assert_non_null(read);
     assert_null(seep_held_book_find(&book, "5a08"));
     assert_null(seep_held_book_find(&book, ""));
+    const uint32_t stacks[] = {3, 17};
+    assert_ptr_equal(seep_held_book_find_stack(&book, stacks, 2), read);
+    assert_null(seep_held_book_find_stack(&book, stacks, 1));
     assert_true(read->asked_s == 34.5);
     assert_int_equal(read->live_bytes, 1 << 20);
     assert_int_equal(read->outcome, SEEP_HELD_OUTCOME_ANSWERED);
@@ -326,6 +330,39 @@ static const struct seep_held_step plain = {.edge_name = "",
                                             .function = "",
                                             .file = ""};
 
+static void assert_runs(enum seep_held_kind root, const char *wanted)
+{
+    struct seep_held_step chain[] = {plain, plain, plain, plain};
+    struct seep_held_group one = {.end = SEEP_HELD_END_HELD,
+                                  .block_count = 8,
+                                  .steps = chain,
+                                  .step_count = 4};
+    char *holder;
+
+    chain[0].edge = SEEP_HELD_EDGE_ITEM;
+    chain[0].kind = SEEP_HELD_KIND_OBJECT;
+    chain[1].edge = SEEP_HELD_EDGE_LOCAL;
+    chain[1].edge_name = "kept";
+    chain[1].edge_function = "serve";
+    chain[1].kind = SEEP_HELD_KIND_OBJECT;
+    chain[1].name = "frame";
+    chain[2].edge = SEEP_HELD_EDGE_OFFSET;
+    chain[2].kind = SEEP_HELD_KIND_BLOCK;
+    chain[3].kind = root;
+    chain[3].name = "cache";
+    holder = seep_words_holder(&one);
+    assert_string_equal(holder, wanted);
+    free(holder);
+}
+
+static void a_function_that_runs_is_named_whoever_has_its_frame(void **state)
+{
+    (void)state;
+    assert_runs(SEEP_HELD_KIND_STACK, "kept of running serve()");
+    assert_runs(SEEP_HELD_KIND_THREAD_LOCAL, "kept of running serve()");
+    assert_runs(SEEP_HELD_KIND_GLOBAL, "cache.kept of serve()");
+}
+
 /* What is said of a chain of one step that is had by @edge, of @name. */
 static const char *remedy_of(enum seep_held_end end, enum seep_held_kind kind,
                              const char *name, const char *attribute)
@@ -454,6 +491,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(damage_is_refused_or_harmless),
         cmocka_unit_test(one_line_says_who_holds_it),
+        cmocka_unit_test(a_function_that_runs_is_named_whoever_has_its_frame),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),
         cmocka_unit_test(what_is_not_clear_has_no_advice),

@@ -142,6 +142,11 @@ static void attach(struct seep_report *report,
         if (kept == NULL && seep_ask_is_wanted(site)) {
             kept = seep_held_book_find(book, site->line_id);
         }
+        /* Rows by function, or without symbols, have other ids. */
+        if (kept == NULL && seep_ask_is_wanted(site)) {
+            kept = seep_held_book_find_stack(book, site->entries,
+                                             site->stack_count);
+        }
         if (kept != NULL && (kept->answer != NULL || site->held == NULL)) {
             site->held = kept;
         }
@@ -252,6 +257,7 @@ static int ask_row(struct seep_ask *ask, const struct seep_report *report,
 {
     struct seep_held_kept kept = {
         .site_id = site->id,
+        .stack = site->entry,
         .asked_s = asked_s,
         .live_bytes = site->live_bytes,
     };
@@ -293,6 +299,7 @@ static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
         if (site->block_count < SEEP_WORDS_HELD_LEAST) {
             const struct seep_held_kept few = {
                 .site_id = site->id,
+                .stack = site->entry,
                 .asked_s = report->life_s,
                 .live_bytes = site->live_bytes,
                 .outcome = SEEP_HELD_OUTCOME_FAILED,

@@ -130,14 +130,21 @@ static size_t holder_of(const struct seep_held_group *group)
 }
 
 /* A function that runs has its variables in an object up to 3.10, which a stack
- * has; and from 3.11 on by itself. */
-static bool is_running(const struct seep_held_group *group)
+ * has, or what the interpreter knows of the thread; and from 3.11 on by itself.
+ * @return the step of that object; 0: it is something else */
+static size_t running_step(const struct seep_held_group *group)
 {
-    size_t count = group->step_count;
+    const struct seep_held_step *steps = group->steps;
+    size_t at = group->step_count;
 
-    return count >= 2 && group->steps[count - 1].kind == SEEP_HELD_KIND_STACK &&
-           group->steps[count - 2].edge == SEEP_HELD_EDGE_LOCAL &&
-           holder_of(group) + 1 < count - 1;
+    if (at < 2 || (steps[at - 1].kind != SEEP_HELD_KIND_STACK &&
+                   steps[at - 1].kind != SEEP_HELD_KIND_THREAD_LOCAL)) {
+        return 0;
+    }
+    for (at -= 2; at > 0 && steps[at].kind == SEEP_HELD_KIND_BLOCK; at--) {
+    }
+    return steps[at].edge == SEEP_HELD_EDGE_LOCAL && holder_of(group) < at ? at
+                                                                           : 0;
 }
 
 char *seep_words_holder(const struct seep_held_group *group)
@@ -151,10 +158,10 @@ char *seep_words_holder(const struct seep_held_group *group)
     }
     if (count > 0 && (group->end == SEEP_HELD_END_HELD ||
                       group->end == SEEP_HELD_END_WEAKLY_NAMED)) {
-        size_t from = count;
+        size_t running = running_step(group);
+        size_t from = running > 0 ? running : count;
 
-        if (is_running(group)) {
-            from = count - 2;
+        if (running > 0) {
             fprintf(file, "%s of running %s()", group->steps[from].edge_name,
                     group->steps[from].edge_function);
         } else {

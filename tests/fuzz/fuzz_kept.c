@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libFuzzer's entry for RECORDING.held: answers that were kept, which anybody
+ * may have written.
+ *
+ * Invariant: what was taken is an answer that could have been given: no more
+ * blocks in its groups than were asked about, a holder on the way or none; it
+ * is the same when it is written and read again; it has words, and no key of a
+ * dict that is data is among them.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "held/kept.h"
+#include "words/held.h"
+#include "json/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_group(const struct seep_held_group *group)
+{
+    char *texts[] = {seep_words_held(group), seep_words_holder(group),
+                     seep_words_held_chain(group)};
+
+    if (group->holder > group->step_count ||
+        group->end >= SEEP_HELD_END_COUNT ||
+        seep_words_held_remedy(group) == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < group->step_count; i++) {
+        const struct seep_held_step *step = &group->steps[i];
+
+        if (step->edge >= SEEP_HELD_EDGE_COUNT ||
+            step->kind >= SEEP_HELD_KIND_COUNT ||
+            (seep_held_is_data(step) && *step->edge_name != '\0')) {
+            abort();
+        }
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i] == NULL) {
+            abort();
+        }
+        free(texts[i]);
+    }
+}
+
+static void check_entry(const struct seep_held_kept *kept)
+{
+    const struct seep_held_answer *answer = kept->answer;
+    size_t blocks = 0;
+
+    if ((kept->outcome == SEEP_HELD_OUTCOME_ANSWERED) != (answer != NULL)) {
+        abort();
+    }
+    for (size_t i = 0; answer != NULL && i < answer->group_count; i++) {
+        blocks += answer->groups[i].block_count;
+        check_group(&answer->groups[i]);
+    }
+    if (answer != NULL &&
+        (blocks > answer->asked_count ||
+         (answer->asked_count > 0) != (answer->group_count > 0))) {
+        abort();
+    }
+    free(seep_words_held_line(kept, kept->live_bytes));
+    free(seep_words_held_advice(kept));
+    json_decref(seep_json_held(answer));
+}
+
+static char *text_of(const struct seep_held_book *book, size_t *length)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+
+    if (file == NULL || seep_held_book_print(file, "", book) != 0 ||
+        fclose(file) != 0) {
+        abort();
+    }
+    return text;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct seep_store store = {0};
+    struct seep_held_book book;
+    struct seep_held_book again;
+    size_t length = 0;
+    size_t length_again = 0;
+    char *text;
+    char *text_again;
+
+    if (seep_held_book_parse((const char *)data, size, "", &store, &book) ==
+        0) {
+        for (size_t i = 0; i < book.count; i++) {
+            check_entry(&book.entries[i]);
+        }
+        text = text_of(&book, &length);
+        if (seep_held_book_parse(text, length, "", &store, &again) != 0) {
+            abort();
+        }
+        text_again = text_of(&again, &length_again);
+        if (length != length_again || memcmp(text, text_again, length) != 0) {
+            abort();
+        }
+        free(text);
+        free(text_again);
+    }
+    seep_store_fini(&store);
+    return 0;
+}
