@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -50,9 +51,9 @@ class Zoo:
                     "--no-held", self.recording)
         self.sites = {}
         for site in json.loads(done.stdout)["processes"][0]["sites"]:
-            place = (site["where"] or "").split(" ")[0]
-            if site["space"] == "heap" and place.startswith("holders"):
-                self.sites.setdefault(int(place.rsplit(":", 1)[1]), site["id"])
+            line = re.match(r"holders[^:]*:(\d+) ", site["where"] or "")
+            if site["space"] == "heap" and line:
+                self.sites.setdefault(int(line[1]), site["id"])
 
     def close(self):
         if self.process.poll() is None:
