@@ -42,7 +42,8 @@ def test_rates_are_right_and_nothing_clean_is_called_across_thinnings(folder):
         verdict = document["verdict"]["class"]
         assert document["facts"]["thinnings"] >= (2 if kept else 1)
         if not kept:
-            assert verdict == "steady", document["sites"][0]
+            # on a busy machine its 60 MiB are full behind a tenth of the run
+            assert verdict in ("steady", "bounded"), document["sites"][0]
             continue
         keep = site_of(document, "keep")
         growth = keep["growth_bytes_per_s"]

@@ -301,7 +301,7 @@ def test_text_keeps_to_the_width_of_the_terminal(verb, place):
     wide, _ = on_terminal(*words, cwd=place, columns=200)
     assert columns_of(narrow) <= 80, narrow
     assert columns_of(wide) <= 200
-    if narrow != wide:
+    if narrow != wide and columns_of(narrow) > 60:
         assert columns_of(wide) > 80
 
 

@@ -38,10 +38,12 @@ def sources(root, entries):
 
 
 def tidy(root, build, paths):
-    # The build is gcc's: clang need not know every warning that gcc knows.
+    # The build is gcc's: clang need not know every warning that gcc knows, nor
+    # what it links by.
     result = subprocess.run(
         ['clang-tidy', '--quiet', '-p', build,
          '--extra-arg=-Wno-unknown-warning-option',
+         '--extra-arg=-Wno-ignored-optimization-argument',
          '--extra-arg=-Wno-unknown-attributes', *paths],
         cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     found = re.findall(r'^(?:.*?/)?((?:src|tools|include)/\S+?:\d+):\d+: '
