@@ -76,8 +76,9 @@ SEEP_INLINE struct seep_event read_event(const struct seep_rec_event *slot)
  * stack. */
 #define BATCH_EVENTS SEEP_FOLD_LOOKS_AT
 #define BATCH_BUCKETS 256U
-/* What is larger is rare, and worth its place in the order: peaks. */
-#define YOUNG_BYTES (UINT64_C(1) << 20)
+/* What is larger is rare, and worth its place in the order: a peak is never low
+ * by more than a batch of these. */
+#define YOUNG_BYTES (UINT64_C(64) << 10)
 
 struct batch {
     struct seep_rec_event *ring;

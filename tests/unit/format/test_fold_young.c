@@ -146,6 +146,25 @@ static void blocks_that_are_young_together_are_a_peak(void **state)
     assert_int_equal(seep_account_live_bytes(site(f, 0)), 14);
 }
 
+/* More call sites than the fold keeps apart: what is large counts in each. */
+static void a_large_block_is_in_the_peak_of_any_site(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t i = 0; i < SITES; i++) {
+        builder_alloc(&f->builder, 0x1000 + 32 * i, 1 << 20, f->sites[i], 1);
+        builder_alloc(&f->builder, 0x1010 + 32 * i, 1 << 20, f->sites[i], 1);
+    }
+    for (uint32_t i = 0; i < 2 * SITES; i++) {
+        builder_free(&f->builder, 0x1000 + 16 * i, 1);
+    }
+    fold_all(f);
+    for (uint32_t i = 0; i < SITES; i++) {
+        assert_int_equal(get(&site(f, i)->peak_bytes), 2 << 20);
+        assert_int_equal(seep_account_live_bytes(site(f, i)), 0);
+    }
+}
+
 static void a_lost_free_before_a_pair_is_closed(void **state)
 {
     struct fixture *f = *state;
@@ -330,6 +349,7 @@ int main(void)
         WITH(a_pair_is_told_and_is_never_live),
         WITH(a_free_behind_the_limit_is_not_told_twice),
         WITH(blocks_that_are_young_together_are_a_peak),
+        WITH(a_large_block_is_in_the_peak_of_any_site),
         WITH(a_lost_free_before_a_pair_is_closed),
         WITH(a_realloc_that_fails_is_taken_back_in_one_batch),
         WITH(a_pair_at_a_site_that_is_held_waits_whole),
