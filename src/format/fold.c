@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/word.h"
+#include "format/account.h"
 #include "format/apply.h"
 
 /* Often enough that the smallest table cannot fill up in between. */
@@ -367,18 +368,87 @@ static void fold_copied_shard(struct seep_fold *fold, uint32_t shard, bool dead,
     }
 }
 
+/*
+ * A site that was locked when its folder died: its last event may be in some
+ * of its totals, and is told again by the ring. What is live is what the table
+ * has; of the totals the frees are made to agree with it.
+ *
+ * What marks it is a bit of its lock that an unlocked one does not have, and
+ * that the locks of this fold leave alone.
+ */
+#define HALF_TOLD (UINT64_C(1) << 31)
+
+static bool is_half_told(const struct seep_rec_site *site)
+{
+    return (seep_word_load(&site->lock) & HALF_TOLD) != 0;
+}
+
+/* @return whether any was held by the dead */
+static bool release_sites(const struct seep_view *view, bool dead)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        _Atomic uint64_t *lock = &view->sites[i].lock;
+        bool held = dead && (seep_word_load(lock) & 1) != 0;
+
+        any = any || held;
+        seep_word_store(lock, held ? HALF_TOLD : 0);
+    }
+    return any;
+}
+
+/* What a site that is half told has in the table of @live is not freed. */
+static void keep_what_lives(const struct seep_live *live)
+{
+    const struct seep_view *view = live->view;
+
+    for (uint32_t i = 0; i < seep_live_end(live); i++) {
+        struct seep_block block = seep_live_get(live, i);
+        struct seep_weight weight = seep_account_weight(&block);
+
+        if (block.address != 0 && block.site < view->site_capacity &&
+            is_half_told(&view->sites[block.site])) {
+            struct seep_rec_site *site = &view->sites[block.site];
+
+            seep_word_add(&site->freed_bytes, 0 - weight.bytes);
+            seep_word_add(&site->freed_count_q16, 0 - weight.count_q16);
+        }
+    }
+}
+
+static void tell_half_told(const struct seep_view *view)
+{
+    struct seep_live live;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        struct seep_rec_site *site = &view->sites[i];
+
+        if (is_half_told(site)) {
+            seep_word_copy(&site->freed_bytes, &site->allocated_bytes);
+            seep_word_copy(&site->freed_count_q16, &site->allocated_count_q16);
+        }
+    }
+    for (uint32_t i = 0; i < view->shard_count; i++) {
+        if (seep_live_init(&live, view, i)) {
+            keep_what_lives(&live);
+        }
+    }
+}
+
 void seep_fold_private_copy(const struct seep_view *view, bool dead,
                             uint64_t *ret_applied, uint64_t *ret_torn)
 {
     struct seep_fold fold = {.view = view, .thread = 1, .random = 1};
+    bool half_told = release_sites(view, dead);
     uint64_t applied = 0;
     uint64_t torn = 0;
 
-    for (uint32_t i = 0; i < view->site_capacity; i++) {
-        seep_word_store(&view->sites[i].lock, 0);
-    }
     for (uint32_t i = 0; i < view->shard_count; i++) {
         fold_copied_shard(&fold, i, dead, &applied, &torn);
+    }
+    if (half_told) {
+        tell_half_told(view);
     }
     *ret_applied = applied;
     *ret_torn = torn;

@@ -80,7 +80,8 @@ void seep_fold_repair_shard(struct seep_fold *fold, uint32_t shard);
  * A private copy of a recording: release every lock in it, complete what was
  * interrupted, then fold everything that is ready. Slots that are claimed and
  * not ready are passed over and counted as torn if @dead, else they end the
- * fold of their shard.
+ * fold of their shard. The totals of a site that was locked when its process
+ * died agree with its live blocks afterwards.
  *
  * @param ret_applied  events that were folded
  * @param ret_torn     slots passed over

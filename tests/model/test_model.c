@@ -168,7 +168,6 @@ struct found {
     uint64_t freed;
     uint32_t live;      /* a bit an event */
     uint32_t deviating; /* how many were not counted as they should be */
-    bool is_torn;       /* the site was being written to */
     bool is_folding;    /* the shard was held */
 };
 
@@ -267,7 +266,6 @@ static struct seep_view fold_copy(struct found *ret_found)
 
     memcpy(copy, (void *)recording, recording->file_bytes);
     seep_view_init(&view, copy);
-    found.is_torn = seep_word_load(&view.sites[SITE].lock) % 2 != 0;
     found.is_folding = seep_word_load(&view.shards[0].lock) % 2 != 0;
     seep_fold_private_copy(&view, true, &applied, &torn);
     look(&view, live_events(&view), &found);
@@ -304,9 +302,8 @@ static bool all_but_one_is_counted(void)
     struct seep_view view = fold_copy(&found);
     uint64_t most = dropped(&view) + found.is_folding;
 
-    /* What is half done is told as torn; else what was done twice agrees with
-     * what lives. */
-    for (unsigned i = 0; !found.is_torn && i < EVENTS; i++) {
+    /* What was done by half, or twice, agrees with what lives. */
+    for (unsigned i = 0; i < EVENTS; i++) {
         if (digit(found.allocated, i) - digit(found.freed, i) !=
             ((found.live & BIT(i)) != 0)) {
             return false;
