@@ -179,7 +179,7 @@ static void measure_recording(uint32_t wanted)
     snapshot.view = builder.view;
     snapshot.torn = calloc(builder.view.site_capacity, 1);
     start = now_ms();
-    seep_clock_init(&clock, &snapshot.view, RUN_TICKS);
+    seep_clock_init(&clock, &snapshot.view, seep_series_grid_of(RUN_TICKS));
     if (snapshot.torn == NULL ||
         seep_sites_init(&snapshot, &clock, NULL, &sites) != 0) {
         abort();

@@ -175,13 +175,14 @@ static bool by_units(struct seep_clock *clock, const struct seep_view *view)
 }
 
 void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
-                     uint64_t end_tick)
+                     struct seep_series_grid grid)
 {
-    struct seep_clock clock = {.end_tick = end_tick, .kind = SEEP_CLOCK_WALL};
+    struct seep_clock clock = {.kind = SEEP_CLOCK_WALL,
+                               .end_tick = grid.end_tick,
+                               .width_log2 = grid.width_log2};
 
     clock.units = seep_word_load(&view->header->progress_units);
-    clock.width_log2 = seep_series_width_for(end_tick);
-    clock.count = (uint32_t)(end_tick >> clock.width_log2) + 1;
+    clock.count = (uint32_t)(clock.end_tick >> clock.width_log2) + 1;
     if (clock.units > 0 && by_units(&clock, view)) {
         clock.kind = SEEP_CLOCK_UNITS;
     } else if (by_bytes(&clock, view)) {
@@ -190,6 +191,11 @@ void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
         clock.at[clock.count] = 1;
     }
     *ret_clock = clock;
+}
+
+struct seep_series_grid seep_clock_grid(const struct seep_clock *clock)
+{
+    return (struct seep_series_grid){clock->end_tick, clock->width_log2};
 }
 
 /* Nothing can be cut where no work was done after it. */

@@ -87,24 +87,23 @@ static void raise(struct seep_series_table *sum, const uint64_t *rise)
 
 void seep_sites_read_series(const struct seep_sites *sites,
                             const struct seep_site_work *work,
-                            uint64_t end_tick,
+                            struct seep_series_grid grid,
                             struct seep_series_table *ret_table)
 {
     uint64_t rise[SEEP_BUCKET_COUNT] = {0};
 
     if (work->member_count <= 1) {
-        seep_series_read(work->series, work->first_tick, end_tick, ret_table);
+        seep_series_read(work->series, work->first_tick, grid, ret_table);
         return;
     }
-    seep_series_start_table(end_tick, ret_table);
+    seep_series_start_table(grid, ret_table);
     for (size_t i = 0; i < work->member_count; i++) {
         const struct seep_site_member *member =
             &sites->members[work->member_first + i];
         struct seep_series_table table;
 
         if (member->series != NULL) {
-            seep_series_read(member->series, member->first_tick, end_tick,
-                             &table);
+            seep_series_read(member->series, member->first_tick, grid, &table);
             add_table(ret_table, &table);
         }
     }

@@ -51,9 +51,11 @@ struct seep_clock {
     double units_at[SEEP_BUCKET_COUNT + 1];
 };
 
-/** @param end_tick  at most SEEP_SITES_TICK_MAX */
 void seep_clock_init(struct seep_clock *ret_clock, const struct seep_view *view,
-                     uint64_t end_tick);
+                     struct seep_series_grid grid);
+
+/** What it was made for. */
+struct seep_series_grid seep_clock_grid(const struct seep_clock *clock);
 
 /**
  * Let the work be @work, by bucket; it is clipped. @return false if there is
@@ -206,7 +208,7 @@ static inline bool seep_sites_is_loud(const struct seep_report_site *site)
 bool seep_sites_has_series(const struct seep_site_work *work);
 
 /**
- * The series of a row, which has one, up to @end_tick: the sum of its sites'.
+ * The series of a row, which has one: the sum of its sites'.
  * The lowest bytes of a bucket are the sum of theirs: not above those of the
  * row, and the same where only one of them gives back in that bucket. What of a
  * site without series is live is in it from its birth on; what died of it is
@@ -214,7 +216,7 @@ bool seep_sites_has_series(const struct seep_site_work *work);
  */
 void seep_sites_read_series(const struct seep_sites *sites,
                             const struct seep_site_work *work,
-                            uint64_t end_tick,
+                            struct seep_series_grid grid,
                             struct seep_series_table *ret_table);
 
 /** Class, interval and confidence of each, and their order. */

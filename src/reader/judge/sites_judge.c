@@ -225,7 +225,8 @@ void seep_evidence_gather(const struct seep_sites *sites,
 {
     double mean = mean_weight(sites, work);
 
-    seep_sites_read_series(sites, work, clock->end_tick, &ret_evidence->table);
+    seep_sites_read_series(sites, work, seep_clock_grid(clock),
+                           &ret_evidence->table);
     fill_series(ret_evidence, work, clock);
     count_died(work, mean, ret_evidence);
     fill_life(work, clock, ret_evidence);

@@ -292,8 +292,8 @@ static void add_with_series(struct seep_rec_site *site,
     double low;
     double stood;
 
-    seep_series_read(series, seep_word_load(&site->first_tick), end_tick,
-                     &table);
+    seep_series_read(series, seep_word_load(&site->first_tick),
+                     seep_series_grid_of(end_tick), &table);
     for (uint32_t i = 0; i < table.count; i++) {
         fall->live[place][i] += (double)table.buckets[i].live_bytes;
     }

@@ -142,28 +142,34 @@ static void fill_live(struct seep_series_table *table, uint64_t base_bytes,
     }
 }
 
-void seep_series_start_table(uint64_t end_tick,
+struct seep_series_grid seep_series_grid_of(uint64_t life_tick)
+{
+    return (struct seep_series_grid){life_tick,
+                                     seep_series_width_for(life_tick)};
+}
+
+void seep_series_start_table(struct seep_series_grid grid,
                              struct seep_series_table *ret_table)
 {
     memset(ret_table, 0, sizeof(*ret_table));
-    ret_table->width_log2 = seep_series_width_for(end_tick);
-    ret_table->count = (uint32_t)(end_tick >> ret_table->width_log2) + 1;
+    ret_table->width_log2 = grid.width_log2;
+    ret_table->count = (uint32_t)(grid.end_tick >> grid.width_log2) + 1;
     ret_table->first = ret_table->count - 1;
 }
 
 void seep_series_read(struct seep_rec_series *series, uint32_t site_first_tick,
-                      uint64_t end_tick, struct seep_series_table *ret_table)
+                      struct seep_series_grid grid,
+                      struct seep_series_table *ret_table)
 {
     uint32_t width = seep_word_load(&series->width_log2) & WIDTH_MAX;
     uint32_t last = seep_word_load(&series->last) % SEEP_BUCKET_COUNT;
     uint32_t first_tick = seep_word_load(&series->first_tick);
-    uint32_t needed = seep_series_width_for(end_tick);
-    uint32_t shift = needed > width ? needed - width : 0;
+    uint32_t shift = grid.width_log2 > width ? grid.width_log2 - width : 0;
     uint32_t end;
 
     memset(ret_table, 0, sizeof(*ret_table));
     ret_table->width_log2 = width + shift;
-    end = (uint32_t)(end_tick >> ret_table->width_log2);
+    end = (uint32_t)(grid.end_tick >> ret_table->width_log2);
     end = last >> shift > end ? last >> shift : end;
     ret_table->count = end + 1;
     ret_table->first = first_tick >> ret_table->width_log2;

@@ -52,14 +52,27 @@ struct seep_series_table {
     struct seep_series_bucket buckets[SEEP_BUCKET_COUNT];
 };
 
-/** An empty one, on the grid of a run up to @end_tick: it begins in the last
- * bucket. */
-void seep_series_start_table(uint64_t end_tick,
+/**
+ * The buckets that all of a run is told in, up to @end_tick, where it is
+ * judged. They are as wide as its series became in its whole life, also where
+ * it is judged earlier.
+ */
+struct seep_series_grid {
+    uint64_t end_tick; /* at most SEEP_SITES_TICK_MAX */
+    uint32_t width_log2;
+};
+
+/** Of a run that lasted up to @life_tick, and is judged there. */
+struct seep_series_grid seep_series_grid_of(uint64_t life_tick);
+
+/** An empty one: it begins in the last bucket. */
+void seep_series_start_table(struct seep_series_grid grid,
                              struct seep_series_table *ret_table);
 
-/** @param end_tick  at most SEEP_SITES_TICK_MAX */
+/** Of a damaged file it may be on a wider grid. */
 void seep_series_read(struct seep_rec_series *series, uint32_t site_first_tick,
-                      uint64_t end_tick, struct seep_series_table *ret_table);
+                      struct seep_series_grid grid,
+                      struct seep_series_table *ret_table);
 
 /**
  * A memory that can be full: that of the host, of a device by its ordinal, or

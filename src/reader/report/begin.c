@@ -131,8 +131,8 @@ static void read_flow(const struct seep_report_build *build, uint32_t index,
     uint32_t at = first_tick >> clock->width_log2;
 
     if (series > 0 && series <= view->series_capacity) {
-        seep_series_read(&view->series[series - 1], first_tick, clock->end_tick,
-                         &table);
+        seep_series_read(&view->series[series - 1], first_tick,
+                         seep_clock_grid(clock), &table);
     }
     if (table.count != clock->count) {
         bytes[at < clock->count ? at : clock->count - 1] =

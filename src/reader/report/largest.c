@@ -21,7 +21,8 @@ double seep_report_rise_of(const struct seep_report_build *build,
     uint32_t from = 0;
     double before;
 
-    seep_sites_read_series(&build->sites, work, build->clock.end_tick, &table);
+    seep_sites_read_series(&build->sites, work, seep_clock_grid(&build->clock),
+                           &table);
     while (from + 1 < table.count &&
            seep_sites_seconds(ldexp(from + 1, (int)table.width_log2)) <=
                from_s) {

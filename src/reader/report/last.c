@@ -33,7 +33,8 @@ static double add_row(const struct seep_report_build *build,
     struct seep_series_table table;
     double stayed = 0;
 
-    seep_sites_read_series(&build->sites, work, build->clock.end_tick, &table);
+    seep_sites_read_series(&build->sites, work, seep_clock_grid(&build->clock),
+                           &table);
     for (uint32_t i = first; i < table.count; i++) {
         double taken = (double)table.buckets[i].allocated_bytes;
         double given = (double)table.buckets[i].freed_bytes;

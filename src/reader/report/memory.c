@@ -46,7 +46,8 @@ static void add_series(struct space_sum *sum, const struct seep_site_work *work,
 {
     struct seep_series_table table;
 
-    seep_series_read(work->series, work->first_tick, clock->end_tick, &table);
+    seep_series_read(work->series, work->first_tick, seep_clock_grid(clock),
+                     &table);
     for (uint32_t i = 0; i < clock->count; i++) {
         /* A damaged width can be wider than the grid. */
         uint64_t at =

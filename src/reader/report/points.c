@@ -151,10 +151,10 @@ static void read_table(const struct seep_report_build *build,
                        struct seep_series_table *ret_table)
 {
     if (work->member_count > 1 || seep_sites_has_series(work)) {
-        seep_sites_read_series(&build->sites, work, build->clock.end_tick,
-                               ret_table);
+        seep_sites_read_series(&build->sites, work,
+                               seep_clock_grid(&build->clock), ret_table);
     } else {
-        seep_series_start_table(build->clock.end_tick, ret_table);
+        seep_series_start_table(seep_clock_grid(&build->clock), ret_table);
     }
     add_told(build, work, ret_table);
 }

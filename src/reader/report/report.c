@@ -633,17 +633,18 @@ static int add_time(struct seep_report_build *build)
     bool ended = report->state == SEEP_STATE_UNKNOWN
                      ? seep_word_load(&header->exited) != 0
                      : report->state != SEEP_STATE_RUNNING;
+    struct seep_series_grid grid = seep_series_grid_of(end_tick);
     int error = 0;
 
     report->life_s = seep_sites_seconds((double)end_tick);
     report->last_event_s = seep_sites_seconds((double)last_tick);
     if (ended) {
-        error =
-            seep_rewind(&build->snapshot, end_tick, &report->end, &end_tick);
+        error = seep_rewind(&build->snapshot, end_tick, &report->end,
+                            &grid.end_tick);
         report->units = seep_word_load(&header->progress_units);
     }
-    seep_clock_init(&build->clock, &build->snapshot.view, end_tick);
-    report->duration_s = seep_sites_seconds((double)end_tick);
+    seep_clock_init(&build->clock, &build->snapshot.view, grid);
+    report->duration_s = seep_sites_seconds((double)grid.end_tick);
     report->bucket_s =
         seep_sites_seconds(ldexp(1, (int)build->clock.width_log2));
     return error;

@@ -144,7 +144,8 @@ static void evidence_is_blocks_that_were_seen(void **state)
         seep_snapshot_init(fd, f->builder.size_bytes, is_dead, NULL, &snapshot),
         0);
     close(fd);
-    seep_clock_init(&clock, &snapshot.view, JUDGE_TICKS(JUDGE_RUN_S));
+    seep_clock_init(&clock, &snapshot.view,
+                    seep_series_grid_of(JUDGE_TICKS(JUDGE_RUN_S)));
     assert_int_equal(seep_sites_init(&snapshot, &clock, NULL, &sites), 0);
     seep_evidence_gather(&sites, &sites.works[0], &clock, &evidence);
 

@@ -43,7 +43,7 @@ static void quiet_buckets_keep_the_live_bytes(void **state)
     seep_series_start(&series, 1, 0, 0);
     seep_series_allocated(&series, 0, 0, exact(100));
     seep_series_freed(&series, AT(160), 0, 100, exact(40));
-    seep_series_read(&series, 0, 1600, &table);
+    seep_series_read(&series, 0, seep_series_grid_of(1600), &table);
 
     assert_int_equal(table.width_log2, 4);
     assert_int_equal(table.count, 101);
@@ -68,7 +68,7 @@ static void a_narrow_series_is_widened_to_the_run(void **state)
     seep_series_allocated(&series, 10, 0, exact(100));
     seep_series_allocated(&series, 100, 100, exact(50));
     seep_series_freed(&series, AT(101), 10, 150, exact(100));
-    seep_series_read(&series, 10, 100000, &table);
+    seep_series_read(&series, 10, seep_series_grid_of(100000), &table);
 
     assert_int_equal(table.width_log2, 10);
     assert_int_equal(table.count, 98);
@@ -92,7 +92,7 @@ static void deaths_by_age_are_widened_to_the_run(void **state)
     seep_series_allocated(&series, 3010, 300, exact(100));
     seep_series_freed(&series, AT(3101), 3010, 400, exact(100));
     seep_series_freed(&series, AT(3200), 100, 300, exact(300));
-    seep_series_read(&series, 10, 100000, &table);
+    seep_series_read(&series, 10, seep_series_grid_of(100000), &table);
 
     assert_int_equal(table.width_log2, 10);
     assert_int_equal(table.buckets[0].died_bytes, 100);
@@ -110,7 +110,7 @@ static void what_a_late_series_began_with_counts(void **state)
     memset(&series, 0, sizeof(series));
     seep_series_start(&series, 1, 320, 70);
     seep_series_allocated(&series, 321, 70, exact(30));
-    seep_series_read(&series, 160, 640, &table);
+    seep_series_read(&series, 160, seep_series_grid_of(640), &table);
 
     assert_int_equal(table.first, 20);
     assert_int_equal(table.buckets[9].live_bytes, 0);
@@ -131,7 +131,7 @@ static void an_event_folded_late_lowers_no_quiet_bucket(void **state)
     seep_series_start(&series, 1, 0, 0);
     seep_series_allocated(&series, 160, 0, exact(50));
     seep_series_allocated(&series, 16, 50, exact(100));
-    seep_series_read(&series, 16, 320, &table);
+    seep_series_read(&series, 16, seep_series_grid_of(320), &table);
 
     assert_int_equal(table.buckets[1].live_bytes, 100);
     assert_int_equal(table.buckets[5].live_bytes, 100);
@@ -154,13 +154,13 @@ static void without_work_time_is_the_clock(void **state)
     struct seep_clock clock;
 
     (void)state;
-    seep_clock_init(&clock, &b->view, 10000);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10000));
     assert_int_equal(clock.kind, SEEP_CLOCK_WALL);
     assert_true(near(seep_clock_at(&clock, 0), 0));
     assert_true(near(seep_clock_at(&clock, 2500), .25));
     assert_true(near(seep_clock_at(&clock, 9999.9), 1));
     assert_true(near(seep_clock_at(&clock, 1e9), 1));
-    seep_clock_init(&clock, &b->view, 0);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(0));
     assert_true(near(seep_clock_at(&clock, 0), 1));
     builder_fini(b);
 }
@@ -177,7 +177,7 @@ static void allocated_bytes_are_work(void **state)
         builder_alloc(b, 0x1000 * (i + 1), 100, site, i);
     }
     builder_fold(b);
-    seep_clock_init(&clock, &b->view, 10240);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10240));
     assert_int_equal(clock.kind, SEEP_CLOCK_BYTES);
     assert_true(fabs(seep_clock_at(&clock, 2560) - .5) < .01);
     assert_true(fabs(seep_clock_at(&clock, 5120) - 1) < .01);
@@ -197,7 +197,7 @@ static void one_burst_is_clipped(void **state)
         builder_alloc(b, 0x1000 * (i + 1), 100, site, 2 * i);
     }
     builder_fold(b);
-    seep_clock_init(&clock, &b->view, 10240);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10240));
     assert_true(seep_clock_at(&clock, 200) < .06);
     builder_fini(b);
 }
@@ -214,7 +214,7 @@ static void units_of_work_are_the_best_clock(void **state)
         /* twice as fast in the second half */
         builder_moment(b, i, 100 * i, 1000, i <= 50 ? i : 2 * i - 50);
     }
-    seep_clock_init(&clock, &b->view, 10000);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10000));
     assert_int_equal(clock.kind, SEEP_CLOCK_UNITS);
     assert_true(fabs(seep_clock_at(&clock, 5000) - 1 / 3.) < .01);
     assert_int_equal(clock.units, 150);
@@ -231,7 +231,7 @@ static void the_clock_runs_back_to_time(void **state)
     for (uint32_t i = 1; i <= 50; i++) {
         builder_moment(b, i, 100 * i, 1000, i);
     }
-    seep_clock_init(&clock, &b->view, 10000);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10000));
     assert_int_equal(clock.kind, SEEP_CLOCK_UNITS);
     assert_true(seep_clock_tick_at(&clock, 0) == 0);
     assert_true(fabs(seep_clock_tick_at(&clock, .5) - 2500) < 30);
@@ -239,7 +239,7 @@ static void the_clock_runs_back_to_time(void **state)
     assert_true(seep_clock_tick_at(&clock, 2) == 10000);
     assert_true(near(seep_clock_late_pace(&clock), 0));
     assert_true(near(seep_clock_units_per_s(&clock), 0));
-    seep_clock_init(&clock, &b->view, 5000);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(5000));
     assert_true(fabs(seep_clock_late_pace(&clock) - 1) < .05);
     builder_fini(b);
 }
@@ -253,7 +253,7 @@ static void units_told_once_are_no_clock(void **state)
     for (uint32_t i = 1; i <= 100; i++) {
         builder_moment(b, i, 100 * i, 1000, i < 50 ? 0 : 1000);
     }
-    seep_clock_init(&clock, &b->view, 10000);
+    seep_clock_init(&clock, &b->view, seep_series_grid_of(10000));
     assert_int_not_equal(clock.kind, SEEP_CLOCK_UNITS);
     builder_fini(b);
 }

@@ -150,7 +150,7 @@ bool replay_read_clock(const json_t *clock, struct seep_clock *ret_clock)
     for (size_t i = 0; i < json_array_size(bytes); i++) {
         shard.flow[i].allocated_bytes = whole(bytes, i);
     }
-    seep_clock_init(ret_clock, &view, end_tick);
+    seep_clock_init(ret_clock, &view, seep_series_grid_of(end_tick));
     return true;
 }
 
