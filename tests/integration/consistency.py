@@ -19,6 +19,7 @@ QUIET = ("steady", "bounded", "allocator-retention", "fragmentation")
 OPEN = ("suspect", "insufficient-data")
 STOPPED = ("plateau", "step")
 UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
+ROUNDED_BYTES = 1 << 16  # what a row and its series may differ by
 
 
 def low(interval):
@@ -183,13 +184,26 @@ def of_check(verdict, code):
     return found
 
 
+def of_series(sites):
+    """Each row against its own series: both are of one moment."""
+    found = []
+    for site in sites:
+        series = site["series"]
+        live = site["live_bytes"]
+        last = series[-1]["live_bytes"] if series else 0
+        if abs(last - live) > ROUNDED_BYTES + 0.01 * max(last, live):
+            found.append(f"{site['where']} holds {live}, its series {last}")
+    return found
+
+
 def of_process(process):
     """What one process of a document says against itself."""
     verdict = process["verdict"]
     return (of_words(verdict)
             + of_memory(verdict, process["memory"],
                         process["process"]["duration_s"])
-            + of_rows(verdict, process["sites"]))
+            + of_rows(verdict, process["sites"])
+            + of_series(process["sites"]))
 
 
 def of_document(document):
