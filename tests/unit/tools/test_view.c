@@ -281,6 +281,11 @@ static void what_holds_the_most_is_a_row_and_the_start_is_one(void **state)
     text = print(200, false, &options);
     assert_null(strstr(text, "imports and start-up"));
     free(text);
+    fake.report.begin.mostly_imports = true;
+    fake.report.begin.imports_s = fake.report.duration_s - 0.5;
+    text = print(200, false, &options);
+    assert_null(strstr(text, "the work began")); /* it has not */
+    free(text);
 }
 
 static void rows_by_what_they_hold_have_the_most_first(void **state)

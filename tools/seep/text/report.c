@@ -230,7 +230,7 @@ static void print_begin(struct seep_page *page,
 {
     const struct seep_report_begin *begin = &report->begin;
 
-    if (begin->from_s > 0) {
+    if (begin->from_s > 0 && !seep_words_only_imported(report)) {
         double half_s = report->duration_s / 2;
         bool late = begin->at_s > half_s && begin->from_s <= half_s;
         const char *from = SEEP_UNITS_DURATION(begin->from_s);

@@ -553,6 +553,12 @@ static void put_private(FILE *file, const struct seep_report *report)
 
 #define WORK_LEAST_S 1.0 /* less is none */
 
+bool seep_words_only_imported(const struct seep_report *report)
+{
+    return report->begin.mostly_imports &&
+           report->duration_s - report->begin.imports_s < WORK_LEAST_S;
+}
+
 /* What a run that imported most of its time says of the work behind that. */
 static void put_imports(FILE *file, const struct seep_report *report)
 {
@@ -562,7 +568,7 @@ static void put_imports(FILE *file, const struct seep_report *report)
     if (!report->begin.mostly_imports) {
         return;
     }
-    if (work_s < WORK_LEAST_S) {
+    if (seep_words_only_imported(report)) {
         fprintf(file, "all of the %s %s was imports; ",
                 SEEP_UNITS_DURATION(report->duration_s),
                 report->end.judged_before ? "that can be judged" : "so far");

@@ -47,6 +47,10 @@ void seep_words_verdict_fini(struct seep_words_verdict *words);
 char *seep_words_kept(const struct seep_report *report,
                       const struct seep_report_site *site);
 
+/** Has it done nothing but import, as far as it was seen? Then its work has
+ * not begun. */
+bool seep_words_only_imported(const struct seep_report *report);
+
 /** The site that speaks for the process; NULL: none does. */
 const struct seep_report_site *
 seep_words_site(const struct seep_report *report);
