@@ -8,8 +8,9 @@
  * file that is mapped are the kernel's, so a mapping costs no memory but for
  * what is looked at; of addresses it costs as much as the tables are long.
  *
- * Invariant: an entry below `count` never changes but for .epoch and .looked;
- * one thread at a time adds one, and has the only descriptor open.
+ * Invariant: an entry below `count` never changes but for what is atomic in it;
+ * one thread at a time adds one, and has the only descriptor open. The
+ * addresses of a mapping are ours for ever: what is let go reads as zeros.
  */
 #include "capture/native/tables.h"
 
@@ -45,7 +46,9 @@ struct tables {
     uintptr_t shift; /* of the mapping against the object; 0: none was to be
                         had, and none is asked for again */
     _Atomic uint64_t epoch;  /* when it was this object */
+    _Atomic uint64_t listed; /* epoch at which the loader had it last */
     _Atomic uint32_t looked; /* since its pages were given back */
+    _Atomic bool gone;       /* its object is; nobody uses it any more */
 };
 
 static struct tables tables[TABLES_MOST];
@@ -86,7 +89,7 @@ static struct tables *known(const struct seep_elf_image *image)
 
     for (uint32_t i = 0; i < end; i++) {
         if (tables[i].start == image->start && tables[i].end == image->end &&
-            is_still(&tables[i], image)) {
+            !seep_word_load(&tables[i].gone) && is_still(&tables[i], image)) {
             return &tables[i];
         }
     }
@@ -183,7 +186,8 @@ static void fill(struct tables *entry, const struct seep_elf_image *image,
     *entry = (struct tables){.start = image->start,
                              .end = image->end,
                              .digest = digest_of(image),
-                             .epoch = seep_objects_epoch()};
+                             .epoch = seep_objects_epoch(),
+                             .listed = seep_objects_epoch()};
     if (segment == NULL || are_addresses_limited()) {
         return;
     }
@@ -254,6 +258,29 @@ static void give_back(struct tables *entry)
     }
 }
 
+/* Has the loader anything else there by now, or nothing? */
+static bool is_gone(struct tables *entry)
+{
+    uint64_t epoch = seep_objects_epoch();
+    struct seep_elf_image image;
+
+    if (epoch % 2 != 0 || seep_word_load(&entry->listed) == epoch) {
+        return false;
+    }
+    seep_word_store(&entry->listed, epoch);
+    return !seep_objects_locate(entry->start, &image) ||
+           image.start != entry->start || image.end != entry->end;
+}
+
+/* Its file, and the file system of that. Who is in there now reads zeros, of
+ * which no rule is made. */
+static void let_go(struct tables *entry)
+{
+    seep_word_store(&entry->gone, true);
+    seep_syscall6(SYS_mmap, (long)entry->mapping, (long)entry->mapping_bytes,
+                  PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 void seep_tables_move(const struct seep_elf_image *image,
                       struct seep_cfi_section *section)
 {
@@ -285,7 +312,12 @@ void seep_tables_give_back(void)
     uint32_t end = atomic_load_explicit(&count, memory_order_acquire);
 
     for (uint32_t i = 0; i < end && !seep_word_load(&restricted); i++) {
-        if (seep_word_load(&tables[i].looked) != 0) {
+        if (tables[i].shift == 0 || seep_word_load(&tables[i].gone)) {
+            continue;
+        }
+        if (is_gone(&tables[i])) {
+            let_go(&tables[i]);
+        } else if (seep_word_load(&tables[i].looked) != 0) {
             give_back(&tables[i]);
         }
     }

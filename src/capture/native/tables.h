@@ -11,7 +11,8 @@
  *
  * Invariant: of an object with a mapping here nothing is touched but its first
  * page. A mapping is made here, read only, never written to and never unmapped,
- * so that what is given back is its pages and nobody else's.
+ * so that what is given back is its pages and nobody else's. Of an object that
+ * was unloaded the file goes, and the addresses stay ours.
  *
  * Threads: any number; nobody waits.
  */
@@ -31,7 +32,8 @@
 void seep_tables_move(const struct seep_elf_image *image,
                       struct seep_cfi_section *section);
 
-/** Give back the pages of those that were read since the last time. */
+/** Give back the pages of those that were read since the last time, and the
+ * files of objects that were unloaded. */
 void seep_tables_give_back(void);
 
 /** In the child of a fork: who made one in the parent is gone. */

@@ -208,6 +208,26 @@ static void another_object_at_the_same_address_is_another(void **state)
     expect_rules(&second);
 }
 
+static void the_file_of_what_was_unloaded_is_let_go(void **state)
+{
+    struct library library = load(copy(FIRST, "gone.so"), 0);
+    uintptr_t low;
+    uintptr_t high;
+
+    (void)state;
+    expect_rules(&library);
+    assert_true(find_own(&library, "gone.so", &low, &high));
+    seep_tables_give_back(); /* it is still there */
+    assert_true(find_own(&library, "gone.so", &low, &high));
+    unload(&library);
+    seep_tables_give_back();
+    assert_false(find_own(&library, "gone.so", &low, &high));
+    assert_int_equal(*(volatile uint8_t *)low, 0); /* and the addresses stay */
+    library = load(copy(FIRST, "gone.so"), 0);
+    expect_rules(&library);
+    assert_true(find_own(&library, "gone.so", &low, &high));
+}
+
 /* In a child, whose limit nobody else has. */
 static void who_has_few_addresses_keeps_them(void **state)
 {
@@ -275,6 +295,7 @@ int main(void)
         cmocka_unit_test(what_somebody_wrote_into_the_tables_stays),
         cmocka_unit_test(a_file_that_is_another_by_now_is_not_read),
         cmocka_unit_test(another_object_at_the_same_address_is_another),
+        cmocka_unit_test(the_file_of_what_was_unloaded_is_let_go),
         cmocka_unit_test(who_has_few_addresses_keeps_them),
         cmocka_unit_test(no_call_is_made_where_calls_are_not_welcome),
     };
