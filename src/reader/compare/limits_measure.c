@@ -221,10 +221,22 @@ static struct seep_interval growth_of(const struct seep_report *report,
     return scaled(rate, scale);
 }
 
+/* What grows for sure, by a lower bound of each, is not less for others whose
+ * growth is not known so well. */
+static void add_proved(struct sum *proved, struct sum *sure,
+                       const struct seep_interval *growth)
+{
+    add(proved, growth);
+    if (growth->low > 0) {
+        add(sure, growth);
+    }
+}
+
 static void sum_sites(const struct seep_report *report, int space, bool by_unit,
                       struct sum *ret_proved, struct sum *ret_possible)
 {
     struct seep_interval growth;
+    struct sum sure = {0};
 
     *ret_proved = *ret_possible = (struct sum){0};
     for (size_t i = 0; i < report->site_count; i++) {
@@ -236,18 +248,22 @@ static void sum_sites(const struct seep_report *report, int space, bool by_unit,
         growth = growth_of(report, site, by_unit);
         add(ret_possible, &growth);
         if (seep_check_is_proved(site)) {
-            add(ret_proved, &growth);
+            add_proved(ret_proved, &sure, &growth);
         }
     }
     if (space == SEEP_CHECK_ALL_SPACES &&
         seep_check_grows_outside(&report->verdict)) {
         growth = scaled(&report->verdict.growth_bytes_per_s,
                         by_unit ? seconds_a_unit(report) : 1);
-        add(ret_proved, &growth);
+        add_proved(ret_proved, &sure, &growth);
         add(ret_possible, &growth);
     }
     seep_family_finish_rate(&ret_proved->value);
     seep_family_finish_rate(&ret_possible->value);
+    seep_family_finish_rate(&sure.value);
+    ret_proved->value.low = fmax(ret_proved->value.low, sure.value.low);
+    ret_proved->value.estimate =
+        fmax(ret_proved->value.estimate, ret_proved->value.low);
 }
 
 /* A warm-up happens once: what is marked so again is of a later model. */

@@ -115,6 +115,10 @@ struct seep_verdict_counts {
     /* Of what is mapped of files, which is no memory that could be full. */
     struct seep_verdict_tally file_leak;
     struct seep_verdict_tally file_suspect;
+    /* Of the leaks those whose interval is above 0. Where that of them all is
+     * not, these are the leaks. */
+    struct seep_verdict_tally sure_leak;
+    struct seep_verdict_tally sure_file_leak;
     struct seep_verdict_tally filling;
     struct seep_verdict_tally filled; /* the one that rose most is its first */
     double filled_bytes;              /* that one rose by */

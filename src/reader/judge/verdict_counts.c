@@ -101,6 +101,18 @@ static bool is_large(const struct seep_report_site *site, double duration_s,
                LARGE_SHARE * live_bytes;
 }
 
+static void count_leak(struct seep_verdict_counts *counts,
+                       const struct seep_report_site *site)
+{
+    bool is_file = seep_sites_place_of(site) == SEEP_PLACE_FILE;
+
+    add_to_tally(is_file ? &counts->file_leak : &counts->leak, site);
+    if (surely_grew(site)) {
+        add_to_tally(is_file ? &counts->sure_file_leak : &counts->sure_leak,
+                     site);
+    }
+}
+
 static void count_filling(struct seep_verdict_counts *counts,
                           const struct seep_report_site *site, bool material)
 {
@@ -212,9 +224,7 @@ static void count_class(struct seep_verdict_counts *counts,
 
     switch (site->class) {
     case SEEP_CLASS_LEAK:
-        add_to_tally(place == SEEP_PLACE_FILE ? &counts->file_leak
-                                              : &counts->leak,
-                     site);
+        count_leak(counts, site);
         break;
     case SEEP_CLASS_SUSPECT:
     case SEEP_CLASS_AGING:
@@ -248,6 +258,23 @@ static void count_class(struct seep_verdict_counts *counts,
     }
 }
 
+/* What one leak is sure to grow by, another one of which that is not known does
+ * not take back. */
+static void leave_unsure(struct seep_verdict_tally *leak,
+                         const struct seep_verdict_tally *sure)
+{
+    if (sure->count > 0 && !(leak->estimate > sqrt(leak->squares))) {
+        *leak = *sure;
+    }
+}
+
+static void count_lent(struct seep_verdict_tally *leak,
+                       const struct seep_report_site *site)
+{
+    add_growth(leak, site);
+    add_to_first(leak, site);
+}
+
 void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts)
 {
@@ -269,12 +296,18 @@ void seep_verdict_count(const struct seep_verdict_input *input,
     }
     /* What was lent: its keeper is a leak, and in the tally by now. */
     for (size_t i = 0; i < input->count; i++) {
-        if (input->works[i].site.role == SEEP_ROLE_LENDER &&
-            input->works[i].site.class == SEEP_CLASS_BACKING) {
-            add_growth(&ret_counts->leak, &input->works[i].site);
-            add_to_first(&ret_counts->leak, &input->works[i].site);
+        const struct seep_report_site *site = &input->works[i].site;
+
+        if (site->role == SEEP_ROLE_LENDER &&
+            site->class == SEEP_CLASS_BACKING) {
+            count_lent(&ret_counts->leak, site);
+            if (surely_grew(site)) {
+                count_lent(&ret_counts->sure_leak, site);
+            }
         }
     }
+    leave_unsure(&ret_counts->leak, &ret_counts->sure_leak);
+    leave_unsure(&ret_counts->file_leak, &ret_counts->sure_file_leak);
 }
 
 /* What of @site was born from @from_s on, and lives. In the last tenth it may

@@ -112,6 +112,20 @@ static void small_leaks_count_together(void **state)
     assert_int_equal(growth_against(1000), SEEP_CHECK_FAIL);
 }
 
+/* 1000 a second, and somewhere between -4900 and 5100 besides. */
+static void what_is_not_known_well_takes_nothing_back(void **state)
+{
+    (void)state;
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 1000);
+    check_world_add(&check_now, "b", SEEP_CLASS_MINOR, 100)
+        ->growth_bytes_per_s = (struct seep_interval){100, -4900, 5100};
+    assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
+    assert_int_equal(growth_against(1000), SEEP_CHECK_INSUFFICIENT);
+    check_now.sites[1].growth_bytes_per_s =
+        (struct seep_interval){-2000, -4900, 900};
+    assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
+}
+
 static void a_suspect_neither_passes_nor_fails(void **state)
 {
     (void)state;
@@ -446,6 +460,7 @@ int main(void)
         CASE(a_leak_is_over_a_lower_and_under_a_higher_limit),
         CASE(what_breaks_a_limit_is_named),
         CASE(small_leaks_count_together),
+        CASE(what_is_not_known_well_takes_nothing_back),
         CASE(a_suspect_neither_passes_nor_fails),
         CASE(a_cache_that_still_fills_is_no_failure_and_no_pass),
         CASE(what_has_stopped_passes_by_the_part_that_shows_it),

@@ -46,6 +46,32 @@ static void leaks_add_up_and_their_errors_by_squares(void **state)
     assert_true(fabs(process.now.bytes_per_s.estimate - 11000) < .1);
 }
 
+/* 4000 a second for sure, and somewhere between -9000 and 11000 besides. */
+static void a_leak_that_is_not_sure_takes_none_back_that_is(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_LEAK, 4000);
+    add(SEEP_CLASS_LEAK, 1000)->growth_bytes_per_s =
+        (struct seep_interval){1000, -9000, 11000};
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_int_equal(process.verdict.growing_count, 1);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.low - 3600) < .1);
+    process.works[0].site.growth_bytes_per_s.low = -1;
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+}
+
+/* Each may be none, and both are not: 6000 +- 4243. */
+static void leaks_that_are_sure_together_are_leaks(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        add(SEEP_CLASS_LEAK, 3000)->growth_bytes_per_s =
+            (struct seep_interval){3000, -100, 6100};
+    }
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_int_equal(process.verdict.growing_count, 2);
+}
+
 /* 2 MB over the run are little of a model, and not of what the host holds. */
 static void a_floor_is_that_of_the_memory_that_grows(void **state)
 {
@@ -571,6 +597,8 @@ int main(void)
         WITH(nothing_recorded_is_no_verdict),
         WITH(a_run_too_short_is_no_verdict_whatever_its_sites_say),
         WITH(leaks_add_up_and_their_errors_by_squares),
+        WITH(a_leak_that_is_not_sure_takes_none_back_that_is),
+        WITH(leaks_that_are_sure_together_are_leaks),
         WITH(a_floor_is_that_of_the_memory_that_grows),
         WITH(what_a_device_holds_says_nothing_of_the_host),
         WITH(a_cache_in_pieces_comes_after_what_is_worse),
