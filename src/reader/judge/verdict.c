@@ -727,13 +727,6 @@ call_cache(struct seep_report_verdict *verdict,
     return (struct seep_verdict_now){.basis = SEEP_FORECAST_GROWS};
 }
 
-/* A leak without a lower bound is none that was proved. */
-static bool is_proved(const struct seep_verdict_tally *leak)
-{
-    return leak->count > 0 &&
-           (leak->estimate <= 0 || leak->estimate > sqrt(leak->squares));
-}
-
 /* By now it may have slowed, and its error is no larger a share for that. */
 static void keep_above_zero(struct seep_verdict_now *now,
                             const struct seep_interval *growth)
@@ -752,10 +745,13 @@ call_leak(const struct seep_verdict_input *input,
 {
     bool is_sound = input->lost_share <= SEEP_VERDICT_LOST_MOST ||
                     input->private_drift.grows;
-    bool proved = is_proved(&counts->leak) && is_sound;
-    struct seep_verdict_now now = call_by(
-        verdict, proved ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT,
-        &counts->leak, proved ? SEEP_FORECAST_GROWS : SEEP_FORECAST_SUSPECTED);
+    bool proved = seep_verdict_is_proved(&counts->leak);
+    enum seep_verdict_class class =
+        proved && is_sound ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT;
+    struct seep_verdict_now now =
+        call_by(verdict, class, proved ? &counts->leak : &counts->either,
+                class == SEEP_VERDICT_LEAK ? SEEP_FORECAST_GROWS
+                                           : SEEP_FORECAST_SUSPECTED);
 
     if (!is_sound) {
         verdict->reason =
@@ -772,7 +768,7 @@ call_files(const struct seep_verdict_input *input,
            const struct seep_verdict_counts *counts,
            struct seep_report_verdict *verdict)
 {
-    bool proved = is_proved(&counts->file_leak);
+    bool proved = seep_verdict_is_proved(&counts->file_leak);
     struct seep_verdict_now now =
         call_by(verdict, proved ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT,
                 &counts->file_leak, SEEP_FORECAST_UNTOLD);

@@ -112,6 +112,9 @@ struct seep_verdict_tally {
 struct seep_verdict_counts {
     struct seep_verdict_tally leak;
     struct seep_verdict_tally suspect;
+    /* Both of them: suspected where none is proved. One that is not may be the
+     * smallest part of one leak. */
+    struct seep_verdict_tally either;
     /* Of what is mapped of files, which is no memory that could be full. */
     struct seep_verdict_tally file_leak;
     struct seep_verdict_tally file_suspect;
@@ -145,6 +148,10 @@ void seep_verdict_count(const struct seep_verdict_input *input,
 
 /** The device whose cache grows most while its tensors do not; -1: none's. */
 int seep_verdict_cache(const struct seep_verdict_input *input);
+
+/** Does it surely grow? A leak without a lower bound is none that was proved.
+ */
+bool seep_verdict_is_proved(const struct seep_verdict_tally *leak);
 
 /** The least that all of @tally grows by. */
 double seep_verdict_low_of(const struct seep_verdict_tally *tally);

@@ -2,7 +2,8 @@
 /*
  * The call sites of a process, added up by what the verdict makes of them.
  *
- * Invariant: a site counts in one tally at most, a suppressed one in its own.
+ * Invariant: a site counts in one tally at most, a suppressed one in its own;
+ * leaks and suspects of memory in that of both as well.
  */
 #include <math.h>
 #include <string.h>
@@ -72,6 +73,12 @@ static void add_to_tally(struct seep_verdict_tally *tally,
     tally->parts[seep_sites_place_of(site)].count++;
 }
 
+bool seep_verdict_is_proved(const struct seep_verdict_tally *leak)
+{
+    return leak->count > 0 &&
+           (leak->estimate <= 0 || leak->estimate > sqrt(leak->squares));
+}
+
 /* Born after the start, and live: at most so much did a site rise by. */
 static double rise_of(const struct seep_report_site *site)
 {
@@ -107,6 +114,9 @@ static void count_leak(struct seep_verdict_counts *counts,
     bool is_file = seep_sites_place_of(site) == SEEP_PLACE_FILE;
 
     add_to_tally(is_file ? &counts->file_leak : &counts->leak, site);
+    if (!is_file) {
+        add_to_tally(&counts->either, site);
+    }
     if (surely_grew(site)) {
         add_to_tally(is_file ? &counts->sure_file_leak : &counts->sure_leak,
                      site);
@@ -207,6 +217,17 @@ static void count_rest(struct seep_verdict_counts *counts,
     }
 }
 
+static void count_suspect(struct seep_verdict_counts *counts,
+                          const struct seep_report_site *site)
+{
+    if (seep_sites_place_of(site) == SEEP_PLACE_FILE) {
+        add_to_tally(&counts->file_suspect, site);
+    } else {
+        add_to_tally(&counts->suspect, site);
+        add_to_tally(&counts->either, site);
+    }
+}
+
 static void count_class(struct seep_verdict_counts *counts,
                         const struct seep_site_work *work,
                         const struct seep_verdict_input *input)
@@ -219,8 +240,6 @@ static void count_class(struct seep_verdict_counts *counts,
     bool material = is_material(site, worked_s, floor_bytes);
     bool large = is_large(site, worked_s,
                           fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
-    struct seep_verdict_tally *suspect =
-        place == SEEP_PLACE_FILE ? &counts->file_suspect : &counts->suspect;
 
     switch (site->class) {
     case SEEP_CLASS_LEAK:
@@ -229,14 +248,14 @@ static void count_class(struct seep_verdict_counts *counts,
     case SEEP_CLASS_SUSPECT:
     case SEEP_CLASS_AGING:
         if (material || large) {
-            add_to_tally(suspect, site);
+            count_suspect(counts, site);
         } else {
             counts->doubtful++;
         }
         break;
     case SEEP_CLASS_WARMING:
         if (material && slows_doubtfully(work)) {
-            add_to_tally(suspect, site);
+            count_suspect(counts, site);
         } else {
             count_filling(counts, site,
                           material || rise_of(site) >= floor_bytes);
@@ -301,6 +320,7 @@ void seep_verdict_count(const struct seep_verdict_input *input,
         if (site->role == SEEP_ROLE_LENDER &&
             site->class == SEEP_CLASS_BACKING) {
             count_lent(&ret_counts->leak, site);
+            count_lent(&ret_counts->either, site);
             if (surely_grew(site)) {
                 count_lent(&ret_counts->sure_leak, site);
             }

@@ -72,6 +72,25 @@ static void leaks_that_are_sure_together_are_leaks(void **state)
     assert_int_equal(process.verdict.growing_count, 2);
 }
 
+/* A block of each object leaks at the one line, most of it at the other. */
+static void what_is_not_proved_is_suspected_with_all_that_is(void **state)
+{
+    struct seep_report_site *first = add(SEEP_CLASS_LEAK, 2000);
+
+    (void)state;
+    first->growth_bytes_per_s = (struct seep_interval){2000, -500, 4500};
+    add(SEEP_CLASS_SUSPECT, 30000);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    assert_string_equal(process.verdict.first_id, first->id);
+    assert_int_equal(process.verdict.growing_count, 2);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.estimate - 32000) < .1);
+    assert_true(fabs(process.verdict.first_share - 2. / 32) < 1e-9);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_SUSPECTED);
+    first->growth_bytes_per_s = (struct seep_interval){2000, 500, 3500};
+    assert_int_equal(decide(), SEEP_VERDICT_LEAK);
+    assert_true(fabs(process.verdict.growth_bytes_per_s.estimate - 2000) < .1);
+}
+
 /* 2 MB over the run are little of a model, and not of what the host holds. */
 static void a_floor_is_that_of_the_memory_that_grows(void **state)
 {
@@ -599,6 +618,7 @@ int main(void)
         WITH(leaks_add_up_and_their_errors_by_squares),
         WITH(a_leak_that_is_not_sure_takes_none_back_that_is),
         WITH(leaks_that_are_sure_together_are_leaks),
+        WITH(what_is_not_proved_is_suspected_with_all_that_is),
         WITH(a_floor_is_that_of_the_memory_that_grows),
         WITH(what_a_device_holds_says_nothing_of_the_host),
         WITH(a_cache_in_pieces_comes_after_what_is_worse),
