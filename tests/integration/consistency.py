@@ -188,6 +188,8 @@ def of_series(sites):
     """Each row against its own series: both are of one moment."""
     found = []
     for site in sites:
+        if "series" not in site:  # --no-series
+            continue
         series = site["series"]
         live = site["live_bytes"]
         last = series[-1]["live_bytes"] if series else 0
