@@ -204,16 +204,30 @@ static struct seep_weight weight_of(const struct entry *entry)
 #define LOOKED_COUNT 32
 #define LOOKED_SHARE 0.5
 
-static void add_touched(struct seep_site_work *work, const struct entry *entry)
+static void add_touched(struct seep_site_work *work, const struct entry *entry,
+                        bool is_late)
 {
+    struct seep_site_look *look = is_late ? &work->late : &work->early;
     double bytes = (double)(entry->size_level & SEEP_SIZE_MASK);
     double share = seep_live_touched(entry->size_level);
 
     if (work->site.space == SEEP_SPACE_MAPPED && share >= 0) {
-        work->looked_count++;
-        work->looked_bytes += bytes;
-        work->touched_bytes += bytes * fmin(share, 1);
+        look->count++;
+        look->bytes += bytes;
+        look->touched_bytes += bytes * fmin(share, 1);
     }
+}
+
+/* Of @live bytes the share that is touched; @unknown where too few of them were
+ * looked at. */
+static double share_of(const struct seep_site_look *look, double live,
+                       double unknown)
+{
+    if (!(look->bytes > 0) ||
+        (look->count < LOOKED_COUNT && look->bytes < LOOKED_SHARE * live)) {
+        return unknown;
+    }
+    return look->touched_bytes / look->bytes;
 }
 
 /* What is reserved and not touched is no memory: neither live nor a reason for
@@ -222,18 +236,26 @@ static void finish_touched(struct seep_sites *sites,
                            struct seep_site_work *work)
 {
     struct seep_report_site *site = &work->site;
+    const struct seep_site_look all = {
+        work->early.count + work->late.count,
+        work->early.bytes + work->late.bytes,
+        work->early.touched_bytes + work->late.touched_bytes,
+    };
     double live = (double)site->live_bytes;
+    double early = fmin(site->window_bytes[0], live);
+    double share = share_of(&all, live, -1);
     uint64_t *sum = &sites->live_bytes[seep_sites_place_of(site)];
 
     work->touched_share = 1;
+    work->grown_share = 1;
     site->touched_bytes = -1;
-    if (!(work->looked_bytes > 0) ||
-        (work->looked_count < LOOKED_COUNT &&
-         work->looked_bytes < LOOKED_SHARE * live)) {
+    if (share < 0) {
         return;
     }
-    work->touched_share = work->touched_bytes / work->looked_bytes;
-    site->touched_bytes = work->touched_share * live;
+    work->grown_share = share_of(&work->late, live - early, share);
+    site->touched_bytes = early * share_of(&work->early, early, share) +
+                          (live - early) * work->grown_share;
+    work->touched_share = live > 0 ? site->touched_bytes / live : share;
     *sum -= (uint64_t)(live - site->touched_bytes);
 }
 
@@ -261,7 +283,7 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
     work->site.window_bytes[window] += bytes;
     work->early_bytes += tick < (double)clock->begin_tick ? bytes : 0;
     work->old_count += entry->tick + old_ticks <= clock->end_tick;
-    add_touched(work, entry);
+    add_touched(work, entry, window > 0);
 }
 
 static void add_loose_block(struct seep_site_work *work,

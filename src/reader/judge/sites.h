@@ -120,6 +120,13 @@ struct seep_site_loose {
     uint64_t count_q16;
 };
 
+/** Of blocks whose pages were looked at. */
+struct seep_site_look {
+    size_t count;
+    double bytes;
+    double touched_bytes; /* of these, resident or in swap */
+};
+
 /** One row at work; .site is what the report will show of it. */
 struct seep_site_work {
     struct seep_report_site site;
@@ -144,13 +151,14 @@ struct seep_site_work {
     uint32_t first_tick;
     bool is_rest; /* of those that hold least, where there are very many; no
                      site is its .index */
-    /* Of a mapping its pages are what counts: of how many blocks and bytes it
-     * is known, and how many bytes were resident or in swap. The share of all
-     * that is live is 1 where too little is known. */
-    size_t looked_count;
-    double looked_bytes;
-    double touched_bytes;
-    double touched_share;
+    /* Of a mapping its pages are what counts, and the shares of what is live,
+     * which are 1 where too little is known. What came since the first tenth is
+     * apart: what a line reserved as it began has no pages, and says nothing
+     * of what it maps since. */
+    struct seep_site_look early;
+    struct seep_site_look late;
+    double touched_share; /* of all */
+    double grown_share;   /* of what came since */
     struct seep_growth growth;
     /* Its live bytes rose by, in the part of the run in which private memory
      * grew; not known without a series. */

@@ -601,23 +601,26 @@ static void restrain_step(struct seep_growth *growth, double floor_bytes)
     }
 }
 
-/* A mapping grows by what is touched of it. Where that is less than the floor,
- * what would be a leak is address space that was set aside. */
+/* A mapping grows by what is touched of what came since. Where that is less
+ * than the floor, what would be a leak is address space that was set aside. */
 static void count_touched(struct seep_site_work *work, double floor_bytes)
 {
     struct seep_growth *growth = &work->growth;
-    double share = work->touched_share;
+    double share = work->grown_share;
+    double *windows = work->site.window_bytes;
 
-    if (!(share < 1)) {
+    if (!(work->touched_share < 1)) {
         return;
     }
     growth->rate.estimate *= share;
     growth->rate.low *= share;
     growth->rate.high *= share;
     growth->stood_bytes *= share;
-    for (int k = 0; k < SEEP_GROWTH_WINDOWS; k++) {
-        work->site.window_bytes[k] *= share;
+    for (int k = 1; k < SEEP_GROWTH_WINDOWS; k++) {
+        windows[k] *= share;
     }
+    windows[0] = fmax(0, work->site.touched_bytes -
+                             seep_growth_sum(windows, 1, SEEP_GROWTH_WINDOWS));
     if ((seep_class_may_leak(growth->class) ||
          growth->class == SEEP_CLASS_WARMING) &&
         growth->rate.estimate < floor_bytes) {

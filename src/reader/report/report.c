@@ -411,7 +411,7 @@ static void add_rises(struct seep_report_build *build, double from_s)
         work->has_late_rise = seep_sites_has_series(work);
         if (work->has_late_rise) {
             work->late_rise_bytes =
-                work->touched_share * seep_report_rise_of(build, work, from_s);
+                work->grown_share * seep_report_rise_of(build, work, from_s);
         }
     }
 }

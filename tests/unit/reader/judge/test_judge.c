@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/live.h"
+
 #define EXACT(test) \
     cmocka_unit_test_setup_teardown(test, judge_set_up_exact, judge_tear_down)
 #define SAMPLED(test) \
@@ -353,6 +355,53 @@ static void a_start_up_is_not_judged_where_nothing_follows_it(void **state)
         "the run is too short: it was mostly waiting, and a verdict needs 30 s of work");
 }
 
+/* A mapping of 64 GiB as it starts, and 64 KiB every tenth of a second since,
+ * at one line. @early, @late: are their pages there? */
+static const struct seep_report_site *mapped_at(struct judge_run *f, bool early,
+                                                bool late)
+{
+    const uint64_t large = UINT64_C(64) << 30;
+    uint64_t frame = builder_frame(f->module, 0x10);
+    uint32_t site = builder_site(
+        &f->builder, builder_stack(&f->builder, &frame, 1), SEEP_SPACE_MAPPED);
+    const struct seep_view *view = &f->builder.view;
+
+    judge_work(f);
+    judge_born(f, site, large, 0.1);
+    judge_leak(f, site, 65536, 0.1);
+    builder_fold(&f->builder);
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_block block = seep_live_read(&view->live[i]);
+        uint64_t there = (block.size == large ? early : late) ? 255 : 1;
+
+        if (block.address != 0 && block.site == site) {
+            atomic_fetch_or_explicit(&view->live[i].size_level,
+                                     there << SEEP_TOUCHED_SHIFT,
+                                     memory_order_relaxed);
+        }
+    }
+    return judge_first(f);
+}
+
+/* 640 KiB a second, all of it written to. */
+static void what_a_line_reserved_first_hides_no_leak_of_it(void **state)
+{
+    const struct seep_report_site *seen = mapped_at(*state, false, true);
+
+    judge_assert_class(seen, "leak");
+    assert_true(fabs(seen->growth_bytes_per_s.estimate - 655360) < 30000);
+    assert_true(fabs(seen->touched_bytes - 65536000) < 100000);
+}
+
+static void what_is_only_reserved_is_no_leak_beside_what_is_not(void **state)
+{
+    const struct seep_report_site *seen = mapped_at(*state, true, false);
+
+    judge_assert_class(seen, "minor");
+    assert_non_null(strstr(seen->class_reason, "it reserves address space"));
+    assert_true(seen->growth_bytes_per_s.estimate < 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +417,8 @@ int main(void)
         EXACT(a_leak_of_8_blocks_that_come_regularly_is_enough),
         EXACT(a_leak_in_clumps_says_so),
         EXACT(time_alone_never_makes_a_leak),
+        EXACT(what_a_line_reserved_first_hides_no_leak_of_it),
+        EXACT(what_is_only_reserved_is_no_leak_beside_what_is_not),
         EXACT(a_load_that_sets_records_may_be_followed),
         EXACT(a_flat_series_with_survivors_is_no_evidence),
         EXACT(one_block_that_grows_says_so),

@@ -106,6 +106,7 @@ static bool read_sites(const json_t *list, const struct seep_clock *clock,
         }
         work->index = (uint32_t)i;
         work->touched_share = 1;
+        work->grown_share = 1;
         if (json_object_get(site, "low") != NULL) {
             fill_series(site, clock->end_tick, &series[i]);
             work->series = &series[i];
