@@ -384,7 +384,8 @@ static bool call_doubtful(const struct seep_verdict_input *input,
  * below the estimate, is above the floor; in 90 of 100 runs the estimate is
  * not lower than 1.28 sigma below the truth, and an error is 1.96 of them. What
  * the allocator holds free can be filled without any growth. And nothing less
- * than the upper bound of what was seen can be excluded.
+ * than the upper bound of what was seen can be excluded, of the process and of
+ * each of its rows.
  *
  * Invariant: only what was tested reassures.
  */
@@ -481,6 +482,7 @@ static double hidden_untested(const struct seep_verdict_input *input)
 /* Where call sites were not tested, or not well enough to be called quiet, all
  * that bounds a leak is what the process grew by. */
 static double hidden_of(const struct seep_verdict_input *input,
+                        const struct seep_verdict_counts *counts,
                         const struct seep_report_verdict *verdict)
 {
     double balance = hidden_from_balance(input);
@@ -493,7 +495,9 @@ static double hidden_of(const struct seep_verdict_input *input,
         return 0;
     }
     if (is_quiet(verdict) && seep_verdict_pool(input) == NULL) {
-        return fmin(hidden_from_samples(input, verdict->floor_bytes), balance);
+        return fmin(fmax(hidden_from_samples(input, verdict->floor_bytes),
+                         counts->possible_bytes_per_s),
+                    balance);
     }
     return verdict->has_growth && verdict->device < 0
                ? fmax(balance, verdict->growth_bytes_per_s.high)
@@ -506,7 +510,7 @@ static void add_power(const struct seep_verdict_input *input,
                       struct seep_report_verdict *verdict)
 {
     if (worked_s(input) > 0) {
-        verdict->hidden_bytes_per_s = hidden_of(input, verdict);
+        verdict->hidden_bytes_per_s = hidden_of(input, counts, verdict);
         verdict->need_s = need_of(input, counts, verdict);
     }
     verdict->reassures = is_quiet(verdict) && verdict->hidden_bytes_per_s > 0;

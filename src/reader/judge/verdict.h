@@ -136,11 +136,12 @@ struct seep_verdict_counts {
     struct seep_verdict_tally minor;
     struct seep_verdict_tally suppressed;
     size_t known;
-    size_t doubtful;         /* may leak, too little of it to count */
-    size_t grew;             /* surely so, of whatever class */
-    double unknown_bytes;    /* of the host's memory */
-    double bound_left_bytes; /* of what fills of the host: INFINITY if a
-                                bound is unknown */
+    size_t doubtful;             /* may leak, too little of it to count */
+    size_t grew;                 /* surely so, of whatever class */
+    double unknown_bytes;        /* of the host's memory */
+    double possible_bytes_per_s; /* of one row of the host, at the most */
+    double bound_left_bytes;     /* of what fills of the host: INFINITY if a
+                                    bound is unknown */
 };
 
 void seep_verdict_count(const struct seep_verdict_input *input,

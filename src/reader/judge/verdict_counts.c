@@ -294,6 +294,16 @@ static void count_lent(struct seep_verdict_tally *leak,
     add_to_first(leak, site);
 }
 
+/* A row that shows how fast it may grow cannot be told to grow by less. */
+static double possible_of(const struct seep_report_site *site)
+{
+    bool counts = site->has_growth && site->known_bound_bytes == 0 &&
+                  site->class != SEEP_CLASS_BACKING &&
+                  seep_sites_place_of(site) == SEEP_PLACE_HOST;
+
+    return counts ? site->growth_bytes_per_s.high : 0;
+}
+
 void seep_verdict_count(const struct seep_verdict_input *input,
                         struct seep_verdict_counts *ret_counts)
 {
@@ -308,6 +318,8 @@ void seep_verdict_count(const struct seep_verdict_input *input,
             ret_counts->grew += site->known_bound_bytes == 0 &&
                                 site->class != SEEP_CLASS_BACKING &&
                                 surely_grew(site);
+            ret_counts->possible_bytes_per_s =
+                fmax(ret_counts->possible_bytes_per_s, possible_of(site));
             count_class(ret_counts, &input->works[i], input);
         } else if (seep_class_may_leak(site->class)) {
             add_to_tally(&ret_counts->suppressed, site);
