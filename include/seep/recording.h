@@ -256,7 +256,8 @@ struct seep_rec_header {
     uint16_t first_sample_log2;   /* sample_log2 as it began */
     uint16_t settled_sample_log2; /* what seep itself costs may double the mean
                                      up to this; 0: a mean was asked for */
-    uint32_t reserved_fixed;
+    uint32_t budget; /* of 100,000: what it costs may double the mean further,
+                        SEEP_BUDGET; 0: none was given */
 
     /* changing part */
     _Atomic uint32_t

@@ -214,6 +214,31 @@ int seep_size_parse_number(const char *text, uint64_t *ret_number)
     return error;
 }
 
+int seep_share_parse(const char *text, uint32_t *ret_share)
+{
+    char thousands[16];
+    size_t length = strlen(text);
+    struct seep_text copy;
+    uint64_t share;
+    int error;
+
+    seep_text_init(&copy, thousands, sizeof(thousands));
+    length -= length > 0 && text[length - 1] == '%';
+    seep_text_add_bytes(&copy, text, length);
+    seep_text_add(&copy, "KB"); /* the unit of which percents are whole parts */
+    error = copy.cut || length == 0 || !is_digit(text[length - 1])
+                ? -EINVAL
+                : seep_size_parse(thousands, &share);
+    if (error < 0 || share == 0) {
+        return error < 0 ? error : -EINVAL;
+    }
+    if (share > 100000) {
+        return -ERANGE;
+    }
+    *ret_share = (uint32_t)share;
+    return 0;
+}
+
 int seep_size_mean_log2(uint64_t bytes, unsigned *ret_log2)
 {
     unsigned log2 = bytes == 0 ? 0 : 63U - (unsigned)__builtin_clzll(bytes);

@@ -68,6 +68,14 @@ int seep_size_parse(const char *text, uint64_t *ret_bytes);
 int seep_size_parse_number(const char *text, uint64_t *ret_number);
 
 /**
+ * A share in percent: "1", "0.5", "2.5%". In hundred-thousandths, rounded down:
+ * 0.5 is 500.
+ *
+ * @return 0; -EINVAL if it is anything else, or none; -ERANGE beyond 100 %
+ */
+int seep_share_parse(const char *text, uint32_t *ret_share);
+
+/**
  * The mean of sampling that is taken where @bytes are asked for: the power of
  * two that is not above it, so that no less is recorded than was wished.
  *

@@ -8,6 +8,7 @@
 
 /** X("NAME"): read by the recorder in the target process. */
 #define SEEP_VARIABLES(X) \
+    X("SEEP_BUDGET")      \
     X("SEEP_COMMAND_PID") \
     X("SEEP_CUDA")        \
     X("SEEP_FILTER")      \

@@ -105,6 +105,15 @@ static bool is_in_list(const char *list, const char *name)
     return false;
 }
 
+static void read_budget(char *const *environment)
+{
+    const char *budget = take(environment, "SEEP_BUDGET");
+
+    if (budget != NULL && seep_share_parse(budget, &seep_options.budget) < 0) {
+        reject_value("SEEP_BUDGET", budget);
+    }
+}
+
 static void read_numbers(char *const *environment)
 {
     const char *sample = take(environment, "SEEP_SAMPLE");
@@ -130,6 +139,7 @@ static void read_numbers(char *const *environment)
     } else if (size != NULL) {
         reject_value("SEEP_SIZE", size);
     }
+    read_budget(environment);
     if (floor != NULL && !seep_place_floor_parse(floor, &seep_place_floor)) {
         reject_value("SEEP_FLOOR", floor);
     }

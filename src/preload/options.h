@@ -43,6 +43,7 @@ struct seep_options {
     bool name_cut;        /* SEEP_OUT is too long: as .skipped */
     unsigned sample_log2; /* SEEP_SAMPLE; 0: exact */
     bool paced;           /* it was not given: denser while it costs little */
+    uint32_t budget;      /* SEEP_BUDGET, of 100,000; 0: not given */
     uint64_t size_bytes;  /* SEEP_SIZE */
     bool size_given;
     struct seep_place_keep keep;     /* SEEP_KEEP */

@@ -38,9 +38,10 @@ void seep_sampler_draw(struct seep_thread *thread, unsigned sample_log2)
  * The pace.
  */
 
-/* Half a percent of the run, and of the processor time, as measured here. What
- * a program feels is about twice that: caches, and the way to what is timed. */
-#define BUDGET_DIVISOR 200U
+/* Of the run, and of the processor time. What a program feels is about twice
+ * what is measured here: caches, and the way to what is timed. */
+#define BUDGET 1000U /* of 100,000 */
+#define FELT 2U      /* for one that is measured */
 #define CREDIT_NS 100000000.0
 #define LOOK_EVERY 16U /* timed events, of about a thousand */
 /* What took longer was the first of its stack, a page fault, or a sample of
@@ -68,12 +69,35 @@ static bool is_settled(const struct seep_view *view)
     return level == 0 || level >= view->header->settled_sample_log2;
 }
 
+/* As far as its cost may double the mean. */
+static unsigned dearest_level(const struct seep_view *view)
+{
+    return view->header->budget != 0 ? SEEP_PACE_BUDGET_LOG2
+                                     : view->header->settled_sample_log2;
+}
+
+static bool is_sparsest(const struct seep_view *view)
+{
+    unsigned level = level_of(view);
+
+    return level == 0 || level >= dearest_level(view);
+}
+
+/* What may be spent of @cycles. */
+static double budget_of(const struct seep_view *view, double cycles)
+{
+    uint32_t given = view->header->budget;
+
+    return cycles * (given != 0 ? given : BUDGET) / (100000.0 * FELT);
+}
+
 /* Unless another has: twice at once is once. */
-static void double_mean(const struct seep_view *view, unsigned level)
+static void double_mean(const struct seep_view *view, unsigned level,
+                        unsigned most)
 {
     uint32_t seen = level;
 
-    if (level != 0 && level < view->header->settled_sample_log2 &&
+    if (level != 0 && level < most &&
         seep_word_replace(&view->header->sample_log2, &seen, level + 1)) {
         seep_view_count(view, SEEP_COUNT_THINNINGS, 1);
     }
@@ -93,7 +117,7 @@ void seep_pace_start(const struct seep_view *view)
     seep_word_store(&spent_cycles, 0);
     seep_word_store(&debt_cycles, 0);
     seep_word_store(&looked_cycles, view->header->start_cycles);
-    seep_word_store(&looked_cpu_ns, is_settled(view) ? 0 : processor_ns());
+    seep_word_store(&looked_cpu_ns, is_sparsest(view) ? 0 : processor_ns());
     if (view->header->start_cycles == 0) {
         seep_pace_restrict(view); /* there is no counter */
     }
@@ -103,7 +127,7 @@ void seep_pace_restrict(const struct seep_view *view)
 {
     seep_word_store(&restricted, true);
     while (view != NULL && !is_settled(view)) {
-        double_mean(view, level_of(view));
+        double_mean(view, level_of(view), view->header->settled_sample_log2);
     }
 }
 
@@ -158,9 +182,9 @@ static void look(const struct seep_view *view)
     }
     debt = (double)seep_word_load(&debt_cycles) +
            (double)seep_word_exchange(&spent_cycles, 0) -
-           passed_cycles(now, rate) / BUDGET_DIVISOR;
+           budget_of(view, passed_cycles(now, rate));
     if (debt > CREDIT_NS * rate) {
-        double_mean(view, level_of(view));
+        double_mean(view, level_of(view), dearest_level(view));
         debt /= 2;
         debt = debt > CREDIT_NS * rate / 2 ? CREDIT_NS * rate / 2 : debt;
     }
@@ -177,7 +201,7 @@ void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
     seep_view_count(view,
                     first ? SEEP_COUNT_FIRST_CYCLES : SEEP_COUNT_TIMED_CYCLES,
                     cycles);
-    if (is_settled(view)) {
+    if (is_sparsest(view)) {
         return;
     }
     cycles = cycles < CYCLES_MOST ? cycles : CYCLES_MOST;
@@ -208,7 +232,7 @@ void seep_pace_site_came(const struct seep_view *view)
                                          view->stack_capacity, doublings) ||
                               is_filling(seep_word_load(&header->frames_used),
                                          view->frame_capacity, doublings))) {
-        double_mean(view, level);
+        double_mean(view, level, header->settled_sample_log2);
     }
 }
 
@@ -224,6 +248,6 @@ void seep_pace_folded(const struct seep_view *view, uint32_t shard)
     if (!is_settled(view) && shard + 1 != view->shard_count &&
         seep_word_load(&header->live_count) > most + keys &&
         seep_word_load(&header->thin_level) == level) {
-        double_mean(view, level);
+        double_mean(view, level, view->header->settled_sample_log2);
     }
 }

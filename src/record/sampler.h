@@ -23,16 +23,23 @@
  * the mean doubles, to 512 KiB at the most, when seep costs more than half a
  * percent of the run or of the processor time, or the tables fill.
  *
+ * With a budget of its own (SEEP_BUDGET) a recording keeps to that, and its
+ * cost doubles the mean further, to 8 MiB, also one that was asked for.
+ *
  * Invariant: sample_log2 only rises here, by one, and never past
- * settled_sample_log2; in a recording with a mean of its own, or exact, never.
- * What that costs is bounded by itself: beyond that share, a tenth of a second
- * to the first doubling and half of that to each of the others.
+ * settled_sample_log2, but by its cost where there is a budget; in an exact
+ * recording, and in one with a mean of its own and no budget, never. What that
+ * costs is bounded by itself: beyond that share, a tenth of a second to the
+ * first doubling and half of that to each of the others.
  *
  * Any thread, also in a signal handler: nothing is waited for; two at once
  * judge by what is a little wrong.
  */
 
 #define SEEP_PACE_SETTLED_LOG2 19U
+
+/** The most to which cost doubles the mean of who gave it a budget. */
+#define SEEP_PACE_BUDGET_LOG2 23U
 
 /** One in so many events is timed, by chance; and all of the first. */
 #define SEEP_PACE_TIMED_EVERY 64U

@@ -82,6 +82,7 @@ static void copy_header(struct shrink *shrink)
            sizeof(*header) - changing);
     header->first_sample_log2 = from->first_sample_log2;
     header->settled_sample_log2 = from->settled_sample_log2;
+    header->budget = from->budget;
     seep_word_store(&header->string_bytes_used, string_bytes);
     seep_word_store(&header->frames_used, 0);
     seep_word_store(&header->module_count, 0);

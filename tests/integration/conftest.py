@@ -34,7 +34,7 @@ ALLOCATORS = {
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2",
 }
-OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_SIZE",
+OURS = ("LD_PRELOAD", "SEEP_OUT", "SEEP_SAMPLE", "SEEP_BUDGET", "SEEP_SIZE",
         "SEEP_UNWINDER", "SEEP_LABELS", "SEEP_OUT_ANY", "SEEP_PYTHON",
         "SEEP_CUDA", "SEEP_FLOOR", "SEEP_KEEP", "SEEP_VERBOSE",
         "SEEP_COMMAND_PID", "SEEP_FILTER")

@@ -69,6 +69,20 @@ def test_what_costs_much_is_thinned_to_512_kib_at_the_most(folder):
     assert "(16 KiB at first)" in words("info", path)
 
 
+def test_a_mean_that_was_asked_for_keeps_to_a_budget(folder):
+    one, _, path = paced(folder, 5, 0, 8 << 30, MIB, sample="16KiB",
+                         SEEP_BUDGET="0.1")
+    assert one["process"]["first_sample_bytes"] == 16 * KIB
+    assert one["process"]["sample_bytes"] > 16 * KIB
+    assert one["cost"]["budget"] == pytest.approx(0.001)
+    assert " of the run (budget 0.1 %)" in words("report", path)
+
+
+def test_an_exact_recording_has_no_budget(folder):
+    one, _, _ = paced(folder, 1, 0, MIB, MIB, sample=1, SEEP_BUDGET="0.01")
+    assert one["process"]["sample_bytes"] == 1
+
+
 @pytest.mark.parametrize("given, mean", [
     ("16KiB", 16 * KIB), ("64KiB", 64 * KIB), ("524288", 512 * KIB)])
 def test_a_mean_that_was_asked_for_stays(folder, given, mean):

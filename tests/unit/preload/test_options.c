@@ -50,6 +50,28 @@ static void a_sample_of_one_is_exact_and_large(void **state)
     assert_int_equal(seep_options.size_bytes, SEEP_LAYOUT_DENSE_BYTES);
 }
 
+static void a_budget_is_a_share_in_percent(void **state)
+{
+    static const char *const bad[] = {"SEEP_BUDGET=0",    "SEEP_BUDGET=-1",
+                                      "SEEP_BUDGET=101%", "SEEP_BUDGET=%",
+                                      "SEEP_BUDGET=1 K",  "SEEP_BUDGET=little"};
+
+    (void)state;
+    read_one("SEEP_BUDGET=1", "x");
+    assert_int_equal(seep_options.budget, 1000);
+    read_one("SEEP_BUDGET=0.25%", "x");
+    assert_int_equal(seep_options.budget, 250);
+    assert_true(seep_options.paced);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char variable[64];
+
+        strcpy(variable, bad[i]);
+        read_one(variable, "x");
+        assert_int_equal(seep_options.budget, 0);
+        assert_string_equal(seep_options.rejected + strlen(bad[i]), "\n");
+    }
+}
+
 static void stacks_are_short_if_that_is_the_word(void **state)
 {
     (void)state;
@@ -264,6 +286,7 @@ int main(void)
         cmocka_unit_test(the_defaults_are_sampled_and_begin_dense),
         cmocka_unit_test(a_sample_of_one_is_exact_and_large),
         cmocka_unit_test(what_is_no_size_takes_the_default),
+        cmocka_unit_test(a_budget_is_a_share_in_percent),
         cmocka_unit_test(stacks_are_short_if_that_is_the_word),
         cmocka_unit_test(shells_and_launchers_are_skipped_unless_asked_for),
         cmocka_unit_test(a_folder_takes_the_default_name_in_it),

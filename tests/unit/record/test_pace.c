@@ -27,6 +27,7 @@ static void begin(unsigned first, unsigned settled)
 
     header->first_sample_log2 = (uint16_t)first;
     header->settled_sample_log2 = (uint16_t)settled;
+    header->budget = 0;
     atomic_store_explicit(&header->sample_log2, first, memory_order_relaxed);
     seep_pace_drop();
     seep_pace_start(&view);
@@ -162,6 +163,45 @@ static void a_mean_that_was_asked_for_stays(void **state)
     assert_int_equal(level(), 0);
 }
 
+static void a_budget_is_kept_by_a_mean_beyond_the_settled_one(void **state)
+{
+    (void)state;
+    begin(14, 19);
+    view.header->budget = 1000;
+    spend_looks(200);
+    assert_int_equal(level(), SEEP_PACE_BUDGET_LOG2);
+    begin(16, 0); /* that was asked for */
+    view.header->budget = 1000;
+    spend_looks(200);
+    assert_int_equal(level(), SEEP_PACE_BUDGET_LOG2);
+    begin(0, 0);
+    view.header->budget = 1000;
+    spend_looks(200);
+    assert_int_equal(level(), 0);
+}
+
+/* Five percent are 15 ms measured of 600, of which 9.5 are spent. */
+static void a_larger_budget_pays_for_more(void **state)
+{
+    (void)state;
+    view.header->budget = 5000;
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    use_processor_ms(WORK_MS);
+    spend_looks_of(1, PAST_CREDIT_MS + 4);
+    assert_int_equal(level(), 14);
+}
+
+static void tables_alone_do_not_use_up_a_budget(void **state)
+{
+    (void)state;
+    begin(19, 19);
+    view.header->budget = 1000;
+    atomic_store_explicit(&view.header->site_count, view.site_capacity,
+                          memory_order_relaxed);
+    seep_pace_site_came(&view);
+    assert_int_equal(level(), 19);
+}
+
 static void
 an_event_that_took_long_once_stands_for_no_more_than_another(void **state)
 {
@@ -271,6 +311,9 @@ int main(void)
         TEST(time_without_work_is_not_saved_up),
         TEST(it_ends_at_the_settled_mean),
         TEST(a_mean_that_was_asked_for_stays),
+        TEST(a_budget_is_kept_by_a_mean_beyond_the_settled_one),
+        TEST(a_larger_budget_pays_for_more),
+        TEST(tables_alone_do_not_use_up_a_budget),
         TEST(an_event_that_took_long_once_stands_for_no_more_than_another),
         TEST(the_first_events_are_timed_each_and_count_once),
         TEST(tables_that_fill_double_the_mean_step_by_step),

@@ -212,6 +212,10 @@ static void a_cost_is_always_told(void **state)
     (void)state;
     assert_true(is_said(print_report(), "; cost 0.3 % of the run"));
     assert_true(is_said(print_info(), "\ncost       2.5 s, 0.3 % of the run"));
+    fake.report.budget = .01;
+    assert_true(
+        is_said(print_report(), "; cost 0.3 % of the run (budget 1 %)"));
+    fake.report.budget = 0;
     fake.report.cost_at_most = true;
     assert_true(is_said(print_report(), "; cost at most 0.3 % of the run"));
     assert_true(

@@ -342,6 +342,8 @@ static json_t *cost_of(const struct seep_report *report)
 
     seep_json_put(object, "seep_s", report->cost_s);
     seep_json_put(object, "seep_s_at_most", report->cost_at_most);
+    seep_json_put(object, "budget",
+                  report->budget > 0 ? json_real(report->budget) : NULL);
     seep_json_put(object, "own_bytes", report->file_bytes);
     SEEP_JSON_COPY(object, report, pending_events);
     return object;

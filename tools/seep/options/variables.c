@@ -191,7 +191,7 @@ void seep_why_refine(const char *path, struct seep_refusal *refusal)
 #define WORDS_MOST 6
 #define PREFIX "SEEP_"
 
-enum kind { TEXT, WORD, MEAN, SIZE, FLOOR, KEEP };
+enum kind { TEXT, WORD, MEAN, SHARE, SIZE, FLOOR, KEEP };
 
 /* Of those whose values are not any text. */
 static const struct variable {
@@ -201,6 +201,7 @@ static const struct variable {
     const char *values;            /* for people */
 } checked[] = {
     {"SEEP_SAMPLE", MEAN, {0}, "a size such as 64KiB, or 1 for every block"},
+    {"SEEP_BUDGET", SHARE, {0}, "a share such as 1%"},
     {"SEEP_SIZE", SIZE, {0}, "a size such as 16MiB"},
     {"SEEP_FLOOR", FLOOR, {0}, "a size such as 2GiB, or a share such as 5%"},
     {"SEEP_KEEP", KEEP, {0}, "files and bytes such as 500,2GiB, or all"},
@@ -287,6 +288,7 @@ static bool is_understood(const struct variable *variable, const char *value)
     struct seep_place_floor floor;
     struct seep_place_keep keep;
     uint64_t bytes;
+    uint32_t share;
     unsigned log2;
 
     switch (variable->kind) {
@@ -295,6 +297,8 @@ static bool is_understood(const struct variable *variable, const char *value)
     case MEAN:
         return seep_size_parse(value, &bytes) == 0 &&
                seep_size_mean_log2(bytes, &log2) == 0;
+    case SHARE:
+        return seep_share_parse(value, &share) == 0;
     case SIZE:
         return seep_size_parse(value, &bytes) == 0 &&
                bytes >= SEEP_LAYOUT_LEAST_BYTES &&

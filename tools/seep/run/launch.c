@@ -263,6 +263,17 @@ static int take_sample(const char *verb, const char *value, void *target)
     return 0;
 }
 
+static int take_budget(const char *verb, const char *value, void *target)
+{
+    uint32_t share;
+
+    if (seep_share_parse(value, &share) < 0) {
+        return seep_say_value(verb, value, "a share such as 1%");
+    }
+    *(const char **)target = value;
+    return 0;
+}
+
 static int take_size(const char *verb, const char *value, void *target)
 {
     return take_bytes(verb, value, SEEP_LAYOUT_LEAST_BYTES,
@@ -298,6 +309,9 @@ const struct seep_option seep_launch_options[] = {
     SEEP_OPTION("sample", "BYTES", take_sample, AT(sample_bytes),
                 "mean bytes between samples (default: 16KiB at\n"
                 "first, to 512KiB as its cost demands)"),
+    SEEP_OPTION("budget", "PERCENT", take_budget, AT(budget),
+                "what seep may cost of the run: the mean doubles to\n"
+                "8MiB to keep to it (default: to 512KiB, for 1%)"),
     SEEP_OPTION("size", "BYTES", take_size, AT(size_bytes),
                 "most that a recording may grow to (default 64MiB,\n"
                 "exact 256MiB)"),
@@ -616,6 +630,7 @@ int seep_launch_prepare(const struct seep_launch_options *options,
     }
     put(&launch, "SEEP_OUT", copy);
     put_number(&launch, "SEEP_SAMPLE", options->sample_bytes);
+    put_text(&launch, "SEEP_BUDGET", options->budget);
     put_number(&launch, "SEEP_SIZE", options->size_bytes);
     put_text(&launch, "SEEP_KEEP", options->keep);
     put_text(&launch, "SEEP_FLOOR", options->floor);

@@ -18,6 +18,7 @@
 struct seep_launch_options {
     const char *out;       /* pattern or folder; NULL: SEEP_OUT, or here */
     uint64_t sample_bytes; /* 0: as the environment says */
+    const char *budget;    /* NULL: as the environment says */
     uint64_t size_bytes;   /* 0: as the environment says */
     const char *keep;      /* NULL: as the environment says */
     const char *floor;     /* NULL: as the environment says */
@@ -32,7 +33,7 @@ struct seep_launch_variable {
     char *value;
 };
 
-#define SEEP_LAUNCH_VARIABLES_MAX 10
+#define SEEP_LAUNCH_VARIABLES_MAX 11
 struct seep_launch {
     struct seep_launch_variable variables[SEEP_LAUNCH_VARIABLES_MAX];
     size_t count;

@@ -411,6 +411,12 @@ void seep_words_cost(const struct seep_report *report, bool in_seconds,
              has_share ? SEEP_UNITS_SHARE(report->cost_s / report->duration_s)
                        : "",
              has_share ? " of the run" : "");
+    if (report->budget > 0) {
+        size_t length = strlen(text);
+
+        snprintf(text + length, size - length, " (budget %g %%)",
+                 report->budget * 100);
+    }
 }
 
 uint64_t seep_words_lost_events(const struct seep_report *report)

@@ -134,7 +134,8 @@ const char *seep_words_inert(enum seep_inert_reason reason);
 uint64_t seep_words_counter(const struct seep_report *report, unsigned counter);
 
 /** "0.3 % of the run", "at most 1.2 % of the run", "at most 2 ms"; or with
- * both, "12 ms, 0.3 % of the run", where the run is longer than that. */
+ * both, "12 ms, 0.3 % of the run", where the run is longer than that. And the
+ * budget that was given. */
 #define SEEP_WORDS_COST_BYTES 96
 void seep_words_cost(const struct seep_report *report, bool in_seconds,
                      char *text, size_t size);
