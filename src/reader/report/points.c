@@ -60,8 +60,8 @@ static void fill_points(struct seep_report_point *points,
         uint64_t start = (uint64_t)i << table->width_log2;
         uint64_t end = (uint64_t)(i + 1) << table->width_log2;
 
-        if (end > end_tick && start < end_tick) {
-            end = end_tick; /* the run ended inside it */
+        if (end > end_tick) { /* the run ended inside it, or as it began */
+            end = end_tick > start ? end_tick : start + 1;
         }
         if (is_point(table, i)) {
             fill_point(points++, &table->buckets[i], (double)start,

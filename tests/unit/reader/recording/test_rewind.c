@@ -280,11 +280,24 @@ static void assert_series_alike(const struct seep_report_site *killed,
     }
 }
 
+/* A tick is a millisecond: of an end on the edge of a bucket as well. */
+static void assert_series_end(const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        const struct seep_report_point *last =
+            &site->series[site->point_count - 1];
+
+        assert_true(last->start_s + last->width_s < report->duration_s + 0.002);
+    }
+}
+
 static void assert_alike(const struct seep_report *killed,
                          const struct seep_report *tidy, bool about)
 {
     assert_true(tidy->end.judged_before);
     assert_true(near(killed->duration_s, tidy->duration_s, 1e-4));
+    assert_series_end(tidy);
     assert_int_equal(killed->site_count, tidy->site_count);
     assert_int_equal(killed->verdict.class, tidy->verdict.class);
     assert_string_equal(killed->verdict.first_id, tidy->verdict.first_id);
