@@ -386,20 +386,24 @@ static void fill_buckets(const struct seep_rec_brief *brief,
     uint64_t live = seep_word_load(&brief->base_bytes);
     uint32_t first = seep_word_load(&brief->first_tick) >> width_of(brief);
     uint32_t last = last_of(brief);
+    uint8_t slots[SEEP_BUCKET_COUNT] = {0}; /* + 1; 0: it has none */
 
+    for (uint32_t j = 0; j < SEEP_BRIEF_BUCKETS; j++) {
+        if (number_of(brief, j) != NONE) {
+            slots[number_of(brief, j)] = (uint8_t)(j + 1);
+        }
+    }
     for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
         struct seep_rec_bucket *bucket = &series->buckets[i];
 
         if (i >= first && i <= last) {
             seep_word_store(&bucket->low_bytes, live);
         }
-        for (uint32_t j = 0; j < SEEP_BRIEF_BUCKETS; j++) {
-            if (number_of(brief, j) == i) {
-                copy_bucket(bucket, &brief->buckets[j]);
-            }
+        if (slots[i] != 0) {
+            copy_bucket(bucket, &brief->buckets[slots[i] - 1]);
+            live += seep_word_load(&bucket->allocated_bytes) -
+                    seep_word_load(&bucket->freed_bytes);
         }
-        live += seep_word_load(&bucket->allocated_bytes) -
-                seep_word_load(&bucket->freed_bytes);
     }
 }
 

@@ -22,155 +22,6 @@
 #include "reader/recording/open.h"
 #include "reader/recording/series.h"
 
-/* A copy of the site's brief, or the one that it would have. @return false: it
- * has a series, or nothing */
-static bool read_brief(const struct seep_view *view, uint32_t index,
-                       struct seep_rec_brief *brief)
-{
-    struct seep_rec_site *site = &view->sites[index];
-    uint32_t number = seep_word_load(&site->series);
-    uint32_t at = number & ~SEEP_SERIES_IS_BRIEF;
-
-    memset((void *)brief, 0, sizeof(*brief));
-    if (at != number && at != 0 && at <= view->brief_capacity) {
-        memcpy((void *)brief, (const void *)&view->briefs[at - 1],
-               sizeof(*brief));
-        return true;
-    }
-    if (index != 0 && number == 0 && seep_account_is_whole(site) &&
-        seep_word_load(&site->state) == SEEP_PUBLISHED) {
-        seep_account_tell(view, index, brief);
-        return true;
-    }
-    return false;
-}
-
-static uint32_t count_series(const struct seep_view *view)
-{
-    uint32_t count = seep_word_load(&view->header->series_count);
-
-    return count < view->series_capacity ? count : view->series_capacity;
-}
-
-/* Whole pages of the copy that nobody reads any more. */
-static void give_back(const struct seep_snapshot *snapshot, void *part,
-                      size_t bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t first = (size_t)((char *)part - (char *)snapshot->bytes);
-    size_t from = (first + page - 1) / page * page;
-    size_t to = first + bytes < snapshot->mapped_bytes
-                    ? (first + bytes) / page * page
-                    : snapshot->mapped_bytes;
-
-    if (from < to) {
-        madvise((char *)snapshot->bytes + from, to - from, MADV_DONTNEED);
-    }
-}
-
-/*
- * A series is 16 times what the site takes of the file: of 100,000 sites they
- * were 1.4 GB, of a file of 80 MB. So no more than these are made, 270 MiB.
- */
-#define EXPANDED_MOST 25000U
-
-#define CLASS_COUNT 65U
-
-/* 0: nothing lives there; else by powers of two. */
-static unsigned class_of(struct seep_rec_site *site)
-{
-    uint64_t live = seep_account_live_bytes(site);
-
-    return live == 0 ? 0 : 64 - (unsigned)__builtin_clzll(live);
-}
-
-/* Sites of a class above @class have a series, of it @room, below it none. */
-struct chosen {
-    unsigned class;
-    uint64_t room;
-    uint64_t left_out;
-};
-
-/* Which sites have a series where there is none for all: who holds most. */
-static struct chosen choose(const struct seep_view *view)
-{
-    struct chosen chosen = {.class = CLASS_COUNT, .room = EXPANDED_MOST};
-    uint64_t counts[CLASS_COUNT] = {0};
-    struct seep_rec_brief brief;
-    uint64_t all = 0;
-
-    for (uint32_t i = 0; i < view->site_capacity; i++) {
-        if (read_brief(view, i, &brief)) {
-            counts[class_of(&view->sites[i])]++;
-            all++;
-        }
-    }
-    while (chosen.class -- > 0 && counts[chosen.class] <= chosen.room) {
-        chosen.room -= counts[chosen.class];
-    }
-    chosen.left_out = all > EXPANDED_MOST ? all - EXPANDED_MOST : 0;
-    return chosen;
-}
-
-static bool take(struct chosen *chosen, struct seep_rec_site *site)
-{
-    unsigned class = class_of(site);
-
-    if (chosen->left_out == 0 || class != chosen->class) {
-        return chosen->left_out == 0 || class > chosen->class;
-    }
-    return chosen->room > 0 && chosen->room-- > 0;
-}
-
-/*
- * Give every site of the copy that has a brief, or whose totals say all, a
- * series, so that who reads on knows of nothing else. Of those behind as many
- * as the recording could have of both the rest goes without; of more than
- * EXPANDED_MOST those that hold least, and that is counted.
- *
- * @return 0 or -ENOMEM
- */
-static int snapshot_expand(struct seep_snapshot *snapshot)
-{
-    struct seep_view *view = &snapshot->view;
-    struct chosen chosen = choose(view);
-    uint32_t used = count_series(view);
-    uint64_t most = (uint64_t)view->series_capacity + view->brief_capacity;
-    size_t bytes;
-    struct seep_rec_series *series;
-
-    most = most < used + EXPANDED_MOST ? most : used + EXPANDED_MOST;
-    bytes = (size_t)(most + 1) * sizeof(*series);
-    series = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (series == MAP_FAILED) {
-        return -ENOMEM;
-    }
-    memcpy((void *)series, (const void *)view->series, used * sizeof(*series));
-    for (uint32_t i = 0; i < view->site_capacity && used < most; i++) {
-        struct seep_rec_brief brief;
-
-        if (!read_brief(view, i, &brief)) {
-            continue;
-        }
-        if (!take(&chosen, &view->sites[i])) {
-            seep_word_store(&view->sites[i].series, 0);
-            continue;
-        }
-        seep_brief_expand(&brief, &series[used]);
-        used++;
-        seep_word_store(&view->sites[i].series, used);
-    }
-    give_back(snapshot, view->series,
-              (size_t)view->series_capacity * sizeof(*series));
-    seep_view_count(view, SEEP_COUNT_SERIES_FULL, chosen.left_out);
-    snapshot->series = series;
-    snapshot->series_bytes = bytes;
-    view->series = series;
-    view->series_capacity = used;
-    return 0;
-}
-
 static uint32_t gather_live(const struct seep_view *view,
                             struct seep_rec_live *to, uint32_t most)
 {
@@ -212,9 +63,10 @@ static int snapshot_gather_live(struct seep_snapshot *snapshot)
         return -ENOMEM;
     }
     view->live_capacity = gather_live(view, all, count);
-    give_back(snapshot, view->live,
-              (size_t)view->header->sections[SEEP_SECTION_LIVE].entry_count *
-                  sizeof(*all));
+    seep_snapshot_give_back(
+        snapshot, view->live,
+        (size_t)view->header->sections[SEEP_SECTION_LIVE].entry_count *
+            sizeof(*all));
     view->live = all;
     snapshot->live = all;
     return 0;
@@ -765,7 +617,7 @@ static int make_ready(struct seep_snapshot *s, bool dead)
 
     fold(s, dead);
     error = snapshot_gather_live(s);
-    return error == 0 ? snapshot_expand(s) : error;
+    return error == 0 ? seep_snapshot_expand(s) : error;
 }
 
 /* As a reader wants it, or as the file has it. */
@@ -834,13 +686,10 @@ void seep_snapshot_fini(struct seep_snapshot *snapshot)
     if (snapshot->bytes != NULL) {
         munmap(snapshot->bytes, snapshot->mapped_bytes);
     }
-    if (snapshot->series != NULL) {
-        munmap(snapshot->series, snapshot->series_bytes);
-    }
+    seep_snapshot_leave_series(snapshot);
     free(snapshot->live);
     free(snapshot->torn);
     snapshot->live = NULL;
-    snapshot->series = NULL;
     snapshot->bytes = NULL;
     snapshot->torn = NULL;
 }

@@ -29,8 +29,8 @@ struct seep_snapshot {
     size_t mapped_bytes;
     uint64_t file_bytes;
     uint64_t disk_bytes; /* of these, what the file takes of the disk */
-    void *series;        /* memory of .view.series, once all have one */
-    size_t series_bytes;
+    struct seep_snapshot_series *series; /* memory of .view.series, once all
+                                            have one */
     struct seep_rec_live *live; /* that of .view, the live blocks alone */
     uint8_t *torn;              /* one a site: 1 if it was being written */
     uint64_t torn_sites;
@@ -60,5 +60,17 @@ int seep_snapshot_copy(int fd, uint64_t size_bytes,
 
 /** The last tick that anything in the recording tells of. */
 uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot);
+
+/*
+ * expand.c
+ */
+
+/** Give each site a series. @return 0 or -ENOMEM */
+int seep_snapshot_expand(struct seep_snapshot *snapshot);
+/** They are gone; the next recording has their room. */
+void seep_snapshot_leave_series(struct seep_snapshot *snapshot);
+/** Whole pages of the copy that nobody reads any more. */
+void seep_snapshot_give_back(const struct seep_snapshot *snapshot, void *part,
+                             size_t bytes);
 
 #endif

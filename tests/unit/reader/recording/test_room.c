@@ -103,6 +103,98 @@ static void of_too_many_sites_those_that_hold_most_keep_a_series(void **state)
     close(fd);
 }
 
+#define FEW 40U
+
+/* Who reads, and the series that were made for it, to be freed. */
+static struct seep_rec_series *read_series(int fd, uint64_t size_bytes,
+                                           uint32_t *ret_count)
+{
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_snapshot snapshot;
+    struct seep_rec_series *copy;
+    size_t bytes;
+
+    assert_int_equal(
+        seep_snapshot_init(fd, size_bytes, is_dead, &refusal, &snapshot), 0);
+    *ret_count = snapshot.view.series_capacity;
+    bytes = *ret_count * sizeof(*copy);
+    copy = malloc(bytes);
+    assert_non_null(copy);
+    memcpy((void *)copy, (const void *)snapshot.view.series, bytes);
+    seep_snapshot_fini(&snapshot);
+    return copy;
+}
+
+/* Blocks that come and go all the time. */
+static void add_course(struct recording_builder *builder)
+{
+    uint32_t module = builder_module(builder, "/x", 1);
+
+    for (uint32_t i = 0; i < FEW; i++) {
+        uint64_t frame = builder_frame(module, 16 + i);
+        uint32_t site = builder_site(builder, builder_stack(builder, &frame, 1),
+                                     SEEP_SPACE_HEAP);
+
+        for (uint32_t tick = 1; tick < 90; tick += 30) {
+            builder_alloc(builder, 64 * (100 * i + tick), 5000, site, tick);
+            builder_free(builder, 64 * (100 * i + tick), tick + 20);
+        }
+        builder_fold(builder);
+    }
+}
+
+static int make(struct recording_builder *builder,
+                void (*fill)(struct recording_builder *))
+{
+    struct seep_rec_header layout = {.pid = 0};
+    int fd = memfd_create("one", MFD_CLOEXEC);
+
+    lay_out(&layout, FEW);
+    builder_init_layout(builder, &layout, fd);
+    fill(builder);
+    builder_exit(builder, 1000);
+    builder_seal(builder);
+    return fd;
+}
+
+static void add_few(struct recording_builder *builder)
+{
+    add_sites(builder, FEW);
+}
+
+/* The room of its series was that of another before. */
+static void a_recording_is_read_alike_after_any_other(void **state)
+{
+    struct recording_builder quiet;
+    struct recording_builder busy;
+    int quiet_fd = make(&quiet, add_few);
+    int busy_fd = make(&busy, add_course);
+    uint32_t first_count;
+    uint32_t busy_count;
+    uint32_t then_count;
+    struct seep_rec_series *first =
+        read_series(quiet_fd, quiet.size_bytes, &first_count);
+    struct seep_rec_series *between =
+        read_series(busy_fd, busy.size_bytes, &busy_count);
+    struct seep_rec_series *then =
+        read_series(quiet_fd, quiet.size_bytes, &then_count);
+
+    (void)state;
+    assert_int_equal(busy_count, FEW);
+    assert_int_equal(first_count, FEW);
+    assert_int_equal(then_count, FEW);
+    assert_memory_not_equal(between, first, FEW * sizeof(*first));
+    assert_memory_equal(then, first, FEW * sizeof(*first));
+
+    free(first);
+    free(between);
+    free(then);
+    builder_fini(&quiet);
+    builder_fini(&busy);
+    close(quiet_fd);
+    close(busy_fd);
+}
+
 /* A tenth more than there are rows for. */
 #define MANY (SEEP_SITES_ROWS_MOST + SEEP_SITES_ROWS_MOST / 10)
 #define LARGE_COUNT (MANY / LARGE_EVERY)
@@ -169,6 +261,7 @@ static void of_too_many_rows_those_that_hold_least_are_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recording_is_read_alike_after_any_other),
         cmocka_unit_test(of_too_many_rows_those_that_hold_least_are_one),
         cmocka_unit_test(of_too_many_sites_those_that_hold_most_keep_a_series),
     };
