@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -547,9 +548,156 @@ static void a_stream_that_takes_no_more_is_an_error(void **state)
     fclose(file);
 }
 
+static char *print(json_t *value,
+                   void (*print_it)(struct seep_json_out *, json_t *))
+{
+    char *text = NULL;
+    size_t size;
+    struct seep_json_out out = {.file = open_memstream(&text, &size)};
+
+    print_it(&out, value);
+    assert_int_equal(out.error, 0);
+    fclose(out.file);
+    return text;
+}
+
+/* Whoever keeps documents compares them as texts. */
+static void a_number_has_one_form(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0, "0.0"},
+        {-0.0, "-0.0"},
+        {1, "1.0"},
+        {-12, "-12.0"},
+        {0.5, "0.5"},
+        {1.0 / 3, "0.333333333333"},
+        {-2.0 / 3, "-0.666666666667"},
+        {123456.789, "123456.789"},
+        {999999999999, "999999999999.0"},
+        {1e12, "1e12"},
+        {-1e12, "-1e12"},
+        {1234567890123, "1.23456789012e12"},
+        {999999999999.7, "1e12"},
+        {0.0001, "0.0001"},
+        {0.00001, "1e-5"},
+        {1.5e-10, "1.5e-10"},
+        {1e-100, "1e-100"},
+        {1.7976931348623157e308, "1.79769313486e308"},
+        {4.9e-324, "4.94065645841e-324"},
+    };
+    static const int64_t whole[] = {
+        0, 1, -1, 9, 10, -10, 1234567890123, INT64_MAX, INT64_MIN,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = print(json_real(cases[i].value), seep_json_out_line);
+
+        assert_string_equal(text, cases[i].text);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+        char *text = print(json_integer(whole[i]), seep_json_out_line);
+        char *end;
+
+        assert_true(strtoll(text, &end, 10) == whole[i]);
+        assert_string_equal(end, "");
+        free(text);
+    }
+}
+
+static void a_text_is_ascii(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", "\"\""},
+        {"plain ~\x7f/", "\"plain ~\x7f/\""},
+        {"\"\\\b\f\n\r\t", "\"\\\"\\\\\\b\\f\\n\\r\\t\""},
+        {"\x01\x1f", "\"\\u0001\\u001F\""},
+        {"\xc2\x9b", "\"\\u009B\""},
+        {"\xe2\x82\xac", "\"\\u20AC\""},
+        {"a\xf0\x9f\x98\x80z", "\"a\\uD83D\\uDE00z\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = print(json_string(cases[i][0]), seep_json_out_line);
+
+        assert_string_equal(text, cases[i][1]);
+        free(text);
+    }
+}
+
+static json_t *nested(void)
+{
+    return json_pack("{s:[i,f,b,n,{},[]],s:{s:s}}", "list", 1, 2.5, 1, "of",
+                     "a", "b");
+}
+
+static void a_value_is_indented_or_on_one_line(void **state)
+{
+    char *line = print(nested(), seep_json_out_line);
+    char *members = print(nested(), seep_json_out_members);
+    char *indented = print(nested(), seep_json_out_value);
+    char *none = print(json_object(), seep_json_out_members);
+
+    (void)state;
+    assert_string_equal(
+        line, "{\"list\":[1,2.5,true,null,{},[]],\"of\":{\"a\":\"b\"}}");
+    assert_string_equal(
+        members, "\"list\":[1,2.5,true,null,{},[]],\"of\":{\"a\":\"b\"}");
+    assert_string_equal(
+        indented,
+        "{\n \"list\": [\n  1,\n  2.5,\n  true,\n  null,\n  {},\n  []\n ],\n"
+        " \"of\": {\n  \"a\": \"b\"\n }\n}");
+    assert_string_equal(none, "");
+    free(line);
+    free(members);
+    free(indented);
+    free(none);
+}
+
+/* What is longer than what is printed at once. */
+static void a_long_text_is_whole(void **state)
+{
+    size_t length = 20000;
+    char *long_text = malloc(length + 1);
+
+    assert_non_null(long_text);
+    memset(long_text, 'x', length);
+    long_text[length] = '\0';
+    char *text = print(json_string(long_text), seep_json_out_line);
+    (void)state;
+    assert_int_equal(strlen(text), length + 2);
+    assert_memory_equal(text + 1, long_text, length);
+    free(text);
+    free(long_text);
+}
+
+static void a_full_stream_is_an_error(void **state)
+{
+    char room[16];
+    FILE *file = fmemopen(room, sizeof(room), "w");
+    struct seep_json_out out = {.file = file};
+
+    (void)state;
+    assert_non_null(file);
+    setvbuf(file, NULL, _IONBF, 0);
+    seep_json_out_value(&out, nested());
+    assert_int_equal(out.error, -EIO);
+    fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_has_one_form),
+        cmocka_unit_test(a_text_is_ascii),
+        cmocka_unit_test(a_value_is_indented_or_on_one_line),
+        cmocka_unit_test(a_long_text_is_whole),
+        cmocka_unit_test(a_full_stream_is_an_error),
         cmocka_unit_test_setup(the_document_has_the_schema, fill),
         cmocka_unit_test_setup(a_counter_that_is_not_used_is_not_told, fill),
         cmocka_unit_test_setup(what_the_program_said_is_in_the_document, fill),

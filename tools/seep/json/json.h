@@ -132,9 +132,10 @@ json_t *seep_json_texts(char *const *texts, size_t count);
              default: seep_json_count)(value)
 /* clang-format on */
 
-/** Put a SEEP_JSON() value into @object; where that is NULL, nowhere. */
+/** Put a SEEP_JSON() value into @object; where that is NULL, nowhere. The key
+ * is valid UTF-8. */
 #define seep_json_put(object, key, value) \
-    json_object_set_new(object, key, SEEP_JSON(value))
+    json_object_set_new_nocheck(object, key, SEEP_JSON(value))
 /** Up to three fields of @from, each under its own name. */
 #define SEEP_JSON_COPY(object, from, ...)                         \
     SEEP_JSON_PICK(__VA_ARGS__, SEEP_JSON_COPY3, SEEP_JSON_COPY2, \

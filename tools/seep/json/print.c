@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Pieces of a document as they are printed: what jansson would print with
+ * JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII, which took most of a document's
+ * time, a call of fwrite() for each comma.
+ *
+ * Invariant: a value given is given back, printed or not, and what is printed
+ * is ASCII: a document may end on a terminal, and U+009B begins an escape
+ * there, while \u009b does not.
+ */
+#include "json/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER_BYTES 8192U
+/* Below it a whole number has its digits as it is. */
+#define WHOLE_MOST 1e12
+
+struct printer {
+    FILE *file;
+    bool indents;
+    bool has_failed;
+    unsigned depth;
+    size_t used;
+    char bytes[BUFFER_BYTES];
+};
+
+static void flush(struct printer *printer)
+{
+    if (fwrite(printer->bytes, 1, printer->used, printer->file) !=
+        printer->used) {
+        printer->has_failed = true;
+    }
+    printer->used = 0;
+}
+
+static void put(struct printer *printer, const char *bytes, size_t count)
+{
+    if (count < BUFFER_BYTES - printer->used) {
+        memcpy(printer->bytes + printer->used, bytes, count);
+        printer->used += count;
+        return;
+    }
+    while (count > 0) {
+        size_t room = BUFFER_BYTES - printer->used;
+        size_t part = count < room ? count : room;
+
+        memcpy(printer->bytes + printer->used, bytes, part);
+        printer->used += part;
+        bytes += part;
+        count -= part;
+        if (printer->used == BUFFER_BYTES) {
+            flush(printer);
+        }
+    }
+}
+
+static void put_text(struct printer *printer, const char *text)
+{
+    put(printer, text, strlen(text));
+}
+
+static void put_line(struct printer *printer)
+{
+    if (printer->indents) {
+        put(printer, "\n", 1);
+        for (unsigned i = 0; i < printer->depth; i++) {
+            put(printer, " ", 1);
+        }
+    }
+}
+
+static bool is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+static void put_unit(struct printer *printer, unsigned unit)
+{
+    char text[8];
+
+    snprintf(text, sizeof(text), "\\u%04X", unit & 0xffff);
+    put_text(printer, text);
+}
+
+static void put_code_point(struct printer *printer, unsigned code)
+{
+    if (code > 0xffff) {
+        code -= 0x10000;
+        put_unit(printer, 0xd800 | code >> 10);
+        code = 0xdc00 | (code & 0x3ff);
+    }
+    put_unit(printer, code);
+}
+
+/* Of UTF-8, which a string of jansson is. @return the bytes that were read */
+static size_t put_wide(struct printer *printer, const char *at, size_t left)
+{
+    unsigned char first = (unsigned char)*at;
+    size_t count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    unsigned code = first & (0x7fU >> count);
+
+    for (size_t i = 1; i < count && i < left; i++) {
+        code = code << 6 | ((unsigned char)at[i] & 0x3f);
+    }
+    put_code_point(printer, code);
+    return count < left ? count : left;
+}
+
+static void put_control(struct printer *printer, char byte)
+{
+    static const char shorts[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+
+    for (size_t i = 0; i + 1 < sizeof(shorts); i += 2) {
+        if (shorts[i] == byte) {
+            put(printer, "\\", 1);
+            put(printer, &shorts[i + 1], 1);
+            return;
+        }
+    }
+    put_unit(printer, (unsigned char)byte);
+}
+
+static void put_string(struct printer *printer, const char *text, size_t length)
+{
+    put(printer, "\"", 1);
+    for (size_t at = 0; at < length;) {
+        size_t plain = at;
+
+        while (plain < length && is_plain((unsigned char)text[plain])) {
+            plain++;
+        }
+        put(printer, text + at, plain - at);
+        at = plain;
+        if (at < length && (unsigned char)text[at] >= 0x80) {
+            at += put_wide(printer, text + at, length - at);
+        } else if (at < length) {
+            put_control(printer, text[at++]);
+        }
+    }
+    put(printer, "\"", 1);
+}
+
+static void put_integer(struct printer *printer, long long value)
+{
+    char text[24];
+    size_t at = sizeof(text);
+    unsigned long long left = value < 0 ? 0ULL - (unsigned long long)value
+                                        : (unsigned long long)value;
+
+    do {
+        text[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0) {
+        text[--at] = '-';
+    }
+    put(printer, text + at, sizeof(text) - at);
+}
+
+/* "1e+06" is "1e6", and "5" would be read as an integer. */
+static void put_real(struct printer *printer, double value)
+{
+    char text[40];
+    char *exponent;
+
+    if (fabs(value) < WHOLE_MOST && value == trunc(value) &&
+        !(value == 0 && signbit(value))) {
+        put_integer(printer, (long long)value);
+        put(printer, ".0", 2);
+        return;
+    }
+    snprintf(text, sizeof(text), "%.12g", value);
+    exponent = strchr(text, 'e');
+    if (exponent == NULL) {
+        put_text(printer, text);
+        if (strchr(text, '.') == NULL) {
+            put(printer, ".0", 2);
+        }
+        return;
+    }
+    put(printer, text, (size_t)(exponent + 1 - text));
+    exponent++;
+    if (*exponent == '-') {
+        put(printer, "-", 1);
+    }
+    put_text(printer, exponent + strspn(exponent, "+-0"));
+}
+
+static void put_value(struct printer *printer, const json_t *value);
+
+static void put_members(struct printer *printer, const json_t *value)
+{
+    json_t *object = (json_t *)(uintptr_t)value;
+    void *at = json_object_iter(object);
+
+    while (at != NULL) {
+        const char *key = json_object_iter_key(at);
+
+        put_line(printer);
+        put_string(printer, key, strlen(key));
+        put_text(printer, printer->indents ? ": " : ":");
+        put_value(printer, json_object_iter_value(at));
+        at = json_object_iter_next(object, at);
+        put(printer, ",", at != NULL);
+    }
+}
+
+static void put_items(struct printer *printer, const json_t *array)
+{
+    size_t count = json_array_size(array);
+
+    for (size_t i = 0; i < count; i++) {
+        put_line(printer);
+        put_value(printer, json_array_get(array, i));
+        put(printer, ",", i + 1 < count);
+    }
+}
+
+static void put_container(struct printer *printer, const json_t *value)
+{
+    bool is_object = json_is_object(value);
+    size_t count = is_object ? json_object_size(value) : json_array_size(value);
+
+    put(printer, is_object ? "{" : "[", 1);
+    printer->depth++;
+    if (is_object) {
+        put_members(printer, value);
+    } else {
+        put_items(printer, value);
+    }
+    printer->depth--;
+    if (count > 0) {
+        put_line(printer);
+    }
+    put(printer, is_object ? "}" : "]", 1);
+}
+
+static void put_value(struct printer *printer, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        put_container(printer, value);
+        break;
+    case JSON_STRING:
+        put_string(printer, json_string_value(value),
+                   json_string_length(value));
+        break;
+    case JSON_INTEGER:
+        put_integer(printer, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        put_real(printer, json_real_value(value));
+        break;
+    default:
+        put_text(printer, json_is_true(value)    ? "true"
+                          : json_is_false(value) ? "false"
+                                                 : "null");
+    }
+}
+
+void seep_json_init(void)
+{
+    json_set_alloc_funcs(malloc, free);
+}
+
+void seep_json_out_raw(struct seep_json_out *out, const char *text)
+{
+    if (out->error == 0 && fputs(text, out->file) == EOF) {
+        out->error = -EIO;
+    }
+}
+
+static void print(struct seep_json_out *out, json_t *value, bool indents,
+                  void (*put_it)(struct printer *, const json_t *))
+{
+    struct printer printer;
+
+    if (out->error == 0 && value == NULL) {
+        out->error = -ENOMEM;
+    }
+    if (out->error == 0) {
+        printer.file = out->file;
+        printer.indents = indents;
+        printer.has_failed = false;
+        printer.depth = 0;
+        printer.used = 0;
+        put_it(&printer, value);
+        flush(&printer);
+        out->error = printer.has_failed ? -EIO : 0;
+    }
+    json_decref(value);
+}
+
+void seep_json_out_line(struct seep_json_out *out, json_t *value)
+{
+    print(out, value, false, put_value);
+}
+
+void seep_json_out_members(struct seep_json_out *out, json_t *object)
+{
+    print(out, object, false, put_members);
+}
+
+void seep_json_out_value(struct seep_json_out *out, json_t *value)
+{
+    print(out, value, true, put_value);
+}
+
+int seep_json_out_finish(struct seep_json_out *out)
+{
+    seep_json_out_raw(out, "\n");
+    if (out->error == 0 && (fflush(out->file) != 0 || ferror(out->file))) {
+        out->error = -EIO;
+    }
+    return out->error;
+}
+
+int seep_json_print(FILE *file, json_t *document)
+{
+    struct seep_json_out out = {.file = file};
+
+    seep_json_out_value(&out, document);
+    return seep_json_out_finish(&out);
+}
