@@ -345,15 +345,22 @@ static bool fits_block(const struct seep_catalogue_entry *entry,
             mean <= (double)entry->block_bytes_high);
 }
 
+/* What is cheap to ask. */
+static bool fits_figures(const struct seep_catalogue_entry *entry,
+                         const struct seep_report_site *site)
+{
+    return entry->frame_count > 0 &&
+           is_in_set(entry->spaces, (unsigned)site->space) &&
+           is_in_set(entry->classes, (unsigned)site->class) &&
+           fits_block(entry, site);
+}
+
 static bool fits_site(const struct seep_catalogue_entry *entry,
                       const struct seep_report_site *site, struct fit *ret_fit)
 {
     struct fit fit = {.condition_count = entry->condition_count};
 
-    if (entry->frame_count == 0 ||
-        !is_in_set(entry->spaces, (unsigned)site->space) ||
-        !is_in_set(entry->classes, (unsigned)site->class) ||
-        !fits_block(entry, site) || !match_frames(entry, site, &fit) ||
+    if (!match_frames(entry, site, &fit) ||
         matches_at_a_frame(&entry->no, site)) {
         return false;
     }
@@ -375,7 +382,8 @@ seep_catalogue_find(const struct seep_catalogue *catalogue,
     for (size_t i = 0; catalogue != NULL && i < catalogue->count; i++) {
         struct fit fit;
 
-        if (may_fit(&filter, &catalogue->entries[i]) &&
+        if (fits_figures(&catalogue->entries[i], site) &&
+            may_fit(&filter, &catalogue->entries[i]) &&
             fits_site(&catalogue->entries[i], site, &fit) &&
             (found == NULL || is_better(&fit, &best))) {
             found = &catalogue->entries[i].pattern;
