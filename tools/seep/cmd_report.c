@@ -203,6 +203,9 @@ static void let_go(void *context, struct seep_report *report)
     if (!whole->is_json || (whole->json.spool != NULL &&
                             seep_json_spool_add(whole->json.spool, report))) {
         seep_report_let_go(report);
+        if (whole->is_json) {
+            seep_report_keep_rows(report);
+        }
         whole->let_go_count++;
     }
 }

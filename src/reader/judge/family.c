@@ -602,6 +602,7 @@ void seep_families_fini(struct seep_families *families)
 {
     for (size_t i = 0; i < families->count; i++) {
         free(families->list[i].sites);
+        free(families->list[i].faces);
     }
     free(families->list);
     free(families->members);

@@ -118,12 +118,20 @@ void seep_family_age_test(const struct seep_family_ages *ages, size_t count,
                           size_t line_count, double floor_bytes,
                           struct seep_family_age *ret_age);
 
+/** @return false: it is none, as its growth does not count, or it is
+ * suppressed */
+bool seep_family_row_of(const struct seep_report *report,
+                        const struct seep_report_site *site,
+                        struct seep_report_row *ret_row);
+
 /** What lived less long is no worker, but may be a child. */
 #define SEEP_FAMILY_BRIEF_S 1.0
 
 /** A call site, over the members that have it. */
 struct seep_family_site {
-    const struct seep_report_site *site; /* of the member where it is worst */
+    const struct seep_report_site *site; /* of the member where it is worst;
+                                            where that has rows alone, it has
+                                            no more than a row has */
     const struct seep_report *report;    /* that member */
     const char *id;       /* the row's; by stack that of its line */
     size_t process_count; /* members that have it */
@@ -159,6 +167,7 @@ struct seep_family {
     struct seep_family_children children;
     struct seep_family_site *sites; /* worst first */
     size_t site_count;
+    struct seep_family_face *faces; /* what of .sites is of rows */
 };
 
 struct seep_families {

@@ -19,7 +19,8 @@
 #define UNITS_MIN 10.0      /* of work in a child: more than one job */
 
 struct entry {
-    const struct seep_report_site *site;
+    const struct seep_report_row *row;
+    const struct seep_report_site *site; /* NULL: the row is all there is */
     const struct seep_report *report;
     const char *id;
     size_t member;
@@ -34,6 +35,8 @@ struct member {
 struct entries {
     struct entry *list;
     size_t count;
+    struct seep_report_row *rows; /* of members that have sites */
+    size_t row_count;
     struct member *members;
     double *length; /* of each child */
     double *bytes;  /* that it keeps at a site; of one array with .length */
@@ -49,12 +52,12 @@ static const char *id_of(const struct seep_report *report,
 
 static int compare_places(const struct entry *a, const struct entry *b)
 {
-    int order = strncmp(a->id, b->id, sizeof(a->site->id));
+    int order = strncmp(a->id, b->id, sizeof(a->row->id));
 
     if (order == 0) {
-        order = (int)a->site->space - (int)b->site->space;
+        order = (int)a->row->space - (int)b->row->space;
     }
-    return order != 0 ? order : a->site->device - b->site->device;
+    return order != 0 ? order : a->row->device - b->row->device;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -157,6 +160,55 @@ static void find_children(struct seep_family *family, struct entries *entries)
     describe_children(family, entries);
 }
 
+bool seep_family_row_of(const struct seep_report *report,
+                        const struct seep_report_site *site,
+                        struct seep_report_row *ret_row)
+{
+    if (site->suppressed_by != NULL ||
+        !seep_sites_space_is_judged(site->space)) {
+        return false;
+    }
+    *ret_row = (struct seep_report_row){
+        .space = site->space,
+        .device = site->device,
+        .class = site->class,
+        .has_growth = site->has_growth,
+        .is_pool = site->where == site->pool,
+        .live_bytes = site->live_bytes,
+        .growth_bytes_per_s = site->growth_bytes_per_s,
+        .where = site->where,
+        .frame = site->where_frame < site->frame_count
+                     ? site->frames[site->where_frame]
+                     : NULL,
+        .age_levels = site->has_totals_only ? NULL : site->age_levels,
+    };
+    memcpy(ret_row->id, id_of(report, site), sizeof(ret_row->id));
+    return true;
+}
+
+static void add_member(const struct seep_report *report, struct entry entry,
+                       struct entries *entries)
+{
+    entry.report = report;
+    for (size_t i = 0; i < report->site_count; i++) {
+        struct seep_report_row *row = &entries->rows[entries->row_count];
+
+        if (seep_family_row_of(report, &report->sites[i], row)) {
+            entry.row = row;
+            entry.site = &report->sites[i];
+            entry.id = id_of(report, entry.site);
+            entries->row_count++;
+            entries->list[entries->count++] = entry;
+        }
+    }
+    entry.site = NULL;
+    for (size_t i = 0; i < report->row_count; i++) {
+        entry.row = &report->rows[i];
+        entry.id = entry.row->id;
+        entries->list[entries->count++] = entry;
+    }
+}
+
 static void add_entries(const struct seep_family *family,
                         struct entries *entries)
 {
@@ -168,19 +220,9 @@ static void add_entries(const struct seep_family *family,
             next < family->together_count && family->together[next] == report;
 
         next += is_together;
-
-        for (size_t k = 0; k < report->site_count; k++) {
-            if (report->sites[k].suppressed_by == NULL &&
-                seep_sites_space_is_judged(report->sites[k].space)) {
-                entries->list[entries->count++] = (struct entry){
-                    .site = &report->sites[k],
-                    .report = report,
-                    .id = id_of(report, &report->sites[k]),
-                    .member = i,
-                    .is_together = is_together,
-                };
-            }
-        }
+        add_member(report,
+                   (struct entry){.member = i, .is_together = is_together},
+                   entries);
     }
     if (entries->count > 0) {
         qsort(entries->list, entries->count, sizeof(*entries->list),
@@ -188,18 +230,18 @@ static void add_entries(const struct seep_family *family,
     }
 }
 
-static bool is_reported_leak(const struct seep_report_site *site)
+static bool is_reported_leak(const struct seep_report_row *row)
 {
-    return site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_SUSPECT;
+    return row->class == SEEP_CLASS_LEAK || row->class == SEEP_CLASS_SUSPECT;
 }
 
-static bool is_worse(const struct entry *entry,
-                     const struct seep_family_site *site)
+static bool is_worse(const struct seep_report_row *row,
+                     const struct seep_report_row *than)
 {
-    if (site->site == NULL || entry->site->class != site->site->class) {
-        return site->site == NULL || entry->site->class < site->site->class;
+    if (row->class != than->class) {
+        return row->class < than->class;
     }
-    return entry->site->live_bytes > site->site->live_bytes;
+    return row->live_bytes > than->live_bytes;
 }
 
 static bool is_finite(const struct seep_interval *rate)
@@ -208,34 +250,61 @@ static bool is_finite(const struct seep_interval *rate)
            isfinite(rate->high);
 }
 
-static void sum_up(const struct entry *entries, size_t count,
-                   struct seep_family_site *site)
+/* A site of which no more is told than a row has. */
+struct seep_family_face {
+    struct seep_report_site site;
+    const struct seep_report_frame *frame;
+};
+
+static const struct seep_report_site *face_of(const struct seep_report_row *row,
+                                              struct seep_family_face *face)
 {
+    face->frame = row->frame;
+    face->site = (struct seep_report_site){
+        .space = row->space,
+        .device = row->device,
+        .class = row->class,
+        .has_growth = row->has_growth,
+        .live_bytes = row->live_bytes,
+        .growth_bytes_per_s = row->growth_bytes_per_s,
+        .where = row->where,
+        .pool = row->is_pool ? row->where : NULL,
+        .frames = &face->frame,
+        .frame_count = row->frame != NULL,
+        .age_levels = row->age_levels,
+    };
+    memcpy(face->site.id, row->id, sizeof(row->id));
+    return &face->site;
+}
+
+static void sum_up(const struct entry *entries, size_t count,
+                   struct seep_family_site *site, struct seep_family_face *face)
+{
+    const struct entry *worst = entries;
     size_t leaks_in = SIZE_MAX;
 
     for (size_t i = 0; i < count; i++) {
         const struct entry *entry = &entries[i];
 
         site->process_count += i == 0 || entry->member != entries[i - 1].member;
-        if (is_reported_leak(entry->site) && leaks_in != entry->member) {
+        if (is_reported_leak(entry->row) && leaks_in != entry->member) {
             leaks_in = entry->member;
             site->leak_count++;
         }
-        if (is_worse(entry, site)) {
-            site->site = entry->site;
-            site->report = entry->report;
-            site->id = entry->id;
-        }
+        worst = is_worse(entry->row, worst->row) ? entry : worst;
         if (entry->is_together) {
-            site->live_bytes += entry->site->live_bytes;
-            if (entry->site->has_growth && is_reported_leak(entry->site) &&
-                is_finite(&entry->site->growth_bytes_per_s)) {
+            site->live_bytes += entry->row->live_bytes;
+            if (entry->row->has_growth && is_reported_leak(entry->row) &&
+                is_finite(&entry->row->growth_bytes_per_s)) {
                 site->has_growth = true;
                 seep_family_add_rate(&site->growth_bytes_per_s,
-                                     &entry->site->growth_bytes_per_s);
+                                     &entry->row->growth_bytes_per_s);
             }
         }
     }
+    site->site = worst->site != NULL ? worst->site : face_of(worst->row, face);
+    site->report = worst->report;
+    site->id = worst->id;
     seep_family_finish_rate(&site->growth_bytes_per_s);
 }
 
@@ -248,12 +317,15 @@ static void read_kept(const struct entries *all, const struct entry *entries,
         all->ages[i] = (struct seep_family_ages){.life_s = all->ages[i].life_s};
     }
     for (size_t i = 0; i < count; i++) {
+        const struct seep_report_site bare = {.age_levels =
+                                                  entries[i].row->age_levels};
         size_t child = all->members[entries[i].member].child;
 
         if (child < IDLE) {
-            all->bytes[child] += (double)entries[i].site->live_bytes;
-            seep_family_age_add(entries[i].site, entries[i].report->duration_s,
-                                &all->ages[child]);
+            all->bytes[child] += (double)entries[i].row->live_bytes;
+            seep_family_age_add(
+                entries[i].site != NULL ? entries[i].site : &bare,
+                entries[i].report->duration_s, &all->ages[child]);
         }
     }
 }
@@ -476,16 +548,20 @@ static int compare_sites(const void *a, const void *b)
 static int take_room(const struct seep_family *family, struct entries *entries)
 {
     size_t sites = 1;
+    size_t rows = 0;
 
     for (size_t i = 0; i < family->count; i++) {
         sites += family->members[i]->site_count;
+        rows += family->members[i]->row_count;
     }
-    entries->list = calloc(sites, sizeof(*entries->list));
+    entries->rows = calloc(sites, sizeof(*entries->rows));
+    entries->list = calloc(sites + rows, sizeof(*entries->list));
     entries->members = calloc(family->count, sizeof(*entries->members));
     entries->length = calloc(2 * family->count, sizeof(*entries->length));
     entries->ages = calloc(family->count, sizeof(*entries->ages));
-    if (entries->list == NULL || entries->members == NULL ||
-        entries->length == NULL || entries->ages == NULL) {
+    if (entries->rows == NULL || entries->list == NULL ||
+        entries->members == NULL || entries->length == NULL ||
+        entries->ages == NULL) {
         return -ENOMEM;
     }
     entries->bytes = entries->length + family->count;
@@ -502,14 +578,21 @@ static int add_sites(struct seep_family *family, struct entries *entries)
         family->site_count++;
     }
     family->sites = calloc(family->site_count + 1, sizeof(*family->sites));
-    if (family->sites == NULL) {
+    family->faces = entries->row_count < entries->count
+                        ? calloc(family->site_count, sizeof(*family->faces))
+                        : NULL;
+    if (family->sites == NULL ||
+        (family->faces == NULL && entries->row_count < entries->count)) {
         return -ENOMEM;
     }
     family->site_count = 0;
     for (size_t first = 0; first < entries->count; first = next) {
         next = next_of(entries, first);
         sum_up(&entries->list[first], next - first,
-               &family->sites[family->site_count++]);
+               &family->sites[family->site_count],
+               family->faces == NULL ? NULL
+                                     : &family->faces[family->site_count]);
+        family->site_count++;
     }
     find_children(family, entries);
     if (family->children.count > 0) {
@@ -529,6 +612,7 @@ int seep_family_add_sites(struct seep_family *family)
         error = add_sites(family, &entries);
     }
     free(entries.list);
+    free(entries.rows);
     free(entries.members);
     free(entries.length);
     free(entries.ages);

@@ -32,6 +32,7 @@ struct seep_report_build {
     struct seep_symboliser *symboliser; /* its strings are the report's; NULL:
                                            no symbols are wanted */
     struct seep_store course;           /* see seep_report_let_go() */
+    struct seep_store listed;           /* see seep_report_keep_rows() */
     /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
     struct seep_packed packed;

@@ -693,11 +693,14 @@ struct kept {
     struct seep_store store;
     struct seep_symboliser *symboliser;
     struct seep_store course;
+    struct seep_store listed;
 };
 static_assert(offsetof(struct kept, store) ==
                       offsetof(struct seep_report_build, store) &&
                   offsetof(struct kept, course) ==
                       offsetof(struct seep_report_build, course) &&
+                  offsetof(struct kept, listed) ==
+                      offsetof(struct seep_report_build, listed) &&
                   offsetof(struct kept, symboliser) ==
                       offsetof(struct seep_report_build, symboliser) &&
                   sizeof(struct kept) <=
@@ -774,6 +777,26 @@ void seep_report_let_go(struct seep_report *report)
     seep_store_fini(&kept->course);
 }
 
+void seep_report_keep_rows(struct seep_report *report)
+{
+    struct kept *kept = (void *)report;
+    struct seep_report_row *rows =
+        seep_store_take(&kept->store, report->site_count + 1, sizeof(*rows));
+    size_t count = 0;
+
+    if (rows == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < report->site_count; i++) {
+        count += seep_family_row_of(report, &report->sites[i], &rows[count]);
+    }
+    report->rows = rows;
+    report->row_count = count;
+    report->sites = NULL;
+    report->site_count = 0;
+    seep_store_fini(&kept->listed);
+}
+
 void seep_report_close(struct seep_report *report)
 {
     /* .report is the first member of what was allocated. */
@@ -783,6 +806,7 @@ void seep_report_close(struct seep_report *report)
         seep_symboliser_close(kept->symboliser);
         seep_store_fini(&kept->store);
         seep_store_fini(&kept->course);
+        seep_store_fini(&kept->listed);
         free((void *)(uintptr_t)kept->report.nameless);
         free(kept);
     }

@@ -278,6 +278,22 @@ struct seep_report_block {
     uint64_t bytes;
 };
 
+/** What of a call site is compared with that of other processes; one whose
+ * growth counts, and is not suppressed. */
+struct seep_report_row {
+    char id[20]; /* by stack that of its line */
+    enum seep_space space;
+    int device;
+    enum seep_class class;
+    bool has_growth;
+    bool is_pool; /* it is called by whose allocator it is of */
+    uint64_t live_bytes;
+    struct seep_interval growth_bytes_per_s;
+    const char *where;
+    const struct seep_report_frame *frame; /* the user's; NULL: none */
+    const double *age_levels;              /* NULL: not known */
+};
+
 /** One stack by itself: what was recorded, not judged. */
 struct seep_report_stack {
     struct seep_report_site site; /* figures, frames and series of it alone; no
@@ -595,6 +611,9 @@ struct seep_report {
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */
+    const struct seep_report_row *rows; /* instead of them, of one that was let
+                                           go by seep_report_keep_rows() */
+    size_t row_count;
     const struct seep_report_stack *stacks; /* if they were asked for */
     size_t stack_count;
     /* If blocks were asked for: all that are known to live of the heap and of
@@ -672,6 +691,10 @@ struct seep_store *seep_report_store(struct seep_report *report);
  * time, is half of one. After it they are not there.
  */
 void seep_report_let_go(struct seep_report *report);
+
+/** The same for the call sites: of them rows are left. Without memory for those
+ * nothing changes. */
+void seep_report_keep_rows(struct seep_report *report);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);

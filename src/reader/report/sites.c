@@ -755,7 +755,7 @@ int seep_report_add_sites(struct seep_report_build *build)
 
     count = seep_report_show_largest(build, count_shown(build));
     count = show_pools(build, count);
-    sites = seep_store_take(&build->store, count, sizeof(*sites));
+    sites = seep_store_take(&build->listed, count, sizeof(*sites));
     if (sites == NULL) {
         return -ENOMEM;
     }
