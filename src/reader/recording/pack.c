@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -146,6 +148,107 @@ static bool check_parts(const struct seep_pack *pack, uint64_t end_bytes)
     return recordings == pack->header.process_count;
 }
 
+/*
+ * The directory, read once for all recordings of a pack: each is opened by a
+ * path of its own, and of 10,000 the directory is half a megabyte. What is kept
+ * is of the pack that was opened last, and no descriptor.
+ *
+ * Invariant: what is used again is of a file that did not change since. A
+ * change within the step of a file system's clock could not be told, so that a
+ * file that was just written is read each time.
+ */
+
+#define SETTLED_S 2
+
+struct seep_pack_directory {
+    size_t user_count;
+    struct stat status; /* of the file */
+    struct seep_pack_header header;
+    const char **names;
+    const char ***by_name; /* places in .names, in the order of names */
+    alignas(8) char bytes[];
+};
+
+static struct seep_pack_directory *last;
+
+static void drop(struct seep_pack_directory *directory)
+{
+    if (directory != NULL && --directory->user_count == 0) {
+        free(directory->names);
+        free(directory->by_name);
+        free(directory);
+    }
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool is_of(const struct seep_pack_directory *directory,
+                  const struct seep_pack *pack, const struct stat *status)
+{
+    return directory->status.st_dev == status->st_dev &&
+           directory->status.st_ino == status->st_ino &&
+           directory->status.st_size == status->st_size &&
+           is_same_time(&directory->status.st_mtim, &status->st_mtim) &&
+           is_same_time(&directory->status.st_ctim, &status->st_ctim) &&
+           memcmp(&directory->header, &pack->header, sizeof(pack->header)) == 0;
+}
+
+static void use(struct seep_pack *pack, struct seep_pack_directory *directory)
+{
+    directory->user_count++;
+    pack->directory = directory;
+    pack->parts = (void *)(directory->bytes + sizeof(pack->header));
+    pack->names = directory->names;
+}
+
+static void keep(struct seep_pack_directory *directory,
+                 const struct stat *status)
+{
+    struct timespec now;
+
+    directory->status = *status;
+    if (clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+        now.tv_sec - status->st_ctim.tv_sec >= SETTLED_S) {
+        drop(last);
+        last = directory;
+        last->user_count++;
+    }
+}
+
+static struct seep_pack_directory *
+make_directory(const struct seep_pack_header *header, size_t bytes)
+{
+    struct seep_pack_directory *directory =
+        calloc(1, sizeof(*directory) + bytes);
+
+    if (directory == NULL) {
+        return NULL;
+    }
+    directory->user_count = 1;
+    directory->header = *header;
+    directory->names = calloc(header->process_count, sizeof(*directory->names));
+    directory->by_name =
+        calloc(header->process_count, sizeof(*directory->by_name));
+    if (directory->names == NULL || directory->by_name == NULL) {
+        drop(directory);
+        return NULL;
+    }
+    return directory;
+}
+
+/* Of equal names the first comes first. */
+static int compare_names(const void *a, const void *b)
+{
+    const char **left = *(const char **const *)a;
+    const char **right = *(const char **const *)b;
+    int order = strcmp(*left, *right);
+
+    return order != 0 ? order : (left > right) - (left < right);
+}
+
 static bool take_names(struct seep_pack *pack, const char *names)
 {
     const char *end = names + pack->header.names_bytes;
@@ -160,8 +263,11 @@ static bool take_names(struct seep_pack *pack, const char *names)
             return false;
         }
         pack->names[i] = names;
+        pack->directory->by_name[i] = &pack->names[i];
         names += length + 1;
     }
+    qsort(pack->directory->by_name, pack->header.process_count,
+          sizeof(*pack->directory->by_name), compare_names);
     return names == end;
 }
 
@@ -171,22 +277,22 @@ static int read_directory(struct seep_pack *pack)
     size_t parts_bytes = header->part_count * sizeof(*pack->parts);
     size_t bytes = sizeof(*header) + parts_bytes + (size_t)header->names_bytes;
     uint64_t hash = header->hash;
+    struct seep_pack_directory *directory = make_directory(header, bytes);
     int error;
 
-    pack->directory = calloc(1, bytes);
-    pack->names = calloc(header->process_count, sizeof(*pack->names));
-    if (pack->directory == NULL || pack->names == NULL) {
+    if (directory == NULL) {
         return -ENOMEM;
     }
-    error = seep_open_read_whole(pack->fd, pack->directory, 0, bytes);
+    use(pack, directory);
+    drop(directory); /* it is the pack's */
+    error = seep_open_read_whole(pack->fd, directory->bytes, 0, bytes);
     if (error != 0) {
         return error;
     }
     header->hash = 0;
-    memcpy(pack->directory, header, sizeof(*header));
+    memcpy(directory->bytes, header, sizeof(*header));
     header->hash = hash;
-    pack->parts = (void *)((char *)pack->directory + sizeof(*header));
-    return seep_hash_bytes(pack->directory, bytes) == hash &&
+    return seep_hash_bytes(directory->bytes, bytes) == hash &&
                    check_parts(pack, bytes) &&
                    take_names(pack, (char *)pack->parts + parts_bytes)
                ? 0
@@ -206,7 +312,15 @@ static int fill(struct seep_pack *pack)
     if (error == 0) {
         error = check_header(&pack->header, (uint64_t)status.st_size);
     }
-    return error == 0 ? read_directory(pack) : error;
+    if (error == 0 && last != NULL && is_of(last, pack, &status)) {
+        use(pack, last);
+        return 0;
+    }
+    error = error == 0 ? read_directory(pack) : error;
+    if (error == 0) {
+        keep(pack->directory, &status);
+    }
+    return error;
 }
 
 /* @member: the name of one of its recordings; NULL: the only one */
@@ -214,18 +328,29 @@ static int find_process(const struct seep_pack *pack, const char *member,
                         uint32_t *ret_process)
 {
     bool is_folder = (pack->header.flags & SEEP_PACK_IS_FOLDER) != 0;
+    const char ***by_name = pack->directory->by_name;
+    uint32_t low = 0;
+    uint32_t high = pack->header.process_count;
 
     if (member == NULL) {
         *ret_process = 0;
         return is_folder ? -EISDIR : 0;
     }
-    for (uint32_t i = 0; is_folder && i < pack->header.process_count; i++) {
-        if (strcmp(pack->names[i], member) == 0) {
-            *ret_process = i;
-            return 0;
+    while (is_folder && low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (strcmp(*by_name[middle], member) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return -ENOENT;
+    if (!is_folder || low == pack->header.process_count ||
+        strcmp(*by_name[low], member) != 0) {
+        return -ENOENT;
+    }
+    *ret_process = (uint32_t)(by_name[low] - pack->names);
+    return 0;
 }
 
 /* Takes @fd over. */
@@ -327,8 +452,7 @@ void seep_pack_close(struct seep_pack *pack)
 {
     if (pack != NULL) {
         close(pack->fd);
-        free(pack->directory);
-        free(pack->names);
+        drop(pack->directory);
         free(pack);
     }
 }
@@ -337,12 +461,24 @@ const struct seep_pack_part *seep_pack_find(const struct seep_pack *pack,
                                             enum seep_pack_kind kind,
                                             uint32_t process)
 {
-    for (uint32_t i = 0; i < pack->header.part_count; i++) {
-        if (pack->parts[i].kind == kind && pack->parts[i].process == process) {
-            return &pack->parts[i];
+    const struct seep_pack_part wanted = {.kind = kind, .process = process};
+    const struct seep_pack_part *parts = pack->parts;
+    uint32_t low = 0;
+    uint32_t high = pack->header.part_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (is_in_order(&parts[middle], &wanted)) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < pack->header.part_count && parts[low].kind == kind &&
+                   parts[low].process == process
+               ? &parts[low]
+               : NULL;
 }
 
 int seep_pack_list(const char *path, struct seep_refusal *ret_refusal,

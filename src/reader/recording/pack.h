@@ -112,8 +112,8 @@ struct seep_pack {
     int fd;
     struct seep_pack_header header;
     struct seep_pack_part *parts;
-    const char **names; /* of its recordings */
-    void *directory;    /* that all of these lie in */
+    const char **names;                    /* of its recordings */
+    struct seep_pack_directory *directory; /* that these lie in */
 };
 
 /** As stat(): of the pack, where @path lies in one. @return 0 or -errno */

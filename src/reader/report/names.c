@@ -121,31 +121,14 @@ static int open_pack(struct seep_report_build *build,
 {
     struct seep_symbol_memory *memory = build->options->memory;
     const struct seep_pack *pack = build->packed.pack;
-    struct seep_symbol_pack *opened;
     int error;
 
-    /* What of a pack makes no sense makes none for the next recording. */
-    if (memory != NULL && memory->pack_hash == pack->header.hash) {
-        *ret_pack = memory->pack;
-        return memory->pack == NULL ? -EBADMSG : 0;
-    }
-    error = seep_symbol_pack_load(pack, &opened);
-    if (error != 0 && error != -EBADMSG) {
-        return error;
-    }
-    opened = error == 0 ? opened : NULL;
     if (memory != NULL) {
-        seep_symbol_pack_close(memory->pack);
-        memory->pack = opened;
-        memory->pack_hash = pack->header.hash;
-    } else {
-        build->names->pack = opened;
+        return seep_symbol_pack_share(pack, memory, ret_pack);
     }
-    if (error != 0) {
-        return error;
-    }
-    *ret_pack = opened;
-    return 0;
+    error = seep_symbol_pack_load(pack, ret_pack);
+    build->names->pack = error == 0 ? *ret_pack : NULL;
+    return error;
 }
 
 static int open_symboliser(struct seep_report_build *build,

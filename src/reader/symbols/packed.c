@@ -200,6 +200,29 @@ int seep_symbol_pack_load(const struct seep_pack *from,
     return 0;
 }
 
+int seep_symbol_pack_share(const struct seep_pack *from,
+                           struct seep_symbol_memory *memory,
+                           struct seep_symbol_pack **ret_pack)
+{
+    struct seep_symbol_pack *opened = NULL;
+    int error;
+
+    if (memory->pack_hash == from->header.hash) {
+        *ret_pack = memory->pack;
+        return memory->pack == NULL ? -EBADMSG : 0;
+    }
+    error = seep_symbol_pack_load(from, &opened);
+    if (error == 0 || error == -EBADMSG) {
+        seep_symbol_pack_close(memory->pack);
+        memory->pack = opened;
+        memory->pack_hash = from->header.hash;
+    }
+    if (error == 0) {
+        *ret_pack = opened;
+    }
+    return error;
+}
+
 struct seep_sources *seep_symbol_pack_sources(struct seep_symbol_pack *pack)
 {
     return &pack->sources;

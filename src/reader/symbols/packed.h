@@ -69,6 +69,11 @@ int seep_symbol_pack_open(void *bytes, size_t size,
 /** Those of @from, and its lines of source. */
 int seep_symbol_pack_load(const struct seep_pack *from,
                           struct seep_symbol_pack **ret_pack);
+/** The same once for all recordings of a pack: they are @memory's.
+ * @return -EBADMSG also for the next recording */
+int seep_symbol_pack_share(const struct seep_pack *from,
+                           struct seep_symbol_memory *memory,
+                           struct seep_symbol_pack **ret_pack);
 /** NULL is fine. */
 void seep_symbol_pack_close(struct seep_symbol_pack *pack);
 

@@ -230,6 +230,93 @@ static void a_recording_is_called_like_a_file(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Of reads of this process. */
+static uint64_t count_read(void)
+{
+    FILE *file = fopen("/proc/self/io", "re");
+    unsigned long long bytes = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "rchar: %llu", &bytes), 1);
+    fclose(file);
+    return bytes;
+}
+
+#define MEMBERS 300U
+
+/* A pack of that many, each the recording at @path. */
+static void pack_many(const struct fixture *f)
+{
+    char *paths[MEMBERS];
+    struct seep_pack_options options = {.refused = refuse, .is_folder = true};
+    struct seep_pack_outcome outcome;
+
+    for (size_t i = 0; i < MEMBERS; i++) {
+        paths[i] = (char *)(uintptr_t)f->recording;
+    }
+    assert_int_equal(unlink(f->pack), 0);
+    assert_int_equal(
+        seep_pack_write(f->pack, paths, MEMBERS, &options, &outcome), 0);
+    assert_int_equal(outcome.packed_count, MEMBERS);
+}
+
+/* All of them, by their paths. @return the bytes that were read */
+static uint64_t open_many(const struct fixture *f, uint64_t *ret_directory)
+{
+    struct seep_open_list list = {0};
+    struct seep_refusal refusal = {0};
+    uint64_t before;
+
+    assert_int_equal(seep_pack_list(f->pack, &refusal, &list), 0);
+    assert_int_equal(list.count, MEMBERS);
+    before = count_read();
+    for (size_t i = 0; i < list.count; i++) {
+        struct seep_pack *pack;
+        uint32_t process;
+
+        assert_int_equal(
+            seep_pack_open(list.paths[i], &refusal, &pack, &process), 0);
+        assert_int_equal(process, i);
+        assert_int_equal(
+            seep_pack_find(pack, SEEP_PACK_RECORDING, process)->process, i);
+        *ret_directory =
+            pack->header.part_count * sizeof(struct seep_pack_part) +
+            pack->header.names_bytes;
+        seep_pack_close(pack);
+    }
+    before = count_read() - before;
+    seep_report_list_free(list.paths);
+    return before;
+}
+
+/* It was 3.6 MB here, and half a minute of 10,000. */
+static void its_directory_is_read_once_for_all_that_are_in_it(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t directory;
+
+    pack_many(f);
+    /* Who was just written might be written again. */
+    assert_true(open_many(f, &directory) > MEMBERS * directory);
+    sleep(3);
+    assert_true(open_many(f, &directory) <
+                2 * directory + MEMBERS * sizeof(struct seep_pack_header) * 2);
+}
+
+/* One that took its place is another. */
+static void one_that_changed_is_read_again(void **state)
+{
+    struct fixture *f = *state;
+    char reason[192];
+
+    sleep(3);
+    assert_int_equal(read_pack(f, reason), 0);
+    assert_int_equal(read_pack(f, reason), 0);
+    f->bytes[sizeof(struct seep_pack_header)] ^= 1;
+    write_pack(f, f->bytes, f->size);
+    assert_int_equal(read_pack(f, reason), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +327,8 @@ int main(void)
         TEST(a_part_that_would_be_too_large_is_refused),
         TEST(a_part_lies_in_the_file_and_apart),
         TEST(a_recording_is_called_like_a_file),
+        TEST(its_directory_is_read_once_for_all_that_are_in_it),
+        TEST(one_that_changed_is_read_again),
     };
 
     return cmocka_run_group_tests_name("packs", tests, NULL, NULL);

@@ -249,8 +249,11 @@ static int add_names(struct writer *writer,
 {
     struct seep_symboliser_options wanted = writer->options->symbols;
     struct seep_symbol_pack *pack = NULL;
+    uint64_t before = writer->memory->pack_hash;
     int error =
-        packed->pack == NULL ? 0 : seep_symbol_pack_load(packed->pack, &pack);
+        packed->pack == NULL
+            ? 0
+            : seep_symbol_pack_share(packed->pack, writer->memory, &pack);
 
     if (error != 0) {
         return error;
@@ -259,11 +262,11 @@ static int add_names(struct writer *writer,
     wanted.pack = pack;
     error = seep_naming_add(writer->naming, &snapshot->view, &wanted,
                             writer->options->nameless);
-    if (error == 0 && pack != NULL && !writer->options->redact) {
+    if (error == 0 && pack != NULL && !writer->options->redact &&
+        before != writer->memory->pack_hash) {
         error = seep_sourcing_add_all(&writer->sourcing,
                                       seep_symbol_pack_sources(pack));
     }
-    seep_symbol_pack_close(pack);
     return error;
 }
 
