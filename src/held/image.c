@@ -20,7 +20,8 @@
 #define FILE_BYTES_MOST (UINT64_C(8) << 30)
 #define SPENT_BYTES_MOST (UINT64_C(256) << 20)
 #define IMAGES_MOST 4096U
-#define SYMBOLS_A_LOOK 65536U /* at the clock */
+#define SECTION_BYTES UINT64_C(320) /* a section in libelf, with its header */
+#define SYMBOLS_A_LOOK 65536U       /* at the clock */
 
 static int compare_symbols(const void *one, const void *other)
 {
@@ -73,16 +74,30 @@ static bool is_small(struct seep_held_images *images, Elf *elf,
     return true;
 }
 
+/* The names of a table of symbols; NULL if they do not end. elf_strptr() looks
+ * for that end anew for each symbol, through all of them. */
+static const Elf_Data *names_of(Elf *elf, const GElf_Shdr *header)
+{
+    const Elf_Data *names = elf_getdata(elf_getscn(elf, header->sh_link), NULL);
+    const char *text = names == NULL ? NULL : names->d_buf;
+
+    return text != NULL && names->d_size > 0 && text[names->d_size - 1] == '\0'
+               ? names
+               : NULL;
+}
+
 static void add_symbols(struct seep_held_images *images,
                         struct seep_held_image *image, Elf_Scn *section,
                         const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
+    const Elf_Data *names = names_of(image->elf, header);
     size_t count = header->sh_entsize == 0
                        ? 0
                        : (size_t)(header->sh_size / header->sh_entsize);
 
-    for (size_t i = 0; data != NULL && i < count && i < INT_MAX; i++) {
+    for (size_t i = 0;
+         data != NULL && names != NULL && i < count && i < INT_MAX; i++) {
         enum seep_held_symbol_kind kind;
         struct seep_held_symbol *list;
         GElf_Sym symbol;
@@ -94,13 +109,13 @@ static void add_symbols(struct seep_held_images *images,
             return;
         }
         if (gelf_getsym(data, (int)i, &symbol) == NULL ||
-            !kind_of(&symbol, &kind)) {
+            !kind_of(&symbol, &kind) || symbol.st_name >= names->d_size) {
             continue;
         }
-        name = elf_strptr(image->elf, header->sh_link, symbol.st_name);
+        name = (const char *)names->d_buf + symbol.st_name;
         used = image->counts[kind];
         list = image->symbols[kind];
-        if (name == NULL || *name == '\0') {
+        if (*name == '\0') {
             continue;
         }
         if ((used & (used - 1)) == 0) {
@@ -176,17 +191,40 @@ static void read_segments(struct seep_held_image *image, uint64_t first)
     }
 }
 
-/* libelf makes room for as many sections as a file says: what says it where
- * only object files of compilers do is not read. */
-static bool is_plain(int fd, uint64_t size_bytes)
+/* libelf makes room for as many sections and segments as a file says: what says
+ * it where only object files of compilers and core files do is not read. */
+static bool is_plain(int fd, uint64_t size_bytes, Elf64_Ehdr *ret_header)
 {
     Elf64_Ehdr header;
 
-    return size_bytes <= FILE_BYTES_MOST &&
-           pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-           memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-           header.e_ident[EI_CLASS] == ELFCLASS64 &&
-           (header.e_shnum != 0 || header.e_shoff == 0);
+    if (size_bytes > FILE_BYTES_MOST ||
+        pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum == PN_XNUM ||
+        (header.e_shnum == 0 && header.e_shoff != 0)) {
+        return false;
+    }
+    *ret_header = header;
+    return true;
+}
+
+/* NULL: it is none, or would take more than is left. */
+static Elf *open_elf(struct seep_held_images *images, int fd,
+                     uint64_t size_bytes)
+{
+    Elf64_Ehdr header;
+    uint64_t bytes;
+
+    if (!is_plain(fd, size_bytes, &header)) {
+        return NULL;
+    }
+    bytes = header.e_shnum * SECTION_BYTES +
+            header.e_phnum * (uint64_t)sizeof(Elf64_Phdr);
+    if (bytes > SPENT_BYTES_MOST - images->spent_bytes) {
+        return NULL;
+    }
+    images->spent_bytes += bytes;
+    return elf_begin(fd, ELF_C_READ, NULL);
 }
 
 static void open_image(struct seep_held_images *images,
@@ -204,9 +242,9 @@ static void open_image(struct seep_held_images *images,
     seep_held_path(images->memory, image->path, path, sizeof(path));
     image->fd = seep_open_regular(path, 0, &status);
     elf_version(EV_CURRENT);
-    image->elf = image->fd < 0 || !is_plain(image->fd, (uint64_t)status.st_size)
+    image->elf = image->fd < 0
                      ? NULL
-                     : elf_begin(image->fd, ELF_C_READ, NULL);
+                     : open_elf(images, image->fd, (uint64_t)status.st_size);
     if (image->elf != NULL && elf_kind(image->elf) == ELF_K_ELF) {
         read_segments(image, first);
         read_sections(images, image);

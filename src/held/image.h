@@ -48,7 +48,7 @@ struct seep_held_images {
     struct seep_held_memory *memory;
     struct seep_held_image *images;
     size_t count;
-    uint64_t spent_bytes; /* of symbols and their names, of all */
+    uint64_t spent_bytes; /* of headers, symbols and their names, of all */
 };
 
 /** The image that is mapped as @path; it is opened if it was not. NULL only

@@ -4,6 +4,7 @@
 Invariant: what is asserted of time is the processor's.
 """
 import ctypes
+import json
 import os
 import random
 import re
@@ -383,3 +384,148 @@ def test_a_folder_of_odd_files_is_said_in_few_lines(tmp_path):
     assert code == 1
     assert len(lines) == 11
     assert lines[-1] == f"seep: {tmp_path}: and 1,190 more cannot be read"
+
+
+# Who looks into a living process reads its libraries by libelf, not behind the
+# wall: see docs/decisions/0047-who-holds-it.md.
+HOLDER = """
+#include <unistd.h>
+void keep(void);
+int main(void) { char byte; keep(); write(1, "x", 1);
+                 return (int)read(0, &byte, 1); }
+"""
+
+
+def sections(path, headers, end):
+    """Give @path these section headers instead of its own, and that length."""
+    data = bytearray(path.read_bytes())
+    data += bytes(-len(data) % 8)
+    struct.pack_into("<Q", data, 0x28, len(data))
+    struct.pack_into("<HHH", data, 0x3a, 64, len(headers), 1)
+    path.write_bytes(data + b"".join(
+        struct.pack("<IIQQQQIIQQ", *header) for header in headers))
+    os.truncate(path, max(end, path.stat().st_size))
+
+
+def lying(library, good):
+    """Its symbols are 5 GiB of a hole."""
+    shutil.copy(good, library)
+    symbols = (0, 2, 0, 0, 4096, 5 << 30, 1, 1, 8, 24)
+    sections(library, [(0,) * 10, (0, 3, 0, 0, 0, 4096, 0, 0, 1, 0), symbols],
+             6 << 30)
+
+
+def many(library, good):
+    """60,000 tables of symbols, each the same 4 MiB, in which all are objects
+    that are called the same."""
+    shutil.copy(good, library)
+    at = (library.stat().st_size + 4095) & -4096
+    with library.open("r+b") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(struct.pack("<IBBHQQ", 1, 0x11, 0, 1, 4096, 8)
+                   * ((4 << 20) // 24))
+    symbols = (0, 2, 0, 0, at, 4 << 20, 1, 1, 8, 24)
+    sections(library, [(0,) * 10, (0, 3, 0, 0, 0, 4096, 0, 0, 1, 0)]
+             + [symbols] * 60000, 0)
+
+
+def packed_symbols(library, good):
+    """Its symbols say that they are compressed, and would be 1 TiB."""
+    shutil.copy(good, library)
+    at = (library.stat().st_size + 4095) & -4096
+    with library.open("r+b") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(struct.pack("<IIQQ", 1, 0, 1 << 40, 1)
+                   + zeros(16 << 20)[24:])
+    symbols = (0, 2, COMPRESSED, 0, at, 16384, 1, 1, 8, 24)
+    sections(library, [(0,) * 10, (0, 3, 0, 0, 0, 4096, 0, 0, 1, 0), symbols],
+             0)
+
+
+def unended(library, good):
+    """32 MiB of names without an end, for 200,000 symbols."""
+    shutil.copy(good, library)
+    at = (library.stat().st_size + 4095) & -4096
+    symbol = struct.pack("<IBBHQQ", 1, 0x11, 0, 1, 4096, 8)
+    with library.open("r+b") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(b"\0" + b"a" * ((32 << 20) - 1) + symbol * 200000)
+    sections(library, [(0,) * 10, (0, 3, 0, 0, at, 32 << 20, 0, 0, 1, 0),
+                       (0, 2, 0, 0, at + (32 << 20), 24 * 200000, 1, 1, 8,
+                        24)], 0)
+
+
+def segments(library, good):
+    """It says that it has 140,000,000 of them, which only a core file may:
+    they would be 7 GiB."""
+    shutil.copy(good, library)
+    data = bytearray(library.read_bytes())
+    struct.pack_into("<H", data, 0x38, 0xffff)
+    library.write_bytes(data)
+    sections(library, [(0, 0, 0, 0, 0, 0, 0, 140000000, 0, 0)], (8 << 30) - 1)
+
+
+def huge(library, good):
+    """A file of 1 TiB that runs."""
+    shutil.copy(good, library)
+    os.truncate(library, 1 << 40)
+
+
+def overwrite(library, planted):
+    """Whoever reads what is mapped goes by its path: it is the same file."""
+    with planted.open("rb") as source, library.open("r+b") as target:
+        end = os.stat(source.fileno()).st_size
+        at = 0
+        while at < end:
+            try:
+                at = os.lseek(source.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                break  # the rest is a hole
+            hole = os.lseek(source.fileno(), at, os.SEEK_HOLE)
+            while at < hole:
+                at += os.copy_file_range(source.fileno(), target.fileno(),
+                                         hole - at, at, at)
+    os.truncate(library, end)
+
+
+@pytest.fixture(name="living", params=[bomb, linked, lying, many,
+                                       packed_symbols, unended, segments,
+                                       huge],
+                ids=lambda plant: plant.__name__)
+def living_fixture(made, tmp_path, request):
+    """(which, the recording of a process that runs such a library)"""
+    good = made[1]
+    library, main = tmp_path / "libkeeper.so", tmp_path / "holder"
+    (tmp_path / "holder.c").write_text(HOLDER)
+    shutil.copy(good, library)
+    subprocess.run(["cc", "-o", main, tmp_path / "holder.c", library,
+                    f"-Wl,-rpath,{tmp_path}"], check=True)
+    (tmp_path / "out").mkdir()
+    with subprocess.Popen(
+            [main], env=environment(tmp_path / "out", sample=1),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.read(1) == b"x"
+        planted = tmp_path / "planted"
+        request.param(planted, good)
+        overwrite(library, planted)
+        recording, = (tmp_path / "out").glob("*.seep")
+        yield request.param, recording
+        process.stdin.close()
+        process.wait(timeout=LIMIT_S)
+    library.unlink()
+    planted.unlink()
+
+
+def test_what_a_living_process_has_mapped_costs_its_names_alone(living):
+    which, recording = living
+
+    code, out, err = cost_of(("held", "--json"), recording)
+
+    assert code in (0, 5), err
+    assert json.loads(out)["schema"] == "seep-held/1"
+    if which in (bomb, linked):
+        assert "kept" in out
+    assert cost_of(("report",), recording)[0] == 0

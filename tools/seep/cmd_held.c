@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -30,7 +29,6 @@
 
 #define BLOCKS_MOST 4096U
 #define FREEZE_MOST_MS 10000U
-#define DATA_BYTES (UINT64_C(700) << 20) /* beside the report */
 #define GROUPS_SHOWN 4U
 #define INDENT 9
 
@@ -347,26 +345,6 @@ static int print_rows(const struct asked *asked,
     return told ? SEEP_EXIT_FINE : SEEP_EXIT_INSUFFICIENT;
 }
 
-/* A limit of all addresses would be one of the size of a core file. */
-static void limit_memory(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
-    struct rlimit limit;
-
-    if (file == NULL) {
-        return;
-    }
-    if (fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
-        getrlimit(RLIMIT_DATA, &limit) == 0) {
-        rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + DATA_BYTES;
-
-        limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
-        setrlimit(RLIMIT_DATA, &limit);
-    }
-    fclose(file);
-}
-
 static int held(const char *word, const struct arguments *arguments)
 {
     struct seep_json_held_row rows[SEEP_ASK_ROWS_MOST] = {{0}};
@@ -384,9 +362,6 @@ static int held(const char *word, const struct arguments *arguments)
                      "see `seep report --sites 0` for the ids");
             code = SEEP_EXIT_FAILED;
         }
-    }
-    if (code == 0) {
-        limit_memory();
     }
     for (size_t i = 0; code == 0 && asked.is_there && i < count; i++) {
         code = ask_row(&asked, arguments, &rows[i], count);

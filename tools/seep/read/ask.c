@@ -27,6 +27,7 @@
 
 #define GIB 1073741824.0
 #define CPU_LEAST_S 1.0
+#define DATA_BYTES (UINT64_C(700) << 20)
 /* What a question takes itself, and some: in a cgroup that is fuller it would
  * be what kills the process. */
 #define ROOM_LEAST_BYTES (UINT64_C(256) << 20)
@@ -74,10 +75,38 @@ static void still_live(void *context, const struct seep_held_block *blocks,
     seep_report_close(report);
 }
 
+/* What is read of a process is a stranger's: it may have so much, beside what
+ * is there and a copy of the recording. A limit of all addresses would be one
+ * of the size of a core file. @return false: it could not be set */
+static bool limit_memory(const struct seep_report *report,
+                         struct rlimit *ret_before)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+    struct rlimit limit;
+    bool is_known =
+        file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1;
+
+    if (file != NULL) {
+        fclose(file);
+    }
+    if (!is_known || getrlimit(RLIMIT_DATA, &limit) != 0) {
+        return false;
+    }
+    *ret_before = limit;
+    limit.rlim_cur =
+        pages * (rlim_t)sysconf(_SC_PAGESIZE) + DATA_BYTES + report->most_bytes;
+    return limit.rlim_cur < ret_before->rlim_cur &&
+           setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
 int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
                   const struct seep_report_site *site,
                   struct seep_held_answer **ret_answer)
 {
+    struct rlimit before;
+    bool is_limited;
+    int error;
     struct liveness liveness = {report->path};
     struct stat status;
     struct seep_held_question question = {
@@ -101,7 +130,12 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     if (ask->core_path == NULL && site->space != SEEP_SPACE_MAPPED) {
         question.still_live = still_live;
     }
-    return seep_held_ask(&question, ret_answer);
+    is_limited = limit_memory(report, &before);
+    error = seep_held_ask(&question, ret_answer);
+    if (is_limited) {
+        setrlimit(RLIMIT_DATA, &before);
+    }
+    return error;
 }
 
 bool seep_ask_is_wanted(const struct seep_report_site *site)
