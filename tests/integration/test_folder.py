@@ -133,6 +133,14 @@ def test_one_more_python_costs_little(pythons, verb):
     assert (many.faults - few.faults) / 300 < PYTHON_MOST_FAULTS
 
 
+def test_a_hole_that_is_packed_is_not_read(pythons, tmp_path):
+    """Of 64 MiB a page at a time: 16,500 for each recording."""
+    few, many = (cost_of("pack", "-o", tmp_path / folder.name, folder)
+                 for folder in pythons)
+
+    assert (many.faults - few.faults) / 300 < 1000
+
+
 def test_of_many_is_told_what_is_told_of_few(pythons):
     """Of more than 64 not all is kept till the end."""
     def processes(folder):

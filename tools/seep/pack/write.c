@@ -112,6 +112,40 @@ static bool is_dead(const struct seep_rec_header *header)
     return seep_process_presence_of(header, NULL) == SEEP_PRESENCE_AWAY;
 }
 
+/*
+ * Which pages of the copy were touched: most of a recording is a hole, and each
+ * page of it that is read is one that the system makes, 16,384 of 64 MiB.
+ */
+
+#define WINDOW_PAGES 512U
+#define TOUCHED_SHIFT 62 /* of an entry of pagemap: it is there, or in swap */
+
+struct touched {
+    int fd; /* below 0: it is not known */
+    uint64_t page_bytes;
+    uint64_t first; /* page of the entries */
+    bool is_known;
+    uint64_t entries[WINDOW_PAGES];
+};
+
+static bool is_touched(struct touched *touched, const void *at)
+{
+    uint64_t page = (uintptr_t)at / touched->page_bytes;
+
+    if (touched->fd < 0) {
+        return true;
+    }
+    if (touched->first == 0 || page - touched->first >= WINDOW_PAGES) {
+        touched->first = page;
+        touched->is_known =
+            pread(touched->fd, touched->entries, sizeof(touched->entries),
+                  (off_t)(page * sizeof(touched->entries[0]))) ==
+            (ssize_t)sizeof(touched->entries);
+    }
+    return !touched->is_known ||
+           touched->entries[page - touched->first] >> TOUCHED_SHIFT != 0;
+}
+
 /* The pages that are not zero. @return how many extents; @ret_bytes in them */
 static uint32_t find_extents(const struct seep_snapshot *snapshot,
                              struct seep_pack_extent *extents,
@@ -120,13 +154,18 @@ static uint32_t find_extents(const struct seep_snapshot *snapshot,
     uint64_t all = snapshot->file_bytes;
     uint32_t count = 0;
     uint64_t end = 0;
+    struct touched touched = {
+        .fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
+        .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+    };
 
     *ret_bytes = 0;
     for (uint64_t at = 0; at < all; at += SEEP_PAGE_BYTES) {
+        const char *page = (const char *)snapshot->bytes + at;
         uint64_t bytes =
             all - at < SEEP_PAGE_BYTES ? all - at : SEEP_PAGE_BYTES;
 
-        if (seep_pack_is_zero((const char *)snapshot->bytes + at, bytes)) {
+        if (!is_touched(&touched, page) || seep_pack_is_zero(page, bytes)) {
             continue;
         }
         if (count == 0 || end != at) {
@@ -135,6 +174,9 @@ static uint32_t find_extents(const struct seep_snapshot *snapshot,
         extents[count - 1].bytes += bytes;
         *ret_bytes += bytes;
         end = at + bytes;
+    }
+    if (touched.fd >= 0) {
+        close(touched.fd);
     }
     return count;
 }
