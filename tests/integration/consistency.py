@@ -20,6 +20,7 @@ OPEN = ("suspect", "insufficient-data")
 STOPPED = ("plateau", "step")
 UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
 ROUNDED_BYTES = 1 << 16  # what a row and its series may differ by
+SANE_BYTES = 1 << 50  # of a damaged file sums may go round
 
 
 def low(interval):
@@ -198,6 +199,33 @@ def of_series(sites):
     return found
 
 
+def of_points(sites):
+    """Each series by itself: no low is above what is live."""
+    found = []
+    for site in sites:
+        for point in site.get("series") or ():
+            if point["low_bytes"] > point["live_bytes"]:
+                found.append(f"{site['where']}: low above live, {point}")
+                break
+    return found
+
+
+def of_spaces(sites, site_total, spaces):
+    """The rows of a space against its sums, where no row is left out."""
+    found = []
+    if len(sites) != site_total:
+        return found
+    for name, space in spaces.items():
+        for key, told in (("live_bytes", space["last_bytes"]),
+                          ("allocated_bytes", space["allocated_bytes"]),
+                          ("freed_bytes", space["freed_bytes"])):
+            rows = sum(site[key] for site in sites if site["space"] == name)
+            if (rows < SANE_BYTES and abs(rows - told)
+                    > ROUNDED_BYTES + 0.01 * max(rows, told)):
+                found.append(f"{name}: {key} of rows {rows}, in all {told}")
+    return found
+
+
 def of_process(process):
     """What one process of a document says against itself."""
     verdict = process["verdict"]
@@ -205,7 +233,10 @@ def of_process(process):
             + of_memory(verdict, process["memory"],
                         process["process"]["duration_s"])
             + of_rows(verdict, process["sites"])
-            + of_series(process["sites"]))
+            + of_series(process["sites"])
+            + of_points(process["sites"])
+            + of_spaces(process["sites"], process["site_total"],
+                        process["memory"]["spaces"]))
 
 
 def of_document(document):
