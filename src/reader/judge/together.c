@@ -554,6 +554,16 @@ static size_t head_of(const struct together *together, size_t group)
     return head;
 }
 
+/* A cause that is a leak at one line is one at the other. */
+static bool leaks_in_step(const struct seep_report_site *site,
+                          const struct seep_report_site *head)
+{
+    return site->role == SEEP_ROLE_MEMBER &&
+           site->class == SEEP_CLASS_SUSPECT &&
+           head->class == SEEP_CLASS_LEAK && site->growth_bytes_per_s.low > 0 &&
+           head->growth_bytes_per_s.low > 0;
+}
+
 static void fill_group(struct together *together, size_t group)
 {
     size_t at = head_of(together, group);
@@ -584,6 +594,7 @@ static void fill_group(struct together *together, size_t group)
             site->role = i == at                         ? SEEP_ROLE_HEAD
                          : together->candidates[i].lends ? SEEP_ROLE_LENDER
                                                          : SEEP_ROLE_MEMBER;
+            site->leaks_in_step = leaks_in_step(site, head);
         }
     }
     head->group_growth_bytes_per_s = sum;

@@ -247,7 +247,9 @@ static void count_class(struct seep_verdict_counts *counts,
         break;
     case SEEP_CLASS_SUSPECT:
     case SEEP_CLASS_AGING:
-        if (material || large) {
+        if (site->leaks_in_step) {
+            count_leak(counts, site);
+        } else if (material || large) {
             count_suspect(counts, site);
         } else {
             counts->doubtful++;

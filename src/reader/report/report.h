@@ -220,6 +220,9 @@ struct seep_report_site {
     double keeps_share; /* of the blocks that it made, live; 0 of none */
     enum seep_role role;
     char group_id[20]; /* of its head; "" of none */
+    /* Suspected by itself; but it grows for sure, in step with a head that is a
+     * leak, and what the process leaks it is a part of. */
+    bool leaks_in_step;
     /* Of a head: the sum over its sites that are not minor; else 0. */
     struct seep_interval group_growth_bytes_per_s;
     struct seep_report_kept kept;

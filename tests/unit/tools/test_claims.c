@@ -423,6 +423,10 @@ static void what_a_site_kept(void **state)
     holds(
         "it kept 12 KiB per unit of work from 12.0 s into the run to its end, "
         "97 % of its work");
+    site->role = SEEP_ROLE_HEAD; /* others count in the headline */
+    holds("the first line kept 12 KiB per unit of work from 12.0 s");
+    site->role = SEEP_ROLE_NONE;
+    fails("the first line kept 12 KiB per unit of work from 12.0 s");
     site->has_growth_per_unit = false;
     holds("it kept 684 KiB per second from 12.0 s");
     site->has_growth_per_unit = true;

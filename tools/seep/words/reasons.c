@@ -266,7 +266,8 @@ char *seep_words_kept(const struct seep_report *report,
     if (file == NULL) {
         return NULL;
     }
-    fputs("it kept ", file);
+    fputs(site->role == SEEP_ROLE_HEAD ? "the first line kept " : "it kept ",
+          file);
     put_kept_rate(file, site);
     put_kept_time(file, report, kept);
     if (kept->oldest_death_s > 0) {

@@ -199,7 +199,7 @@ static size_t beside_first(const struct seep_report *report,
         const struct seep_report_site *member = &report->sites[i];
 
         count += member->role == SEEP_ROLE_MEMBER &&
-                 member->class == site->class &&
+                 (member->class == site->class || member->leaks_in_step) &&
                  strcmp(member->group_id, site->id) == 0;
     }
     return count;

@@ -13,6 +13,7 @@
 #define STEPS 8000
 #define LENT_BYTES 200 /* as a tuple of 20 */
 #define TEXT_BYTES 453 /* never lent */
+#define LARGE_EVERY 800
 
 /* A line of a function of its own, in space python. */
 static uint32_t line_of(struct judge_run *f, const char *function,
@@ -243,6 +244,36 @@ static void lines_of_one_function_are_one_group(void **state)
     assert_true(report->verdict.first_share > 0.999);
 }
 
+/* Large blocks, and so few of them that alone they are suspected only. */
+static void what_grows_in_step_with_a_leak_is_part_of_it(void **state)
+{
+    struct judge_run *f = *state;
+    const struct seep_report *report;
+    const struct seep_report_site *head;
+    const struct seep_report_site *other;
+    uint32_t large = line_of(f, "store", 40);
+    double sum;
+
+    keep(f, "store.<locals>.<listcomp>", 31);
+    for (int step = 0; step < STEPS; step++) {
+        make(f, large, 600000, step, 1, step % LARGE_EVERY == 0);
+    }
+    report = group_report(f, SEEP_BY_LINE);
+    head = group_find(report, "serve.py:31 store.<locals>.<listcomp>");
+    other = group_find(report, "serve.py:40 store");
+    judge_assert_class(head, "leak");
+    judge_assert_class(other, "suspect");
+    assert_int_equal(other->role, SEEP_ROLE_MEMBER);
+    assert_true(other->leaks_in_step);
+    sum =
+        head->growth_bytes_per_s.estimate + other->growth_bytes_per_s.estimate;
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->verdict.growing_count, 2);
+    assert_true(fabs(report->verdict.growth_bytes_per_s.estimate / sum - 1) <
+                1e-9);
+    assert_true(report->verdict.first_share > 0.999);
+}
+
 static void step_of(const double *births, size_t count,
                     struct seep_step *ret_step)
 {
@@ -347,6 +378,7 @@ int main(void)
         EXACT(two_leaks_under_one_load_are_two_rows),
         EXACT(two_lines_of_a_program_are_two_rows),
         EXACT(lines_of_one_function_are_one_group),
+        EXACT(what_grows_in_step_with_a_leak_is_part_of_it),
         cmocka_unit_test(the_same_bursts_are_one_cause),
         cmocka_unit_test(what_begins_late_is_not_in_step_with_what_was_there),
         cmocka_unit_test(a_sampled_block_has_the_size_that_it_was),
