@@ -178,6 +178,12 @@ static void call_kept(struct seep_report_verdict *verdict,
     }
 }
 
+/* What is not live is free only if what is live was recorded. */
+static bool knows_what_is_free(const struct seep_verdict_input *input)
+{
+    return input->lost_share <= SEEP_VERDICT_LOST_MOST;
+}
+
 /* The rate is that of the process, and so is the forecast. */
 static struct seep_verdict_now
 call_vetoed(const struct seep_verdict_input *input,
@@ -202,7 +208,7 @@ call_vetoed(const struct seep_verdict_input *input,
     }
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = drift->bytes_per_s;
-    if (share < MATERIAL_SHARE &&
+    if (share < MATERIAL_SHARE && knows_what_is_free(input) &&
         input->free_growth_bytes >= SEEP_VERDICT_MOSTLY * drift->growth_bytes) {
         call_kept(verdict, input->outside.free, true);
         now.basis = SEEP_FORECAST_GROWS;
@@ -330,7 +336,7 @@ static bool call_doubtful(const struct seep_verdict_input *input,
     } else if (input->unreachable) {
         *ret_now = call_insufficient(
             verdict, "memory that was live before it ended was freed unseen");
-    } else if (input->lost_share > SEEP_VERDICT_LOST_MOST) {
+    } else if (!knows_what_is_free(input)) {
         *ret_now = call_insufficient(
             verdict,
             "so many of its events were not recorded that a leak may be among them");
@@ -701,7 +707,7 @@ call_outside(struct seep_report_verdict *verdict,
     if (call_mapping(verdict, input)) {
         return now;
     }
-    if (outside->has_overhead &&
+    if (outside->has_overhead && knows_what_is_free(input) &&
         outside->overhead_growth_bytes >=
             SEEP_VERDICT_MOSTLY * outside->growth_bytes) {
         call_kept(verdict, outside->free, true);
@@ -712,7 +718,9 @@ call_outside(struct seep_report_verdict *verdict,
     }
     verdict->class = SEEP_VERDICT_UNEXPLAINED;
     verdict->reason =
-        outside->has_overhead
+        !knows_what_is_free(input)
+            ? "resident memory grows, and so many events were not recorded that it may be live blocks"
+        : outside->has_overhead
             ? "resident memory grows, and neither live blocks nor the allocator account for it"
             : "resident memory grows and live blocks do not; how much the allocator keeps is unknown";
     return now;
@@ -747,8 +755,7 @@ call_leak(const struct seep_verdict_input *input,
           const struct seep_verdict_counts *counts,
           struct seep_report_verdict *verdict)
 {
-    bool is_sound = input->lost_share <= SEEP_VERDICT_LOST_MOST ||
-                    input->private_drift.grows;
+    bool is_sound = knows_what_is_free(input) || input->private_drift.grows;
     bool proved = seep_verdict_is_proved(&counts->leak);
     enum seep_verdict_class class =
         proved && is_sound ? SEEP_VERDICT_LEAK : SEEP_VERDICT_SUSPECT;

@@ -183,6 +183,10 @@ static void growth_that_the_allocator_keeps_in_pages_is_retention(void **state)
     (void)state;
     add(SEEP_CLASS_STEADY, 0);
     outside->overhead_growth_bytes = 25 * MIB;
+    process.input.lost_share = .5;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_true(says("may be live blocks"));
+    process.input.lost_share = 0;
     outside->free = SEEP_BALANCE_FREE_PAGES;
     assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
     assert_true(process.verdict.has_growth);
@@ -603,6 +607,9 @@ static void most_of_what_grows_may_be_free_memory(void **state)
     assert_true(process.verdict.has_growth);
     assert_false(process.verdict.reassures);
     assert_true(process.now.bytes_per_s.estimate > 0);
+    process.input.lost_share = .5; /* or it is live, and was not recorded */
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    process.input.lost_share = 0;
     /* nor where a call site has a part of it */
     process.works[0].has_late_rise = true;
     process.works[0].late_rise_bytes = 10 * MIB;
