@@ -163,19 +163,17 @@ static struct seep_verdict_now call_pool(struct seep_report_verdict *verdict,
 static void call_kept(struct seep_report_verdict *verdict,
                       enum seep_balance_free free, bool grows)
 {
-    verdict->class = SEEP_VERDICT_RETENTION;
-    if (free == SEEP_BALANCE_FREE_SCATTERED) {
-        verdict->class = SEEP_VERDICT_FRAGMENTATION;
-        verdict->reason =
-            grows
-                ? "live blocks lie scattered over ever more pages that they do not fill"
-                : "live blocks lie scattered over pages that they do not fill; it no longer grows";
-    } else {
-        verdict->reason =
-            grows
-                ? "the allocator keeps ever more memory that no live block uses"
-                : "the allocator keeps memory that no live block uses; it no longer grows";
-    }
+    static const char *const reasons[][2] = {
+        {"the allocator keeps memory that no live block uses; it no longer grows",
+         "the allocator keeps ever more memory that no live block uses"},
+        {"live blocks lie scattered over pages that they do not fill; it no longer grows",
+         "live blocks lie scattered over ever more pages that they do not fill"},
+    };
+    bool scattered = free == SEEP_BALANCE_FREE_SCATTERED;
+
+    verdict->class =
+        scattered ? SEEP_VERDICT_FRAGMENTATION : SEEP_VERDICT_RETENTION;
+    verdict->reason = reasons[scattered][grows];
 }
 
 /* What is not live is free only if what is live was recorded. */
@@ -554,18 +552,6 @@ call_filling(struct seep_report_verdict *verdict,
     return now;
 }
 
-/* By what the rows show, which stand below it. */
-static const char *why_steady(const struct seep_verdict_counts *counts)
-{
-    if (counts->minor.count + counts->doubtful + counts->grew > 0) {
-        return counts->suppressed.count > 0
-                   ? "what is not suppressed grows too little for a verdict"
-                   : "its growth is too small for a verdict";
-    }
-    return counts->suppressed.count > 0 ? "all growth is suppressed"
-                                        : "no call site grows";
-}
-
 static struct seep_verdict_now
 call_quiet(const struct seep_verdict_input *input,
            const struct seep_verdict_counts *counts,
@@ -601,7 +587,7 @@ call_quiet(const struct seep_verdict_input *input,
             "most of what it holds is spread over call sites with too little data");
     } else {
         verdict->class = SEEP_VERDICT_STEADY;
-        verdict->reason = why_steady(counts);
+        verdict->reason = seep_verdict_why_steady(counts);
     }
     return now;
 }

@@ -150,6 +150,9 @@ void seep_verdict_count(const struct seep_verdict_input *input,
 /** The device whose cache grows most while its tensors do not; -1: none's. */
 int seep_verdict_cache(const struct seep_verdict_input *input);
 
+/** Why nothing grows, by what the rows show, which stand below it. */
+const char *seep_verdict_why_steady(const struct seep_verdict_counts *counts);
+
 /** Does it surely grow? A leak without a lower bound is none that was proved.
  */
 bool seep_verdict_is_proved(const struct seep_verdict_tally *leak);

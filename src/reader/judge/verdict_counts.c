@@ -344,6 +344,17 @@ void seep_verdict_count(const struct seep_verdict_input *input,
     leave_unsure(&ret_counts->file_leak, &ret_counts->sure_file_leak);
 }
 
+const char *seep_verdict_why_steady(const struct seep_verdict_counts *counts)
+{
+    if (counts->minor.count + counts->doubtful + counts->grew > 0) {
+        return counts->suppressed.count > 0
+                   ? "what is not suppressed grows too little for a verdict"
+                   : "its growth is too small for a verdict";
+    }
+    return counts->suppressed.count > 0 ? "all growth is suppressed"
+                                        : "no call site grows";
+}
+
 /* What of @site was born from @from_s on, and lives. In the last tenth it may
  * be what is on its way only. */
 static double late_rise_of(const struct seep_verdict_input *input,
