@@ -21,6 +21,7 @@ from conftest import PRELOAD, SEEP, environment
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "asked.py"
 WAIT_S = 150
+TRIES = 3
 PROCESS_VM_READV = 310 if platform.machine() == "x86_64" else 270
 HOLDER = "held by Handler.model.audit, a list of "
 REFUSED = "its memory may not be read by this user"
@@ -109,7 +110,12 @@ def runs_fixture(tmp_path_factory):
                       if name != "unasked"):
             assert time.monotonic() < end, [*folder.glob("*/*")]
             time.sleep(.2)
-        runs["unasked"].living = told(runs["unasked"].recording)
+        # The list moves as it grows, and on a busy machine it may be read
+        # too slowly for that: the answer is then that it moved.
+        for _ in range(TRIES):
+            runs["unasked"].living = told(runs["unasked"].recording)
+            if HOLDER in runs["unasked"].living:
+                break
         runs["unasked"].unasked = told("--no-held", runs["unasked"].recording)
     finally:
         for run in runs.values():
@@ -174,8 +180,10 @@ def test_a_pack_has_the_answer_too(runs, tmp_path):
 def test_what_nobody_points_to_is_told_to_be_lost(runs):
     text = told(runs["lost"].recording)
 
-    assert re.search(r"held by lost or hidden: no pointer to (any|\d+) of "
-                     r"\d+ blocks", text), text
+    # A stale word may point to some of them.
+    assert re.search(r"held by (lost or hidden: no pointer to (any|\d+) of "
+                     r"\d+ blocks|nothing that was found: lost, or its "
+                     r"pointer is hidden \((9\d|100) %\))", text), text
 
 
 def test_where_only_the_call_is_refused_the_file_is_read(runs):
@@ -200,7 +208,7 @@ def test_nothing_is_asked_of_who_does_not_want_it(runs):
 
 
 def test_a_process_that_lives_is_asked_by_the_report(runs):
-    assert HOLDER in runs["unasked"].living
+    assert HOLDER in runs["unasked"].living, runs["unasked"].living
 
 
 @pytest.mark.parametrize("text", [
