@@ -189,7 +189,7 @@ def of_series(sites):
     """Each row against its own series: both are of one moment."""
     found = []
     for site in sites:
-        if "series" not in site:  # --no-series
+        if site["untold"] or "series" not in site:  # --no-series
             continue
         series = site["series"]
         live = site["live_bytes"]
