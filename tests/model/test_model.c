@@ -519,6 +519,7 @@ static const char dead_only[] =
 static const char no_promises[] =
     "it keeps a load before a store of another: not in a memory of views";
 static const char before_threads[] = "it is done before there are threads";
+static const char one_reader[] = "it passes between readers, and here is one";
 
 static const struct planted expected[] = {
     {"claim", IN_TWO_STEPS, "two", NULL},
@@ -529,6 +530,9 @@ static const struct planted expected[] = {
     {"gather", WITHOUT_ACQUIRE, "two", NULL},
     {"seep_snapshot_read", WITHOUT_ACQUIRE, "reader", NULL},
     {"change", IN_TWO_STEPS, "hand-over", NULL},
+    {"take_room", IN_TWO_STEPS, NULL, one_reader},
+    {"take_room", WITHOUT_ACQUIRE, NULL, one_reader},
+    {"seep_snapshot_leave_series", IN_TWO_STEPS, NULL, one_reader},
     {"claim", WITHOUT_ACQUIRE, NULL, no_promises},
     {"give_back", WITHOUT_RELEASE, NULL, no_promises},
     {"publish", IN_TWO_STEPS, NULL, dead_only},
