@@ -165,7 +165,8 @@ static void describe_process(enum seep_inert_reason reason)
         (uint16_t)(seep_options.paced ? SEEP_PACE_FIRST_LOG2
                                       : seep_options.sample_log2);
     head.settled_sample_log2 = seep_options.paced ? SEEP_PACE_SETTLED_LOG2 : 0;
-    head.budget = seep_options.budget;
+    /* Of an exact one nothing is left out for it. */
+    head.budget = head.first_sample_log2 == 0 ? 0 : seep_options.budget;
     seep_word_store(&head.sample_log2, head.first_sample_log2);
 }
 

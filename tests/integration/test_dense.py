@@ -79,8 +79,14 @@ def test_a_mean_that_was_asked_for_keeps_to_a_budget(folder):
 
 
 def test_an_exact_recording_has_no_budget(folder):
-    one, _, _ = paced(folder, 1, 0, MIB, MIB, sample=1, SEEP_BUDGET="0.01")
+    one, _, path = paced(folder, 1, 0, MIB, MIB, sample=1, SEEP_BUDGET="0.01")
     assert one["process"]["sample_bytes"] == 1
+    assert one["cost"]["budget"] is None
+    assert "budget" not in words("report", path)
+    done = subprocess.run(
+        [SEEP, "run", "--exact", "--budget", "1", "--", "true"],
+        capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2 and b"--budget" in done.stderr
 
 
 @pytest.mark.parametrize("given, mean", [

@@ -122,7 +122,7 @@ void seep_check_measure_result(const struct seep_check_options *options,
 /** Does the growth of @site count for a limit on @space? */
 bool seep_check_counts(const struct seep_report_site *site, int space);
 
-/** It surely grows, by however little. */
+/** It surely grows, by however little; also in step with a leak. */
 bool seep_check_is_proved(const struct seep_report_site *site);
 
 /** What the user named a bound for, or suppressed, is no growth of a limit. */

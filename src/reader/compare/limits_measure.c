@@ -37,7 +37,8 @@
 bool seep_check_is_proved(const struct seep_report_site *site)
 {
     return site->has_growth &&
-           (site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_MINOR);
+           (site->class == SEEP_CLASS_LEAK || site->class == SEEP_CLASS_MINOR ||
+            site->leaks_in_step);
 }
 
 bool seep_check_is_excused(const struct seep_report_site *site)

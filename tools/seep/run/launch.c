@@ -616,8 +616,14 @@ int seep_launch_prepare(const struct seep_launch_options *options,
                         struct seep_launch *ret_launch)
 {
     struct seep_launch launch = {0};
-    int code = find_preload(&launch, options);
+    int code;
 
+    if (options->budget != NULL && options->sample_bytes == 1) {
+        seep_say("--budget", "--exact leaves nothing out to keep to it",
+                 "give a --sample, or no budget");
+        return SEEP_EXIT_USAGE;
+    }
+    code = find_preload(&launch, options);
     if (code != 0) {
         return code;
     }

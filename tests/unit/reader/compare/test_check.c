@@ -140,6 +140,21 @@ static void a_suspect_neither_passes_nor_fails(void **state)
         "half of it");
 }
 
+/* The report says LEAK 6000, of both. */
+static void a_suspect_in_step_with_a_leak_fails_with_it(void **state)
+{
+    struct seep_report_site *part;
+
+    (void)state;
+    check_world_add(&check_now, "a", SEEP_CLASS_LEAK, 500);
+    part = check_world_add(&check_now, "b", SEEP_CLASS_SUSPECT, 5500);
+    check_now.report.verdict.class = SEEP_VERDICT_LEAK;
+    check_now.report.verdict.reassures = false;
+    assert_int_equal(growth_against(900), SEEP_CHECK_INSUFFICIENT);
+    part->leaks_in_step = true;
+    assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
+}
+
 static void a_cache_that_still_fills_is_no_failure_and_no_pass(void **state)
 {
     (void)state;
@@ -462,6 +477,7 @@ int main(void)
         CASE(small_leaks_count_together),
         CASE(what_is_not_known_well_takes_nothing_back),
         CASE(a_suspect_neither_passes_nor_fails),
+        CASE(a_suspect_in_step_with_a_leak_fails_with_it),
         CASE(a_cache_that_still_fills_is_no_failure_and_no_pass),
         CASE(what_has_stopped_passes_by_the_part_that_shows_it),
         CASE(what_is_not_enough_for_a_verdict_is_not_for_a_pass),
