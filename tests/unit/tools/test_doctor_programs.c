@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "doctor_world.h"
-#include "run/program.h"
+#include "run/run.h"
 #include "seep_test.h"
 
 static struct doctor_world world;

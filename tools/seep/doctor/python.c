@@ -19,7 +19,7 @@
 #include "base/thread.h"
 #include "doctor/doctor.h"
 #include "reader/report/report.h"
-#include "run/program.h"
+#include "run/run.h"
 
 /*
  * The PyTorch that a Python of PATH would import, by its files.

@@ -22,7 +22,7 @@
 #include "options/variables.h"
 #include "reader/process/cgroup.h"
 #include "run/launch.h"
-#include "run/program.h"
+#include "run/run.h"
 #include "words/units.h"
 
 static void find_failed(const struct seep_doctor_facts *facts,

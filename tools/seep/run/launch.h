@@ -87,15 +87,9 @@ void seep_launch_drop_folders(const struct seep_launch *launch);
 /** Set all in this process's environment, LD_PRELOAD in front. */
 int seep_launch_apply(const struct seep_launch *launch);
 
-/** What an inherited seccomp filter kills for: a set as in base/calls.h. */
-struct seep_launch_calls {
-    uint64_t denied;
-    unsigned filter_count; /* 0: this kernel does not say */
-};
-
-/** Let children try each of the recorder's system calls: 20 ms.
- * @return false: there is no filter, and nothing was tried */
-bool seep_launch_try_calls(struct seep_launch_calls *ret_calls);
+/*
+ * What an inherited seccomp filter kills for: a set as in base/calls.h.
+ */
 
 /** The names of a set: "linkat, madvise". */
 void seep_launch_name_calls(uint64_t denied, char *text, size_t size);

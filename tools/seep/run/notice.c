@@ -20,7 +20,6 @@
 #include "options/variables.h"
 #include "reader/process/vitals.h"
 #include "run/launch.h"
-#include "run/program.h"
 #include "text/page.h"
 #include "words/units.h"
 #include "words/words.h"

@@ -3,7 +3,7 @@
  * What would be executed. Invariant: nothing is executed, and a kind other
  * than FINE is given only when the file shows it.
  */
-#include "run/program.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
