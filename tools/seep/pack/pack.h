@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Writing packs: what of recordings goes into one (write.c), the names of what
- * is in their stacks (names.c), and what takes the place of what is not to
- * leave the house (redact.c).
+ * Writing packs: what of recordings goes into one (write.c), the names and the
+ * lines of source of what is in their stacks (names.c), and what takes the
+ * place of what is not to leave the house (redact.c).
  *
  * Errors: 0 or negative errno; ret_* untouched on failure, save a refusal.
  * Nothing is printed. Threads: one at a time.
