@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A frame is put together from parts of which each is a text. Invariant: parts
- * are dropped whole or cut at the end, so that the lines are never more than
- * were asked for, and the rows of call sites are the last to go.
+ * A frame is put together from parts, tables and texts, of which each is drawn
+ * as a text. Invariant: parts are dropped whole or cut at the end, so that the
+ * lines are never more than were asked for, and the rows of call sites are the
+ * last to go.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "text/page.h"
 #include "text/report.h"
+#include "text/table.h"
 #include "top/top.h"
 #include "words/held.h"
 #include "words/units.h"
@@ -23,13 +25,210 @@
 #define BLANKS_LEAST 24   /* for lines between the parts */
 #define UNBOUND ((size_t)1 << 20)
 
+/* What a part is drawn of. */
+struct part {
+    const struct seep_top_model *model;
+    const struct seep_report *report; /* that is shown; NULL: none */
+    const struct seep_top_size *size;
+    struct {
+        size_t first;
+        size_t end;
+    } window; /* the rows of a table that are shown, of many */
+};
+
+typedef void drawer(struct seep_page *page, const struct part *part);
+
 /* Lines that are left, and where they go. */
 struct builder {
-    struct seep_top_part part; /* the one that is drawn */
+    struct part part; /* the one that is drawn */
     struct seep_top_frame frame;
     size_t room; /* lines that are left */
     bool failed;
 };
+
+/*
+ * Parts of a frame that are tables: processes, memory, call sites. Invariant:
+ * one line a row, so that the frame knows where the selected one is.
+ */
+
+#define FIRST_LEAST 120 /* columns of a page with it */
+#define TREND_SHARE 10  /* of the columns are bars */
+#define TREND_MOST 24
+
+/* A title, and one line each of the rows in the window. */
+static void draw_sites(struct seep_page *page, const struct part *part)
+{
+    const struct seep_report *report = part->report;
+    struct seep_table *table = seep_view_sites_open(report, true);
+    size_t cells = page->columns / TREND_SHARE;
+
+    cells = cells > TREND_MOST ? TREND_MOST : cells;
+    for (size_t i = part->window.first; i < part->window.end; i++) {
+        const struct seep_top_row *row = part->model->rows[i];
+
+        seep_view_sites_row(
+            table, report, row->site, row->where,
+            seep_spark_site(row->site, report->duration_s, cells));
+        if (part->size->lines == 0) {
+            seep_table_paragraph(
+                table, "held by",
+                seep_words_held_line(row->site->held, row->site->live_bytes));
+        }
+    }
+    seep_table_print(table, page, 1);
+}
+
+enum process_column {
+    PID,
+    VERDICT,
+    RATE,
+    HELD,
+    AGE,
+    STATE,
+    COMMAND,
+    PROCESS_COLUMN_COUNT
+};
+
+static void fill_process(struct seep_table *table,
+                         const struct seep_report *report)
+{
+    uint64_t live =
+        seep_words_host_bytes(report) + seep_words_gpu_bytes(report);
+
+    seep_table_row(table, SEEP_STYLE_PLAIN);
+    seep_table_cell(table, PID, "%u", report->pid);
+    seep_table_cell(table, VERDICT, "%s",
+                    seep_verdict_name(report->verdict.class));
+    seep_table_style(table, VERDICT,
+                     seep_view_verdict_style(report->verdict.class));
+    if (report->verdict.has_growth) {
+        seep_table_cell(
+            table, RATE, "%s",
+            SEEP_UNITS_INTERVAL(&report->verdict.growth_bytes_per_s, 60));
+    }
+    seep_table_cell(table, HELD, "%s", SEEP_UNITS_BYTES((double)live));
+    seep_table_cell(table, AGE, "%s",
+                    SEEP_UNITS_DURATION(seep_words_life_s(report)));
+    seep_table_cell(table, STATE, "%s", seep_words_state_name(report->state));
+    seep_table_take(table, COMMAND, seep_words_command(report));
+}
+
+/* A title, and one line each of the processes in the window. */
+static void draw_processes(struct seep_page *page, const struct part *part)
+{
+    static const struct seep_table_column columns[PROCESS_COLUMN_COUNT] = {
+        [PID] = {"pid", true, 0},          [VERDICT] = {"verdict", false, 0},
+        [RATE] = {"growth/min", true, 0},  [HELD] = {"live", true, 50},
+        [AGE] = {"age", true, 100},        [STATE] = {"state", false, 70},
+        [COMMAND] = {"command", false, 0},
+    };
+    struct seep_table *table = seep_table_open(columns, PROCESS_COLUMN_COUNT);
+
+    for (size_t i = part->window.first; i < part->window.end; i++) {
+        fill_process(table, part->model->reports[i]);
+    }
+    seep_table_print(table, page, 1);
+}
+
+static void add_spaces(struct seep_table *table,
+                       const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->space_count; i++) {
+        const struct seep_report_space *space = &report->spaces[i];
+        struct seep_report_extent extent = {
+            .valid = true,
+            .first_bytes = (double)space->first_bytes,
+            .last_bytes = (double)space->live_bytes,
+            .slope_bytes_per_s = space->slope_bytes_per_s,
+        };
+
+        seep_view_balance_row(table, report, seep_words_space(space->space),
+                              &extent);
+    }
+}
+
+/* "6.6 GiB of 8 GiB free, full in 2 h 51 min (2 h 44 min to ..)" */
+static void note_limit(struct seep_table *table, uint64_t limit_bytes,
+                       double used_bytes,
+                       const struct seep_report_forecast *forecast)
+{
+    double left = (double)limit_bytes - used_bytes;
+    char *when = forecast == NULL ? NULL : seep_words_when(forecast);
+
+    seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE, "%s of %s free%s%s",
+                    SEEP_UNITS_BYTES(left > 0 ? left : 0),
+                    SEEP_UNITS_BYTES((double)limit_bytes),
+                    when == NULL ? "" : ", full ", when == NULL ? "" : when);
+    free(when);
+}
+
+static const struct seep_report_forecast *
+forecast_of(const struct seep_report *report, const char *what)
+{
+    const struct seep_report_forecast *forecast = &report->verdict.forecast;
+
+    return forecast->what != NULL && strcmp(forecast->what, what) == 0
+               ? forecast
+               : NULL;
+}
+
+static void add_host(struct seep_table *table, const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    struct seep_report_extent ram = {
+        .valid = true,
+        .last_bytes =
+            (double)memory->machine_bytes - (double)memory->available_bytes,
+    };
+
+    if (memory->rss.valid) {
+        seep_view_balance_row(table, report, "RSS", &memory->rss);
+        seep_table_take(table, SEEP_VIEW_BALANCE_NOTE,
+                        seep_spark_held(report, 16));
+    }
+    if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
+        seep_view_balance_row(table, report, "cgroup", &memory->cgroup);
+        note_limit(table, memory->cgroup_limit_bytes, memory->cgroup.last_bytes,
+                   forecast_of(report, "cgroup"));
+    }
+    if (memory->machine_bytes > 0 && memory->available_bytes > 0) {
+        seep_view_balance_row(table, report, "machine", &ram);
+        seep_table_cell(table, SEEP_VIEW_BALANCE_FIRST, "%s", "");
+        seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
+        note_limit(table, memory->machine_bytes, ram.last_bytes,
+                   forecast_of(report, "ram"));
+    }
+}
+
+static void add_devices(struct seep_table *table,
+                        const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct seep_report_device *device = &report->devices[i];
+        bool followed = seep_words_is_followed(device);
+        char name[SEEP_WORDS_GPU_BYTES];
+
+        seep_words_gpu((int)device->ordinal, name);
+        seep_view_balance_row(table, report, name, &device->used);
+        if (!followed) {
+            seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
+        }
+        note_limit(table, device->total_bytes,
+                   (double)device->total_bytes - (double)device->free_bytes,
+                   followed ? &device->forecast : NULL);
+    }
+}
+
+/* What is live, what the process holds, and how far the limits are. */
+static void draw_memory(struct seep_page *page, const struct part *part)
+{
+    struct seep_table *table = seep_view_balance_open("memory", FIRST_LEAST);
+
+    add_spaces(table, part->report);
+    add_host(table, part->report);
+    add_devices(table, part->report);
+    seep_table_print(table, page, 1);
+}
 
 /*
  * Parts of a frame that are text: who, the answer, a stack, help, keys.
@@ -40,7 +239,7 @@ struct builder {
 #define WIDE 10000
 #define LABEL_LEAST 60 /* columns; a narrower page begins with the process */
 
-static void draw_head(struct seep_page *page, const struct seep_top_part *part)
+static void draw_head(struct seep_page *page, const struct part *part)
 {
     const struct seep_top_size *size = part->size;
 
@@ -71,8 +270,7 @@ static void draw_holder(struct seep_page *page,
     free(held);
 }
 
-static void draw_answer(struct seep_page *page,
-                        const struct seep_top_part *part)
+static void draw_answer(struct seep_page *page, const struct part *part)
 {
     if (page->columns < WRAP_LEAST) {
         page->columns = WIDE; /* a line for each sentence, cut at the end */
@@ -84,7 +282,7 @@ static void draw_answer(struct seep_page *page,
 }
 
 /* How much of the page may go to something that is not the rows. */
-static size_t share(const struct seep_top_part *part, size_t divisor)
+static size_t share(const struct part *part, size_t divisor)
 {
     size_t lines = part->size->lines;
 
@@ -96,8 +294,7 @@ static size_t share(const struct seep_top_part *part, size_t divisor)
  * `seep report` has it: of the worst families that are more than one process, a
  * sentence and a forecast.
  */
-static void draw_families(struct seep_page *page,
-                          const struct seep_top_part *part)
+static void draw_families(struct seep_page *page, const struct part *part)
 {
     const struct seep_families *families = &part->model->families;
     size_t left = share(part, FAMILIES_LEAST);
@@ -114,8 +311,7 @@ static void draw_families(struct seep_page *page,
 }
 
 /* Why there are none. */
-static void draw_no_sites(struct seep_page *page,
-                          const struct seep_top_part *part)
+static void draw_no_sites(struct seep_page *page, const struct part *part)
 {
     const struct seep_top_model *model = part->model;
 
@@ -135,8 +331,7 @@ static void draw_no_sites(struct seep_page *page,
 }
 
 /* How many more there are than are shown; nothing if none. */
-static void draw_left_out(struct seep_page *page,
-                          const struct seep_top_part *part)
+static void draw_left_out(struct seep_page *page, const struct part *part)
 {
     const struct seep_top_model *model = part->model;
     const struct seep_report *report = part->report;
@@ -152,7 +347,7 @@ static void draw_left_out(struct seep_page *page,
     }
 }
 
-static void draw_stack(struct seep_page *page, const struct seep_top_part *part)
+static void draw_stack(struct seep_page *page, const struct part *part)
 {
     const struct seep_top_model *model = part->model;
     const struct seep_report *report = part->report;
@@ -172,7 +367,7 @@ static void draw_stack(struct seep_page *page, const struct seep_top_part *part)
     }
 }
 
-static void draw_help(struct seep_page *page, const struct seep_top_part *part)
+static void draw_help(struct seep_page *page, const struct part *part)
 {
     static const struct {
         const char *keys;
@@ -230,7 +425,7 @@ static void put_state(struct seep_page *page,
 }
 
 /* What was noticed, if anything, then what keys do now. */
-static void draw_keys(struct seep_page *page, const struct seep_top_part *part)
+static void draw_keys(struct seep_page *page, const struct part *part)
 {
     const struct seep_top_model *model = part->model;
 
@@ -374,7 +569,7 @@ static void set_window(struct builder *builder, size_t selected, size_t count,
     builder->part.window.end = first + shown < count ? first + shown : count;
 }
 
-static char *text_of(const struct builder *builder, seep_top_draw *draw)
+static char *text_of(const struct builder *builder, drawer *draw)
 {
     char *text = NULL;
     size_t bytes;
@@ -391,8 +586,8 @@ static char *text_of(const struct builder *builder, seep_top_draw *draw)
     return text;
 }
 
-static size_t add_part(struct builder *builder, seep_top_draw *draw,
-                       size_t first, size_t most)
+static size_t add_part(struct builder *builder, drawer *draw, size_t first,
+                       size_t most)
 {
     char *text = text_of(builder, draw);
     size_t count = add_text(builder, text, first, most);
@@ -429,7 +624,7 @@ static void add_processes(struct builder *builder)
     set_window(builder, model->process, model->report_count, most);
     builder->frame.process =
         builder->frame.count + 1 + model->process - builder->part.window.first;
-    add_part(builder, seep_top_draw_processes, 0, UNBOUND);
+    add_part(builder, draw_processes, 0, UNBOUND);
 }
 
 static void add_memory(struct builder *builder)
@@ -440,7 +635,7 @@ static void add_memory(struct builder *builder)
         builder->part.report->inert == SEEP_INERT_NONE &&
         (lines == 0 || lines >= MEMORY_LEAST)) {
         add_blank(builder);
-        add_part(builder, seep_top_draw_memory, 0, share(&builder->part, 3));
+        add_part(builder, draw_memory, 0, share(&builder->part, 3));
     }
 }
 
@@ -463,7 +658,7 @@ static void add_sites(struct builder *builder)
     set_window(builder, model->row, model->row_count, most);
     builder->frame.selected =
         builder->frame.count + titled + model->row - builder->part.window.first;
-    add_part(builder, seep_top_draw_sites, titled ? 0 : 1, UNBOUND);
+    add_part(builder, draw_sites, titled ? 0 : 1, UNBOUND);
     if (builder->part.size->lines == 0) {
         add_part(builder, draw_left_out, 0, UNBOUND);
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * Between the files of `seep top`: what is shown (model.c), a frame of it as
- * lines (frame.c, tables.c), the thread that reads (source.c), the terminal
- * (screen.c).
+ * lines (frame.c), the thread that reads (source.c), the terminal (screen.c).
  *
  * Errors: 0 or negative errno.
  */
@@ -168,31 +167,6 @@ struct seep_top_piece {
     enum seep_style style;
 };
 struct seep_top_piece seep_top_frame_piece(const char *line);
-
-/* The parts of a frame that are tables, for frame.c. */
-
-/** What a part is drawn of. */
-struct seep_top_part {
-    const struct seep_top_model *model;
-    const struct seep_report *report; /* that is shown; NULL: none */
-    const struct seep_top_size *size;
-    struct {
-        size_t first;
-        size_t end;
-    } window; /* the rows of a table that are shown, of many */
-};
-
-typedef void seep_top_draw(struct seep_page *page,
-                           const struct seep_top_part *part);
-
-/** A title, and one line each of the processes in the window. */
-seep_top_draw seep_top_draw_processes;
-
-/** What is live, what the process holds, and how far the limits are. */
-seep_top_draw seep_top_draw_memory;
-
-/** A title, and one line each of the rows in the window. */
-seep_top_draw seep_top_draw_sites;
 
 /*
  * Reports that are read again and again by a thread of their own, so that
