@@ -21,7 +21,7 @@
 #include "export/export.h"
 #include "html/html.h"
 #include "metrics/metrics.h"
-#include "read/programs.h"
+#include "read/gather.h"
 #include "small.h"
 #include "text/page.h"
 #include "text/report.h"

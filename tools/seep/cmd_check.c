@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "options/option.h"
-#include "read/when.h"
+#include "read/gather.h"
 #include "verbs.h"
 #include "words/units.h"
 #include "words/words.h"

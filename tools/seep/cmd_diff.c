@@ -12,7 +12,6 @@
 #include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
-#include "read/programs.h"
 #include "text/report.h"
 #include "verbs.h"
 #include "json/json.h"

@@ -17,11 +17,10 @@
 #include "html/html.h"
 #include "options/option.h"
 #include "read/gather.h"
-#include "read/when.h"
 #include "seep/recording.h"
 #include "verbs.h"
-#include "words/span.h"
 #include "words/units.h"
+#include "words/words.h"
 
 #define FORMATS_MOST 16
 

@@ -21,7 +21,6 @@
 #include "run/run.h"
 #include "text/page.h"
 #include "verbs.h"
-#include "words/frames.h"
 #include "words/held.h"
 #include "words/units.h"
 #include "words/words.h"

@@ -12,11 +12,10 @@
 #include "options/option.h"
 #include "read/ask.h"
 #include "read/gather.h"
-#include "read/when.h"
 #include "text/page.h"
 #include "text/report.h"
 #include "verbs.h"
-#include "words/span.h"
+#include "words/words.h"
 #include "json/json.h"
 
 struct arguments {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "read/when.h"
+#include "read/gather.h"
 #include "words/units.h"
 
 static char text[SEEP_UNITS_TEXT_BYTES];

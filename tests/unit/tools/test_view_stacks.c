@@ -12,7 +12,7 @@
 #include "fake_report.h"
 #include "text/page.h"
 #include "text/report.h"
-#include "words/frames.h"
+#include "words/words.h"
 
 #define TORCH "/opt/torch/lib/libtorch_cpu.so"
 #define BRIDGE "/opt/torch/lib/libtorch_python.so"
@@ -183,7 +183,7 @@ static void a_row_of_a_module_or_a_thread_tells_its_largest_place(void **state)
     for (size_t i = 0; i < 2; i++) {
         fake.report.by = groupings[i];
         fake.sites[0].where = "loader";
-        char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+        char *text = seep_words_chain(&fake.report, &fake.sites[0]);
         assert_ptr_equal(
             strstr(text, "loader: model.py:12 forward > THPVariable_zeros"),
             text);
@@ -191,14 +191,14 @@ static void a_row_of_a_module_or_a_thread_tells_its_largest_place(void **state)
     }
     fake.report.by = SEEP_BY_MODULE;
     fake.sites[0].where_frame = 3; /* which would say it in its own way */
-    char *native = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *native = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_ptr_equal(strstr(native, "loader: at::empty_cpu in libtorch_cpu"),
                      native);
     free(native);
     fake.sites[0].where_frame = 14;
     fake.report.by = SEEP_BY_FUNCTION;
     fake.sites[0].where = "model.py forward";
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_ptr_equal(strstr(text, "model.py forward > THPVariable_zeros"),
                      text);
     free(text);
@@ -350,7 +350,7 @@ static void the_line_goes_from_python_to_the_object_that_allocates(void **state)
 {
     (void)state;
     add_forward();
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "model.py:12 forward > THPVariable_zeros > "
                               "libc10 < libtorch_python < serve.handle < "
                               "serve.<module>");
@@ -373,7 +373,7 @@ static void the_line_tells_what_the_users_line_called(void **state)
     add_python("main", "/srv/serve.py", 80);
     fake.sites[0].where_frame = 10;
     fake.sites[0].where = "serve.py:31 handle";
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "serve.py:31 handle > json.loads > … > "
                               "_json < main");
     free(text);
@@ -387,7 +387,7 @@ static void the_interpreters_own_memory_is_named_by_its_function(void **state)
     add_python("put", "cache.py", 88);
     fake.sites[0].where_frame = 2;
     fake.sites[0].where = "cache.py:88 put";
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "cache.py:88 put > PyDict_New > libpython3.12");
     free(text);
 }
@@ -408,7 +408,7 @@ static void an_import_is_folded_into_what_it_runs(void **state)
     add_python("<module>", "/srv/app.py", 1);
     fake.sites[0].where_frame = 8;
     fake.sites[0].where = "app.py:1 <module>";
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "app.py:1 <module> > torch.<module> > … > "
                               "libdict");
     free(text);
@@ -433,7 +433,7 @@ static void names_of_python_that_are_odd_are_told(void **state)
     add_python("decorate.<locals>.<lambda>", "lib/other.py", 3);
     fake.sites[0].where_frame = 1;
     fake.sites[0].where = "<string>:1 <lambda>";
-    char *text = seep_view_sites_chain(&fake.report, &fake.sites[0]);
+    char *text = seep_words_chain(&fake.report, &fake.sites[0]);
     assert_string_equal(text, "<string>:1 <lambda> > ? < __init__.run < "
                               "other.<lambda>");
     free(text);

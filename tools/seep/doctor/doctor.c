@@ -26,7 +26,7 @@
 #include "options/variables.h"
 #include "reader/process/cgroup.h"
 #include "reader/report/report.h"
-#include "words/frames.h"
+#include "words/words.h"
 #include "json/json.h"
 
 /*

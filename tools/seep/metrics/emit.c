@@ -17,7 +17,6 @@
 #include "metrics/metrics.h"
 #include "reader/process/cgroup.h"
 #include "text/page.h"
-#include "words/frames.h"
 #include "words/verdict.h"
 #include "words/words.h"
 

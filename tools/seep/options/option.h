@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "words/exit.h"
+#include "verbs.h"
 
 enum seep_color { SEEP_COLOR_AUTO, SEEP_COLOR_ALWAYS, SEEP_COLOR_NEVER };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * From the paths of a command line to open reports: folders are looked into,
- * what cannot be read is said and counted, the rest is sorted worst first.
+ * From a command line to what is read: open reports of its paths, where folders
+ * are looked into, what cannot be read is said and counted, the rest is sorted
+ * worst first; what the user knows beforehand; the part of a run that is asked
+ * for; and the two sides of a comparison.
  */
 #ifndef SEEP_TOOL_READ_GATHER_H
 #define SEEP_TOOL_READ_GATHER_H
@@ -15,6 +17,8 @@
 #include "reader/recording/open.h"
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
+#include "reader/report/span.h"
+#include "words/compare.h"
 
 struct seep_gathering;
 
@@ -112,5 +116,76 @@ seep_option_taker seep_knowledge_take_known;
 int seep_knowledge_load(struct seep_knowledge *knowledge,
                         struct seep_report_options *ret_report);
 void seep_knowledge_close(struct seep_knowledge *knowledge);
+
+/*
+ * Times of a run as they are named on the command line, and the options that
+ * choose a part of it by them.
+ */
+
+/** What is to be named, for an error. */
+#define SEEP_WHEN_EXPECTED \
+    "a time such as 90s, 1h30m or -5m (before the end), peak, end or a mark"
+
+/**
+ * "90s", "1h30m"; "-5m", before the end; "peak", "end"; "mark:NAME", or the
+ * name of a mark where it is none of these.
+ *
+ * @param ret_time  points into @text
+ * @return 0; -EINVAL of what is no time and can be no mark
+ */
+int seep_when_parse(const char *text, struct seep_span_time *ret_time);
+
+/** --since, --until, --at: for struct seep_span_wish. */
+extern const struct seep_option seep_when_options[];
+
+/** struct seep_span_time */
+seep_option_taker seep_when_take;
+
+/** @return 0; SEEP_EXIT_USAGE after saying that they go not together */
+int seep_when_check(const char *verb, const struct seep_span_wish *wish);
+
+/*
+ * Recordings parted in two by the values of one label (programs.c).
+ */
+
+/**
+ * Which two values of @key are compared: those that were named, if
+ * @ret_before is not NULL, which must be there; else the only two that there
+ * are, in the order of versions ("9" before "10").
+ *
+ * @return 0; or the exit code after saying what is wrong. The values are to be
+ *         freed in any case.
+ */
+int seep_diff_labels_choose(const char *key,
+                            const struct seep_report *const *reports,
+                            size_t count, char **ret_before, char **ret_now);
+
+/** Those of @reports that have @value for @key. @return how many */
+size_t seep_diff_labels_select(const char *key, const char *value,
+                               const struct seep_report *const *reports,
+                               size_t count,
+                               const struct seep_report **ret_selected);
+
+/*
+ * Recordings of two sides, put together by program and compared.
+ *
+ * Errors: 0 or -ENOMEM. A set points into the reports.
+ */
+
+/**
+ * Compare what each program did before with what it does now. Where each side
+ * ran one program they are compared, whatever its name.
+ *
+ * @param ret_set  give it to seep_diff_set_close(); .key, the names and
+ *                 .refused_count are the caller's to fill
+ */
+int seep_diff_set_make(const struct seep_report *const *before,
+                       size_t before_count,
+                       const struct seep_report *const *now, size_t now_count,
+                       struct seep_diff_set *ret_set);
+void seep_diff_set_close(struct seep_diff_set *set);
+
+/** The exit code of `seep diff`. */
+int seep_diff_set_exit(const struct seep_diff_set *set);
 
 #endif

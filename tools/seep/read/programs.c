@@ -3,7 +3,7 @@
  * Two runs of programs side by side. Invariant: a program is compared with
  * itself only.
  */
-#include "read/programs.h"
+#include "read/gather.h"
 
 #include <errno.h>
 #include <stdio.h>

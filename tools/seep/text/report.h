@@ -104,11 +104,6 @@ void seep_view_sites_table(struct seep_page *page,
                            const struct seep_report *report,
                            const struct seep_text_options *options);
 
-/** "serve.py:31 handle > json.loads > libpython3.11 < main", to be freed; NULL
- * without memory. */
-char *seep_view_sites_chain(const struct seep_report *report,
-                            const struct seep_report_site *site);
-
 void seep_view_sites_stacks(struct seep_page *page,
                             const struct seep_report *report,
                             const struct seep_text_options *options);

@@ -13,7 +13,6 @@
 #include "text/page.h"
 #include "text/report.h"
 #include "text/table.h"
-#include "words/frames.h"
 #include "words/held.h"
 #include "words/notes.h"
 #include "words/units.h"
@@ -321,7 +320,7 @@ void seep_view_sites_row(struct seep_table *table,
 static void fill_row(struct seep_table *table, const struct seep_report *report,
                      const struct seep_report_site *site)
 {
-    char *where = seep_view_sites_chain(report, site);
+    char *where = seep_words_chain(report, site);
 
     seep_view_sites_row(table, report, site, where, NULL);
     free(where);

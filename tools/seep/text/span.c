@@ -15,7 +15,6 @@
 #include "text/report.h"
 #include "text/table.h"
 #include "words/notes.h"
-#include "words/span.h"
 #include "words/units.h"
 #include "words/words.h"
 
@@ -276,7 +275,7 @@ static void fill_row(struct seep_table *table, const struct seep_span *span,
                           SEEP_UNITS_BYTES(row->temporary_bytes)));
     seep_table_cell(table, SPACE, "%s",
                     seep_words_place(span->report, site, place));
-    seep_table_take(table, WHERE, seep_view_sites_chain(span->report, site));
+    seep_table_take(table, WHERE, seep_words_chain(span->report, site));
 }
 
 /* What of the sums the rows do not show. */

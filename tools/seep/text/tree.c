@@ -19,7 +19,6 @@
 #include "reader/recording/store.h"
 #include "text/report.h"
 #include "text/table.h"
-#include "words/frames.h"
 #include "words/notes.h"
 #include "words/units.h"
 #include "words/words.h"

@@ -129,8 +129,8 @@ static void show(struct seep_top_model *model)
         const struct seep_report_site *site = &report->sites[i];
 
         if (site->suppressed_by == NULL) {
-            model->all[model->all_count++] = (struct seep_top_row){
-                site, seep_view_sites_chain(report, site)};
+            model->all[model->all_count++] =
+                (struct seep_top_row){site, seep_words_chain(report, site)};
         }
     }
     arrange(model);

@@ -76,7 +76,7 @@ enum seep_top_answer {
 
 struct seep_top_row {
     const struct seep_report_site *site;
-    char *where; /* seep_view_sites_chain() */
+    char *where; /* seep_words_chain() */
 };
 
 struct seep_top_model {

@@ -8,9 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "verbs.h"
 #include "words/compare.h"
-#include "words/exit.h"
-#include "words/frames.h"
 #include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"

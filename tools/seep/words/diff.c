@@ -7,7 +7,6 @@
 
 #include "reader/compare/patterns.h"
 #include "words/compare.h"
-#include "words/frames.h"
 #include "words/words.h"
 
 static const char digits[] = "0123456789";

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words/frames.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"

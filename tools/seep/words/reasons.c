@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
-#include "words/frames.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"

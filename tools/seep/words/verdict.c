@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "reader/compare/patterns.h"
-#include "words/frames.h"
 #include "words/units.h"
 #include "words/words.h"
 
