@@ -5,7 +5,7 @@
  * Invariant: a walk over chunks ends where a header makes no sense, so that
  * garbage makes no blocks; what lies behind is found by other rules.
  */
-#include "held/blocks.h"
+#include "held/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/sorted.h"
+#include "held/held.h"
 
 #define HEAP_BYTES_MOST (UINT64_C(64) << 20) /* HEAP_MAX_SIZE of glibc */
 #define NO_CHUNK UINT16_MAX

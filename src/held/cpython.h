@@ -159,7 +159,7 @@ bool seep_held_field_text(struct seep_held_python *python,
                           const struct seep_held_type *type, uint64_t offset,
                           char *text, size_t capacity);
 
-/* python_frames.c */
+/* Frames. */
 
 struct seep_held_code {
     uint64_t local_count;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "held/paths.h"
+#include "held/search.h"
 
 static void describe_way(struct seep_held_search *search,
                          struct seep_held_way *way)

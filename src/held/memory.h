@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * The memory of a target process, from outside: of one that lives, or of one
- * that left a core file.
+ * that left a core file; which of its words point where, and which blocks its
+ * allocators have made of it.
  *
  * Invariant: the target process is not stopped, written to or made larger: a
  * page that is absent or in swap is not touched. All that is read is hostile:
@@ -17,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+struct seep_held_block;
 
 #define SEEP_HELD_PAGE_BYTES 4096U
 /** Above it no program of the kernel's 48 bits has anything. */
@@ -151,5 +154,148 @@ int seep_held_core_open(struct seep_held_memory *memory, const char *path);
 /** Pages of the file that were read need not stay in memory. */
 void seep_held_core_let_go(struct seep_held_memory *memory);
 void seep_held_core_close(struct seep_held_memory *memory);
+
+/*
+ * scan.c: which words of a process point into some ranges, by one pass over its
+ * memory.
+ *
+ * A word is held against the span of all ranges, then against a filter of
+ * pages, then found by bisection: nearly all words end at the first.
+ *
+ * Errors: 0 or -ENOMEM.
+ */
+
+/** Words that are looked for: those in [start, end). */
+struct seep_held_range {
+    uint64_t start;
+    uint64_t end;
+    uint32_t owner; /* the caller's */
+};
+
+struct seep_held_hit {
+    uint64_t at;    /* of the word */
+    uint64_t value; /* what it is */
+    uint32_t range; /* in the scan's, by start */
+};
+
+/** More hits are counted, and not kept. */
+#define SEEP_HELD_HITS_MOST (UINT32_C(1) << 21)
+
+struct seep_held_scan {
+    struct seep_held_range *ranges; /* by start; they do not overlap */
+    size_t range_count;
+    struct seep_held_hit *hits;
+    size_t hit_count;
+    size_t hit_capacity;
+    uint64_t lost_count; /* hits that were not kept */
+    /* The rest is scan.c's. */
+    uint64_t *filter;
+    uint64_t base;
+    uint64_t span;
+    bool first_pass;
+    uint64_t words_from; /* first pass: a page without a word from here */
+    uint64_t words_span; /* on so far has no address */
+    int error;
+};
+
+/** Start from an all-zero struct; ranges may be in any order. */
+int seep_held_scan_add(struct seep_held_scan *scan, uint64_t start,
+                       uint64_t end, uint32_t owner);
+
+/** Look at all that is written to in @memory. What was found before is
+ * forgotten. */
+int seep_held_scan_run(struct seep_held_scan *scan,
+                       struct seep_held_memory *memory);
+
+/** Ready for words by seep_held_scan_word(). */
+int seep_held_scan_prepare(struct seep_held_scan *scan);
+
+/** One word, as a hit if it is one: for those who read by other ways. */
+void seep_held_scan_word(struct seep_held_scan *scan, uint64_t at,
+                         uint64_t value);
+
+/** No ranges and no hits; memory is kept. */
+void seep_held_scan_clear(struct seep_held_scan *scan);
+void seep_held_scan_fini(struct seep_held_scan *scan);
+
+/*
+ * blocks.c: which block of memory an address lies in: of glibc's malloc, of
+ * CPython's small objects, of a mapping that malloc made, of what the recording
+ * knows.
+ *
+ * Invariant: a block is found by what lies in memory alone, so it is a guess,
+ * which is checked as far as its allocator left something to check.
+ *
+ * Errors: 0 or -ENOMEM.
+ */
+
+/** A piece of an arena: [start, end), its first chunk, and by page where its
+ * first chunk header lies: by parts, of which there are those with a header. */
+struct seep_held_arena {
+    uint64_t start;
+    uint64_t end;
+    uint64_t first;
+    uint16_t **crossings;
+};
+
+struct seep_held_addresses {
+    uint64_t *values; /* open addressing; 0: empty */
+    size_t capacity;  /* a power of two */
+    size_t count;
+};
+
+struct seep_held_blocks {
+    struct seep_held_memory *memory;
+    struct seep_held_arena *arenas; /* by start */
+    size_t arena_count;
+    struct seep_held_addresses idle; /* free, though they look used */
+    uint64_t chunk_count;
+    uint32_t wait_count;                 /* for walks that failed */
+    uint64_t pool_bytes;                 /* of CPython's; 0: there is none */
+    const struct seep_held_block *known; /* by address; of the recording */
+    size_t known_count;
+};
+
+enum seep_held_place {
+    SEEP_HELD_NO_BLOCK,
+    SEEP_HELD_FREE, /* part of the allocator, or of a block that is free */
+    SEEP_HELD_CHUNK,
+    SEEP_HELD_POOL,
+    SEEP_HELD_KNOWN,
+    SEEP_HELD_MMAPPED,
+};
+
+/** Find the arenas of glibc, and what in them is free and does not look it. */
+int seep_held_blocks_init(struct seep_held_blocks *blocks);
+/** The same once more: it went on meanwhile. */
+int seep_held_blocks_again(struct seep_held_blocks *blocks);
+void seep_held_blocks_fini(struct seep_held_blocks *blocks);
+
+/** The block that @address lies in. */
+enum seep_held_place seep_held_block_at(struct seep_held_blocks *blocks,
+                                        uint64_t address, uint64_t *ret_start,
+                                        uint64_t *ret_end);
+
+/** Of glibc's alone. */
+enum seep_held_place seep_held_chunk_at(struct seep_held_blocks *blocks,
+                                        uint64_t address, uint64_t *ret_start,
+                                        uint64_t *ret_end);
+
+/** Blocks of one size, and a word in them. */
+struct seep_held_shape {
+    uint64_t bytes; /* of the block, as found */
+    uint64_t offset;
+};
+
+/** Every word at one of @shapes, of chunks and of pools, is shown to @scan. */
+void seep_held_blocks_scan(struct seep_held_blocks *blocks,
+                           const struct seep_held_shape *shapes,
+                           size_t shape_count, struct seep_held_scan *scan);
+
+/** Thread control blocks in @map: words that point to themselves, twice.
+ * @return how many, at most @capacity */
+size_t seep_held_thread_blocks(struct seep_held_memory *memory,
+                               const struct seep_held_map *map,
+                               uint64_t *ret_addresses, size_t capacity);
 
 #endif

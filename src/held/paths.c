@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "held/heap.h"
-#include "held/paths.h"
 #include "held/search.h"
 
 #define ROUNDS_MOST 40U
@@ -29,6 +27,7 @@
 static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 1200, 6100,
                                                      9100};
 #define OPERAND_COST 3000U
+#define COST_KNOWN 300U /* of a field that is known, at most */
 
 /* Is the time over that there is for words? */
 static bool is_over(struct seep_held_search *search)
@@ -90,7 +89,8 @@ static uint16_t object_cost(struct seep_held_search *search,
     return (uint16_t)cost;
 }
 
-uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t number)
+/* By how odd it is. */
+static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
 {
     struct seep_held_link *link = &search->links[number];
     const struct seep_held_node *holder = &search->nodes[link->holder];
@@ -140,7 +140,7 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
 
             if (!link->is_stale && !seen[link->child] &&
                 (search->nodes[at].kind == SEEP_HELD_ROOT ||
-                 seep_held_link_cost(search, i - 1) <= SEEP_HELD_COST_KNOWN)) {
+                 link_cost(search, i - 1) <= COST_KNOWN)) {
                 seen[link->child] = 1;
                 stack[depth++] = link->child;
             }
@@ -154,10 +154,76 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
     return named;
 }
 
+/*
+ * What is nearest first: a binary heap.
+ *
+ * Invariant: no item is nearer than the one above it.
+ */
+
+struct entry {
+    uint32_t distance;
+    uint32_t node;
+};
+
+struct heap {
+    struct entry *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* @return false: no memory; then what was there stays */
+static bool push(struct heap *heap, struct entry entry)
+{
+    size_t at = heap->count;
+
+    if (at == heap->capacity) {
+        size_t capacity = at == 0 ? 1024 : 2 * at;
+        struct entry *items = realloc(heap->items, capacity * sizeof(*items));
+
+        if (items == NULL) {
+            return false;
+        }
+        heap->items = items;
+        heap->capacity = capacity;
+    }
+    heap->count++;
+    while (at > 0 && heap->items[(at - 1) / 2].distance > entry.distance) {
+        heap->items[at] = heap->items[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap->items[at] = entry;
+    return true;
+}
+
+/* The nearest, of one at least. */
+static struct entry pop(struct heap *heap)
+{
+    struct entry first = heap->items[0];
+    struct entry last = heap->items[--heap->count];
+    size_t at = 0;
+
+    for (;;) {
+        size_t below = 2 * at + 1;
+
+        if (below >= heap->count) {
+            break;
+        }
+        below += below + 1 < heap->count &&
+                 heap->items[below + 1].distance < heap->items[below].distance;
+        if (heap->items[below].distance >= last.distance) {
+            break;
+        }
+        heap->items[at] = heap->items[below];
+        at = below;
+    }
+    heap->items[at] = last;
+    return first;
+}
+
 static int find_ways(struct seep_held_ways *ways)
 {
     struct seep_held_search *search = ways->search;
-    struct seep_held_heap heap = {0};
+    struct heap heap = {0};
     bool has_room = true;
     uint32_t steps = 0;
 
@@ -166,12 +232,11 @@ static int find_ways(struct seep_held_ways *ways)
         ways->link[i] = SEEP_HELD_NO_LINK;
         if (search->nodes[i].rank != SEEP_HELD_NO_RANK) {
             ways->distance[i] = 0;
-            has_room &= seep_held_heap_push(
-                &heap, (struct seep_held_entry){0, (uint32_t)i});
+            has_room &= push(&heap, (struct entry){0, (uint32_t)i});
         }
     }
     while (heap.count > 0 && has_room) {
-        struct seep_held_entry at = seep_held_heap_pop(&heap);
+        struct entry at = pop(&heap);
 
         if (++steps % STEPS_A_LOOK == 0 && is_over(search)) {
             break;
@@ -188,12 +253,11 @@ static int find_ways(struct seep_held_ways *ways)
             if (link->is_stale) {
                 continue;
             }
-            distance = at.distance + seep_held_link_cost(search, i - 1);
+            distance = at.distance + link_cost(search, i - 1);
             if (distance < ways->distance[child]) {
                 ways->distance[child] = distance;
                 ways->link[child] = i - 1;
-                has_room &= seep_held_heap_push(
-                    &heap, (struct seep_held_entry){distance, child});
+                has_room &= push(&heap, (struct entry){distance, child});
             }
         }
     }
@@ -488,9 +552,9 @@ int seep_held_tell_unrooted(struct seep_held_search *search,
             more_like += k == seen_count &&
                          is_kind(search, at, SEEP_HELD_RAW) &&
                          same_shape(search, at, link->holder);
-            if (k == seen_count && (best == SEEP_HELD_NO_LINK ||
-                                    seep_held_link_cost(search, i - 1) <
-                                        seep_held_link_cost(search, best))) {
+            if (k == seen_count &&
+                (best == SEEP_HELD_NO_LINK ||
+                 link_cost(search, i - 1) < link_cost(search, best))) {
                 best = i - 1;
             }
         }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The pass over memory; see scan.h.
+ * The pass over memory; see memory.h.
  *
  * Invariant: a page in which no word was an address, once, is not read again
  * within one question: weights and tensors are nearly all of a model server's
  * memory. A page that is written to meanwhile costs what it came to hold, and
  * the question is asked again where too much has no answer.
  */
-#include "held/scan.h"
+#include "held/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

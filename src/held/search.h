@@ -15,12 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "held/blocks.h"
 #include "held/cpython.h"
 #include "held/held.h"
 #include "held/image.h"
 #include "held/memory.h"
-#include "held/scan.h"
 
 #define SEEP_HELD_NOTHING UINT32_MAX
 #define SEEP_HELD_NO_RANK UINT8_MAX
@@ -191,6 +189,18 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
  */
 bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked);
 
+/** A word that points to an asked block lies in what is free. */
+void seep_held_note_dropped(struct seep_held_search *search,
+                            const struct seep_held_hit *hit);
+
+/** Does what was dropped stay where it was? One more pass over memory for the
+ * blocks that nothing else points to; where a word has come since, what holds
+ * it moves. */
+int seep_held_look_again(struct seep_held_search *search);
+
+/** Nothing points to @asked, as far as anything can be known. */
+bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
+
 /* resolve.c: what contains a word */
 
 int seep_held_resolve_init(struct seep_held_search *search);
@@ -211,20 +221,6 @@ bool seep_held_is_weak(struct seep_held_search *search,
 void seep_held_read_class(struct seep_held_search *search,
                           struct seep_held_node *node);
 
-/* lost.c */
-
-/** A word that points to an asked block lies in what is free. */
-void seep_held_note_dropped(struct seep_held_search *search,
-                            const struct seep_held_hit *hit);
-
-/** Does what was dropped stay where it was? One more pass over memory for the
- * blocks that nothing else points to; where a word has come since, what holds
- * it moves. */
-int seep_held_look_again(struct seep_held_search *search);
-
-/** Nothing points to @asked, as far as anything can be known. */
-bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
-
 /* search.c */
 
 /** From the blocks of the question upwards. */
@@ -233,16 +229,58 @@ bool seep_held_search_is_late(struct seep_held_search *search);
 
 /* paths.c */
 
-/** Cost of a link, by how odd it is; known fields are at most this. */
-#define SEEP_HELD_COST_KNOWN 300U
-uint16_t seep_held_link_cost(struct seep_held_search *search, uint32_t link);
-
 /** How many of the blocks have a way by known fields up to a root of a rank not
  * above @rank. */
 size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank);
 
 /** Strike out what holds nothing on the ways there are so far. */
 int seep_held_strike(struct seep_held_search *search);
+
+/*
+ * Ways from blocks up to their roots, for groups.c, which says what they have
+ * in common.
+ */
+
+#define SEEP_HELD_NO_LINK UINT32_MAX
+
+struct seep_held_ways {
+    struct seep_held_search *search;
+    uint32_t *distance; /* of each node, from its root */
+    uint32_t *link; /* by which it goes up; SEEP_HELD_NO_LINK: it is a root, or
+                       has none */
+};
+
+/* A way in words: steps with their nodes. */
+struct seep_held_told {
+    struct seep_held_step step;
+    uint32_t node;
+    uint32_t link;
+};
+
+struct seep_held_way {
+    uint32_t asked; /* the block's node */
+    struct seep_held_told *steps;
+    size_t count;
+    size_t capacity;
+    uint32_t root;
+    uint32_t bad; /* a link that says something impossible; SEEP_HELD_NO_LINK:
+                     none */
+    bool is_live;
+};
+
+/** The ways of @count blocks, each of which has .asked. */
+int seep_held_tell_all(struct seep_held_ways *ways, struct seep_held_way *all,
+                       size_t count);
+
+/** Without a root: upwards until nothing is new. */
+int seep_held_tell_unrooted(struct seep_held_search *search,
+                            struct seep_held_way *way, bool *ret_is_cycle);
+
+/** Room for the ways of @search. @return -ENOMEM: there is none; to be closed
+ * all the same */
+int seep_held_ways_open(struct seep_held_search *search,
+                        struct seep_held_ways *ret_ways);
+void seep_held_ways_close(struct seep_held_ways *ways);
 
 /* groups.c */
 
