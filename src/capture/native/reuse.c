@@ -8,7 +8,7 @@
  * return addresses, rbp where a frame is FRAMED and so is the one before it) or
  * in its notes.
  */
-#include "capture/native/reuse.h"
+#include "capture/native/cache.h"
 
 #include <string.h>
 

@@ -118,4 +118,19 @@ enum seep_cut seep_rule_entry(uintptr_t pc, struct seep_cfi_entry *ret_entry);
 /** The rule of @pc from the sections of its object; never SEEP_RULE_NONE. */
 uint64_t seep_rule_compile(uintptr_t pc);
 
+/*
+ * The unwind tables of large objects are read in mappings of our own. Any
+ * number of threads; nobody waits.
+ */
+
+/** Give back the pages of those that were read since the last time, and the
+ * files of objects that were unloaded. */
+void seep_tables_give_back(void);
+
+/** In the child of a fork: who made one in the parent is gone. */
+void seep_tables_after_fork(void);
+
+/** System calls are no longer welcome: what is mapped stays as it is. */
+void seep_tables_restrict(void);
+
 #endif

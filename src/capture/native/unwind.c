@@ -22,9 +22,7 @@
 #include "capture/native/bounds.h"
 #include "capture/native/cache.h"
 #include "capture/native/elf.h"
-#include "capture/native/reuse.h"
 #include "capture/native/rule.h"
-#include "capture/native/tables.h"
 #include "capture/native/walk.h"
 
 /* The trampoline that a handler returns to is never called: its address as it

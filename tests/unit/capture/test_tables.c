@@ -18,7 +18,6 @@
 
 #include "capture/native/elf.h"
 #include "capture/native/rule.h"
-#include "capture/native/tables.h"
 
 #define PAGE ((uintptr_t)4096)
 #define FUNCTIONS 50000U
