@@ -12,7 +12,6 @@
 #include "base/thread.h"
 #include "base/word.h"
 #include "cuda/abi.h"
-#include "cuda/events.h"
 #include "cuda/ledger.h"
 #include "record/devices.h"
 

@@ -20,7 +20,7 @@
 #include "capture/native/elf.h"
 #include "cuda/abi.h"
 #include "cuda/driver.h"
-#include "cuda/events.h"
+#include "cuda/ledger.h"
 
 #define DRIVER "libcuda.so.1"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda/events.h"
+#include "cuda/ledger.h"
 
 /** Forget everything, and be told from now on. */
 void cuda_recorder_start(void);

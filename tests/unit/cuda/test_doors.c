@@ -10,7 +10,7 @@
 
 #include "capture/native/elf.h"
 #include "cuda/driver.h"
-#include "cuda/events.h"
+#include "cuda/ledger.h"
 #include "cuda/resolve.h"
 
 /* Of one base two versions, of another a twin, and the driver's own look-up. */

@@ -8,8 +8,8 @@
 
 #include "cuda/abi.h"
 #include "cuda/driver.h"
-#include "cuda/events.h"
 #include "cuda/hooks.h"
+#include "cuda/ledger.h"
 #include "cuda/resolve.h"
 #include "record/devices.h"
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/thread.h"
-#include "cuda/events.h"
 #include "cuda/hooks.h"
+#include "cuda/ledger.h"
 
 static bool enters(uintptr_t frame)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * cuda/tensors in front of two libraries that are loaded as Python loads
+ * cuda/wrappers in front of two libraries that are loaded as Python loads
  * PyTorch: seen by nobody but each other.
  */
 #include "seep_test.h"
@@ -13,7 +13,7 @@
 #include "capture/native/elf.h"
 #include "cuda/abi.h"
 #include "cuda/driver.h"
-#include "cuda/tensors.h"
+#include "cuda/hooks.h"
 #include "cuda_recorder.h"
 #include "record/devices.h"
 
