@@ -13,7 +13,7 @@
 #include "base/word.h"
 #include "cuda/abi.h"
 #include "cuda/ledger.h"
-#include "record/devices.h"
+#include "record/timeline.h"
 
 static const char *const names[SEEP_CUDA_QUESTION_COUNT] = {
 #define SEEP_CUDA_QUESTION(name, parameters, arguments) #name,

@@ -19,9 +19,8 @@
 #include "base/word.h"
 #include "preload/identity.h"
 #include "preload/life.h"
-#include "record/marks.h"
+#include "record/program.h"
 #include "record/recorder.h"
-#include "record/stats.h"
 
 #define SEEP_HOOK(name, result, parameters)
 #define SEEP_CALL(name, result, parameters) SEEP_EXPORT result name parameters;

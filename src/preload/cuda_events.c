@@ -16,8 +16,8 @@
 #include "preload/identity.h"
 #include "preload/options.h"
 #include "preload/track.h"
-#include "record/devices.h"
 #include "record/recorder.h"
+#include "record/timeline.h"
 
 static void allocated(const struct seep_capture_start *from,
                       enum seep_space space, int device, uint64_t key,

@@ -17,7 +17,6 @@
 #include "base/word.h"
 #include "format/fold.h"
 #include "format/live.h"
-#include "record/devices.h"
 #include "record/modules.h"
 #include "record/region.h"
 #include "record/ring.h"

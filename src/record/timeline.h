@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * The process over time: resident memory, swap, cgroup, progress, and what the
- * allocator says of itself; one sample a bucket of the common grid.
+ * The process over time: resident memory, swap, cgroup, progress, what the
+ * allocator says of itself, and what the GPUs have left; one sample a bucket of
+ * the common grid.
  *
  * Invariant: whoever takes a sample is alone in it (try, never wait), makes
  * few system calls, keeps no descriptor, and never makes one again once the
@@ -70,5 +71,31 @@ void seep_timeline_ask_allocator(const struct seep_view *view, uint32_t thread,
 
 /** No system call from here on. */
 void seep_timeline_restrict(void);
+
+/*
+ * What the GPUs have left, over time: one sample a bucket and device. Whoever
+ * writes is alone in it (try, never wait); a sample that comes while another is
+ * being written is left out. No system call.
+ */
+
+/** In bytes, as in struct seep_rec_device; 0: not told. */
+struct seep_devices_sample {
+    uint64_t free_bytes;
+    uint64_t total_bytes;
+    uint64_t pool_reserved_bytes;
+    uint64_t pool_used_bytes;
+    uint64_t graph_reserved_bytes;
+    uint64_t graph_used_bytes;
+    uint64_t tensor_reserved_bytes;
+    uint64_t tensor_allocated_bytes;
+    uint64_t held_bytes;
+};
+
+/** Forget everything, in a new recording's process. */
+void seep_devices_start(void);
+
+/** @sample is that of device @ordinal at @tick. */
+void seep_devices_take(const struct seep_view *view, uint32_t ordinal,
+                       uint32_t tick, const struct seep_devices_sample *sample);
 
 #endif

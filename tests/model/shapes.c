@@ -6,7 +6,6 @@
 
 #include "engine.h"
 #include "reader/recording/open.h"
-#include "record/devices.h"
 #include "record/modules.h"
 #include "record/region.h"
 #include "record/sampler.h"

@@ -11,7 +11,7 @@
 #include "cuda/hooks.h"
 #include "cuda/ledger.h"
 #include "cuda/resolve.h"
-#include "record/devices.h"
+#include "record/timeline.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define SECOND_NS UINT64_C(1000000000)

@@ -15,7 +15,7 @@
 #include "cuda/driver.h"
 #include "cuda/hooks.h"
 #include "cuda_recorder.h"
-#include "record/devices.h"
+#include "record/timeline.h"
 
 #define HOST 0
 #define CUDA 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* record/devices: moments of GPUs on a grid that widens. */
+/* record/timeline: moments of GPUs on a grid that widens. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "format/layout.h"
 #include "format/series.h"
-#include "record/devices.h"
+#include "record/timeline.h"
 
 #define FIRST_WIDTH (1U << SEEP_FIRST_WIDTH_LOG2)
 #define GIB (UINT64_C(1) << 30)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* record/marks: what a program says of itself, and how much of it is kept. */
+/* record/program: what a program says of itself, and how much of it is kept. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "seep_test.h"
 
 #include "empty_recording.h"
-#include "record/marks.h"
+#include "record/program.h"
 
 static struct seep_view view;
 

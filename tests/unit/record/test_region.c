@@ -19,7 +19,6 @@
 #include "seep_test.h"
 
 #include "base/place.h"
-#include "format/check.h"
 #include "format/layout.h"
 #include "record/region.h"
 

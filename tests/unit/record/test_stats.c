@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* record/stats: a process's figures of itself. */
+/* record/program: a process's figures of itself. */
 #include <math.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "format/series.h"
 #include "reader/process/vitals.h"
 #include "reader/report/report.h"
-#include "record/stats.h"
+#include "record/program.h"
 #include "recording_builder.h"
 
 #define TICKS_PER_S (1e9 / (1 << SEEP_TICK_LOG2_NS))
