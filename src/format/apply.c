@@ -8,7 +8,7 @@
  * keeps it. So what applies an event returns false, and has changed nothing,
  * if it could not lock a site.
  */
-#include "format/apply.h"
+#include "format/fold.h"
 
 #include "base/hash.h"
 #include "base/word.h"

@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/word.h"
 #include "format/account.h"
-#include "format/apply.h"
 
 /* Often enough that the smallest table cannot fill up in between. */
 #define THIN_EVERY 4U

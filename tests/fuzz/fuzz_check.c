@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "format/check.h"
+#include "format/layout.h"
 #include "small.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

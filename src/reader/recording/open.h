@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "format/check.h"
+#include "format/layout.h"
 #include "reader/report/report.h"
 #include "seep/recording.h"
 

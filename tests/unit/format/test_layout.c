@@ -6,7 +6,6 @@
 
 #include "seep_test.h"
 
-#include "format/check.h"
 #include "format/layout.h"
 #include "format/view.h"
 

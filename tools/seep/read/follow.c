@@ -18,7 +18,7 @@
 
 #include "base/thread.h"
 #include "base/word.h"
-#include "format/check.h"
+#include "format/layout.h"
 #include "read/ask.h"
 #include "reader/process/cgroup.h"
 #include "reader/recording/open.h"

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "format/check.h"
+#include "format/layout.h"
 #include "reader/recording/open.h"
 
 struct identity {
