@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/calls.h"
 #include "base/proc.h"
+#include "base/syscall.h"
 #include "preload/life.h"
 #include "preload/options.h"
 

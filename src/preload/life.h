@@ -56,7 +56,7 @@ int seep_life_at_fork(void (*child)(void));
 
 /**
  * The constructor's first act: which system calls would an inherited filter
- * kill this process for? They are not made from here on (base/calls.h).
+ * kill this process for? They are not made from here on (base/syscall.h).
  *
  * @return NULL; why nothing can be recorded: then hardly any is made
  */

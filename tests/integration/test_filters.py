@@ -10,7 +10,7 @@ import pytest
 from conftest import PRELOAD, SEEP, dump, execute, program
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-TABLE = (SOURCE / "src/base/calls.h").read_text(encoding="ascii")
+TABLE = (SOURCE / "src/base/syscall.h").read_text(encoding="ascii")
 NEED = dict(re.findall(r"^ +X\((\w+), (NEEDED|WANTED),", TABLE, re.M))
 WORKER = [program("filtered_worker")]
 SIGSYS = -31

@@ -39,7 +39,7 @@ MORE = {"openat": ["ENOENT", "EMFILE", "ENFILE", "EROFS", "ENOSPC", "ELOOP",
         "fstatfs": ["EIO"], "fcntl": ["EMFILE"], "close": ["EIO"]}
 TABLE = set(re.findall(
     r"^ +X\((\w+), ", (pathlib.Path(__file__).resolve().parents[2] /
-                       "src/base/calls.h").read_text(encoding="ascii"), re.M))
+                       "src/base/syscall.h").read_text(encoding="ascii"), re.M))
 FORWARDED = {"vfork", "exit_group"}  # the program's own, made by us
 # What is said of a process of which nothing was recorded.
 SAID = re.compile(rb"^seep: (not recording|nothing recorded|recording)")

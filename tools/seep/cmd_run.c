@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall.h"
 #include "base/thread.h"
 #include "cmd_check.h"
 #include "options/option.h"
@@ -33,7 +33,7 @@
 #define SCAN_REST 50
 
 struct arguments {
-    uint64_t denied_calls; /* a filter kills for them: base/calls.h */
+    uint64_t denied_calls; /* a filter kills for them: base/syscall.h */
     bool samples;          /* external ones are taken */
     bool asks;             /* who holds what leaks */
     bool was_refused;      /* and may not */

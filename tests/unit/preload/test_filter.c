@@ -11,7 +11,7 @@
 
 #include "seep_test.h"
 
-#include "base/calls.h"
+#include "base/syscall.h"
 #include "preload/life.h"
 
 #define TELLING (SEEP_CALL_BIT(fstat) | SEEP_CALL_BIT(write))

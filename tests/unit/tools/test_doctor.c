@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall.h"
 #include "doctor_world.h"
 #include "seep_test.h"
 

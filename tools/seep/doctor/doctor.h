@@ -86,7 +86,7 @@ struct seep_doctor_facts {
     uint64_t memory_limit_bytes;
     bool library_noexec; /* its file system gives no code */
     bool root_read_only;
-    uint64_t denied_calls; /* base/calls.h: a filter kills for them */
+    uint64_t denied_calls; /* base/syscall.h: a filter kills for them */
     int vm_readv_error; /* of process_vm_readv(); -ECANCELED: it was killed */
     struct seep_launch_trial folder;
     struct seep_doctor_trial trial;

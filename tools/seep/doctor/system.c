@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/calls.h"
+#include "base/syscall.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "format/layout.h"

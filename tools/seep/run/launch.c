@@ -774,7 +774,7 @@ static bool kills(size_t index, bool may_limit)
 }
 
 struct calls_tried {
-    uint64_t denied;       /* a set as in base/calls.h */
+    uint64_t denied;       /* a set as in base/syscall.h */
     unsigned filter_count; /* 0: this kernel does not say */
 };
 

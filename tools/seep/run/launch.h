@@ -88,7 +88,7 @@ void seep_launch_drop_folders(const struct seep_launch *launch);
 int seep_launch_apply(const struct seep_launch *launch);
 
 /*
- * What an inherited seccomp filter kills for: a set as in base/calls.h.
+ * What an inherited seccomp filter kills for: a set as in base/syscall.h.
  */
 
 /** The names of a set: "linkat, madvise". */
