@@ -170,28 +170,9 @@ void seep_stacks_after_fork(void);
 /** System calls are no longer welcome: make none from now on. */
 void seep_stacks_restrict(void);
 
-/* The name that a thread was given, as the last frame of its stacks
- * (thread_name.c). A thread without a name of its own (it inherits its
- * parent's) and the main thread have none here. */
-
-/**
- * The calling thread's name in CODES; digits at its end become '*', for
- * the threads of a pool do the same.
- *
- * @param is_new  its first capture: what is known belongs to another
- * @return SEEP_CODE_NONE: it has none
- */
-uint32_t seep_thread_name_code(const struct seep_view *view, bool is_new);
-
-/** From the constructor: what threads inherit from the main one is no name of
- * their own. */
-void seep_thread_name_init(void);
-
-/** The calling thread was just named @name, or with NULL another was. Makes no
- * system call: whether one is still allowed is not known here. */
+/** The calling thread was just named @name, or with NULL another was: the name
+ * is the last frame of its stacks. Makes no system call: whether one is still
+ * allowed is not known here. */
 void seep_thread_name_changed(const char *name);
-
-/** In the child of a fork, whose main thread this is. */
-void seep_thread_name_after_fork(void);
 
 #endif
