@@ -134,7 +134,11 @@ int seep_report_find_pools(struct seep_report_build *build,
 int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys);
 
-/* blocks.c: live blocks of rows */
+/* blocks.c: stacks and live blocks of rows */
+
+/** Each stack by itself, if they are asked for; when the order of the rows is
+ * the last. */
+int seep_report_add_stacks(struct seep_report_build *build);
 
 /** Of each row that is shown, if they were asked for; and all that are known of
  * the heap and of Python, for who looks where one begins. */
@@ -161,11 +165,6 @@ int seep_report_add_points(struct seep_report_build *build,
                            const struct seep_site_work *work,
                            struct seep_report_site *site);
 
-/* stacks.c: each stack by itself */
-
-/** If they are asked for; when the order of the rows is the last. */
-int seep_report_add_stacks(struct seep_report_build *build);
-
 /* largest.c: what holds and rose most */
 
 /** Mark those rows, and have them among the first.
@@ -179,8 +178,7 @@ double seep_report_rise_of(const struct seep_report_build *build,
 /** The row that the verdict names is the first of all. */
 void seep_report_show_named(struct seep_report_build *build);
 
-/* last.c: what who was ended from outside did last */
-
+/** What who was ended from outside did last. */
 int seep_report_add_last(struct seep_report_build *build);
 
 /* memory.c: where the memory of the process is */

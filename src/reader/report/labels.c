@@ -7,8 +7,6 @@
  * most TEXT_MOST bytes of each are looked at, and a label never becomes two; at
  * most LABELS_MAX of a process count.
  */
-#include "reader/report/labels.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -37,7 +37,7 @@ struct seep_refusal {
  * What is one row of a report, and is judged as one: X(SYMBOL, "name").
  * STACK, the first, is 0: what was recorded, each stack by itself.
  * LINE: the user's line, or the stack where no line is known.
- * LABEL: in a process as LINE; over processes see labels.h.
+ * LABEL: in a process as LINE; over processes see seep_labels_group().
  */
 #define SEEP_GROUPINGS(X)   \
     X(STACK, "stack")       \
@@ -712,5 +712,48 @@ void seep_report_close(struct seep_report *report);
 int seep_report_list(const char *path, struct seep_refusal *ret_refusal,
                      char ***ret_paths);
 void seep_report_list_free(char **paths);
+
+/*
+ * Processes by their labels (SEEP_LABELS): which model, version or role grows,
+ * over all processes that carry it.
+ *
+ * A label is "key=value", or a word alone, which is a key with the value "".
+ * A process counts in a row for each of its labels, once; one without any
+ * counts in a row of its own kind, whose key is "".
+ *
+ * Rows belong to the caller and point into the reports. Pure; any thread.
+ */
+
+struct seep_label_row {
+    const char *key;   /* "model"; not NUL-terminated, as the value */
+    const char *value; /* "bert-13" */
+    size_t key_length;
+    size_t value_length;
+    size_t process_count;
+    size_t leak_count;             /* of them, that leak */
+    enum seep_verdict_class class; /* the worst of theirs */
+    uint64_t live_bytes;           /* of all spaces that hold memory */
+    bool has_growth;               /* at least one process grows */
+    struct seep_interval growth_bytes_per_s; /* the sum of what grows */
+    const struct seep_report *first;         /* the one that grows most */
+};
+
+/**
+ * The rows of @reports: by key, and of each the one first that grows most.
+ *
+ * @param ret_rows  to be freed
+ */
+int seep_labels_group(const struct seep_report *const *reports, size_t count,
+                      struct seep_label_row **ret_rows, size_t *ret_count);
+
+/**
+ * The value that @report has for @key of @key_length bytes; of a key that is
+ * there twice the first. Not NUL-terminated.
+ *
+ * @return false: it has no such label
+ */
+bool seep_labels_value(const struct seep_report *report, const char *key,
+                       size_t key_length, const char **ret_value,
+                       size_t *ret_length);
 
 #endif

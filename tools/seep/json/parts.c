@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "reader/report/labels.h"
+#include "reader/report/report.h"
 #include "words/clean.h"
 #include "words/verdict.h"
 #include "words/words.h"

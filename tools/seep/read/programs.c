@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "options/option.h"
-#include "reader/report/labels.h"
+#include "reader/report/report.h"
 #include "words/words.h"
 
 /*

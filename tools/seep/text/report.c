@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "options/variables.h"
-#include "reader/report/labels.h"
+#include "reader/report/report.h"
 #include "text/table.h"
 #include "words/notes.h"
 #include "words/units.h"

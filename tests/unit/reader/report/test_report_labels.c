@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/report/labels.h"
+#include "reader/report/report.h"
 
 static const struct seep_report_space spaces[] = {
     {.space = SEEP_SPACE_HEAP, .live_bytes = 1000},
