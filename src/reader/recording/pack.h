@@ -73,7 +73,7 @@ enum seep_pack_kind {
     SEEP_PACK_SAMPLES = 2,   /* RECORDING.looks, as text */
     SEEP_PACK_NAMES = 3,     /* reader/symbols/packed.h; of all recordings */
     SEEP_PACK_HELD = 4,      /* RECORDING.held, as text; from version 2 on */
-    SEEP_PACK_SOURCE = 5,    /* reader/symbols/source.h; of all; from 3 on */
+    SEEP_PACK_SOURCE = 5,    /* reader/symbols/packed.h; of all; from 3 on */
 };
 
 struct seep_pack_part {

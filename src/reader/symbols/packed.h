@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * Names that were looked up when recordings were packed: of each module, by
- * offset, what seep_symboliser_resolve() said there.
+ * offset, what seep_symboliser_resolve() said there; and lines of source.
  *
  * Hostile input: all of it is checked when it is opened.
  *
@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "reader/recording/pack.h"
+#include "reader/recording/store.h"
 #include "reader/symbols/names.h"
-#include "reader/symbols/source.h"
 #include "seep/recording.h"
 
 /** A text is a place in the texts, which stand last and end with a 0. */
@@ -61,6 +61,7 @@ static_assert(sizeof(struct seep_packed_frame) == 16, "format");
 #define SEEP_PACKED_FRAMES_MAX 64U
 #define SEEP_PACKED_TEXT_BYTES_MAX 8193U /* with its 0 */
 
+struct seep_sources;
 struct seep_symbol_pack;
 
 /** @param bytes  aligned to 8; taken over on success, to be freed */
@@ -104,5 +105,36 @@ struct seep_packed_name {
 };
 bool seep_symbol_pack_next(struct seep_symbol_pack *pack, uint32_t *module,
                            uint32_t *answer, struct seep_packed_name *ret_name);
+
+/*
+ * Lines of source that were packed with recordings: a text of "=FILE" and,
+ * below it, "NUMBER LINE" each. What is no such line is left out.
+ */
+
+#define SEEP_SOURCE_LINE_BYTES_MAX 400U /* with its 0; longer ones are cut */
+
+struct seep_source_line {
+    const char *file;
+    const char *text;
+    uint32_t line;
+};
+
+struct seep_sources {
+    char *bytes;
+    struct seep_source_line *lines;
+    size_t count;
+    struct seep_store store; /* of the keys */
+    struct seep_store_table by_place;
+};
+
+/** Of @text, which ends with a 0 and is taken over on success.
+ * @param ret_sources  give it to seep_sources_fini() */
+int seep_sources_parse(char *text, struct seep_sources *ret_sources);
+void seep_sources_fini(struct seep_sources *sources);
+
+/** What stands there, without what it is indented by; NULL if it is not
+ * known. It lives as long as @sources. */
+const char *seep_sources_find(struct seep_sources *sources, const char *file,
+                              uint32_t line);
 
 #endif

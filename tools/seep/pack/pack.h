@@ -20,7 +20,6 @@
 #include "reader/recording/store.h"
 #include "reader/report/report.h"
 #include "reader/symbols/packed.h"
-#include "reader/symbols/source.h"
 #include "reader/symbols/symbolise.h"
 
 /*
@@ -61,7 +60,7 @@ int seep_redact_held(struct seep_redaction *redaction,
                      struct seep_held_book *book);
 
 /*
- * The lines of source of a pack: see reader/symbols/source.h.
+ * The lines of source of a pack: see reader/symbols/packed.h.
  */
 
 struct seep_sourced {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "reader/symbols/source.h"
+#include "reader/symbols/packed.h"
 
 static struct seep_sources parse(const char *text)
 {
