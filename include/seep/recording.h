@@ -299,7 +299,9 @@ struct seep_rec_header {
     struct seep_rec_bound address_space; /* RLIMIT_AS, at the last moment */
     struct seep_rec_bound data;          /* RLIMIT_DATA, then */
     _Atomic uint32_t failed_site;        /* of the last one; 0: not known */
-    uint8_t reserved[SEEP_PAGE_BYTES - 836];
+    _Atomic uint32_t rose_tick; /* the last time that .sample_log2 rose; 0:
+                                   never, or in the first tick */
+    uint8_t reserved[SEEP_PAGE_BYTES - 840];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */

@@ -91,6 +91,14 @@ static double budget_of(const struct seep_view *view, double cycles)
     return cycles * (given != 0 ? given : BUDGET) / (100000.0 * FELT);
 }
 
+static uint32_t tick_now(const struct seep_rec_header *header)
+{
+    uint64_t tick = (seep_clock_monotonic_ns() - header->start_monotonic_ns) >>
+                    SEEP_TICK_LOG2_NS;
+
+    return tick < UINT32_MAX / 2 ? (uint32_t)tick : UINT32_MAX / 2;
+}
+
 /* Unless another has: twice at once is once. */
 static void double_mean(const struct seep_view *view, unsigned level,
                         unsigned most)
@@ -99,6 +107,7 @@ static void double_mean(const struct seep_view *view, unsigned level,
 
     if (level != 0 && level < most &&
         seep_word_replace(&view->header->sample_log2, &seen, level + 1)) {
+        seep_word_store(&view->header->rose_tick, tick_now(view->header));
         seep_view_count(view, SEEP_COUNT_THINNINGS, 1);
     }
 }

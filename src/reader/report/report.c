@@ -278,6 +278,8 @@ static int add_process(struct seep_report_build *build)
     report->sample_bytes = UINT64_C(1) << sample_log2;
     report->first_sample_bytes = UINT64_C(1)
                                  << (header->first_sample_log2 & 63);
+    report->sample_rose_s =
+        seep_sites_seconds(seep_word_load(&header->rose_tick));
     report->budget = (double)header->budget / 100000;
     report->unwinder = header->unwinder == SEEP_UNWINDER_LIBUNWIND
                            ? SEEP_UNWINDER_LIBUNWIND

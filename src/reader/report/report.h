@@ -591,7 +591,8 @@ struct seep_report {
     bool began_exact;
     uint64_t sample_bytes;       /* mean interval now; 1 exact */
     uint64_t first_sample_bytes; /* as it began; more often than now */
-    double budget;               /* SEEP_BUDGET, a share; 0: none was given */
+    double sample_rose_s; /* the last time that the mean rose; 0: not known */
+    double budget;        /* SEEP_BUDGET, a share; 0: none was given */
     enum seep_unwinder unwinder;
     enum seep_grouping by; /* what a row of .sites is */
     enum seep_python_state python_state;

@@ -115,6 +115,18 @@ a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean(void **state)
     assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_THINNINGS]), 1);
 }
 
+static void it_is_recorded_when_the_mean_last_rose(void **state)
+{
+    (void)state;
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    assert_int_equal(seep_word_load(&view.header->rose_tick), 0);
+    spend_looks(1);
+    /* The recording began a second ago, or more where the machine is busy. */
+    assert_in_range((uint64_t)seep_word_load(&view.header->rose_tick)
+                        << SEEP_TICK_LOG2_NS,
+                    UINT64_C(900000000), UINT64_C(60000000000));
+}
+
 static void after_a_doubling_half_of_that_is_left(void **state)
 {
     (void)state;
@@ -306,6 +318,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean),
+        TEST(it_is_recorded_when_the_mean_last_rose),
         TEST(after_a_doubling_half_of_that_is_left),
         TEST(half_a_percent_of_the_processor_is_free),
         TEST(time_without_work_is_not_saved_up),

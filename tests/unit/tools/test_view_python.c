@@ -236,6 +236,11 @@ static void a_recording_that_began_denser_says_so(void **state)
     fake.report.first_sample_bytes = 16384;
     assert_true(
         is_said(print_report(), "sampled every 512 KiB (16 KiB at first); "));
+    fake.report.sample_rose_s = 12.4;
+    assert_true(
+        is_said(print_report(),
+                "sampled every 512 KiB since 12.4 s (16 KiB at first); "));
+    fake.report.sample_rose_s = 0;
     fake.report.first_sample_bytes = fake.report.sample_bytes;
     assert_true(is_said(print_report(), "sampled every 512 KiB; "));
     fake.report.first_sample_bytes = 1; /* by a version that did not tell */

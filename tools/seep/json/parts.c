@@ -298,6 +298,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put_known(object, "units", report->units);
     seep_json_put(object, "mode", seep_words_mode_name(report));
     SEEP_JSON_COPY(object, report, exact, sample_bytes, first_sample_bytes);
+    SEEP_JSON_COPY(object, report, sample_rose_s);
     seep_json_put(object, "fork", report->is_fork);
     seep_json_put(object, "inert",
                   report->inert == SEEP_INERT_NONE

@@ -214,12 +214,17 @@ void seep_words_mode(const struct seep_report *report, char *text, size_t size)
     } else if (report->sample_bytes <= 1) {
         snprintf(text, size, "exact except for the losses below");
     } else {
-        snprintf(
-            text, size, "%ssampled every %s%s%s%s",
-            report->began_exact ? "began exact, now " : "",
-            SEEP_UNITS_BYTES((double)report->sample_bytes), denser ? " (" : "",
-            denser ? SEEP_UNITS_BYTES((double)report->first_sample_bytes) : "",
-            denser ? " at first)" : "");
+        bool has_time = report->sample_rose_s > 0;
+
+        snprintf(text, size, "%ssampled every %s%s%s%s%s%s",
+                 report->began_exact ? "began exact, now " : "",
+                 SEEP_UNITS_BYTES((double)report->sample_bytes),
+                 has_time ? " since " : "",
+                 has_time ? SEEP_UNITS_DURATION(report->sample_rose_s) : "",
+                 denser ? " (" : "",
+                 denser ? SEEP_UNITS_BYTES((double)report->first_sample_bytes)
+                        : "",
+                 denser ? " at first)" : "");
     }
 }
 
