@@ -32,8 +32,6 @@ struct seep_held_question {
     /* /proc/PID/mem, opened by who may where this process may not (yama lets
      * ancestors); stays the asker's. 0: none */
     int memory_fd;
-    uint64_t recording_inode;
-    uint64_t recording_device;
     uint32_t python_version; /* as PY_VERSION_HEX; 0: none */
     const struct seep_held_block *blocks;
     size_t block_count;

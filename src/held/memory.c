@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/sorted.h"
+#include "seep/recording.h"
 
 #define WINDOW_BYTES (UINT64_C(1) << 20)
 #define WINDOW_PAGES (WINDOW_BYTES / SEEP_HELD_PAGE_BYTES)
@@ -71,20 +72,16 @@ static char *read_all(const char *path, size_t most)
 }
 
 /* One line of maps, which is cut up; false: it makes no sense. */
-static bool parse_map(char *line, struct seep_held_map *map, uint64_t *inode,
-                      uint64_t *device)
+static bool parse_map(char *line, struct seep_held_map *map)
 {
     unsigned long long start;
     unsigned long long end;
     unsigned long long offset;
-    unsigned long long number;
-    unsigned int major;
-    unsigned int minor;
     char rights[5];
     int at = 0;
 
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights,
-               &offset, &major, &minor, &number, &at) < 7 ||
+    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %*u %n", &start, &end, rights,
+               &offset, &at) < 4 ||
         start >= end) {
         return false;
     }
@@ -98,8 +95,6 @@ static bool parse_map(char *line, struct seep_held_map *map, uint64_t *inode,
         .is_code = rights[2] == 'x',
         .is_shared = rights[3] == 's',
     };
-    *inode = number;
-    *device = (uint64_t)major << 32 | minor;
     return true;
 }
 
@@ -143,15 +138,12 @@ static int load_maps(struct seep_held_memory *memory)
     while (memory->maps != NULL && memory->map_count < lines) {
         struct seep_held_map *map = &memory->maps[memory->map_count];
         char *line = strsep(&rest, "\n");
-        uint64_t inode;
-        uint64_t device;
 
         if (line == NULL) {
             break;
         }
-        if (parse_map(line, map, &inode, &device)) {
-            map->is_own = (inode != 0 && inode == memory->recording_inode) ||
-                          is_of_libseep(map->path);
+        if (parse_map(line, map)) {
+            map->is_own = is_of_libseep(map->path);
             memory->map_count++;
         }
     }
@@ -237,46 +229,6 @@ static int load_threads(struct seep_held_memory *memory)
     return 0;
 }
 
-int seep_held_memory_reload(struct seep_held_memory *memory)
-{
-    int error;
-
-    seep_held_memory_forget(memory);
-    if (memory->core != NULL) {
-        return 0;
-    }
-    free_maps(memory);
-    error = load_maps(memory);
-    return error < 0 ? error : load_threads(memory);
-}
-
-int seep_held_memory_extend(struct seep_held_memory *memory)
-{
-    struct seep_held_memory before = *memory;
-    int error;
-
-    seep_held_memory_forget(memory);
-    if (memory->core != NULL) {
-        return 0;
-    }
-    memory->maps = NULL;
-    memory->map_count = 0;
-    memory->texts = NULL;
-    error = load_maps(memory);
-    for (size_t i = 0; i < before.map_count; i++) {
-        struct seep_held_map *map =
-            seep_held_map_at(memory, before.maps[i].start);
-
-        if (map != NULL && map->start == before.maps[i].start &&
-            map->end == before.maps[i].end) {
-            map->no_word = before.maps[i].no_word;
-            before.maps[i].no_word = NULL;
-        }
-    }
-    free_maps(&before);
-    return error;
-}
-
 /* @return how many of the bytes came, up to the first that did not; -1 */
 static ssize_t read_runs(const struct seep_held_memory *memory,
                          const struct iovec *here, const struct iovec *there,
@@ -312,6 +264,68 @@ static bool read_process(const struct seep_held_memory *memory,
     return read_runs(memory, &here, &there, 1) == (ssize_t)bytes;
 }
 
+/* The recording that the process has mapped names all blocks. It is told by
+ * what is in it: its path and inode are others for who asks from another mount
+ * namespace, or with a copy. */
+static void mark_recording(struct seep_held_memory *memory)
+{
+    const char *path = NULL;
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        struct seep_held_map *map = &memory->maps[i];
+        char magic[sizeof(SEEP_MAGIC) - 1];
+
+        if (map->is_shared && map->is_readable && map->file_offset == 0 &&
+            read_process(memory, map->start, magic, sizeof(magic)) &&
+            memcmp(magic, SEEP_MAGIC, sizeof(magic)) == 0) {
+            path = map->path;
+        }
+        map->is_own |= path != NULL && strcmp(map->path, path) == 0;
+    }
+}
+
+int seep_held_memory_reload(struct seep_held_memory *memory)
+{
+    int error;
+
+    seep_held_memory_forget(memory);
+    if (memory->core != NULL) {
+        return 0;
+    }
+    free_maps(memory);
+    error = load_maps(memory);
+    mark_recording(memory);
+    return error < 0 ? error : load_threads(memory);
+}
+
+int seep_held_memory_extend(struct seep_held_memory *memory)
+{
+    struct seep_held_memory before = *memory;
+    int error;
+
+    seep_held_memory_forget(memory);
+    if (memory->core != NULL) {
+        return 0;
+    }
+    memory->maps = NULL;
+    memory->map_count = 0;
+    memory->texts = NULL;
+    error = load_maps(memory);
+    mark_recording(memory);
+    for (size_t i = 0; i < before.map_count; i++) {
+        struct seep_held_map *map =
+            seep_held_map_at(memory, before.maps[i].start);
+
+        if (map != NULL && map->start == before.maps[i].start &&
+            map->end == before.maps[i].end) {
+            map->no_word = before.maps[i].no_word;
+            before.maps[i].no_word = NULL;
+        }
+    }
+    free_maps(&before);
+    return error;
+}
+
 static bool is_refused(int error)
 {
     return error == EPERM || error == EACCES || error == ENOSYS;
@@ -342,6 +356,7 @@ static int try_to_read(struct seep_held_memory *memory, int memory_fd)
         return errno == ENOENT ? -ESRCH : -EPERM;
     }
     memory->is_by_file = true;
+    mark_recording(memory);
     return 0;
 }
 
@@ -368,8 +383,6 @@ int seep_held_memory_open(const struct seep_held_source *source,
         .pid = source->pid,
         .pagemap = -1,
         .file = -1,
-        .recording_inode = source->recording_inode,
-        .recording_device = source->recording_device,
         .generation = 1,
     };
     char path[48];

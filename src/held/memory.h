@@ -77,8 +77,6 @@ struct seep_held_memory {
     uint8_t *window; /* what a scan reads into */
     const uint8_t *core;
     size_t core_bytes;
-    uint64_t recording_inode;
-    uint64_t recording_device;
 };
 
 /** What is to be read, and what of it is seep's own. */
@@ -86,8 +84,6 @@ struct seep_held_source {
     pid_t pid;
     const char *core_path; /* NULL: the process itself */
     int memory_fd; /* its /proc/PID/mem, of who could open it; 0: none */
-    uint64_t recording_inode;
-    uint64_t recording_device;
 };
 
 /**

@@ -7,6 +7,7 @@ test_held_zoo.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -149,6 +150,20 @@ def test_the_process_is_not_stopped_and_takes_no_page(pythons):
     assert "T (stopped)" not in after["State"]
     assert before["VmSwap"] == after["VmSwap"]
     assert pythons.process.poll() is None
+
+
+def test_a_copy_of_the_recording_asks_as_well(pythons, tmp_path):
+    """The recording that the process has mapped names all blocks: by its
+    contents it is known to hold none, wherever the file that is read lies."""
+    line, end, holder, _ = pythons.truth["module_list"]
+    copy = tmp_path / "copy.seep"
+    shutil.copy(pythons.recording, copy)
+
+    done = seep("held", "--json", "--site", pythons.sites[line], copy)
+
+    group = json.loads(done.stdout)["sites"][0]["held"]["groups"][0]
+    assert group["end"] == end
+    assert is_or_has(group["holder"], holder), group["chain"]
 
 
 def test_a_process_that_was_frozen_goes_on(pythons):
