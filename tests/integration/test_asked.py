@@ -220,6 +220,8 @@ def test_what_is_no_answer_is_left_out(runs, tmp_path, text):
     pathlib.Path(f"{copy}.held").write_bytes(text)
 
     assert "held by" not in told(copy)
+    # Nor is it passed over in silence, but where it is of another recording.
+    assert ("unread" in told(copy)) == (b"0123456789abcdef" not in text)
 
 
 def test_what_is_kept_has_no_content(runs):

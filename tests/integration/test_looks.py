@@ -143,6 +143,22 @@ def test_the_recording_is_told_from_what_the_process_mapped(folder):
     assert len(ranges_of(last, "[seep]")) == 1
 
 
+def test_looks_that_are_damaged_are_not_passed_over_in_silence(folder):
+    run(f"{folder}/", *python("time.sleep(2.5)"))
+    [path] = files(folder)
+    whole = report(folder)["processes"][0]
+    path.write_bytes(path.read_bytes().replace(b"\n{", b"\n"))
+
+    damaged = report(folder)["processes"][0]
+    said = subprocess.run([SEEP, "info", folder], capture_output=True,
+                          timeout=LIMIT_S, check=True).stdout.decode()
+
+    assert whole["process"]["unread"] == []
+    assert damaged["process"]["unread"] == [
+        {"file": str(path), "reason": "damaged"}]
+    assert f"unread {path}: damaged; what was seen" in " ".join(said.split())
+
+
 def test_looks_outlive_a_kill(folder):
     done = run(f"{folder}/", *python(
         "time.sleep(3); os.kill(os.getpid(), signal.SIGKILL)"))

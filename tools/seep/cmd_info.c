@@ -107,6 +107,7 @@ static void print_recorder(struct seep_page *page,
     }
     seep_view_rejected(page, report, INDENT);
     seep_view_removed(page, report, INDENT);
+    seep_view_unread(page, report, INDENT);
     seep_words_mode(report, mode, sizeof(mode));
     LINE(page, "recorded", "%s, by seep %s, stacks by %s", mode,
          report->version, seep_words_unwinder(report->unwinder));

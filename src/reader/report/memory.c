@@ -753,11 +753,12 @@ static int add_outside(struct seep_report_build *build,
     struct seep_external_samples samples = {.samples = NULL};
     struct ranges heap = {.count = 0};
     struct ranges all = {.count = 0};
-    int error;
+    int error = seep_external_samples_read_of(build->report.path,
+                                              &build->packed, &samples);
 
-    if (seep_external_samples_read_of(build->report.path, &build->packed,
-                                      &samples) != 0) {
-        return 0; /* there are none, or they are damaged */
+    if (error != 0) {
+        build->report.looks_error = error == -ENOENT ? 0 : error;
+        return 0;
     }
     /* What is behind the moment that the process is judged to did not happen.
      */

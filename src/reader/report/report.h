@@ -560,6 +560,10 @@ struct seep_report {
     uint32_t removed_count; /* recordings that went from its folder when it
                                began, which was over its bounds, */
     uint64_t removed_bytes; /* and what they took of the disk */
+    /* Why a file beside the recording that is there was left out: negative
+     * errno as of process/beside.h, else 0. */
+    int looks_error; /* of .looks, what was seen from outside */
+    int held_error;  /* of .held, who held what (read by the tool) */
     bool is_fork;
     bool redacted; /* it was packed so: what it says of paths and the like
                       stands for something else */

@@ -267,6 +267,31 @@ static json_t *rejected_of(const struct seep_report *report)
     return array;
 }
 
+static void add_unread(json_t *array, const char *path, const char *suffix,
+                       int error)
+{
+    if (error != 0) {
+        json_t *object = json_object();
+        char *text = NULL;
+
+        if (asprintf(&text, "%s%s", path, suffix) > 0) {
+            seep_json_put(object, "file", text);
+            free(text);
+        }
+        seep_json_put(object, "reason", seep_words_beside(error));
+        json_array_append_new(array, object);
+    }
+}
+
+static json_t *unread_of(const struct seep_report *report)
+{
+    json_t *array = json_array();
+
+    add_unread(array, report->path, ".looks", report->looks_error);
+    add_unread(array, report->path, ".held", report->held_error);
+    return array;
+}
+
 json_t *seep_json_process(const struct seep_report *report)
 {
     json_t *object = json_object();
@@ -313,6 +338,7 @@ json_t *seep_json_process(const struct seep_report *report)
                   json_pack("{s:o,s:o}", "recordings",
                             seep_json_count(report->removed_count), "bytes",
                             seep_json_count(report->removed_bytes)));
+    seep_json_put(object, "unread", unread_of(report));
     seep_json_put(object, "recording", report->path);
     return object;
 }

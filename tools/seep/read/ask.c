@@ -192,10 +192,14 @@ void seep_ask_attach(struct seep_report *report)
         return;
     }
     error = seep_pack_open(report->path, NULL, &packed.pack, &packed.process);
-    if ((error == 0 || error == -ENOENT) &&
-        seep_held_book_read_of(report->path, &packed, seep_report_store(report),
-                               &book) == 0) {
-        attach(report, &book);
+    if (error == 0 || error == -ENOENT) {
+        error = seep_held_book_read_of(report->path, &packed,
+                                       seep_report_store(report), &book);
+        if (error == 0) {
+            attach(report, &book);
+        } else if (error != -ENOENT) {
+            report->held_error = error;
+        }
     }
     seep_pack_close(packed.pack);
 }

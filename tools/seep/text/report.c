@@ -82,6 +82,21 @@ void seep_view_removed(struct seep_page *page, const struct seep_report *report,
     }
 }
 
+void seep_view_unread(struct seep_page *page, const struct seep_report *report,
+                      size_t indent)
+{
+    if (report->looks_error != 0) {
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "unread", indent,
+                            SEEP_NOTE_LOOKS_UNREAD, report->path,
+                            seep_words_beside(report->looks_error));
+    }
+    if (report->held_error != 0) {
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "unread", indent,
+                            SEEP_NOTE_HELD_UNREAD, report->path,
+                            seep_words_beside(report->held_error));
+    }
+}
+
 /*
  * Processes by their labels, one line each. A label is as long as its row says,
  * whatever follows it.
@@ -367,6 +382,7 @@ static void print_own(struct seep_page *page, const struct seep_report *report)
     print_python(page, report);
     seep_view_rejected(page, report, INDENT);
     seep_view_removed(page, report, INDENT);
+    seep_view_unread(page, report, INDENT);
     print_losses(page, report);
 }
 

@@ -148,6 +148,10 @@ void seep_view_rejected(struct seep_page *page,
 void seep_view_removed(struct seep_page *page, const struct seep_report *report,
                        size_t indent);
 
+/** Files beside the recording that are there and were left out. */
+void seep_view_unread(struct seep_page *page, const struct seep_report *report,
+                      size_t indent);
+
 /*
  * Where the memory of a process is, as a sum: what seep tracks, what the
  * allocator holds beyond it, and what is left.

@@ -90,6 +90,10 @@
 #define SEEP_NOTE_LAST_STAYED "; most of what stayed, "
 #define SEEP_NOTE_LAST_GROUP "its cgroup held %s of %s when it was last seen"
 
+#define SEEP_NOTE_LOOKS_UNREAD \
+    "%s.looks: %s; what was seen of the process from outside is left out"
+#define SEEP_NOTE_HELD_UNREAD \
+    "%s.held: %s; who held what before the end is left out"
 #define SEEP_NOTE_REMOVED \
     "%u older recording%s, %s, when this one began: the folder held more than SEEP_KEEP allows"
 #define SEEP_NOTE_PROCESSES "%zu processes: %s; first to look at: pid %u, %s"

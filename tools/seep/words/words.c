@@ -426,6 +426,20 @@ void seep_words_cost(const struct seep_report *report, bool in_seconds,
     }
 }
 
+const char *seep_words_beside(int error)
+{
+    switch (error) {
+    case -EBADMSG:
+        return "damaged";
+    case -EPROTO:
+        return "of another version of seep";
+    case -ENOTSUP:
+        return "not a regular file";
+    default:
+        return strerror(-error);
+    }
+}
+
 uint64_t seep_words_lost_events(const struct seep_report *report)
 {
     static const enum seep_counter lost[] = {

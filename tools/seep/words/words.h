@@ -147,6 +147,10 @@ void seep_words_cost(const struct seep_report *report, bool in_seconds,
  * grow to, in whole MiB. */
 unsigned long long seep_words_larger_mib(const struct seep_report *report);
 
+/** Why a file beside a recording was left out: "damaged". Static, or of
+ * strerror(). @param error  negative errno of reader/process/beside.h */
+const char *seep_words_beside(int error);
+
 /** Sum of the counters of events that are missing from the figures. */
 uint64_t seep_words_lost_events(const struct seep_report *report);
 
