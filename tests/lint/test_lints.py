@@ -149,7 +149,8 @@ def test_a_file_without_one_licence_line_on_top_is_a_fault(tmp_path, text):
 def test_what_is_too_long_is_a_fault(tmp_path):
     body = '    x++;\n'
     plant(tmp_path, 'src/file.c', 'int x;\n' * 901)
-    plant(tmp_path, 'src/function.c', 'void f(void)\n{\n' + body * 61 + '}\n')
+    plant(tmp_path, 'src/function.c',
+          'int x;\n' * 40 + 'void f(void)\n{\n' + body * 61 + '}\n')
     plant(tmp_path, 'src/right.c',
           ('void f(void)\n{\n' + body * 60 + '}\n') * 9)
     plant(tmp_path, 'src/x.py', '#' * 81 + '\n')
@@ -158,6 +159,28 @@ def test_what_is_too_long_is_a_fault(tmp_path):
 
     assert [fault.split(':')[0] for fault in faults] == [
         'src/file.c', 'src/function.c', 'src/x.py']
+
+
+def test_a_source_that_is_too_short_is_a_fault(tmp_path):
+    excused = next(iter(sizes.SHORT))
+    plant(tmp_path, 'src/base/x.c', 'int x;\n' * 99)
+    for path in 'src/right.c', 'src/x.h', 'tests/x.c', excused:
+        plant(tmp_path, path,
+              'int x;\n' * (100 if path == 'src/right.c' else 5))
+
+    assert sizes.check(str(tmp_path)) == [
+        'src/base/x.c:1: sizes: 99 lines, the least is 100: join it to the '
+        'file that it serves']
+
+
+def test_an_excuse_of_the_lint_of_sizes_that_nobody_needs_is_a_fault(tmp_path):
+    for path in sizes.SHORT:
+        plant(tmp_path, path, 'int x;\n')
+    assert sizes.check(str(tmp_path), whole=True) == []
+    for path in sizes.SHORT:
+        plant(tmp_path, path, 'int x;\n' * 100)
+
+    assert len(sizes.check(str(tmp_path), whole=True)) == len(sizes.SHORT)
 
 
 @pytest.mark.parametrize('text', [
