@@ -80,7 +80,7 @@ struct seep_thread {
     uint8_t sample_log2;         /* under which countdown_bytes was drawn */
     uint8_t serving;             /* dl_iterate_phdr is answered by us */
     uint16_t nested : 15;        /* entries since hook_frame was set */
-    uint16_t in_driver : 1;      /* stands in the table of cuda/nesting.c */
+    uint16_t in_driver : 1;      /* stands in the table of cuda/wrappers.c */
 };
 
 static_assert(sizeof(struct seep_thread) <= 64, "static TLS is scarce");

@@ -158,7 +158,7 @@ struct seep_report_kept {
     bool gave_back_old;    /* it was seen to evict: no cache that fills */
 };
 
-/** What a site is to those that grow in step with it (reader/together.h). */
+/** What a site is to those that grow in step with it (judge/sites.h). */
 enum seep_role {
     SEEP_ROLE_NONE,   /* it grows by itself, if at all */
     SEEP_ROLE_HEAD,   /* it keeps the largest share of what it allocates */

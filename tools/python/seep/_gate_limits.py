@@ -9,7 +9,7 @@ import fractions
 import re
 import typing
 
-# As the command reads them (base/size.h); a test holds the two together.
+# As the command reads them (base/text.h); a test holds the two together.
 _UNITS = {"": 1, "B": 1} | {
     letter + rest: base ** power
     for power, letter in enumerate("KMGTPE", 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * Numbers for people, the one place where a byte count becomes "562 MiB"; and
- * rates and times back. Sizes are read by base/size.h.
+ * rates and times back. Sizes are read by base/text.h.
  *
  * Threads: any; nothing is kept. Formatters fill the caller's buffer and
  * return it. Non-finite numbers come out as "?".
@@ -57,7 +57,7 @@ const char *seep_units_count(double count, char text[SEEP_UNITS_TEXT_BYTES]);
 /** A share of 1 as "97 %", "0.3 %", "< 0.1 %". */
 const char *seep_units_share(double share, char text[SEEP_UNITS_TEXT_BYTES]);
 
-/** "1MiB/min": a size of base/size.h by s, min, h or d. @return as there */
+/** "1MiB/min": a size of base/text.h by s, min, h or d. @return as there */
 int seep_units_parse_rate(const char *text, double *ret_bytes_per_s);
 
 /** "90", "90s", "800ms", "5m", "5 min", "1.5h", "2d", "1h30m".
