@@ -136,6 +136,20 @@ def test_a_pack_of_a_folder_is_read_as_the_folder(home, tmp_path):
     assert b"3 processes" in seep("report", packed).stdout
 
 
+def test_a_damaged_file_beside_a_recording_is_told_to_be_left_out(home,
+                                                                  tmp_path):
+    run(tmp_path / "pod", home / "worker")
+    recording = recordings(tmp_path / "pod")[0]
+    beside = pathlib.Path(f"{recording}.looks")
+    beside.write_text("damaged\n")
+
+    done = seep("pack", recording, "-o", tmp_path / "packed")
+
+    assert done.returncode == 1
+    assert f"{beside}: damaged".encode() in done.stderr
+    assert seep("report", tmp_path / "packed").returncode in (0, 3, 4)
+
+
 def test_a_process_that_runs_is_packed_as_it_stands(tmp_path):
     with start(tmp_path, PYTHON, "-c",
                "import sys; k = [bytearray(1 << 20) for i in range(40)];"

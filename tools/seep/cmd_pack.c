@@ -66,6 +66,17 @@ static void refuse(const char *path, const struct seep_refusal *refusal)
     seep_say(path, refusal->reason, refusal->remedy);
 }
 
+static void leave_out(const char *path, const char *suffix, int error)
+{
+    char *file;
+
+    if (asprintf(&file, "%s%s", path, suffix) >= 0) {
+        seep_say(file, seep_words_beside(error),
+                 "the pack has its recording without it");
+        free(file);
+    }
+}
+
 /* All that @paths mean. @return the exit code */
 static int list(char *const *paths, size_t count, struct seep_open_list *all)
 {
@@ -174,7 +185,8 @@ static int write_pack(const char *out, const struct seep_open_list *all,
         return SEEP_EXIT_FAILED;
     }
     say_outcome(out, &outcome);
-    return outcome.refused_count > 0 ? SEEP_EXIT_FAILED : SEEP_EXIT_FINE;
+    return outcome.refused_count + outcome.left_out_count > 0 ? SEEP_EXIT_FAILED
+                                                              : SEEP_EXIT_FINE;
 }
 
 static int pack(char *const *paths, size_t count, struct arguments *arguments)
@@ -188,6 +200,7 @@ static int pack(char *const *paths, size_t count, struct arguments *arguments)
     arguments->pack.is_folder = all.count != 1 || seep_open_is_folder(paths[0]);
     arguments->pack.nameless = seep_gather_say_nameless;
     arguments->pack.refused = refuse;
+    arguments->pack.left_out = leave_out;
     if (out == NULL) {
         seep_say(paths[0], strerror(ENOMEM), NULL);
     } else if (all.count > 0) {

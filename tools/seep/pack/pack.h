@@ -131,11 +131,15 @@ struct seep_pack_options {
     void (*nameless)(const struct seep_report_nameless *);
     /* What could not be packed, and why; it is left out. */
     void (*refused)(const char *path, const struct seep_refusal *refusal);
+    /* The file of @suffix beside a recording: the pack has the recording
+     * without it. @error as of reader/process/beside.h. NULL: is not called */
+    void (*left_out)(const char *path, const char *suffix, int error);
 };
 
 struct seep_pack_outcome {
     size_t packed_count;
     size_t refused_count;
+    size_t left_out_count;
     uint64_t recording_bytes; /* that they take of the disk */
     uint64_t pack_bytes;
 };

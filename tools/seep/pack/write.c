@@ -214,7 +214,21 @@ static int put_recording(struct writer *writer,
     return error == 0 ? end(writer) : error;
 }
 
-/* Without any, or with what nobody could read, the recording is whole. */
+/* The recording is whole without a file beside it: what nobody can read is left
+ * out. @return 0 or -ENOMEM */
+static int leave_out(struct writer *writer, const char *path,
+                     const char *suffix, int error)
+{
+    if (error == -ENOMEM) {
+        return error;
+    }
+    if (error != -ENOENT && writer->options->left_out != NULL) {
+        writer->options->left_out(path, suffix, error);
+        writer->outcome.left_out_count++;
+    }
+    return 0;
+}
+
 static int put_samples(struct writer *writer, const char *path,
                        const struct seep_packed *packed)
 {
@@ -222,10 +236,10 @@ static int put_samples(struct writer *writer, const char *path,
     size_t bytes = 0;
     char *text = NULL;
     FILE *file;
-    int error = 0;
+    int error = seep_external_samples_read_of(path, packed, &samples);
 
-    if (seep_external_samples_read_of(path, packed, &samples) != 0) {
-        return 0;
+    if (error != 0) {
+        return leave_out(writer, path, ".looks", error);
     }
     if (writer->options->redact) {
         error = seep_redact_samples(&writer->redaction, &samples);
@@ -256,11 +270,11 @@ static int put_held(struct writer *writer, const char *path,
     size_t bytes = 0;
     char *text = NULL;
     FILE *file = NULL;
-    int error = 0;
+    int error = seep_held_book_read_of(path, packed, &store, &book);
 
-    if (seep_held_book_read_of(path, packed, &store, &book) != 0) {
+    if (error != 0) {
         seep_store_fini(&store);
-        return 0;
+        return leave_out(writer, path, ".held", error);
     }
     if (writer->options->redact) {
         error = seep_redact_held(&writer->redaction, &book);
