@@ -177,7 +177,8 @@ def test_what_breaks_a_fuzzer_is_kept_in_the_build(tmp_path):
         [os.path.join(SOURCE, 'tests/fuzz/minute'), corpus, fuzzer, '-runs=1'],
         cwd=corpus)
 
-    assert run.returncode == 77
+    # libFuzzer's own 77 would be a test that was skipped.
+    assert run.returncode == 1
     assert [path.name for path in build.iterdir() if path != fuzzer] == [
         'fuzz_x-crash-1']
     assert not list(corpus.iterdir())
