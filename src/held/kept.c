@@ -393,7 +393,7 @@ static bool take_groups(const json_t *array, struct seep_held_answer *answer,
     answer->groups = groups;
     answer->group_count = count;
     return groups != NULL && blocks <= answer->asked_count &&
-           (count > 0 || answer->asked_count == 0);
+           (count > 0) == (answer->asked_count > 0);
 }
 
 static bool take_answer(const json_t *object, struct seep_held_kept *kept,
