@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import textwrap
 import time
 
@@ -43,14 +44,16 @@ def other_user():
 
 
 @pytest.fixture(name="shared")
-def shared_folder(tmp_path):
-    """A folder whose parents everybody may pass, wherever pytest put it."""
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.getuid() and path != pathlib.Path("/"):
-            path.chmod(path.stat().st_mode | 0o011)
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    return folder
+def shared_folder():
+    """A folder whose parents everybody may pass. It is none of pytest's: each
+    pytest that begins takes that right from the parent of them all."""
+    with tempfile.TemporaryDirectory(prefix="seep-test-") as top:
+        for path in (pathlib.Path(top), *pathlib.Path(top).parents):
+            if path.stat().st_uid == os.getuid() and path != pathlib.Path("/"):
+                path.chmod(path.stat().st_mode | 0o011)
+        folder = pathlib.Path(top) / "shared"
+        folder.mkdir()
+        yield folder
 
 
 @pytest.fixture(name="preload_for_all", scope="module", autouse=True)
