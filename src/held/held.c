@@ -187,6 +187,7 @@ static int ask(const struct seep_held_question *question,
         .pid = question->pid,
         .core_path = question->core_path,
         .memory_fd = question->memory_fd,
+        .recording_inode = question->recording_inode,
     };
     struct seep_held_memory memory;
     int error = seep_held_memory_open(&source, &memory);

@@ -32,7 +32,8 @@ struct seep_held_question {
     /* /proc/PID/mem, opened by who may where this process may not (yama lets
      * ancestors); stays the asker's. 0: none */
     int memory_fd;
-    uint32_t python_version; /* as PY_VERSION_HEX; 0: none */
+    uint64_t recording_inode; /* of the file that is read; 0: not known */
+    uint32_t python_version;  /* as PY_VERSION_HEX; 0: none */
     const struct seep_held_block *blocks;
     size_t block_count;
     const struct seep_held_block *known; /* live blocks by address; may be

@@ -30,6 +30,10 @@
 #define READS_A_LOOK 256U /* at the clock */
 #define PAGES_KEPT 8192U  /* of a core: each may have mapped 15 beside it */
 
+/* Of an entry of pagemap. */
+#define PAGE_IS_PRESENT (UINT64_C(1) << 63)
+#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
+
 struct seep_held_page {
     uint64_t address;
     uint32_t generation;
@@ -77,11 +81,12 @@ static bool parse_map(char *line, struct seep_held_map *map)
     unsigned long long start;
     unsigned long long end;
     unsigned long long offset;
+    unsigned long long inode;
     char rights[5];
     int at = 0;
 
-    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %*u %n", &start, &end, rights,
-               &offset, &at) < 4 ||
+    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu %n", &start, &end, rights,
+               &offset, &inode, &at) < 5 ||
         start >= end) {
         return false;
     }
@@ -89,6 +94,7 @@ static bool parse_map(char *line, struct seep_held_map *map)
         .start = start,
         .end = end,
         .file_offset = offset,
+        .inode = inode,
         .path = at > 0 ? line + at : "",
         .is_readable = rights[0] == 'r',
         .is_writable = rights[1] == 'w',
@@ -103,6 +109,14 @@ static bool is_of_libseep(const char *path)
     const char *name = strrchr(path, '/');
 
     return name != NULL && strncmp(name, "/libseep.so", 11) == 0;
+}
+
+/* What a driver maps is its device's: reading it may do something. */
+static bool is_of_device(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 &&
+           strncmp(path, "/dev/zero", 9) != 0 &&
+           strncmp(path, "/dev/shm/", 9) != 0;
 }
 
 static void free_maps(struct seep_held_memory *memory)
@@ -143,7 +157,9 @@ static int load_maps(struct seep_held_memory *memory)
             break;
         }
         if (parse_map(line, map)) {
-            map->is_own = is_of_libseep(map->path);
+            map->is_own =
+                is_of_libseep(map->path) ||
+                (map->inode != 0 && map->inode == memory->recording_inode);
             memory->map_count++;
         }
     }
@@ -264,23 +280,44 @@ static bool read_process(const struct seep_held_memory *memory,
     return read_runs(memory, &here, &there, 1) == (ssize_t)bytes;
 }
 
-/* The recording that the process has mapped names all blocks. It is told by
- * what is in it: its path and inode are others for who asks from another mount
- * namespace, or with a copy. */
+static bool is_present(const struct seep_held_memory *memory, uint64_t address)
+{
+    uint64_t entry;
+    off_t where = (off_t)(address / SEEP_HELD_PAGE_BYTES * sizeof(entry));
+
+    return pread(memory->pagemap, &entry, sizeof(entry), where) ==
+               (ssize_t)sizeof(entry) &&
+           (entry & PAGE_IS_PRESENT) != 0;
+}
+
+/* A page of a shared file that the process does not have would be given to it,
+ * out of a file system that may hang. */
+static bool is_safe(const struct seep_held_memory *memory, uint64_t address)
+{
+    const struct seep_held_map *map = seep_held_map_at(memory, address);
+
+    return map == NULL || (!is_of_device(map->path) &&
+                           (!map->is_shared || is_present(memory, address)));
+}
+
+/* The recording that the process has mapped names all blocks. Who asks from
+ * another mount namespace, or with a copy, does not know its inode: then what
+ * is in it tells. */
 static void mark_recording(struct seep_held_memory *memory)
 {
-    const char *path = NULL;
+    uint64_t inode = 0;
 
     for (size_t i = 0; i < memory->map_count; i++) {
         struct seep_held_map *map = &memory->maps[i];
         char magic[sizeof(SEEP_MAGIC) - 1];
 
         if (map->is_shared && map->is_readable && map->file_offset == 0 &&
+            is_safe(memory, map->start) &&
             read_process(memory, map->start, magic, sizeof(magic)) &&
             memcmp(magic, SEEP_MAGIC, sizeof(magic)) == 0) {
-            path = map->path;
+            inode = map->inode;
         }
-        map->is_own |= path != NULL && strcmp(map->path, path) == 0;
+        map->is_own |= inode != 0 && map->inode == inode;
     }
 }
 
@@ -383,6 +420,7 @@ int seep_held_memory_open(const struct seep_held_source *source,
         .pid = source->pid,
         .pagemap = -1,
         .file = -1,
+        .recording_inode = source->recording_inode,
         .generation = 1,
     };
     char path[48];
@@ -489,6 +527,7 @@ static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
         slot->address = page;
         slot->generation = memory->generation;
         slot->is_there =
+            is_safe(memory, page) &&
             read_process(memory, page, slot->bytes, SEEP_HELD_PAGE_BYTES);
     }
     return slot->is_there ? slot->bytes : NULL;
@@ -581,14 +620,8 @@ bool seep_held_map_is_searched(const struct seep_held_map *map)
 {
     const char *path = map->path;
 
-    if (!map->is_readable || !map->is_writable || map->is_own ||
-        strncmp(path, "[v", 2) == 0) {
-        return false;
-    }
-    /* What a driver maps is its device's: reading it may do something. */
-    return strncmp(path, "/dev/", 5) != 0 ||
-           strncmp(path, "/dev/zero", 9) == 0 ||
-           strncmp(path, "/dev/shm/", 9) == 0;
+    return map->is_readable && map->is_writable && !map->is_own &&
+           strncmp(path, "[v", 2) != 0 && !is_of_device(path);
 }
 
 /* Which pages of the window to read, as pairs of ranges. */
@@ -614,9 +647,6 @@ static void add_page(struct runs *runs, uint8_t *to, uint64_t address)
         (struct iovec){(void *)(uintptr_t)address, SEEP_HELD_PAGE_BYTES};
     runs->count++;
 }
-
-#define PAGE_IS_PRESENT (UINT64_C(1) << 63)
-#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
 
 static void choose_pages(struct seep_held_memory *memory,
                          const struct seep_held_map *map, uint64_t at,

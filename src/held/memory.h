@@ -29,6 +29,7 @@ struct seep_held_map {
     uint64_t start;
     uint64_t end;
     uint64_t file_offset;
+    uint64_t inode;   /* 0: of no file, or of a core */
     const char *path; /* "" if it has no name */
     bool is_readable;
     bool is_writable;
@@ -77,6 +78,7 @@ struct seep_held_memory {
     uint8_t *window; /* what a scan reads into */
     const uint8_t *core;
     size_t core_bytes;
+    uint64_t recording_inode;
 };
 
 /** What is to be read, and what of it is seep's own. */
@@ -84,6 +86,7 @@ struct seep_held_source {
     pid_t pid;
     const char *core_path; /* NULL: the process itself */
     int memory_fd; /* its /proc/PID/mem, of who could open it; 0: none */
+    uint64_t recording_inode; /* 0: not known */
 };
 
 /**

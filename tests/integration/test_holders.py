@@ -5,11 +5,13 @@ Of some kinds of holders; of all that there are, and of every CPython,
 test_held_zoo.
 """
 import json
+import mmap
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -164,6 +166,39 @@ def test_a_copy_of_the_recording_asks_as_well(pythons, tmp_path):
     group = json.loads(done.stdout)["sites"][0]["held"]["groups"][0]
     assert group["end"] == end
     assert is_or_has(group["holder"], holder), group["chain"]
+
+
+UNTOUCHED = """if True:
+    import ctypes, mmap, sys, time
+    file = open(sys.argv[1], "w+b")
+    file.truncate(1 << 20)
+    shared = mmap.mmap(file.fileno(), 1 << 20)
+    kept = [bytearray(100000) for _ in range(400)]
+    print(ctypes.addressof(ctypes.c_char.from_buffer(shared)), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_page_that_the_process_never_touched_is_not_read(tmp_path):
+    """Of a copy, so that what is mapped is looked at for the recording."""
+    with start(tmp_path, PYTHON, "-c", UNTOUCHED, tmp_path / "file") as process:
+        try:
+            address = int(process.stdout.readline())
+            recording, = recordings(tmp_path)
+            copy = tmp_path / "copy"
+            shutil.copy(recording, copy)
+            pid = json.loads(seep("report", "--json", copy).stdout)[
+                "processes"][0]["process"]["pid"]
+
+            done = seep("held", copy)
+
+            assert b"kept, a list of 400 items" in done.stdout, done
+            with open(f"/proc/{pid}/pagemap", "rb") as pagemap:
+                pagemap.seek(address // mmap.PAGESIZE * 8)
+                entry = int.from_bytes(pagemap.read(8), sys.byteorder)
+            assert entry >> 63 == 0, "it was given the page"
+        finally:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_process_that_was_frozen_goes_on(pythons):

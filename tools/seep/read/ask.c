@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -107,6 +108,7 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     bool is_limited;
     int error;
     struct liveness liveness = {report->path};
+    struct stat status;
     struct seep_held_question question = {
         .pid = ask->pid,
         .core_path = ask->core_path,
@@ -122,6 +124,9 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
         .context = &liveness,
     };
 
+    if (stat(report->path, &status) == 0) {
+        question.recording_inode = status.st_ino;
+    }
     if (ask->core_path == NULL && site->space != SEEP_SPACE_MAPPED) {
         question.still_live = still_live;
     }
