@@ -231,21 +231,29 @@ static bool is_known(const struct seep_report *report, enum seep_space space)
                 : seep_words_is_gpu(space) && report->device_count > 0);
 }
 
+struct seep_report_extent
+seep_view_space_extent(const struct seep_report *report, size_t i)
+{
+    const struct seep_report_space *space = &report->spaces[i];
+
+    if (space->space == SEEP_SPACE_FILE && report->memory.files.valid) {
+        return report->memory.files;
+    }
+    return (struct seep_report_extent){
+        .valid = true,
+        .first_bytes = (double)space->first_bytes,
+        .last_bytes = (double)space->live_bytes,
+        .slope_bytes_per_s = space->slope_bytes_per_s,
+    };
+}
+
 static void add_spaces(struct seep_table *table,
                        const struct seep_report *report)
 {
     for (size_t i = 0; i < report->space_count; i++) {
         const struct seep_report_space *space = &report->spaces[i];
-        struct seep_report_extent extent = {
-            .valid = true,
-            .first_bytes = (double)space->first_bytes,
-            .last_bytes = (double)space->live_bytes,
-            .slope_bytes_per_s = space->slope_bytes_per_s,
-        };
+        struct seep_report_extent extent = seep_view_space_extent(report, i);
 
-        if (space->space == SEEP_SPACE_FILE && report->memory.files.valid) {
-            extent = report->memory.files;
-        }
         if (!is_known(report, space->space)) {
             seep_view_balance_row(table, report, seep_words_space(space->space),
                                   &extent);

@@ -169,6 +169,10 @@ void seep_view_balance(struct seep_page *page,
  * NULL without memory. @param first_least  columns of a page with "first" */
 struct seep_table *seep_view_balance_open(const char *title,
                                           size_t first_least);
+/** What lived of .spaces[@i], at first and at last; of mapped files what of
+ * them is in memory, where that was seen. */
+struct seep_report_extent
+seep_view_space_extent(const struct seep_report *report, size_t i);
 void seep_view_balance_row(struct seep_table *table,
                            const struct seep_report *report, const char *part,
                            const struct seep_report_extent *extent);

@@ -134,16 +134,10 @@ static void add_spaces(struct seep_table *table,
                        const struct seep_report *report)
 {
     for (size_t i = 0; i < report->space_count; i++) {
-        const struct seep_report_space *space = &report->spaces[i];
-        struct seep_report_extent extent = {
-            .valid = true,
-            .first_bytes = (double)space->first_bytes,
-            .last_bytes = (double)space->live_bytes,
-            .slope_bytes_per_s = space->slope_bytes_per_s,
-        };
+        struct seep_report_extent extent = seep_view_space_extent(report, i);
 
-        seep_view_balance_row(table, report, seep_words_space(space->space),
-                              &extent);
+        seep_view_balance_row(
+            table, report, seep_words_space(report->spaces[i].space), &extent);
     }
 }
 
