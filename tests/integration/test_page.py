@@ -129,6 +129,17 @@ def test_the_answer_stands_on_top_in_the_words_of_the_report(leak, place):
     assert leak.text(".site [data-figure=growth]").removesuffix("/min") in text
 
 
+def test_a_file_that_was_left_out_is_told(tmp_path, shown):
+    path = recording(tmp_path, "leak")
+    looks = tmp_path / "leak.seep.looks"
+    looks.write_text("damaged\n")
+    made(tmp_path / "leak.html", "report", path)
+
+    shown.open(tmp_path / "leak.html")
+
+    assert f"{looks}: damaged" in shown.texts(".facts dd")
+
+
 def test_the_chart_goes_on_to_where_memory_is_full(leak):
     full = leak.text('.verdict [data-figure="forecast"]')
     key = leak.text('#memory [data-key="forecast"]')

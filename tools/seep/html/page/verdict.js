@@ -153,6 +153,7 @@ function aboutPart(page, host) {
     ['Python', process.python ? process.python.version : null],
     ['call sites', total], ['seep', process.seep_version],
     ['recording', process.recording],
+    ...process.unread.map((each) => ['unread', `${each.file}: ${each.reason}`]),
   ].filter(([, value]) => known(value) || typeof value === 'string');
   const losses = counters.filter((each) => each.kind === 'loss');
   const rest = counters.filter((each) => each.kind !== 'loss');
