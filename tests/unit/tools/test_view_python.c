@@ -239,7 +239,7 @@ static void a_recording_that_began_denser_says_so(void **state)
     fake.report.sample_rose_s = 12.4;
     assert_true(
         is_said(print_report(),
-                "sampled every 512 KiB since 12.4 s (16 KiB at first); "));
+                "sampled every 512 KiB from 12.4 s on (16 KiB at first); "));
     fake.report.sample_rose_s = 0;
     fake.report.first_sample_bytes = fake.report.sample_bytes;
     assert_true(is_said(print_report(), "sampled every 512 KiB; "));

@@ -216,12 +216,12 @@ void seep_words_mode(const struct seep_report *report, char *text, size_t size)
     } else {
         bool has_time = report->sample_rose_s > 0;
 
-        snprintf(text, size, "%ssampled every %s%s%s%s%s%s",
+        snprintf(text, size, "%ssampled every %s%s%s%s%s%s%s",
                  report->began_exact ? "began exact, now " : "",
                  SEEP_UNITS_BYTES((double)report->sample_bytes),
-                 has_time ? " since " : "",
+                 has_time ? " from " : "",
                  has_time ? SEEP_UNITS_DURATION(report->sample_rose_s) : "",
-                 denser ? " (" : "",
+                 has_time ? " on" : "", denser ? " (" : "",
                  denser ? SEEP_UNITS_BYTES((double)report->first_sample_bytes)
                         : "",
                  denser ? " at first)" : "");
