@@ -258,7 +258,7 @@ def test_the_document_tells_what_the_text_tells(runs):
     assert found["outcome"] == "worse" and found["label"] is None
     assert set(program) == {"program", "answer", "change_unit", "before",
                             "now", "change", "sites", "site_total", "still",
-                            "held", "held_outcome", "held_at_s"}
+                            "pace", "held", "held_outcome", "held_at_s"}
     for held in program["held"]:
         assert set(held) == {
             "holder", "outcome", "at_peak", "where", "id", "pattern",

@@ -292,6 +292,21 @@ static void add_memory(struct seep_diff_side *side,
     }
 }
 
+/* What comes and goes is work: what imports freed was none. */
+static double freed_by(const struct seep_report *report)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (seep_sites_space_holds(site->space) && !site->is_start) {
+            bytes += (double)site->freed_bytes;
+        }
+    }
+    return bytes;
+}
+
 /* One of them grows and nobody knows by what: it is not left out for that. */
 static const char *grown_unknown(const struct seep_diff_side *side)
 {
@@ -347,6 +362,7 @@ static void add_processes(struct seep_diff_side *side, double age_s)
         if (is_judged(side->reports[i])) {
             add_verdict(side, side->reports[i]);
             add_memory(side, &private, side->reports[i]);
+            side->freed_per_s += freed_by(side->reports[i]) / side->exposure_s;
         }
     }
     finish(side, &side->process);
@@ -599,20 +615,74 @@ static void add_rows(struct seep_diff *diff, const size_t *match,
     seep_diff_compare_patterns(diff);
 }
 
+/* So many times as much is freed now, in the same time; 0: not known. */
+static double pace_of(const struct seep_diff *diff)
+{
+    return diff->by_unit || !(diff->before.freed_per_s > 0)
+               ? 0
+               : diff->now.freed_per_s / diff->before.freed_per_s;
+}
+
+/*
+ * By the clock it grows faster, and what is held is less: then it may only have
+ * worked faster. It is not known to be worse unless it grows by more than what
+ * it did before would be at the pace of now.
+ */
+static void doubt(struct seep_diff *diff, struct seep_diff_row *row,
+                  size_t count)
+{
+    double pace = pace_of(diff);
+    struct seep_interval before = row->before.per_s;
+    struct seep_interval change;
+
+    if (row->outcome != SEEP_DIFF_WORSE || !(pace > 1)) {
+        return;
+    }
+    before.estimate *= pace;
+    before.low *= pace;
+    before.high *= pace;
+    change = seep_diff_change(&before, &row->now.per_s);
+    widen(&change, widening_of(count), spread_of(diff, row));
+    if (!(change.low > 0 &&
+          change.estimate > SEEP_DIFF_MARGIN * fabs(before.estimate))) {
+        row->outcome = SEEP_DIFF_UNTOLD;
+        diff->pace = pace;
+    }
+}
+
+/* What the process surely grows by hides it: equal runs differ by more. */
+static bool is_trifle(const struct seep_diff *diff,
+                      const struct seep_diff_row *row)
+{
+    const struct seep_diff_row *all = &diff->process;
+    double least = fmin(growth_of(diff, &all->before)->estimate,
+                        growth_of(diff, &all->now)->estimate);
+
+    return row->outcome == SEEP_DIFF_UNTOLD && all->before.proved &&
+           all->now.proved && row->change.high <= SEEP_DIFF_MARGIN * least;
+}
+
 /* All that are compared by how much they grow share the risk of one. */
 static void decide_all(struct seep_diff *diff)
 {
+    bool holds_less = seep_diff_held_outcome(diff) == SEEP_DIFF_BETTER;
     size_t count = 0;
 
+    diff->process.before = diff->before.process;
+    diff->process.now = diff->now.process;
+    diff->process.outcome = decide(diff, &diff->process, 1);
     for (size_t i = 0; i < diff->row_count; i++) {
         count += diff->rows[i].before.grows && diff->rows[i].now.grows;
     }
     for (size_t i = 0; i < diff->row_count; i++) {
-        diff->rows[i].outcome = decide(diff, &diff->rows[i], count);
+        struct seep_diff_row *row = &diff->rows[i];
+
+        row->outcome = decide(diff, row, count);
+        if (holds_less) {
+            doubt(diff, row, count);
+        }
+        row->is_trifle = is_trifle(diff, row);
     }
-    diff->process.before = diff->before.process;
-    diff->process.now = diff->now.process;
-    diff->process.outcome = decide(diff, &diff->process, 1);
 }
 
 enum seep_diff_answer seep_diff_row_answer(const struct seep_diff_row *row)
@@ -620,7 +690,7 @@ enum seep_diff_answer seep_diff_row_answer(const struct seep_diff_row *row)
     bool leaks = row->now.proved &&
                  (row->is_outside || row->now.class == SEEP_CLASS_LEAK);
 
-    if (!is_weighty(&row->now, row->is_outside)) {
+    if (row->is_trifle || !is_weighty(&row->now, row->is_outside)) {
         return SEEP_DIFF_FINE;
     }
     if (row->outcome == SEEP_DIFF_NEW || row->outcome == SEEP_DIFF_WORSE) {

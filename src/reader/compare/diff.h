@@ -136,12 +136,15 @@ struct seep_diff_side {
     struct seep_diff_level devices_held[SEEP_DIFF_WHENS];
     struct seep_diff_level excused_held[SEEP_DIFF_WHENS];
     bool knows_private; /* of all that hold something */
+    double freed_per_s; /* a process, but for what its start-up freed */
 };
 
 struct seep_diff_row {
     enum seep_diff_outcome outcome;
     bool is_outside; /* of call sites: there is no site */
     bool weighs;     /* a leak or a suspect, now or before */
+    bool is_trifle;  /* it cannot be told, and is less than equal runs differ
+                        by in what the process surely grows by */
     struct seep_diff_site before;
     struct seep_diff_site now;
     struct seep_interval change; /* by unit where .by_unit */
@@ -187,6 +190,8 @@ struct seep_diff {
     size_t row_count;
     size_t still_count; /* sites that grow on neither side */
     struct seep_diff_row process;
+    double pace;  /* as much as before was freed now, in the same time, so many
+                     times: why what is UNTOLD may grow faster; 0: no reason */
     double age_s; /* that what is held is compared at; 0: at the ends, since
                      the processes of both sides lived as long */
     struct seep_diff_held *held; /* that of the process, and what differs, the

@@ -292,6 +292,7 @@ static json_t *pair_of(const struct seep_diff_pair *pair, size_t limit)
     seep_json_put(object, "sites", sites);
     seep_json_put(object, "site_total", diff->row_count);
     seep_json_put(object, "still", diff->still_count);
+    seep_json_put(object, "pace", diff->pace > 0 ? diff->pace : NAN);
     seep_json_put(object, "held_outcome",
                   seep_diff_name(seep_diff_held_outcome(diff)));
     seep_json_put(object, "held_at_s", diff->age_s > 0 ? diff->age_s : NAN);

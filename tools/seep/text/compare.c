@@ -284,6 +284,10 @@ static void print_rest(struct seep_page *page, const struct seep_diff *diff,
         seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
                             SEEP_NOTE_DIFF_EXCUSED, excused);
     }
+    if (diff->pace > 0) {
+        seep_page_paragraph(page, SEEP_STYLE_FAINT, "", INDENT,
+                            SEEP_NOTE_DIFF_PACE, diff->pace);
+    }
 }
 
 static void print_changes(struct seep_page *page, const struct seep_diff *diff,

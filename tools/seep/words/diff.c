@@ -131,7 +131,9 @@ static char *held_headline(const char *lead, const struct seep_diff_held *held)
     return text;
 }
 
-static char *worse_headline(const struct seep_diff_set *set)
+/* Which leaks are new or worse, "1 leak got worse, f +33.1 MiB/min"; NULL where
+ * it is what is held that is. */
+static char *worse_words(const struct seep_diff_set *set)
 {
     const struct seep_diff_pair *pair = NULL;
     const struct seep_diff_row *row = NULL;
@@ -139,7 +141,7 @@ static char *worse_headline(const struct seep_diff_set *set)
     size_t worse = tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_LEAKS, &pair, &row);
 
     if (news + worse == 0) {
-        return held_headline("WORSE: ", first_held_of(set, SEEP_DIFF_WORSE));
+        return NULL;
     }
     char *first = row == NULL ? NULL : changed(pair, row);
     const char *begin = news + worse > 1 ? "; first " : ", ";
@@ -147,107 +149,162 @@ static char *worse_headline(const struct seep_diff_set *set)
     char *text;
 
     if (news == 0) {
-        text = seep_words_make("WORSE: %zu leak%s got worse%s%s", worse,
-                               plural(worse), begin, at);
-    } else if (worse == 0) {
-        text = seep_words_make("WORSE: %zu new leak%s%s%s", news, plural(news),
+        text = seep_words_make("%zu leak%s got worse%s%s", worse, plural(worse),
                                begin, at);
+    } else if (worse == 0) {
+        text = seep_words_make("%zu new leak%s%s%s", news, plural(news), begin,
+                               at);
     } else {
-        text = seep_words_make("WORSE: %zu new leak%s, and %zu got worse%s%s",
-                               news, plural(news), worse, begin, at);
+        text = seep_words_make("%zu new leak%s, and %zu got worse%s%s", news,
+                               plural(news), worse, begin, at);
     }
     free(first);
     return text;
 }
 
-/* Of a whole side, else of a call site. */
-static char *open_headline(const struct seep_diff_set *set)
+/* Where less is held, too, neither is left out. */
+static char *worse_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_held *less = first_held_of(set, SEEP_DIFF_BETTER);
+    char *leaks = worse_words(set);
+    char *held = less == NULL ? NULL : held_words(less);
+    char *text;
+
+    if (leaks == NULL) {
+        free(held);
+        return held_headline("WORSE: ", first_held_of(set, SEEP_DIFF_WORSE));
+    }
+    text =
+        held == NULL
+            ? seep_words_make("WORSE: %s", leaks)
+            : seep_words_make("WORSE by growth, BETTER by what is held: %s; %s",
+                              leaks, held);
+    free(leaks);
+    free(held);
+    return text;
+}
+
+/* "1 call site may be worse, f +119 KiB/min" */
+static char *open_words(const struct seep_diff_set *set)
 {
     const struct seep_diff_pair *pair = NULL;
     const struct seep_diff_row *row = NULL;
-    size_t count;
-    char *first;
-    char *text;
+    size_t count =
+        tally(set, SEEP_DIFF_UNTOLD, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
+        tally(set, SEEP_DIFF_NEW, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
+        tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_INSUFFICIENT, &pair, &row);
+    char *first = row == NULL ? NULL : changed(pair, row);
+    char *text = seep_words_make("%zu call site%s may be worse%s%s", count,
+                                 plural(count), count > 1 ? "; first " : ", ",
+                                 first == NULL ? "?" : first);
 
-    if (set->count == 0) {
-        return seep_words_make("NOT ENOUGH DATA: no program ran on both sides");
-    }
+    free(first);
+    return text;
+}
+
+/* Of which side too little is known, and why. @return "": of neither */
+static const char *open_side(const struct seep_diff_set *set,
+                             const char **ret_reason)
+{
     for (size_t i = 0; i < set->count; i++) {
         const struct seep_diff *diff = &set->pairs[i].diff;
 
         if (diff->before.reason != NULL || diff->now.reason != NULL) {
             bool is_now = diff->before.reason == NULL;
 
-            return seep_words_make(
-                "NOT ENOUGH DATA %s: %s", is_now ? "now" : "before",
-                is_now ? diff->now.reason : diff->before.reason);
+            *ret_reason = is_now ? diff->now.reason : diff->before.reason;
+            return is_now ? " now" : " before";
         }
     }
-    count = tally(set, SEEP_DIFF_UNTOLD, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
-            tally(set, SEEP_DIFF_NEW, SEEP_DIFF_INSUFFICIENT, &pair, &row) +
-            tally(set, SEEP_DIFF_WORSE, SEEP_DIFF_INSUFFICIENT, &pair, &row);
-    first = row == NULL ? NULL : changed(pair, row);
-    text = seep_words_make("NOT ENOUGH DATA: %zu call site%s may be worse%s%s",
-                           count, plural(count), count > 1 ? "; first " : ", ",
-                           first == NULL ? "?" : first);
-    free(first);
+    *ret_reason = NULL;
+    return "";
+}
+
+/* What is held is known, whatever growth comes to: less of it comes first. */
+static char *open_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_held *less = first_held_of(set, SEEP_DIFF_BETTER);
+    const char *reason;
+    const char *when = open_side(set, &reason);
+    char *held = less == NULL ? NULL : held_words(less);
+    char *open;
+    char *text;
+
+    if (set->count == 0) {
+        free(held);
+        return seep_words_make("NOT ENOUGH DATA: no program ran on both sides");
+    }
+    open = reason == NULL ? open_words(set) : seep_words_make("%s", reason);
+    text =
+        held == NULL
+            ? seep_words_make("NOT ENOUGH DATA%s: %s", when,
+                              open == NULL ? "?" : open)
+            : seep_words_make(
+                  "BETTER by what is held, NOT ENOUGH DATA on growth%s: %s; %s",
+                  when, held, open == NULL ? "?" : open);
+    free(held);
+    free(open);
     return text;
 }
 
-static char *fine_headline(const struct seep_diff_set *set)
+/* "1 leak is gone, f -33.1 MiB/min"; NULL: none is, nor grows less */
+static char *better_words(const struct seep_diff_set *set)
 {
     const struct seep_diff_pair *pair = NULL;
     const struct seep_diff_row *row = NULL;
     size_t gone = tally(set, SEEP_DIFF_GONE, SEEP_DIFF_FINE, &pair, &row);
     size_t better = tally(set, SEEP_DIFF_BETTER, SEEP_DIFF_FINE, &pair, &row);
-    const struct seep_diff_pair *same_pair = NULL;
-    const struct seep_diff_row *same_row = NULL;
-    size_t same =
-        tally(set, SEEP_DIFF_SAME, SEEP_DIFF_FINE, &same_pair, &same_row);
+    const char *begin = gone + better > 1 ? "; first " : ", ";
     char *first;
     char *text;
 
-    if (gone + better == 0 && first_held_of(set, SEEP_DIFF_BETTER) != NULL) {
-        return held_headline("BETTER: ", first_held_of(set, SEEP_DIFF_BETTER));
-    }
     if (gone + better == 0) {
-        return same == 0
-                   ? seep_words_make(
-                         "SAME: nothing grows that did not grow before, and no more is held")
-                   : seep_words_make(
-                         "SAME: %zu call site%s as before, and none is new or worse",
-                         same, same == 1 ? " grows" : "s grow");
+        return NULL;
     }
-    first = changed(pair, row);
+    first = row == NULL ? NULL : changed(pair, row);
     if (better == 0) {
-        text = seep_words_make(
-            "BETTER: %zu leak%s gone%s%s", gone, gone == 1 ? " is" : "s are",
-            gone > 1 ? "; first " : ", ", first == NULL ? "?" : first);
+        text = seep_words_make("%zu leak%s gone%s%s", gone,
+                               gone == 1 ? " is" : "s are", begin,
+                               first == NULL ? "?" : first);
     } else {
-        text = seep_words_make("BETTER: %zu call site%s less%s%s%s", better,
+        text = seep_words_make("%zu call site%s less%s%s%s", better,
                                better == 1 ? " grows" : "s grow",
                                gone > 0 ? ", and others no longer grow" : "",
-                               gone + better > 1 ? "; first " : ", ",
-                               first == NULL ? "?" : first);
+                               begin, first == NULL ? "?" : first);
     }
     free(first);
     return text;
 }
 
-/* Whatever growth comes to: less is held. */
-static char *and_held(char *headline, const struct seep_diff_held *held)
+static char *same_headline(const struct seep_diff_set *set)
 {
-    char *what = held == NULL ? NULL : held_words(held);
-    char *text = what == NULL || headline == NULL
-                     ? NULL
-                     : seep_words_make("%s; %s", headline, what);
+    const struct seep_diff_pair *pair = NULL;
+    const struct seep_diff_row *row = NULL;
+    size_t same = tally(set, SEEP_DIFF_SAME, SEEP_DIFF_FINE, &pair, &row);
 
-    free(what);
-    if (text != NULL) {
-        free(headline);
-        return text;
-    }
-    return headline;
+    return same == 0
+               ? seep_words_make(
+                     "SAME: nothing grows that did not grow before, and no more is held")
+               : seep_words_make(
+                     "SAME: %zu call site%s as before, and none is new or worse",
+                     same, same == 1 ? " grows" : "s grow");
+}
+
+/* What is held less comes first: it is memory that is there already. */
+static char *fine_headline(const struct seep_diff_set *set)
+{
+    const struct seep_diff_held *less = first_held_of(set, SEEP_DIFF_BETTER);
+    char *growth = better_words(set);
+    char *held = less == NULL ? NULL : held_words(less);
+    char *text = held == NULL && growth == NULL ? same_headline(set)
+                 : held == NULL ? seep_words_make("BETTER: %s", growth)
+                 : growth == NULL
+                     ? seep_words_make("BETTER: %s", held)
+                     : seep_words_make("BETTER: %s; %s", held, growth);
+
+    free(growth);
+    free(held);
+    return text;
 }
 
 char *seep_diff_headline(const struct seep_diff_set *set)
@@ -256,8 +313,7 @@ char *seep_diff_headline(const struct seep_diff_set *set)
     case SEEP_DIFF_LEAKS:
         return worse_headline(set);
     case SEEP_DIFF_INSUFFICIENT:
-        return and_held(open_headline(set),
-                        first_held_of(set, SEEP_DIFF_BETTER));
+        return open_headline(set);
     default:
         return fine_headline(set);
     }

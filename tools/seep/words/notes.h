@@ -113,6 +113,8 @@
 #define SEEP_NOTE_DIFF_EXCUSED " %zu suppressed, or below a known bound"
 #define SEEP_NOTE_DIFF_AGE \
     " the processes lived for different times: what they hold is compared at the age of %s"
+#define SEEP_NOTE_DIFF_PACE \
+    " %.1f times as much was freed in the same time: what grows faster by the clock may be more work"
 #define SEEP_NOTE_DIFF_ALONE "%s ran %s only, and is not compared"
 
 #endif

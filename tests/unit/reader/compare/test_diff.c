@@ -437,6 +437,95 @@ static void a_pattern_speaks_for_many_sites(void **state)
     seep_diff_fini(&diff);
 }
 
+/* Of the process, as its verdict tells it. */
+static void grow(struct check_world *world, double rate)
+{
+    struct seep_report_verdict *verdict = &world->report.verdict;
+
+    verdict->class = SEEP_VERDICT_LEAK;
+    verdict->reassures = false;
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s =
+        (struct seep_interval){rate, .9 * rate, 1.1 * rate};
+}
+
+static void what_a_leak_hides_does_not_decide(void **state)
+{
+    struct seep_report_site *small;
+    struct seep_diff diff;
+
+    (void)state;
+    before("a", 1e6)->where = "a";
+    now("a", 1e6)->where = "a";
+    small = now("b", 1e4);
+    small->where = "b";
+    small->class = SEEP_CLASS_SUSPECT;
+    diff = run(); /* of nothing that is sure to grow it is a trifle */
+    assert_int_equal(seep_diff_answer_of(&diff), SEEP_DIFF_INSUFFICIENT);
+    seep_diff_fini(&diff);
+    grow(&check_before, 1e6);
+    grow(&check_now, 1e6);
+    diff = run();
+    assert_int_equal(seep_diff_answer_of(&diff), SEEP_DIFF_FINE);
+    seep_diff_fini(&diff);
+    small->class = SEEP_CLASS_LEAK; /* what is proved decides */
+    diff = run();
+    assert_int_equal(seep_diff_answer_of(&diff), SEEP_DIFF_LEAKS);
+    seep_diff_fini(&diff);
+    small->class = SEEP_CLASS_SUSPECT;
+    small->growth_bytes_per_s = (struct seep_interval){1e5, 9e4, 1.1e5};
+    diff = run(); /* 10 % of it */
+    assert_int_equal(seep_diff_answer_of(&diff), SEEP_DIFF_INSUFFICIENT);
+    seep_diff_fini(&diff);
+}
+
+/* It leaks three times as fast, and frees @freed times as much. */
+static void run_faster(double freed, enum seep_diff_outcome outcome,
+                       double pace)
+{
+    struct seep_diff diff;
+
+    before("a", 1e4)->where = "a";
+    now("a", 3e4)->where = "a";
+    check_before.sites[1].freed_bytes = 1 << 30;
+    check_now.sites[1].freed_bytes = (uint64_t)(freed * (1 << 30));
+    diff = run();
+    assert_int_equal(diff.row_count, 1);
+    assert_int_equal(diff.rows[0].outcome, outcome);
+    assert_true(fabs(diff.pace - pace) < 0.01);
+    assert_int_equal(seep_diff_answer_of(&diff), outcome == SEEP_DIFF_WORSE
+                                                     ? SEEP_DIFF_LEAKS
+                                                     : SEEP_DIFF_INSUFFICIENT);
+    seep_diff_fini(&diff);
+}
+
+static void what_holds_less_may_only_have_worked_faster(void **state)
+{
+    (void)state;
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 100);
+    run_faster(3, SEEP_DIFF_UNTOLD, 3);
+    check_world_set_up(NULL);
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 100);
+    run_faster(1.5, SEEP_DIFF_WORSE, 0);
+    /* As much is held: faster is worse. */
+    check_world_set_up(NULL);
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 800);
+    run_faster(3, SEEP_DIFF_WORSE, 0);
+}
+
+/* What imports freed tells nothing of how fast the work behind them was. */
+static void what_start_up_freed_is_no_work(void **state)
+{
+    (void)state;
+    hold(&check_before, "cache", 800);
+    hold(&check_now, "cache", 100)->is_start = true;
+    check_now.sites[0].freed_bytes = UINT64_C(1) << 33;
+    run_faster(1.5, SEEP_DIFF_WORSE, 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup(name, check_world_set_up)
@@ -465,6 +554,9 @@ int main(void)
         CASE(lives_of_other_lengths_are_compared_at_one_age),
         CASE(what_is_suppressed_is_not_held_against_it),
         CASE(a_pattern_speaks_for_many_sites),
+        CASE(what_a_leak_hides_does_not_decide),
+        CASE(what_holds_less_may_only_have_worked_faster),
+        CASE(what_start_up_freed_is_no_work),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);
