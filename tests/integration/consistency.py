@@ -52,6 +52,12 @@ def of_words(verdict):
         found.append(f"{verdict['class']} reassures")
     if verdict["reassures"] and "no leak" not in sentence:
         found.append("it reassures and does not say so")
+    if verdict["open"] and verdict["reassures"]:
+        found.append("it reassures, and something cannot be told")
+    if verdict["open"] and "cannot tell yet" not in sentence:
+        found.append("something cannot be told, and is not in the sentence")
+    if verdict["stopped"] and verdict["private_grows"]:
+        found.append("something has stopped, and private memory grows")
     if verdict["private_grows"] and "stopped" in sentence:
         found.append("the sentence denies that private memory grows")
     return found

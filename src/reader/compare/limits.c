@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "reader/compare/diff.h"
 #include "reader/judge/family.h"
+#include "reader/judge/verdict.h"
 
 static const struct {
     const char *name;
@@ -231,9 +232,9 @@ static void conclude(const struct seep_check_options *options,
         result->outcome = proved ? SEEP_CHECK_FAIL : SEEP_CHECK_INSUFFICIENT;
         result->measure.reason =
             "grows, and did not grow in the baseline, or grew less";
-    } else if (now->verdict.class == SEEP_VERDICT_INSUFFICIENT) {
+    } else if (seep_verdict_open_reason(&now->verdict) != NULL) {
         result->outcome = SEEP_CHECK_INSUFFICIENT;
-        result->measure.reason = now->verdict.reason;
+        result->measure.reason = seep_verdict_open_reason(&now->verdict);
     }
 }
 

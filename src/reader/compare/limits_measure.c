@@ -16,6 +16,7 @@
 #include "reader/compare/limits.h"
 #include "reader/judge/family.h"
 #include "reader/judge/sites.h"
+#include "reader/judge/verdict.h"
 
 /* The share of a run that is warm-up where none is named. */
 #define WARMUP_SHARE 0.2
@@ -355,7 +356,8 @@ static bool bound_growth(const struct seep_report *report, int space,
 static bool is_known(const struct seep_report_verdict *verdict)
 {
     return verdict->reassures || verdict->class == SEEP_VERDICT_LEAK ||
-           seep_check_grows_outside(verdict);
+           (seep_verdict_open_reason(verdict) == NULL &&
+            seep_check_grows_outside(verdict));
 }
 
 /*
@@ -367,18 +369,19 @@ static void agree(const struct seep_report *report, int space,
                   struct seep_check_measure *measure)
 {
     const struct seep_report_verdict *verdict = &report->verdict;
+    const char *open = seep_verdict_open_reason(verdict);
     struct seep_interval *value = &measure->value;
 
     if (space != SEEP_CHECK_ALL_SPACES) {
-        if (verdict->class == SEEP_VERDICT_INSUFFICIENT) {
+        if (open != NULL) {
             value->high = INFINITY;
-            measure->reason = verdict->reason;
+            measure->reason = open;
         }
         return;
     }
     if (!is_known(verdict)) {
         value->high = INFINITY;
-        measure->reason = verdict->reason;
+        measure->reason = open != NULL ? open : verdict->reason;
     } else if (verdict->reassures) {
         value->high = fmin(value->high, verdict->hidden_bytes_per_s);
         value->estimate = fmin(value->estimate, value->high);

@@ -13,6 +13,7 @@
 
 #include "reader/judge/family.h"
 #include "reader/judge/sites.h"
+#include "reader/judge/verdict.h"
 
 #define NO_CHILD SIZE_MAX
 #define IDLE (SIZE_MAX - 1) /* a child that had no work */
@@ -76,7 +77,7 @@ static bool could_be_child(const struct seep_report *report)
     return report->state != SEEP_STATE_RUNNING &&
            report->state != SEEP_STATE_UNKNOWN &&
            report->inert == SEEP_INERT_NONE &&
-           report->verdict.class == SEEP_VERDICT_INSUFFICIENT &&
+           seep_verdict_open_reason(&report->verdict) != NULL &&
            report->duration_s > 0;
 }
 
@@ -135,7 +136,7 @@ static void describe_children(struct seep_family *family,
         if (entries->members[i].child < IDLE) {
             entries->members[i].child = children.count;
             count_child(&children, report);
-        } else if (report->verdict.class == SEEP_VERDICT_INSUFFICIENT &&
+        } else if (seep_verdict_open_reason(&report->verdict) != NULL &&
                    !seep_family_is_brief(report)) {
             family->open_count += entries->members[i].child == NO_CHILD;
         }

@@ -90,9 +90,6 @@ static struct seep_verdict_now call_by(struct seep_report_verdict *verdict,
  * at the least, is suspected of it. */
 #define MATERIAL_SHARE 0.25
 #define MATERIAL_SAMPLES 4.0
-/* What rose and has stopped, or may have, must be more to be worth a word. */
-#define RISE_BYTES (4 * 1024.0 * 1024.0)
-#define RISE_SHARE 0.05
 #define DEVICE_SHARE 0.02 /* of what is live there */
 
 /* Rates are of the time since the work began. */
@@ -283,7 +280,8 @@ static bool may_go_on(const struct seep_verdict_input *input,
                       const struct seep_verdict_counts *counts)
 {
     const struct seep_drift *drift = &input->private_drift;
-    double least = fmax(RISE_BYTES, RISE_SHARE * drift->last_bytes);
+    double least = fmax(SEEP_VERDICT_RISE_BYTES,
+                        SEEP_VERDICT_RISE_SHARE * drift->last_bytes);
     double told =
         counts->suppressed.parts[SEEP_PLACE_HOST].estimate * worked_s(input);
 
@@ -354,12 +352,9 @@ static bool call_doubtful(const struct seep_verdict_input *input,
             counts->unstopped_in_steps
                 ? "it grows in steps, and the next one is not due yet"
                 : "it has paused for no longer than it may between two bursts");
-    } else if (counts->rising.count > 0 &&
-               counts->rising.estimate * worked_s(input) >=
-                   verdict->floor_bytes) {
-        *ret_now = call_open(
-            verdict, &counts->rising,
-            "a call site kept more than it freed, but for too little of the run to say how it goes on");
+    } else if (seep_verdict_rises(input, counts, verdict->floor_bytes) &&
+               !seep_verdict_rises_a_little(input, counts)) {
+        *ret_now = call_open(verdict, &counts->rising, SEEP_VERDICT_RISING);
     } else if (input->imports_s > 0) {
         *ret_now = call_insufficient(
             verdict,
@@ -427,6 +422,9 @@ static double hidden_from_balance(const struct seep_verdict_input *input)
 
 static bool is_quiet(const struct seep_report_verdict *verdict)
 {
+    if (verdict->open_reason != NULL) {
+        return false;
+    }
     switch (verdict->class) {
     case SEEP_VERDICT_STEADY:
         return true;
@@ -449,7 +447,8 @@ static double need_of(const struct seep_verdict_input *input,
     double need_s = input->duration_s;
     double rate = verdict->growth_bytes_per_s.estimate;
 
-    if (verdict->class != SEEP_VERDICT_INSUFFICIENT) {
+    if (verdict->class != SEEP_VERDICT_INSUFFICIENT &&
+        verdict->open_reason == NULL) {
         return 0;
     }
     if (input->imports_s > 0) {
@@ -522,19 +521,6 @@ static void add_power(const struct seep_verdict_input *input,
 
 /* What a process is called where nothing leaks or may leak. */
 
-/* It rose, stays, and no block needs it, not even at times. */
-static bool was_kept(const struct seep_balance_outside *outside)
-{
-    double least = fmax(RISE_BYTES, RISE_SHARE * outside->rss_bytes) +
-                   outside->error_bytes;
-
-    return outside->known && outside->has_overhead &&
-           outside->rise_bytes >= least &&
-           outside->tracked_rise_bytes <
-               SEEP_VERDICT_MOSTLY * outside->rise_bytes &&
-           outside->overhead_bytes >= SEEP_VERDICT_MOSTLY * outside->rise_bytes;
-}
-
 /* Where every bound was named it ends, and what is left is known. */
 static struct seep_verdict_now
 call_filling(struct seep_report_verdict *verdict,
@@ -568,7 +554,7 @@ call_quiet(const struct seep_verdict_input *input,
     }
     if (counts->filling.count > 0) {
         now = call_filling(verdict, counts);
-    } else if (was_kept(&input->outside)) {
+    } else if (seep_verdict_was_kept(&input->outside)) {
         call_kept(verdict, input->outside.free, false);
     } else if (counts->filled.count > 0) {
         call_by(verdict, SEEP_VERDICT_BOUNDED, &counts->filled,
@@ -882,6 +868,7 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
     restrain_now(input, &now);
     verdict.private_grows = is_vetoed(input, &counts, 0);
     verdict.shared_grows = input->shared_drift.grows;
+    seep_verdict_add_beside(input, &counts, &verdict);
     add_power(input, &counts, &verdict);
     if (verdict.device >= 0) {
         unsigned place = SEEP_PLACE_DEVICE + (unsigned)verdict.device;

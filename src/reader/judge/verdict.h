@@ -160,6 +160,36 @@ bool seep_verdict_is_proved(const struct seep_verdict_tally *leak);
 /** The least that all of @tally grows by. */
 double seep_verdict_low_of(const struct seep_verdict_tally *tally);
 
+/* What rose and has stopped, or may have, must be more to be worth a word. */
+#define SEEP_VERDICT_RISE_BYTES (4 * 1024.0 * 1024.0)
+#define SEEP_VERDICT_RISE_SHARE 0.05
+
+/* Why it is not known of a row whether it leaks. */
+#define SEEP_VERDICT_RISING \
+    "a call site kept more than it freed, but for too little of the run to say how it goes on"
+
+/** Memory rose, stays, and no block needs it, not even at times. */
+bool seep_verdict_was_kept(const struct seep_balance_outside *outside);
+
+/** Did rows that nothing is known of keep more than the floor? */
+bool seep_verdict_rises(const struct seep_verdict_input *input,
+                        const struct seep_verdict_counts *counts,
+                        double floor_bytes);
+
+/** And so little of what rose and has stopped that the class is about that? */
+bool seep_verdict_rises_a_little(const struct seep_verdict_input *input,
+                                 const struct seep_verdict_counts *counts);
+
+/** Why it cannot be told yet whether the process, or a little of it beside what
+ * the class is about, leaks; NULL: it can. */
+const char *seep_verdict_open_reason(const struct seep_report_verdict *verdict);
+
+/** What is said beside .class: .open_* and .stopped_id. All but what could hide
+ * is known by then. */
+void seep_verdict_add_beside(const struct seep_verdict_input *input,
+                             const struct seep_verdict_counts *counts,
+                             struct seep_report_verdict *verdict);
+
 /** What is more than so much of it is most of it. */
 #define SEEP_VERDICT_MOSTLY 0.5
 

@@ -522,6 +522,14 @@ struct seep_report_verdict {
                            of it is kept is not */
     bool files;         /* all that grows is mapped of files: nothing need be
                            full by it */
+    /* Beside the class: what it is not about, a little of the memory, and why
+     * nothing can be said of that yet; it does not reassure then. NULL: nothing
+     * is open. At the site that is the first of those. */
+    const char *open_reason;
+    struct seep_interval open_bytes_per_s;
+    char open_id[20];
+    char stopped_id[20]; /* LEAK and SUSPECT, of little: the site that rose by
+                            far more, and has stopped; "": none */
     struct seep_report_forecast forecast;
 };
 

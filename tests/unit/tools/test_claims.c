@@ -293,6 +293,45 @@ static void what_has_stopped(void **state)
     fails("; more memory, 562 MiB, is live at serve.py:31 handle");
 }
 
+static void what_cannot_be_told_beside_it(void **state)
+{
+    (void)state;
+    become_stopped();
+    holds("no leak");
+    verdict->reassures = false;
+    verdict->open_reason =
+        "a call site kept more than it freed, but for too little of the run to say how it goes on";
+    verdict->open_bytes_per_s = (struct seep_interval){1024, 512, 2048};
+    strcpy(verdict->open_id, site->id);
+    holds(
+        "; cannot tell yet whether serve.py:31 handle (heap) leaks 60.0 KiB/min (30.0 to 120)");
+    holds("a call site kept more than it freed, but for too little of the run");
+    fails("no leak");
+    verdict->open_reason = NULL;
+    *verdict->open_id = '\0';
+    fails(
+        "; cannot tell yet whether serve.py:31 handle (heap) leaks 60.0 KiB/min (30.0 to 120)");
+    fails("a call site kept more than it freed, but for too little of the run");
+}
+
+static void what_rose_most_and_has_stopped(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    site->pattern = NULL;
+    strcpy(verdict->stopped_id, fake.sites[1].id);
+    fake.sites[1].live_bytes = 440 << 20;
+    fake.sites[1].pattern = &fake_report_pattern;
+    holds("what rose most has stopped: ");
+    holds(" holds 440 MiB");
+    holds("known: ");
+    fake.sites[1].pattern = NULL;
+    fails("known: ");
+    strcpy(verdict->stopped_id, "of no site");
+    fails("what rose most has stopped: ");
+    fails(" holds 440 MiB");
+}
+
 static void what_a_known_bound_is_to(void **state)
 {
     (void)state;
@@ -623,6 +662,8 @@ int main(void)
         cmocka_unit_test(what_still_fills),
         cmocka_unit_test(what_still_fills_at_no_row),
         cmocka_unit_test(what_has_stopped),
+        cmocka_unit_test(what_cannot_be_told_beside_it),
+        cmocka_unit_test(what_rose_most_and_has_stopped),
         cmocka_unit_test(what_a_known_bound_is_to),
         cmocka_unit_test(what_cannot_be_told),
         cmocka_unit_test(what_imported_for_most_of_its_time),

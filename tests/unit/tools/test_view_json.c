@@ -173,6 +173,8 @@ static const char *const verdict_members[][2] = {
     {"need_s", "n?"},
     {"private_grows", "b"},
     {"shared_grows", "b"},
+    {"open", "o?"},
+    {"stopped", "s?"},
     {"pattern", "o?"},
     {"forecast", "o?"},
     {NULL, NULL},

@@ -59,6 +59,21 @@ static void put_counts(json_t *object,
     SEEP_JSON_COPY(object, verdict, private_grows, shared_grows);
 }
 
+/* What cannot be told beside the class. */
+static json_t *open_of(const struct seep_report_verdict *verdict)
+{
+    json_t *object;
+
+    if (verdict->open_reason == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    seep_json_put(object, "id", (const char *)verdict->open_id);
+    seep_json_put(object, "reason", verdict->open_reason);
+    seep_json_put(object, "growth_bytes_per_s", &verdict->open_bytes_per_s);
+    return object;
+}
+
 json_t *seep_json_verdict(const struct seep_report *report,
                           const struct seep_catalogue *catalogue)
 {
@@ -81,6 +96,9 @@ json_t *seep_json_verdict(const struct seep_report *report,
                   verdict->has_growth_per_unit ? &verdict->growth_bytes_per_unit
                                                : NULL);
     put_counts(object, verdict);
+    seep_json_put(object, "open", open_of(verdict));
+    seep_json_put(object, "stopped",
+                  *verdict->stopped_id == '\0' ? NULL : verdict->stopped_id);
     seep_json_put(object, "pattern", pattern_of(pattern));
     seep_json_put(object, "forecast", seep_json_forecast(&verdict->forecast));
     seep_words_verdict_fini(&words);

@@ -401,6 +401,8 @@ static void advise_leak(const struct seep_report *report,
     if (site != NULL) {
         advise_site(report, site, words);
     }
+    advise_remedy(seep_words_site_of(report, report->verdict.stopped_id),
+                  words);
     if (cache != NULL) {
         seep_words_advise(
             words,
@@ -562,6 +564,28 @@ static bool advise_size(const struct seep_report *report,
 }
 
 /* How much would be enough: time, work, then samples. */
+static void advise_longer(const struct seep_report *report, bool full,
+                          struct seep_words_verdict *words)
+{
+    double more_s = report->verdict.need_s > 0 ? report->verdict.need_s
+                                               : report->duration_s * 2;
+
+    if (report->units > 0 && report->units < LEAST_UNITS) {
+        seep_words_advise(words, "let it do at least 100 units of work");
+    } else {
+        seep_words_advise(
+            words, "run it for another %s under steady load, past its warm-up",
+            SEEP_UNITS_DURATION(more_s));
+    }
+    if (!full && report->sample_bytes > 1) {
+        seep_words_advise(
+            words,
+            "use a smaller --sample, or --exact: sampled every %s, a leak shows only after it has lost some %s",
+            SEEP_UNITS_BYTES((double)report->sample_bytes),
+            SEEP_UNITS_BYTES((double)report->sample_bytes * 12));
+    }
+}
+
 static void advise_insufficient(const struct seep_report *report,
                                 struct seep_words_verdict *words)
 {
@@ -586,23 +610,8 @@ static void advise_insufficient(const struct seep_report *report,
             words,
             "run it under steady load for at least 30 s, better five times as long as the longest request, batch or session");
         return; /* how it is sampled matters only then */
-    } else if (report->units > 0 && report->units < LEAST_UNITS) {
-        seep_words_advise(words, "let it do at least 100 units of work");
-    } else {
-        double more_s = report->verdict.need_s > 0 ? report->verdict.need_s
-                                                   : report->duration_s * 2;
-
-        seep_words_advise(
-            words, "run it for another %s under steady load, past its warm-up",
-            SEEP_UNITS_DURATION(more_s));
     }
-    if (!full && report->sample_bytes > 1) {
-        seep_words_advise(
-            words,
-            "use a smaller --sample, or --exact: sampled every %s, a leak shows only after it has lost some %s",
-            SEEP_UNITS_BYTES((double)report->sample_bytes),
-            SEEP_UNITS_BYTES((double)report->sample_bytes * 12));
-    }
+    advise_longer(report, full, words);
     advise_remedy(seep_words_site(report), words);
 }
 
@@ -637,7 +646,11 @@ void seep_words_add_advice(const struct seep_report *report,
         advisers[class](report, words);
     }
     if (class != SEEP_VERDICT_INSUFFICIENT) {
-        advise_size(report, words);
+        bool full = advise_size(report, words);
+
+        if (report->verdict.open_reason != NULL) {
+            advise_longer(report, full, words);
+        }
     }
     seep_words_add_device_advice(report, words);
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {

@@ -389,6 +389,26 @@ static void add_reserved_reason(const struct seep_report *report,
     }
 }
 
+/* The answer to where the memory is, where what grows is little of it. */
+static void add_stopped_reason(const struct seep_report *report,
+                               struct seep_words_verdict *words)
+{
+    const struct seep_report_site *site =
+        seep_words_site_of(report, report->verdict.stopped_id);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
+
+    if (where != NULL) {
+        seep_words_reason(words, "what rose most has stopped: %s (%s) holds %s",
+                          where, seep_words_space(site->space),
+                          SEEP_UNITS_BYTES((double)site->live_bytes));
+        if (site->pattern != NULL) {
+            seep_words_reason(words, "known: %s. %s", site->pattern->name,
+                              site->pattern->cause);
+        }
+    }
+    free(where);
+}
+
 void seep_words_add_reasons(const struct seep_report *report,
                             const struct seep_pattern *pattern,
                             struct seep_words_verdict *words)
@@ -399,6 +419,9 @@ void seep_words_add_reasons(const struct seep_report *report,
 
     if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
         seep_words_reason(words, "%s", report->verdict.reason);
+    }
+    if (report->verdict.open_reason != NULL) {
+        seep_words_reason(words, "%s", report->verdict.open_reason);
     }
     add_file_reason(report, words);
     add_reserved_reason(report, words);
@@ -421,6 +444,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_reason(words, "known: %s. %s", site->pattern->name,
                           site->pattern->cause);
     }
+    add_stopped_reason(report, words);
     if (pattern != NULL && (site == NULL || site->pattern != pattern)) {
         seep_words_reason(words, "known: %s. %s", pattern->name,
                           pattern->cause);

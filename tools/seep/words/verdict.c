@@ -104,11 +104,11 @@ largest_of(const struct seep_report *report, unsigned classes)
     return largest;
 }
 
-/* The one that the verdict's figures begin with. */
-static const struct seep_report_site *named_of(const struct seep_report *report)
+const struct seep_report_site *
+seep_words_site_of(const struct seep_report *report, const char *id)
 {
-    for (size_t i = 0; i < report->site_count; i++) {
-        if (strcmp(report->sites[i].id, report->verdict.first_id) == 0) {
+    for (size_t i = 0; *id != '\0' && i < report->site_count; i++) {
+        if (strcmp(report->sites[i].id, id) == 0) {
             return &report->sites[i];
         }
     }
@@ -142,8 +142,12 @@ bounded_site(const struct seep_report *report)
 
 const struct seep_report_site *seep_words_site(const struct seep_report *report)
 {
-    if (*report->verdict.first_id != '\0' && named_of(report) != NULL) {
-        return named_of(report);
+    /* The one that the verdict's figures begin with. */
+    const struct seep_report_site *first =
+        seep_words_site_of(report, report->verdict.first_id);
+
+    if (first != NULL) {
+        return first;
     }
     switch (report->verdict.class) {
     case SEEP_VERDICT_LEAK:
@@ -622,6 +626,22 @@ static void put_steady(FILE *file, const struct seep_report *report)
     }
 }
 
+/* What the class is not about, and nobody knows of: that is no "no leak". */
+static void put_open(FILE *file, const struct seep_report *report)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    const struct seep_report_site *site =
+        seep_words_site_of(report, verdict->open_id);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
+
+    if (where != NULL) {
+        fprintf(file, "; cannot tell yet whether %s (%s) leaks ", where,
+                seep_words_space(site->space));
+        seep_words_put_growth(file, &verdict->open_bytes_per_s);
+    }
+    free(where);
+}
+
 /* "python3 serve.py (pid 4242): " */
 static void put_name(FILE *file, const struct seep_report *report)
 {
@@ -656,6 +676,7 @@ static char *sentence_of(const struct seep_report *report)
         fputs(seep_words_inert(report->inert), file);
     } else {
         puts_of[report->verdict.class % SEEP_VERDICT_COUNT](file, report);
+        put_open(file, report);
     }
     fputc('.', file);
     return seep_words_close(&text);

@@ -16,7 +16,7 @@
 #include "words/words.h"
 
 #define SEEP_WORDS_REASONS_MAX 6
-#define SEEP_WORDS_ADVICE_MAX 4
+#define SEEP_WORDS_ADVICE_MAX 5
 
 struct seep_words_verdict {
     char label[SEEP_WORDS_LABEL_BYTES]; /* "LEAK", "NOT RECORDED" */
@@ -54,6 +54,10 @@ bool seep_words_only_imported(const struct seep_report *report);
 /** The site that speaks for the process; NULL: none does. */
 const struct seep_report_site *
 seep_words_site(const struct seep_report *report);
+
+/** The site of that id; NULL: none is, or it is "". */
+const struct seep_report_site *
+seep_words_site_of(const struct seep_report *report, const char *id);
 
 /** The site that speaks, where it may be a cache that still fills: it grows,
  * and was never seen to evict. */

@@ -126,6 +126,23 @@ static void what_is_not_known_well_takes_nothing_back(void **state)
     assert_int_equal(growth_against(900), SEEP_CHECK_FAIL);
 }
 
+/* Of nearly all of it the class tells, and of a little nobody does. */
+static void what_is_open_beside_the_class_does_not_pass(void **state)
+{
+    (void)state;
+    check_now.report.verdict.class = SEEP_VERDICT_BOUNDED;
+    assert_int_equal(growth_against(1000), SEEP_CHECK_PASS);
+    check_now.report.verdict.reassures = false;
+    check_now.report.verdict.open_reason = "too few blocks";
+    assert_int_equal(growth_against(1e9), SEEP_CHECK_INSUFFICIENT);
+    assert_string_equal(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_CHECK_ALL_SPACES).reason,
+        "too few blocks");
+    assert_string_equal(
+        check_world_measure(SEEP_CHECK_GROWTH, SEEP_SPACE_HEAP).reason,
+        "too few blocks");
+}
+
 static void a_suspect_neither_passes_nor_fails(void **state)
 {
     (void)state;
@@ -476,6 +493,7 @@ int main(void)
         CASE(what_breaks_a_limit_is_named),
         CASE(small_leaks_count_together),
         CASE(what_is_not_known_well_takes_nothing_back),
+        CASE(what_is_open_beside_the_class_does_not_pass),
         CASE(a_suspect_neither_passes_nor_fails),
         CASE(a_suspect_in_step_with_a_leak_fails_with_it),
         CASE(a_cache_that_still_fills_is_no_failure_and_no_pass),

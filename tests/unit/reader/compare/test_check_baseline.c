@@ -43,6 +43,14 @@ static void what_is_new_fails_and_a_new_suspect_does_not(void **state)
     assert_int_equal(against_baseline(), SEEP_CHECK_INSUFFICIENT);
 }
 
+static void what_is_open_is_not_known_to_be_no_news(void **state)
+{
+    (void)state;
+    assert_int_equal(against_baseline(), SEEP_CHECK_PASS);
+    check_now.report.verdict.open_reason = "too few blocks";
+    assert_int_equal(against_baseline(), SEEP_CHECK_INSUFFICIENT);
+}
+
 static void a_line_that_moved_is_the_same_site(void **state)
 {
     (void)state;
@@ -135,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_grew_as_much_before_is_no_failure),
         CASE(what_is_new_fails_and_a_new_suspect_does_not),
+        CASE(what_is_open_is_not_known_to_be_no_news),
         CASE(a_line_that_moved_is_the_same_site),
         CASE(a_site_that_is_still_there_excuses_no_other),
         CASE(busier_is_not_worse_where_work_was_told),

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is said beside the class: of a process whose class is about nearly all
+ * that it holds, the little that cannot be told yet; and of one whose class is
+ * about little, what rose most and has stopped.
+ *
+ * Invariant: where something cannot be told the verdict does not reassure; and
+ * nothing is said to have stopped while the process may go on.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "reader/judge/verdict.h"
+
+/* Of what the class is about, or of what has stopped: less is a trifle. */
+#define TRIFLE_SHARE SEEP_VERDICT_RISE_SHARE
+
+bool seep_verdict_was_kept(const struct seep_balance_outside *outside)
+{
+    double least = fmax(SEEP_VERDICT_RISE_BYTES,
+                        SEEP_VERDICT_RISE_SHARE * outside->rss_bytes) +
+                   outside->error_bytes;
+
+    return outside->known && outside->has_overhead &&
+           outside->rise_bytes >= least &&
+           outside->tracked_rise_bytes <
+               SEEP_VERDICT_MOSTLY * outside->rise_bytes &&
+           outside->overhead_bytes >= SEEP_VERDICT_MOSTLY * outside->rise_bytes;
+}
+
+/* By so much did that rise, and stopped, which the class would be about. */
+static double answered_bytes(const struct seep_verdict_input *input,
+                             const struct seep_verdict_counts *counts)
+{
+    return counts->filling.count > 0                ? 0
+           : seep_verdict_was_kept(&input->outside) ? input->outside.rise_bytes
+           : counts->filled.parts[SEEP_PLACE_HOST].count > 0
+               ? counts->filled_bytes
+               : 0;
+}
+
+static double rise_of(const struct seep_verdict_input *input,
+                      const struct seep_verdict_tally *tally)
+{
+    return tally->estimate * (input->duration_s - input->began_s);
+}
+
+static bool is_of_host(const struct seep_verdict_tally *tally)
+{
+    return tally->count > 0 &&
+           tally->parts[SEEP_PLACE_HOST].count == tally->count;
+}
+
+bool seep_verdict_rises(const struct seep_verdict_input *input,
+                        const struct seep_verdict_counts *counts,
+                        double floor_bytes)
+{
+    return counts->rising.count > 0 &&
+           rise_of(input, &counts->rising) >= floor_bytes;
+}
+
+bool seep_verdict_rises_a_little(const struct seep_verdict_input *input,
+                                 const struct seep_verdict_counts *counts)
+{
+    return is_of_host(&counts->rising) &&
+           rise_of(input, &counts->rising) <
+               TRIFLE_SHARE * answered_bytes(input, counts);
+}
+
+const char *seep_verdict_open_reason(const struct seep_report_verdict *verdict)
+{
+    return verdict->open_reason != NULL                  ? verdict->open_reason
+           : verdict->class == SEEP_VERDICT_INSUFFICIENT ? verdict->reason
+                                                         : NULL;
+}
+
+static void add_open(const struct seep_verdict_input *input,
+                     const struct seep_verdict_counts *counts,
+                     struct seep_report_verdict *verdict)
+{
+    if (!verdict->has_growth &&
+        seep_verdict_rises(input, counts, verdict->floor_bytes) &&
+        seep_verdict_rises_a_little(input, counts)) {
+        verdict->open_reason = SEEP_VERDICT_RISING;
+        verdict->open_bytes_per_s = seep_interval_around(
+            counts->rising.estimate, sqrt(counts->rising.squares));
+        snprintf(verdict->open_id, sizeof(verdict->open_id), "%s",
+                 counts->rising.id);
+    }
+}
+
+/* Of private memory that may go on nothing is said to have stopped. */
+static void add_stopped(const struct seep_verdict_input *input,
+                        const struct seep_verdict_counts *counts,
+                        struct seep_report_verdict *verdict)
+{
+    double grown = verdict->growth_bytes_per_s.estimate *
+                   (input->duration_s - input->began_s);
+
+    if (verdict->has_growth && verdict->device < 0 && !verdict->private_grows &&
+        !input->private_drift.may_go_on && is_of_host(&counts->filled) &&
+        counts->filling.count == 0 &&
+        grown < TRIFLE_SHARE * counts->filled_bytes) {
+        snprintf(verdict->stopped_id, sizeof(verdict->stopped_id), "%s",
+                 counts->filled.id);
+    }
+}
+
+void seep_verdict_add_beside(const struct seep_verdict_input *input,
+                             const struct seep_verdict_counts *counts,
+                             struct seep_report_verdict *verdict)
+{
+    switch (verdict->class) {
+    case SEEP_VERDICT_LEAK:
+    case SEEP_VERDICT_SUSPECT:
+        add_stopped(input, counts, verdict);
+        break;
+    case SEEP_VERDICT_BOUNDED:
+    case SEEP_VERDICT_RETENTION:
+    case SEEP_VERDICT_FRAGMENTATION:
+        add_open(input, counts, verdict);
+        break;
+    default:
+        break;
+    }
+}
