@@ -8,6 +8,8 @@ import re
 
 CALLED = ("leak", "suspect")
 QUIET = ("steady", "bounded", "insufficient-data")
+# what is said of free memory that an allocator keeps: no leak
+KEPT = ("allocator-retention", "fragmentation")
 CACHE = "dnnl"
 RATE_SLACK = 0.3
 # any processor has these; oneDNN computes in bfloat16 only with AVX-512
@@ -156,18 +158,49 @@ def killed_by_the_kernel(seen):
     return None
 
 
+def private_rise(process):
+    """(bytes, seconds) of the second half of what was judged, by the kernel."""
+    end_s = process["process"]["duration_s"]
+    seen = [(moment["t_s"], moment["private_bytes"])
+            for moment in process["timeline"]["moments"]
+            if moment["private_bytes"] is not None
+            and end_s / 2 <= moment["t_s"] <= end_s]
+    if len(seen) < 4:
+        return 0, end_s / 2
+    quarter = len(seen) // 4
+    first, last = seen[:quarter], seen[-quarter:]
+    return (sum(held for _, held in last) / quarter
+            - sum(held for _, held in first) / quarter,
+            sum(at for at, _ in last) / quarter
+            - sum(at for at, _ in first) / quarter)
+
+
+def is_truly_kept(process):
+    """No leak is said of it, and what is said to grow does, to the end."""
+    growth = process["verdict"]["growth_bytes_per_s"]
+    if process["verdict"]["class"] not in KEPT:
+        return False
+    if growth is None:
+        return True
+    rise, span_s = private_rise(process)
+    return rise >= growth["low"] * span_s / 2
+
+
 def it_alone(title):
-    """The process that leaks, which has this title, and no other one."""
+    """The process that leaks, which has this title, and no other one. That the
+    free memory of another's allocator grows may be said if that is so."""
     def demand(seen):
         pid = seen.truth["pid"]
         told = [process for process in seen.processes
-                if process["verdict"]["class"] not in QUIET]
+                if process["verdict"]["class"] not in QUIET
+                and not is_truly_kept(process)]
         for process in told:
             if process["process"]["pid"] != pid:
                 return (f"pid {process['process']['pid']} is told to be "
                         f"{process['verdict']['class']}, and pid {pid} leaks")
         for family in seen.families:
-            if family["class"] not in QUIET and pid not in family["pids"]:
+            if (family["class"] not in (*QUIET, *KEPT)
+                    and pid not in family["pids"]):
                 return (f"{family['name']} is told to be {family['class']}, "
                         f"and pid {pid} leaks")
         if not told:

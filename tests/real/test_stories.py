@@ -78,6 +78,25 @@ def test_of_many_processes_the_one_that_leaks_is_told_and_no_other():
     assert "lacks ray::" in stories.it_alone("ray::")(two("leak", "steady"))
 
 
+def test_another_may_have_free_memory_that_truly_grows():
+    def one(rise, growth=MIB / 60):
+        both = seen("leak", "keep")
+        both.processes += seen("fragmentation", "keep", growth).processes
+        for pid, process in enumerate(both.processes):
+            process["process"]["pid"] = pid
+            process["timeline"] = {"moments": [
+                {"t_s": t, "private_bytes": 100 * MIB + rise * t}
+                for t in range(60)]}
+        both.truth["pid"] = 0
+        both.families = [{"name": "other", "class": "fragmentation",
+                          "pids": [1]}]
+        return stories.it_alone("at keep")(both)
+
+    assert one(MIB / 60) is None
+    assert "pid 1 is told to be fragmentation" in one(0)
+    assert one(0, growth=None) is None
+
+
 def test_servers_answer_complain_and_end_as_they_do_without_seep():
     with_us = seen("leak", "keep")
     with_us.truth |= {"failed": 0, "status": 0, "complaints": ["no GPU"]}

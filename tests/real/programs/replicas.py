@@ -84,12 +84,15 @@ def start_ray(folder, tries=5):
 def serve_it(folder):
     """For a while. @return what is known of it"""
     port = serving.free_port()
+    kept = {}
     start_ray(folder)
     try:
         serve.start(http_options={"host": "127.0.0.1", "port": port})
         serve.run(Router.bind(Embedder.bind(folder)))
         serving.wait_for(port)
-        load = serving.Load(port)
+        load = serving.Load(port, take=lambda answer: kept.update(
+            {answer["pid"]: max(answer["kept_bytes"],
+                                kept.get(answer["pid"], 0))}))
         work = load.run(arguments.seconds, arguments.rate)
     finally:
         serve.shutdown()
@@ -99,7 +102,7 @@ def serve_it(folder):
     complaints = {line for path in logs
                   for line in path.read_text("utf-8", "replace").splitlines()
                   if re.search("rror|warn|preload|seep", line)}
-    return load, work, sorted(complaints)
+    return load, work, kept, sorted(complaints)
 
 
 def main():
@@ -107,11 +110,10 @@ def main():
     # A socket's name has 107 bytes.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
     try:
-        load, work, complaints = serve_it(folder)
+        load, work, kept, complaints = serve_it(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    kept = {answer["pid"]: answer["kept_bytes"] for answer in load.answers}
-    work.tell(max(kept.values()), answered=len(load.answers),
+    work.tell(max(kept.values()), answered=load.answered,
               failed=load.failed, pid=max(kept, key=kept.get),
               complaints=complaints)
 

@@ -78,7 +78,7 @@ def main():
     # E1123 23:40:27.289590 12059 server.cc:241] "no driver"
     complaints = sorted({line.partition("] ")[2] for line in log
                          if re.match(r"[EWF]\d{4} ", line)})
-    work.tell(sum(rows.nbytes for rows in kept), answered=len(load.answers),
+    work.tell(sum(rows.nbytes for rows in kept), answered=load.answered,
               failed=load.failed, complaints=complaints)
 
 

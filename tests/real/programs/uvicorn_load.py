@@ -27,8 +27,8 @@ def main():
         work = load.run(arguments.seconds, arguments.rate)
         status = serving.stop(server)
         complaints = server.stderr.read()
-    work.tell(len(load.answers) * api.PROMPT_BYTES,
-              answered=len(load.answers), failed=load.failed, pid=server.pid,
+    work.tell(load.answered * api.PROMPT_BYTES,
+              answered=load.answered, failed=load.failed, pid=server.pid,
               status=status, complaints=complaints)
 
 
