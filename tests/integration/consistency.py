@@ -56,7 +56,8 @@ def of_words(verdict):
         found.append("it reassures, and something cannot be told")
     if verdict["open"] and "cannot tell yet" not in sentence:
         found.append("something cannot be told, and is not in the sentence")
-    if verdict["stopped"] and verdict["private_grows"]:
+    if (verdict["stopped"] and verdict["private_grows"]
+            and verdict["class"] not in QUIET):
         found.append("something has stopped, and private memory grows")
     if verdict["private_grows"] and "stopped" in sentence:
         found.append("the sentence denies that private memory grows")

@@ -2,10 +2,10 @@
 /*
  * What is said beside the class: of a process whose class is about nearly all
  * that it holds, the little that cannot be told yet; and of one whose class is
- * about little, what rose most and has stopped.
+ * about little, or about free memory, what rose most and has stopped.
  *
  * Invariant: where something cannot be told the verdict does not reassure; and
- * nothing is said to have stopped while the process may go on.
+ * nothing is said to have stopped while the process grows for no known reason.
  */
 #include <math.h>
 #include <stdio.h>
@@ -89,6 +89,15 @@ static void add_open(const struct seep_verdict_input *input,
     }
 }
 
+static void name_stopped(const struct seep_verdict_counts *counts,
+                         struct seep_report_verdict *verdict)
+{
+    if (is_of_host(&counts->filled) && counts->filling.count == 0) {
+        snprintf(verdict->stopped_id, sizeof(verdict->stopped_id), "%s",
+                 counts->filled.id);
+    }
+}
+
 /* Of private memory that may go on nothing is said to have stopped. */
 static void add_stopped(const struct seep_verdict_input *input,
                         const struct seep_verdict_counts *counts,
@@ -98,11 +107,22 @@ static void add_stopped(const struct seep_verdict_input *input,
                    (input->duration_s - input->began_s);
 
     if (verdict->has_growth && verdict->device < 0 && !verdict->private_grows &&
-        !input->private_drift.may_go_on && is_of_host(&counts->filled) &&
-        counts->filling.count == 0 &&
+        !input->private_drift.may_go_on &&
         grown < TRIFLE_SHARE * counts->filled_bytes) {
-        snprintf(verdict->stopped_id, sizeof(verdict->stopped_id), "%s",
-                 counts->filled.id);
+        name_stopped(counts, verdict);
+    }
+}
+
+/* The class says what grows, if anything does: what the allocator has free. Of
+ * as much that lives it says nothing. */
+static void add_stopped_beside_free(const struct seep_verdict_input *input,
+                                    const struct seep_verdict_counts *counts,
+                                    struct seep_report_verdict *verdict)
+{
+    if (verdict->device < 0 && input->outside.has_overhead &&
+        counts->filled_bytes >=
+            SEEP_VERDICT_MOSTLY * input->outside.overhead_bytes) {
+        name_stopped(counts, verdict);
     }
 }
 
@@ -115,9 +135,12 @@ void seep_verdict_add_beside(const struct seep_verdict_input *input,
     case SEEP_VERDICT_SUSPECT:
         add_stopped(input, counts, verdict);
         break;
-    case SEEP_VERDICT_BOUNDED:
     case SEEP_VERDICT_RETENTION:
     case SEEP_VERDICT_FRAGMENTATION:
+        add_open(input, counts, verdict);
+        add_stopped_beside_free(input, counts, verdict);
+        break;
+    case SEEP_VERDICT_BOUNDED:
         add_open(input, counts, verdict);
         break;
     default:

@@ -528,8 +528,9 @@ struct seep_report_verdict {
     const char *open_reason;
     struct seep_interval open_bytes_per_s;
     char open_id[20];
-    char stopped_id[20]; /* LEAK and SUSPECT, of little: the site that rose by
-                            far more, and has stopped; "": none */
+    char stopped_id[20]; /* LEAK and SUSPECT, of little, and RETENTION and
+                            FRAGMENTATION: the site that rose most, by far more
+                            or as much, and has stopped; "": none */
     struct seep_report_forecast forecast;
 };
 

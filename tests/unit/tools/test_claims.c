@@ -322,14 +322,14 @@ static void what_rose_most_and_has_stopped(void **state)
     strcpy(verdict->stopped_id, fake.sites[1].id);
     fake.sites[1].live_bytes = 440 << 20;
     fake.sites[1].pattern = &fake_report_pattern;
-    holds("what rose most has stopped: ");
-    holds(" holds 440 MiB");
+    holds("of live memory ");
+    holds(" rose most, to 440 MiB, and has stopped");
     holds("known: ");
     fake.sites[1].pattern = NULL;
     fails("known: ");
     strcpy(verdict->stopped_id, "of no site");
-    fails("what rose most has stopped: ");
-    fails(" holds 440 MiB");
+    fails("of live memory ");
+    fails(" rose most, to 440 MiB, and has stopped");
 }
 
 static void what_a_known_bound_is_to(void **state)

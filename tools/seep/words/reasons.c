@@ -398,9 +398,10 @@ static void add_stopped_reason(const struct seep_report *report,
     char *where = site == NULL ? NULL : seep_words_where(report, site);
 
     if (where != NULL) {
-        seep_words_reason(words, "what rose most has stopped: %s (%s) holds %s",
-                          where, seep_words_space(site->space),
-                          SEEP_UNITS_BYTES((double)site->live_bytes));
+        seep_words_reason(
+            words, "of live memory %s (%s) rose most, to %s, and has stopped",
+            where, seep_words_space(site->space),
+            SEEP_UNITS_BYTES((double)site->live_bytes));
         if (site->pattern != NULL) {
             seep_words_reason(words, "known: %s. %s", site->pattern->name,
                               site->pattern->cause);

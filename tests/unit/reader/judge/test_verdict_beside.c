@@ -109,6 +109,22 @@ static void what_the_allocator_keeps_is_an_answer(void **state)
     assert_string_equal(process.verdict.open_id, "names");
 }
 
+static void beside_free_memory_as_much_that_lives_is_named(void **state)
+{
+    struct seep_balance_outside *outside = &process.input.outside;
+
+    (void)state;
+    fill();
+    outside->has_overhead = true;
+    outside->rise_bytes = 60 * MIB;
+    outside->overhead_bytes = 60 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_string_equal(process.verdict.stopped_id, "cache");
+    outside->overhead_bytes = 200 * MIB;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_string_equal(process.verdict.stopped_id, "");
+}
+
 static void a_small_suspect_is_one_and_the_cache_is_named(void **state)
 {
     struct seep_report_site *site = keep_a_little(3);
@@ -148,6 +164,7 @@ int main(void)
         CASE(beside_what_fills_it_is_the_answer),
         CASE(no_other_doubt_is_left_out_for_it),
         CASE(what_the_allocator_keeps_is_an_answer),
+        CASE(beside_free_memory_as_much_that_lives_is_named),
         CASE(a_small_suspect_is_one_and_the_cache_is_named),
         CASE(nothing_is_said_to_have_stopped_that_may_go_on),
     };
