@@ -14,12 +14,17 @@
 
 /* Of what the class is about, or of what has stopped: less is a trifle. */
 #define TRIFLE_SHARE SEEP_VERDICT_RISE_SHARE
+#define AS_MUCH 0.75 /* of free memory: it is worth a word beside it */
+
+static double worth_a_word(const struct seep_balance_outside *outside)
+{
+    return fmax(SEEP_VERDICT_RISE_BYTES,
+                SEEP_VERDICT_RISE_SHARE * outside->rss_bytes);
+}
 
 bool seep_verdict_was_kept(const struct seep_balance_outside *outside)
 {
-    double least = fmax(SEEP_VERDICT_RISE_BYTES,
-                        SEEP_VERDICT_RISE_SHARE * outside->rss_bytes) +
-                   outside->error_bytes;
+    double least = worth_a_word(outside) + outside->error_bytes;
 
     return outside->known && outside->has_overhead &&
            outside->rise_bytes >= least &&
@@ -119,9 +124,11 @@ static void add_stopped_beside_free(const struct seep_verdict_input *input,
                                     const struct seep_verdict_counts *counts,
                                     struct seep_report_verdict *verdict)
 {
-    if (verdict->device < 0 && input->outside.has_overhead &&
+    const struct seep_balance_outside *outside = &input->outside;
+
+    if (verdict->device < 0 && outside->has_overhead &&
         counts->filled_bytes >=
-            SEEP_VERDICT_MOSTLY * input->outside.overhead_bytes) {
+            fmax(worth_a_word(outside), AS_MUCH * outside->overhead_bytes)) {
         name_stopped(counts, verdict);
     }
 }

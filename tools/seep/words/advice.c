@@ -347,6 +347,14 @@ static void advise_remedy(const struct seep_report_site *site,
     }
 }
 
+/* What rose most is more than what the class is about. */
+static void advise_stopped(const struct seep_report *report,
+                           struct seep_words_verdict *words)
+{
+    advise_remedy(seep_words_site_of(report, report->verdict.stopped_id),
+                  words);
+}
+
 static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_words_verdict *words)
@@ -401,8 +409,7 @@ static void advise_leak(const struct seep_report *report,
     if (site != NULL) {
         advise_site(report, site, words);
     }
-    advise_remedy(seep_words_site_of(report, report->verdict.stopped_id),
-                  words);
+    advise_stopped(report, words);
     if (cache != NULL) {
         seep_words_advise(
             words,
@@ -477,6 +484,7 @@ static void advise_retention(const struct seep_report *report,
 {
     char pid[PID_BYTES];
 
+    advise_stopped(report, words);
     if (is_glibc(report)) {
         fill_pid(report, pid);
         seep_words_advise(
@@ -508,6 +516,7 @@ static void advise_fragmentation(const struct seep_report *report,
     if (seep_words_fragmented(report) != NULL) {
         return; /* the host's allocator has no part in it */
     }
+    advise_stopped(report, words);
     if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
         seep_words_advise(
             words,

@@ -120,7 +120,7 @@ static void beside_free_memory_as_much_that_lives_is_named(void **state)
     outside->overhead_bytes = 60 * MIB;
     assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
     assert_string_equal(process.verdict.stopped_id, "cache");
-    outside->overhead_bytes = 200 * MIB;
+    outside->overhead_bytes = 130 * MIB;
     assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
     assert_string_equal(process.verdict.stopped_id, "");
 }
