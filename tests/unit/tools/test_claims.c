@@ -323,13 +323,13 @@ static void what_rose_most_and_has_stopped(void **state)
     fake.sites[1].live_bytes = 440 << 20;
     fake.sites[1].pattern = &fake_report_pattern;
     holds("of live memory ");
-    holds(" rose most, to 440 MiB, and has stopped");
+    holds(") rose most, to 440 MiB, and has stopped");
     holds("known: ");
     fake.sites[1].pattern = NULL;
     fails("known: ");
     strcpy(verdict->stopped_id, "of no site");
     fails("of live memory ");
-    fails(" rose most, to 440 MiB, and has stopped");
+    fails(") rose most, to 440 MiB, and has stopped");
 }
 
 static void what_a_known_bound_is_to(void **state)
