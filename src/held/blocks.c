@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blocks of glibc's malloc (2.26 to 2.41) and of CPython's pools.
+ * Blocks of glibc's malloc (2.26 to 2.41), and what others say of an address.
  *
  * Invariant: a walk over chunks ends where a header makes no sense, so that
  * garbage makes no blocks; what lies behind is found by other rules.
@@ -31,6 +31,8 @@
 #define PART_PAGES 1024U
 #define IDLE_MOST 2000000U
 #define WINDOW_BYTES (UINT64_C(256) << 10)
+#define STEP_BYTES ((uint64_t)SEEP_HELD_HEADS_MOST * SEEP_HELD_PAGE_BYTES)
+#define WALK_BYTES_MOST (UINT64_C(1) << 30)
 
 static bool addresses_add(struct seep_held_addresses *set, uint64_t address);
 
@@ -590,6 +592,10 @@ void seep_held_blocks_fini(struct seep_held_blocks *blocks)
         forget_crossings(&blocks->arenas[i]);
         free(blocks->arenas[i].crossings);
     }
+    for (size_t i = 0; i < SEEP_HELD_MAPPED_MAPS; i++) {
+        free(blocks->mapped[i].items);
+        blocks->mapped[i] = (struct seep_held_mapped_of){0};
+    }
     free(blocks->arenas);
     free(blocks->idle.values);
     blocks->arenas = NULL;
@@ -603,97 +609,123 @@ int seep_held_blocks_again(struct seep_held_blocks *blocks)
     return seep_held_blocks_init(blocks);
 }
 
-/* The head of a pool of CPython's small objects proves itself. */
-struct pool {
-    uint32_t used;
-    uint64_t free_block;
-    uint64_t links[2];
-    uint32_t arena;
-    uint32_t size_class;
-    uint32_t next_offset;
-    uint32_t last_offset;
-};
-
-#define POOL_HEAD_BYTES 48U
-#define POOL_CLASSES 32U
-
-static bool is_pool(const struct pool *pool, uint64_t pool_bytes,
-                    uint64_t block_bytes)
+/* What was found of @map since the last forget; another's place, if need be. */
+static struct seep_held_mapped_of *mapped_of(struct seep_held_blocks *blocks,
+                                             const struct seep_held_map *map,
+                                             uint64_t page)
 {
-    return pool->size_class < POOL_CLASSES &&
-           pool->last_offset == pool_bytes - block_bytes &&
-           pool->next_offset >= POOL_HEAD_BYTES &&
-           pool->next_offset <= pool_bytes && pool->used > 0 &&
-           pool->used <= pool_bytes / block_bytes;
+    struct seep_held_mapped_of *found =
+        &blocks->mapped[seep_hash_mix(map->start) % SEEP_HELD_MAPPED_MAPS];
+
+    if (found->map != map->start || found->from > found->to ||
+        found->generation != blocks->memory->generation ||
+        page + WALK_BYTES_MOST < found->from ||
+        page > found->to + WALK_BYTES_MOST) {
+        found->map = map->start;
+        found->generation = blocks->memory->generation;
+        found->from = page;
+        found->to = page;
+        found->count = 0;
+    }
+    return found;
 }
 
-static bool is_on_free_list(struct seep_held_memory *memory, uint64_t block,
-                            uint64_t at, uint64_t pool, uint64_t pool_bytes)
+static int compare_mapped(const void *one, const void *other)
 {
-    for (uint64_t i = 0; at != 0 && i < pool_bytes / 16; i++) {
-        if (at == block) {
+    const struct seep_held_mapped *a = one;
+    const struct seep_held_mapped *b = other;
+
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+/* Look at the pages from @from up to @to: few enough for one read. */
+static void find_mapped(struct seep_held_blocks *blocks,
+                        const struct seep_held_map *map,
+                        struct seep_held_mapped_of *of, uint64_t from,
+                        uint64_t to)
+{
+    uint64_t heads[SEEP_HELD_HEADS_MOST][2];
+    size_t pages = (size_t)((to - from) / SEEP_HELD_PAGE_BYTES);
+    size_t before = of->count;
+
+    seep_held_read_heads(blocks->memory, from, pages, heads);
+    for (size_t i = 0; i < pages; i++) {
+        uint64_t at = from + i * SEEP_HELD_PAGE_BYTES;
+        uint64_t bytes = heads[i][1] & ~SIZE_FLAGS;
+
+        if ((heads[i][1] & SIZE_FLAGS) != IS_MMAPPED || heads[i][0] != 0 ||
+            bytes <= SEEP_HELD_PAGE_BYTES ||
+            bytes % SEEP_HELD_PAGE_BYTES != 0 || bytes > map->end - at) {
+            continue;
+        }
+        if ((of->count & (of->count - 1)) == 0) {
+            size_t capacity = of->count == 0 ? 1 : 2 * of->count;
+            struct seep_held_mapped *items =
+                realloc(of->items, capacity * sizeof(*items));
+
+            if (items == NULL) {
+                break;
+            }
+            of->items = items;
+        }
+        of->items[of->count++] = (struct seep_held_mapped){at, at + bytes};
+    }
+    if (of->count > before) {
+        qsort(of->items, of->count, sizeof(*of->items), compare_mapped);
+    }
+    of->from = from < of->from ? from : of->from;
+    of->to = to > of->to ? to : of->to;
+}
+
+#define COVERS_MOST 64U /* heads below that do not reach so far */
+
+static bool is_in_mapped(const struct seep_held_mapped_of *of, uint64_t address,
+                         uint64_t *ret_start, uint64_t *ret_end)
+{
+    size_t low = SEEP_SORTED_UP_TO(of->items, of->count, start, address);
+
+    for (size_t i = 0; i < COVERS_MOST && low-- > 0; i++) {
+        if (address < of->items[low].end) {
+            *ret_start = of->items[low].start + CHUNK_HEAD_BYTES;
+            *ret_end = of->items[low].end;
             return true;
         }
-        if ((at & ~(pool_bytes - 1)) != pool) {
-            break;
-        }
-        at = seep_held_word(memory, at);
     }
     return false;
 }
 
-static enum seep_held_place pool_block_at(struct seep_held_blocks *blocks,
-                                          uint64_t address, uint64_t *ret_start,
-                                          uint64_t *ret_end)
-{
-    uint64_t at = address & ~(blocks->pool_bytes - 1);
-    uint64_t offset = address - at;
-    struct pool pool;
-    uint64_t bytes;
-
-    static_assert(sizeof(struct pool) == POOL_HEAD_BYTES, "as CPython's");
-    if (!seep_held_read(blocks->memory, at, &pool, sizeof(pool))) {
-        return SEEP_HELD_NO_BLOCK;
-    }
-    bytes = ((uint64_t)pool.size_class + 1) * 16;
-    if (!is_pool(&pool, blocks->pool_bytes, bytes)) {
-        return SEEP_HELD_NO_BLOCK;
-    }
-    if (offset < POOL_HEAD_BYTES) {
-        return SEEP_HELD_FREE;
-    }
-    offset = POOL_HEAD_BYTES + (offset - POOL_HEAD_BYTES) / bytes * bytes;
-    *ret_start = at + offset;
-    *ret_end = *ret_start + bytes;
-    return offset >= pool.next_offset ||
-                   is_on_free_list(blocks->memory, *ret_start, pool.free_block,
-                                   at, blocks->pool_bytes)
-               ? SEEP_HELD_FREE
-               : SEEP_HELD_POOL;
-}
-
-/* A block that malloc mapped begins a page, says so, and has the rest. */
+/* A block that malloc mapped begins a page, says so, and has the rest: upwards
+ * to the page of @address, and downwards until one has it. */
 static bool mmapped_at(struct seep_held_blocks *blocks, uint64_t address,
                        uint64_t *ret_start, uint64_t *ret_end)
 {
     const struct seep_held_map *map = seep_held_map_at(blocks->memory, address);
-    uint64_t at = address & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1);
+    uint64_t page = address & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1);
+    struct seep_held_mapped_of *of;
+    uint64_t walked = 0;
 
-    for (uint32_t i = 0; map != NULL && at >= map->start && i < (1U << 18);
-         i++, at -= SEEP_HELD_PAGE_BYTES) {
-        uint64_t head = seep_held_word(blocks->memory, at + 8);
-        uint64_t bytes = head & ~SIZE_FLAGS;
-
-        if ((head & SIZE_FLAGS) == IS_MMAPPED && bytes > SEEP_HELD_PAGE_BYTES &&
-            bytes % SEEP_HELD_PAGE_BYTES == 0 &&
-            seep_held_word(blocks->memory, at) == 0 && at + bytes > address &&
-            bytes <= map->end - at) {
-            *ret_start = at + CHUNK_HEAD_BYTES;
-            *ret_end = at + bytes;
-            return address >= *ret_start;
-        }
+    if (map == NULL) {
+        return false;
     }
-    return false;
+    of = mapped_of(blocks, map, page);
+    while (of->to <= page && !seep_held_memory_is_late(blocks->memory)) {
+        uint64_t left = page + SEEP_HELD_PAGE_BYTES - of->to;
+
+        find_mapped(blocks, map, of, of->to,
+                    of->to + (left < STEP_BYTES ? left : STEP_BYTES));
+    }
+    while (!is_in_mapped(of, address, ret_start, ret_end)) {
+        uint64_t left = of->from - map->start;
+
+        if (left == 0 || walked >= WALK_BYTES_MOST ||
+            seep_held_memory_is_late(blocks->memory)) {
+            return false;
+        }
+        left = left < STEP_BYTES ? left : STEP_BYTES;
+        find_mapped(blocks, map, of, of->from - left, of->from);
+        walked += of->from < page ? left : 0;
+    }
+    return address >= *ret_start;
 }
 
 static bool known_at(const struct seep_held_blocks *blocks, uint64_t address,
@@ -722,7 +754,7 @@ enum seep_held_place seep_held_block_at(struct seep_held_blocks *blocks,
         return place;
     }
     if (blocks->pool_bytes != 0) {
-        place = pool_block_at(blocks, address, ret_start, ret_end);
+        place = seep_held_pool_at(blocks, address, ret_start, ret_end);
         if (place != SEEP_HELD_NO_BLOCK) {
             return place;
         }
@@ -734,93 +766,12 @@ enum seep_held_place seep_held_block_at(struct seep_held_blocks *blocks,
                                                            : SEEP_HELD_NO_BLOCK;
 }
 
-struct pool_visit {
-    const struct seep_held_blocks *blocks;
-    const struct seep_held_shape *shapes;
-    size_t shape_count;
-    struct seep_held_scan *scan;
-};
-
-#define POOL_BYTES_MOST 16384U
-
-/* Pages of it that are not there have no blocks yet. */
-static void read_pool(struct seep_held_memory *memory, uint64_t address,
-                      uint64_t bytes, uint8_t *to)
-{
-    for (uint64_t at = 0; at < bytes; at += SEEP_HELD_PAGE_BYTES) {
-        if (!seep_held_read(memory, address + at, to + at,
-                            SEEP_HELD_PAGE_BYTES)) {
-            memset(to + at, 0, SEEP_HELD_PAGE_BYTES);
-        }
-    }
-}
-
-static void show_pool(const struct pool_visit *visit, const uint8_t *head,
-                      uint64_t address)
-{
-    uint64_t pool_bytes = visit->blocks->pool_bytes;
-    uint8_t bytes[POOL_BYTES_MOST];
-    struct pool pool;
-    uint64_t block_bytes;
-    bool is_read = false;
-
-    memcpy(&pool, head, sizeof(pool));
-    block_bytes = ((uint64_t)pool.size_class + 1) * 16;
-    if (!is_pool(&pool, pool_bytes, block_bytes)) {
-        return;
-    }
-    for (size_t i = 0; i < visit->shape_count; i++) {
-        uint64_t offset = visit->shapes[i].offset;
-
-        if (visit->shapes[i].bytes != block_bytes || offset + 8 > block_bytes) {
-            continue;
-        }
-        if (!is_read) {
-            read_pool(visit->blocks->memory, address, pool_bytes, bytes);
-            is_read = true;
-        }
-        for (uint64_t at = POOL_HEAD_BYTES;
-             at + block_bytes <= pool_bytes && at < pool.next_offset;
-             at += block_bytes) {
-            uint64_t word;
-
-            memcpy(&word, bytes + at + offset, sizeof(word));
-            seep_held_scan_word(visit->scan, address + at + offset, word);
-        }
-    }
-}
-
-/* By the page that its head is on: of the others some may not be there. */
-static void visit_pools(void *context, struct seep_held_map *map,
-                        const uint64_t *words, uint64_t address,
-                        size_t word_count)
-{
-    const struct pool_visit *visit = context;
-    uint64_t pool_bytes = visit->blocks->pool_bytes;
-    uint64_t bytes = 8 * (uint64_t)word_count;
-
-    (void)map;
-    for (uint64_t at = -address & (pool_bytes - 1);
-         at + SEEP_HELD_PAGE_BYTES <= bytes; at += pool_bytes) {
-        show_pool(visit, (const uint8_t *)words + at, address + at);
-    }
-}
-
 void seep_held_blocks_scan(struct seep_held_blocks *blocks,
                            const struct seep_held_shape *shapes,
                            size_t shape_count, struct seep_held_scan *scan)
 {
-    struct pool_visit visit = {blocks, shapes, shape_count, scan};
-
     for (size_t i = 0; i < blocks->arena_count; i++) {
         walk(blocks, &blocks->arenas[i], shapes, shape_count, scan);
     }
-    for (size_t i = 0; blocks->pool_bytes != 0 && i < blocks->memory->map_count;
-         i++) {
-        struct seep_held_map *map = &blocks->memory->maps[i];
-
-        if (seep_held_map_is_searched(map) && *map->path == '\0') {
-            seep_held_each_page(blocks->memory, map, visit_pools, &visit);
-        }
-    }
+    seep_held_pools_scan(blocks, shapes, shape_count, scan);
 }

@@ -134,42 +134,73 @@ static double limit_of(const struct seep_held_question *question,
                                      : seconds;
 }
 
-/* Ask once more where most blocks have no name: it moved meanwhile. */
+static bool are_most(const struct seep_held_search *search, size_t count)
+{
+    return 10 * count >= 8 * search->asked_count;
+}
+
+/* Need it not be asked again? Where pages were passed over that had pointed
+ * elsewhere, what holds the blocks may have come there since: only a holder
+ * that has a name will do. */
+static bool is_known(struct seep_held_search *search, size_t named)
+{
+    if (search->was_cut_short) {
+        return true;
+    }
+    if (search->scan.has_passed_over) {
+        return are_most(search,
+                        seep_held_count_named(search, SEEP_HELD_RANK_FRAME));
+    }
+    return are_most(search, named) || all_are_lost(search);
+}
+
+static int take_answer(struct seep_held_search *search,
+                       struct seep_held_answer *answer)
+{
+    if (search->was_late) {
+        seep_held_memory_allow(search->memory,
+                               answer->cpu_limit_s / WORDS_SHARE);
+    }
+    answer->level_count = search->level_count;
+    answer->was_cut_short = search->was_cut_short;
+    answer->was_late = search->was_late;
+    return seep_held_paths(search, answer);
+}
+
+/* Ask once more where most blocks have no name: it moved meanwhile. A try that
+ * passed over pages does not count, and is not better than one that did not. */
 static int ask_until_known(const struct seep_held_question *question,
                            struct seep_held_memory *memory,
                            struct seep_held_answer *answer)
 {
     size_t best_named = 0;
+    uint32_t tries_most = TRIES_MOST;
+    bool is_passed_over = true; /* the answer that there is */
     int error = 0;
 
-    for (uint32_t i = 0; error == 0 && i < TRIES_MOST; i++) {
+    for (uint32_t i = 0; error == 0 && i < tries_most; i++) {
         struct seep_held_search search;
         size_t named = 0;
         bool is_last = question->core_path != NULL;
 
         error = search_init(&search, question, memory, answer->store);
+        search.scan.may_pass_over = i == 0;
         if (error == 0) {
             error = seep_held_search_run(&search);
         }
         if (error == 0) {
             named = seep_held_count_named(&search, SEEP_HELD_RANK_RUNTIME);
-            is_last |= 10 * named >= 8 * search.asked_count ||
-                       all_are_lost(&search) || search.was_cut_short;
-            if (10 * named < 8 * search.asked_count && is_gone(question)) {
+            is_last |= is_known(&search, named);
+            if (!are_most(&search, named) && is_gone(question)) {
                 error = -ESRCH;
             }
         }
-        if (error == 0 && (i == 0 || named > best_named)) {
+        if (error == 0 && named + is_passed_over > best_named) {
             best_named = named;
-            if (search.was_late) {
-                seep_held_memory_allow(memory,
-                                       answer->cpu_limit_s / WORDS_SHARE);
-            }
-            error = seep_held_paths(&search, answer);
-            answer->level_count = search.level_count;
-            answer->was_cut_short = search.was_cut_short;
-            answer->was_late = search.was_late;
+            is_passed_over = search.scan.has_passed_over;
+            error = take_answer(&search, answer);
         }
+        tries_most += search.scan.has_passed_over;
         answer->try_count++;
         search_fini(&search);
         if (is_last || error < 0) {

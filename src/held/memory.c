@@ -122,7 +122,7 @@ static bool is_of_device(const char *path)
 static void free_maps(struct seep_held_memory *memory)
 {
     for (size_t i = 0; i < memory->map_count; i++) {
-        free(memory->maps[i].no_word);
+        seep_held_scan_forget(memory, &memory->maps[i]);
     }
     free(memory->maps);
     free(memory->texts);
@@ -356,10 +356,13 @@ int seep_held_memory_extend(struct seep_held_memory *memory)
         if (map != NULL && map->start == before.maps[i].start &&
             map->end == before.maps[i].end) {
             map->no_word = before.maps[i].no_word;
+            map->points = before.maps[i].points;
             before.maps[i].no_word = NULL;
+            before.maps[i].points = NULL;
         }
     }
     free_maps(&before);
+    memory->points_bytes = before.points_bytes;
     return error;
 }
 
@@ -585,6 +588,36 @@ bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
     return true;
 }
 
+void seep_held_read_heads(struct seep_held_memory *memory, uint64_t address,
+                          size_t pages, uint64_t (*ret_heads)[2])
+{
+    struct iovec here[SEEP_HELD_HEADS_MOST];
+    struct iovec there[SEEP_HELD_HEADS_MOST];
+    uint64_t entries[SEEP_HELD_HEADS_MOST] = {0};
+    off_t where = (off_t)(address / SEEP_HELD_PAGE_BYTES * sizeof(entries[0]));
+    int count = 0;
+
+    memset(ret_heads, 0, pages * sizeof(*ret_heads));
+    if (memory->core == NULL && pread(memory->pagemap, entries,
+                                      pages * sizeof(entries[0]), where) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < pages && !memory->is_late; i++) {
+        uint64_t page = address + i * SEEP_HELD_PAGE_BYTES;
+
+        if (memory->core != NULL) {
+            seep_held_read(memory, page, ret_heads[i], sizeof(*ret_heads));
+        } else if ((entries[i] & PAGE_IS_PRESENT) != 0) {
+            here[count] = (struct iovec){ret_heads[i], sizeof(*ret_heads)};
+            there[count++] =
+                (struct iovec){(void *)(uintptr_t)page, sizeof(*ret_heads)};
+        }
+    }
+    if (count > 0) {
+        read_runs(memory, here, there, count);
+    }
+}
+
 uint64_t seep_held_word(struct seep_held_memory *memory, uint64_t address)
 {
     uint64_t word;
@@ -648,22 +681,47 @@ static void add_page(struct runs *runs, uint8_t *to, uint64_t address)
     runs->count++;
 }
 
+/* Those of the window that have words, and such as @scan looks for.
+ * @return how many */
+static size_t choose_wanted(const struct seep_held_map *map,
+                            struct seep_held_scan *scan, uint64_t at,
+                            size_t pages, bool *ret_wanted)
+{
+    uint64_t first = (at - map->start) / SEEP_HELD_PAGE_BYTES;
+    size_t count = 0;
+
+    for (size_t i = 0; i < pages; i++) {
+        uint64_t number = first + i;
+
+        ret_wanted[i] =
+            (map->no_word == NULL ||
+             (map->no_word[number / 8] >> number % 8 & 1) == 0) &&
+            (scan == NULL || seep_held_scan_wants(scan, map, number));
+        count += ret_wanted[i];
+    }
+    return count;
+}
+
 static void choose_pages(struct seep_held_memory *memory,
-                         const struct seep_held_map *map, uint64_t at,
-                         size_t pages, struct runs *runs)
+                         const struct seep_held_map *map,
+                         struct seep_held_scan *scan, uint64_t at, size_t pages,
+                         struct runs *runs)
 {
     uint64_t entries[WINDOW_PAGES];
+    bool wanted[WINDOW_PAGES];
     off_t where = (off_t)(at / SEEP_HELD_PAGE_BYTES * sizeof(entries[0]));
-    bool known = pread(memory->pagemap, entries, pages * sizeof(entries[0]),
-                       where) == (ssize_t)(pages * sizeof(entries[0]));
+    bool known;
 
     runs->count = 0;
+    if (choose_wanted(map, scan, at, pages, wanted) == 0) {
+        return;
+    }
+    known = pread(memory->pagemap, entries, pages * sizeof(entries[0]),
+                  where) == (ssize_t)(pages * sizeof(entries[0]));
     for (size_t i = 0; i < pages; i++) {
         uint64_t address = at + i * SEEP_HELD_PAGE_BYTES;
-        uint64_t number = (address - map->start) / SEEP_HELD_PAGE_BYTES;
 
-        if (map->no_word != NULL &&
-            (map->no_word[number / 8] >> number % 8 & 1) != 0) {
+        if (!wanted[i]) {
             continue;
         }
         if (!known || (entries[i] & PAGE_IS_PRESENT) != 0) {
@@ -703,9 +761,41 @@ static void visit_runs(struct seep_held_memory *memory,
 
 #define CORE_WINDOWS_KEPT 64U
 
+/* Runs of pages of a window that are wanted; what is no page counts as one. */
+static void visit_core_window(struct seep_held_memory *memory,
+                              struct seep_held_map *map,
+                              struct seep_held_scan *scan, uint64_t at,
+                              uint64_t bytes, seep_held_visitor *visit,
+                              void *context)
+{
+    bool wanted[WINDOW_PAGES];
+    size_t pages =
+        (size_t)((bytes + SEEP_HELD_PAGE_BYTES - 1) / SEEP_HELD_PAGE_BYTES);
+    size_t i = 0;
+
+    choose_wanted(map, scan, map->start + at, pages, wanted);
+    while (i < pages) {
+        const uint8_t *from =
+            memory->core + map->core_at + at + i * SEEP_HELD_PAGE_BYTES;
+        uint64_t run = i * SEEP_HELD_PAGE_BYTES;
+        size_t end = i;
+
+        while (end < pages && wanted[end]) {
+            end++;
+        }
+        run = (end < pages ? end * SEEP_HELD_PAGE_BYTES : bytes) - run;
+        if (end > i) {
+            memory->stats.read_bytes += run;
+            visit(context, map, (const uint64_t *)(const void *)from,
+                  map->start + at + i * SEEP_HELD_PAGE_BYTES, run / 8);
+        }
+        i = end + 1;
+    }
+}
+
 static void visit_core(struct seep_held_memory *memory,
-                       struct seep_held_map *map, seep_held_visitor *visit,
-                       void *context)
+                       struct seep_held_map *map, struct seep_held_scan *scan,
+                       seep_held_visitor *visit, void *context)
 {
     uint32_t windows = 0;
 
@@ -714,11 +804,7 @@ static void visit_core(struct seep_held_memory *memory,
         uint64_t left = map->core_bytes - at;
         uint64_t bytes = left < WINDOW_BYTES ? left : WINDOW_BYTES;
 
-        memory->stats.read_bytes += bytes;
-        visit(
-            context, map,
-            (const uint64_t *)(const void *)(memory->core + map->core_at + at),
-            map->start + at, bytes / 8);
+        visit_core_window(memory, map, scan, at, bytes, visit, context);
         at += bytes;
         if (++windows % CORE_WINDOWS_KEPT == 0) {
             seep_held_core_let_go(memory);
@@ -727,13 +813,13 @@ static void visit_core(struct seep_held_memory *memory,
 }
 
 void seep_held_each_page(struct seep_held_memory *memory,
-                         struct seep_held_map *map, seep_held_visitor *visit,
-                         void *context)
+                         struct seep_held_map *map, struct seep_held_scan *scan,
+                         seep_held_visitor *visit, void *context)
 {
     struct runs runs;
 
     if (memory->core != NULL) {
-        visit_core(memory, map, visit, context);
+        visit_core(memory, map, scan, visit, context);
         return;
     }
     for (uint64_t at = map->start;
@@ -741,7 +827,8 @@ void seep_held_each_page(struct seep_held_memory *memory,
         uint64_t bytes = WINDOW_BYTES - at % WINDOW_BYTES;
 
         bytes = map->end - at < bytes ? map->end - at : bytes;
-        choose_pages(memory, map, at, bytes / SEEP_HELD_PAGE_BYTES, &runs);
+        choose_pages(memory, map, scan, at, bytes / SEEP_HELD_PAGE_BYTES,
+                     &runs);
         if (runs.count > 0) {
             visit_runs(memory, map, &runs, visit, context);
         }

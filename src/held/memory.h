@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 struct seep_held_block;
+struct seep_held_scan;
 
 #define SEEP_HELD_PAGE_BYTES 4096U
 /** Above it no program of the kernel's 48 bits has anything. */
@@ -37,6 +38,8 @@ struct seep_held_map {
     bool is_shared;
     bool is_own;         /* of seep, in the target: its recording, libseep */
     uint8_t *no_word;    /* a bit a page: none of its words is an address */
+    uint64_t **points;   /* scan.c's: by windows, where the words of pages
+                            point to; NULL: not known */
     uint64_t core_bytes; /* of a core: how much of it is there, */
     uint64_t core_at;    /* and where in the file */
 };
@@ -69,6 +72,7 @@ struct seep_held_memory {
     struct seep_held_page *pages;
     uint32_t generation;
     uint64_t present_bytes; /* of it, when it was opened: how much it is */
+    uint64_t points_bytes;  /* that .points of all mappings take */
     double cpu_until_s;     /* reading ends then; 0: it does not */
     bool is_late;           /* it has ended */
     uint32_t read_count;    /* until the clock is looked at */
@@ -117,6 +121,13 @@ void seep_held_memory_forget(struct seep_held_memory *memory);
 bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
                     size_t bytes);
 
+#define SEEP_HELD_HEADS_MOST 256U
+
+/** The first two words of each of so many pages from @address on; of one that
+ * is not there 0. */
+void seep_held_read_heads(struct seep_held_memory *memory, uint64_t address,
+                          size_t pages, uint64_t (*ret_heads)[2]);
+
 /** Of what cannot be read 0. */
 uint64_t seep_held_word(struct seep_held_memory *memory, uint64_t address);
 int32_t seep_held_int(struct seep_held_memory *memory, uint64_t address);
@@ -137,10 +148,11 @@ typedef void seep_held_visitor(void *context, struct seep_held_map *map,
                                const uint64_t *words, uint64_t address,
                                size_t word_count);
 
-/** Show @visit all pages of @map that are there and have words. */
+/** Show @visit all pages of @map that are there and have words; with @scan but
+ * those that may have what it looks for. */
 void seep_held_each_page(struct seep_held_memory *memory,
-                         struct seep_held_map *map, seep_held_visitor *visit,
-                         void *context);
+                         struct seep_held_map *map, struct seep_held_scan *scan,
+                         seep_held_visitor *visit, void *context);
 
 /** The path under which a reader finds a file of the target's. */
 void seep_held_path(const struct seep_held_memory *memory, const char *path,
@@ -194,6 +206,11 @@ struct seep_held_scan {
     bool first_pass;
     uint64_t words_from; /* first pass: a page without a word from here */
     uint64_t words_span; /* on so far has no address */
+    struct seep_held_memory *memory; /* of the pass that goes on */
+    bool may_pass_over;   /* the caller's: pages that pointed elsewhere once */
+    bool has_passed_over; /* some were not read */
+    uint64_t *places;     /* that ranges lie in, */
+    size_t place_count;   /* 0: all pages are read */
     int error;
 };
 
@@ -208,6 +225,15 @@ int seep_held_scan_run(struct seep_held_scan *scan,
 
 /** Ready for words by seep_held_scan_word(). */
 int seep_held_scan_prepare(struct seep_held_scan *scan);
+
+/** May page @number of @map have a word that is looked for? As far as was seen
+ * of it. */
+bool seep_held_scan_wants(struct seep_held_scan *scan,
+                          const struct seep_held_map *map, uint64_t number);
+
+/** What scans have found out about pages of @map. */
+void seep_held_scan_forget(struct seep_held_memory *memory,
+                           struct seep_held_map *map);
 
 /** One word, as a hit if it is one: for those who read by other ways. */
 void seep_held_scan_word(struct seep_held_scan *scan, uint64_t at,
@@ -243,6 +269,24 @@ struct seep_held_addresses {
     size_t count;
 };
 
+/** A block that malloc mapped: it begins a page, and says so. */
+struct seep_held_mapped {
+    uint64_t start; /* of its head */
+    uint64_t end;
+};
+
+/** Those of a mapping, as far as it was looked at. */
+struct seep_held_mapped_of {
+    uint64_t map;
+    uint64_t from; /* all that begin here */
+    uint64_t to;   /* up to there are known */
+    uint32_t generation;
+    struct seep_held_mapped *items; /* by start */
+    size_t count;
+};
+
+#define SEEP_HELD_MAPPED_MAPS 64U
+
 struct seep_held_blocks {
     struct seep_held_memory *memory;
     struct seep_held_arena *arenas; /* by start */
@@ -253,6 +297,7 @@ struct seep_held_blocks {
     uint64_t pool_bytes;                 /* of CPython's; 0: there is none */
     const struct seep_held_block *known; /* by address; of the recording */
     size_t known_count;
+    struct seep_held_mapped_of mapped[SEEP_HELD_MAPPED_MAPS];
 };
 
 enum seep_held_place {
@@ -285,6 +330,15 @@ struct seep_held_shape {
     uint64_t bytes; /* of the block, as found */
     uint64_t offset;
 };
+
+/* pools.c: of CPython alone. */
+
+enum seep_held_place seep_held_pool_at(struct seep_held_blocks *blocks,
+                                       uint64_t address, uint64_t *ret_start,
+                                       uint64_t *ret_end);
+void seep_held_pools_scan(struct seep_held_blocks *blocks,
+                          const struct seep_held_shape *shapes,
+                          size_t shape_count, struct seep_held_scan *scan);
 
 /** Every word at one of @shapes, of chunks and of pools, is shown to @scan. */
 void seep_held_blocks_scan(struct seep_held_blocks *blocks,

@@ -20,6 +20,20 @@
 #define PAGE_SHIFT 12
 #define MARKED_BYTES_MOST (UINT64_C(1) << 40)
 
+/*
+ * Where the words of a page point to, as a filter of places: of most pages
+ * these are few, as what was made at one time lies together.
+ */
+#define PLACE_SHIFT 16
+#define POINTS_WORDS 8U
+#define POINTS_BITS (64U * POINTS_WORDS)
+#define POINTS_OF_PLACE 3U
+#define POINTS_PAGES 256U /* of a window */
+#define POINTS_WINDOW_BYTES (POINTS_PAGES * POINTS_WORDS * 8U)
+#define POINTS_BYTES_MOST (UINT64_C(64) << 20)
+#define POINTS_WORTH_BYTES (UINT64_C(128) << 20) /* of less in all: no */
+#define PLACES_MOST 512U /* more take as long as to read the page */
+
 static uint64_t bit_of(uint64_t page)
 {
     return (page ^ page >> FILTER_BITS) & ((UINT64_C(1) << FILTER_BITS) - 1);
@@ -43,12 +57,55 @@ int seep_held_scan_add(struct seep_held_scan *scan, uint64_t start,
     return 0;
 }
 
+static uint64_t hash_of_place(uint64_t place)
+{
+    return place * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint32_t point_of(uint64_t hash, uint32_t i)
+{
+    return (uint32_t)(hash >> (55U - 9U * i)) & (POINTS_BITS - 1);
+}
+
 static int compare_ranges(const void *one, const void *other)
 {
     const struct seep_held_range *a = one;
     const struct seep_held_range *b = other;
 
     return (a->start > b->start) - (a->start < b->start);
+}
+
+/* Of the ranges, if they are few and all of them lie where words were noted. */
+static int find_places(struct seep_held_scan *scan)
+{
+    uint64_t last = UINT64_MAX;
+
+    scan->place_count = 0;
+    if (scan->first_pass || !scan->may_pass_over || scan->range_count == 0 ||
+        scan->base < scan->words_from ||
+        scan->base + scan->span > scan->words_from + scan->words_span) {
+        return 0;
+    }
+    if (scan->places == NULL) {
+        scan->places = malloc(PLACES_MOST * sizeof(*scan->places));
+    }
+    if (scan->places == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < scan->range_count; i++) {
+        uint64_t place = scan->ranges[i].start >> PLACE_SHIFT;
+        uint64_t end = (scan->ranges[i].end - 1) >> PLACE_SHIFT;
+
+        for (place += place == last; place <= end; place++) {
+            if (scan->place_count == PLACES_MOST) {
+                scan->place_count = 0;
+                return 0;
+            }
+            scan->places[scan->place_count++] = hash_of_place(place);
+        }
+        last = end;
+    }
+    return 0;
 }
 
 int seep_held_scan_prepare(struct seep_held_scan *scan)
@@ -90,7 +147,84 @@ int seep_held_scan_prepare(struct seep_held_scan *scan)
     scan->hit_count = 0;
     scan->lost_count = 0;
     scan->error = 0;
-    return 0;
+    return find_places(scan);
+}
+
+static const uint64_t *points_of(const struct seep_held_map *map,
+                                 uint64_t number)
+{
+    const uint64_t *points =
+        map->points == NULL ? NULL : map->points[number / POINTS_PAGES];
+
+    return points == NULL ? NULL
+                          : points + number % POINTS_PAGES * POINTS_WORDS;
+}
+
+bool seep_held_scan_wants(struct seep_held_scan *scan,
+                          const struct seep_held_map *map, uint64_t number)
+{
+    const uint64_t *points =
+        scan->place_count == 0 ? NULL : points_of(map, number);
+    uint64_t any = 0;
+
+    for (size_t i = 0; points != NULL && i < POINTS_WORDS; i++) {
+        any |= points[i];
+    }
+    if (any == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < scan->place_count; i++) {
+        bool has = true;
+
+        for (uint32_t k = 0; has && k < POINTS_OF_PLACE; k++) {
+            uint32_t point = point_of(scan->places[i], k);
+
+            has = (points[point / 64] >> point % 64 & 1) != 0;
+        }
+        if (has) {
+            return true;
+        }
+    }
+    scan->has_passed_over = true;
+    return false;
+}
+
+static size_t windows_of(const struct seep_held_map *map)
+{
+    return (size_t)((map->end - map->start) / SEEP_HELD_PAGE_BYTES) /
+               POINTS_PAGES +
+           1;
+}
+
+/* Room of @count of @bytes, all 0; NULL: it is more than may be had. */
+static void *points_room(struct seep_held_memory *memory, size_t count,
+                         size_t bytes)
+{
+    void *room = count * bytes > POINTS_BYTES_MOST - memory->points_bytes
+                     ? NULL
+                     : calloc(count, bytes);
+
+    memory->points_bytes += room == NULL ? 0 : count * bytes;
+    return room;
+}
+
+void seep_held_scan_forget(struct seep_held_memory *memory,
+                           struct seep_held_map *map)
+{
+    free(map->no_word);
+    map->no_word = NULL;
+    if (map->points == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < windows_of(map); i++) {
+        if (map->points[i] != NULL) {
+            free(map->points[i]);
+            memory->points_bytes -= POINTS_WINDOW_BYTES;
+        }
+    }
+    free(map->points);
+    map->points = NULL;
+    memory->points_bytes -= windows_of(map) * sizeof(*map->points);
 }
 
 static void add_hit(struct seep_held_scan *scan, struct seep_held_hit hit)
@@ -146,6 +280,56 @@ static void mark_page(struct seep_held_map *map, uint64_t address)
 }
 
 #define PAGE_WORDS (SEEP_HELD_PAGE_BYTES / 8)
+#define PLACES_KEPT 32U
+
+/* Neighbours point to the same places: what was seen is not noted again. */
+static void note_points(const struct seep_held_scan *scan, uint64_t *points,
+                        const uint64_t *words)
+{
+    uint64_t seen[PLACES_KEPT];
+
+    memset(seen, 0xff, sizeof(seen));
+    memset(points, 0, POINTS_WORDS * sizeof(*points));
+    for (size_t i = 0; i < PAGE_WORDS; i++) {
+        uint64_t place = words[i] >> PLACE_SHIFT;
+        uint64_t hash;
+
+        if (words[i] - scan->words_from >= scan->words_span ||
+            seen[place % PLACES_KEPT] == place) {
+            continue;
+        }
+        seen[place % PLACES_KEPT] = place;
+        hash = hash_of_place(place);
+        for (uint32_t k = 0; k < POINTS_OF_PLACE; k++) {
+            uint32_t point = point_of(hash, k);
+
+            points[point / 64] |= UINT64_C(1) << point % 64;
+        }
+    }
+}
+
+/* Where the points of the page at @address are to be; NULL: nowhere. */
+static uint64_t *points_at(struct seep_held_memory *memory,
+                           struct seep_held_map *map, uint64_t address)
+{
+    uint64_t number = (address - map->start) / SEEP_HELD_PAGE_BYTES;
+    uint64_t **window;
+
+    if (memory->present_bytes < POINTS_WORTH_BYTES) {
+        return NULL;
+    }
+    if (map->points == NULL) {
+        map->points =
+            points_room(memory, windows_of(map), sizeof(*map->points));
+    }
+    window = map->points == NULL ? NULL : &map->points[number / POINTS_PAGES];
+    if (window != NULL && *window == NULL) {
+        *window = points_room(memory, 1, POINTS_WINDOW_BYTES);
+    }
+    return window == NULL || *window == NULL
+               ? NULL
+               : *window + number % POINTS_PAGES * POINTS_WORDS;
+}
 
 static void note_pages(const struct seep_held_scan *scan,
                        struct seep_held_map *map, const uint64_t *words,
@@ -157,7 +341,13 @@ static void note_pages(const struct seep_held_scan *scan,
         for (size_t k = 0; k < PAGE_WORDS; k++) {
             any |= words[i + k] - scan->words_from < scan->words_span;
         }
-        if (!any) {
+        if (any) {
+            uint64_t *points = points_at(scan->memory, map, address + 8 * i);
+
+            if (points != NULL) {
+                note_points(scan, points, words + i);
+            }
+        } else {
             mark_page(map, address + 8 * i);
         }
     }
@@ -223,9 +413,10 @@ int seep_held_scan_run(struct seep_held_scan *scan,
     memory->stats.swapped_bytes = 0;
     memory->stats.failed_bytes = 0;
     memory->stats.scan_count++;
+    scan->memory = memory;
     for (size_t i = 0; i < memory->map_count; i++) {
         if (seep_held_map_is_searched(&memory->maps[i])) {
-            seep_held_each_page(memory, &memory->maps[i], visit, scan);
+            seep_held_each_page(memory, &memory->maps[i], scan, visit, scan);
         }
     }
     scan->first_pass = false;
@@ -245,5 +436,6 @@ void seep_held_scan_fini(struct seep_held_scan *scan)
     free(scan->ranges);
     free(scan->hits);
     free(scan->filter);
+    free(scan->places);
     *scan = (struct seep_held_scan){0};
 }
