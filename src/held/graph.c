@@ -168,6 +168,44 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
     return (uint32_t)search->link_count - 1;
 }
 
+static size_t push_unseen(uint8_t *seen, uint32_t *stack, size_t depth,
+                          uint32_t node)
+{
+    if (!seen[node]) {
+        seen[node] = 1;
+        stack[depth++] = node;
+    }
+    return depth;
+}
+
+size_t seep_held_count_below(const struct seep_held_search *search,
+                             const uint32_t *nodes, size_t count)
+{
+    uint8_t *seen = calloc(search->node_count + 1, 1);
+    uint32_t *stack = calloc(search->node_count + 1, sizeof(*stack));
+    size_t depth = 0;
+    size_t below = 0;
+
+    for (size_t i = 0; seen != NULL && stack != NULL && i < count; i++) {
+        depth = push_unseen(seen, stack, depth, nodes[i]);
+    }
+    while (depth > 0) {
+        uint32_t at = stack[--depth];
+
+        below += search->nodes[at].is_asked;
+        for (uint32_t i = search->nodes[at].down; i != 0;
+             i = search->links[i - 1].next_down) {
+            if (!search->links[i - 1].is_stale) {
+                depth =
+                    push_unseen(seen, stack, depth, search->links[i - 1].child);
+            }
+        }
+    }
+    free(seen);
+    free(stack);
+    return below;
+}
+
 #define CLOSURE_MOST 4096U
 #define KNOT_MOST 16U /* raw blocks that hold each other and have no head */
 
@@ -175,7 +213,8 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
 struct closure {
     uint32_t nodes[CLOSURE_MOST];
     size_t count;
-    bool *is_in; /* by node */
+    bool *is_in;   /* by node */
+    bool *is_open; /* those that nobody looked for who holds them */
 };
 
 /* @return false where a holder may have been missed */
@@ -185,7 +224,8 @@ static bool close_upwards(const struct seep_held_search *search,
     for (size_t at = 0; at < closure->count; at++) {
         const struct seep_held_node *node = &search->nodes[closure->nodes[at]];
 
-        if (node->up_count >= SEEP_HELD_LINKS_MOST) {
+        if (node->up_count >= SEEP_HELD_LINKS_MOST ||
+            closure->is_open[closure->nodes[at]]) {
             return false;
         }
         for (uint32_t i = node->up; i != 0; i = search->links[i - 1].next_up) {
@@ -228,7 +268,7 @@ bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked)
     struct closure *closure;
     bool is_all;
 
-    if (search->front_count > 0 || search->was_cut_short || search->was_late) {
+    if ((search->was_cut_short && !search->is_deep) || search->was_late) {
         return false;
     }
     closure = calloc(1, sizeof(*closure));
@@ -236,13 +276,18 @@ bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked)
         return false;
     }
     closure->is_in = calloc(search->node_count, sizeof(*closure->is_in));
-    is_all = closure->is_in != NULL;
+    closure->is_open = calloc(search->node_count, sizeof(*closure->is_open));
+    is_all = closure->is_in != NULL && closure->is_open != NULL;
+    for (size_t i = 0; is_all && i < search->front_count; i++) {
+        closure->is_open[search->front[i]] = true;
+    }
     if (is_all) {
         closure->nodes[closure->count++] = asked;
         closure->is_in[asked] = true;
         is_all = close_upwards(search, closure) &&
                  (closure->count <= KNOT_MOST || has_object(search, closure));
     }
+    free(closure->is_open);
     free(closure->is_in);
     free(closure);
     return is_all;

@@ -99,12 +99,14 @@ static int compare_hits(const void *one, const void *other, void *scan)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* A free block of a pool links to the next of the same pool. */
+/* A free block of a pool links to the next of the same pool. An object that is
+ * in use may begin with its values, of the same pool. */
 static bool is_pool_link(const struct seep_held_search *search,
                          const struct seep_held_node *holder,
                          const struct seep_held_hit *hit)
 {
-    return holder->place == SEEP_HELD_POOL && hit->at == holder->start &&
+    return holder->place == SEEP_HELD_POOL &&
+           holder->kind != SEEP_HELD_OBJECT && hit->at == holder->start &&
            ((hit->value ^ hit->at) & ~(search->blocks.pool_bytes - 1)) == 0;
 }
 
@@ -354,15 +356,17 @@ static uint64_t word_between(const struct seep_held_search *search,
     return at;
 }
 
-#define STEPS_BACK 8U
+#define STEPS_BACK 12U /* to 3.10 a link of a list is three of them */
 
-/* What repeats three times on the way down from @number. @return how many */
+/* What repeats three times on the way down from @number, and what lies between.
+ * @return how many */
 static size_t repeats_below(struct seep_held_search *search, uint32_t number,
                             struct seep_held_repeat *ret_repeats)
 {
     struct seep_held_repeat steps[STEPS_BACK];
     size_t count = 0;
     size_t found = 0;
+    size_t most = 0;
 
     while (count < STEPS_BACK && search->nodes[number].level != 0 &&
            search->nodes[number].child != SEEP_HELD_NOTHING) {
@@ -383,31 +387,38 @@ static size_t repeats_below(struct seep_held_search *search, uint32_t number,
             same += is_same(&steps[i], &steps[k]);
             is_first &= k >= i || !is_same(&steps[i], &steps[k]);
         }
-        if (same >= 3 && is_first) {
+        most = same > most ? same : most;
+        if (same >= 2 && is_first) {
             ret_repeats[found++] = steps[i];
         }
     }
-    return found;
+    return most >= 3 ? found : 0;
 }
 
-/* What repeats in more than half of the front. @return how many, or 0 */
+/* What repeats in more than half of the front, or over half of the blocks:
+ * their ways may have met, beside much that leads nowhere. @return how many, or
+ * 0 */
 static size_t find_repeats(struct seep_held_search *search,
                            const struct level *level,
                            struct seep_held_repeat *ret_repeats)
 {
+    uint32_t *over = calloc(level->count + 1, sizeof(*over));
     size_t votes = 0;
     size_t count = 0;
+    bool is_chain;
 
-    for (size_t i = 0; i < level->count; i++) {
+    for (size_t i = 0; over != NULL && i < level->count; i++) {
         struct seep_held_repeat found[STEPS_BACK];
         size_t found_count;
 
         if (i % LOOK == 0 && seep_held_search_is_late(search)) {
-            return 0;
+            votes = 0;
+            break;
         }
         found_count = repeats_below(search, level->front[i], found);
-
-        votes += found_count > 0;
+        if (found_count > 0) {
+            over[votes++] = level->front[i];
+        }
         for (size_t k = 0; k < found_count; k++) {
             bool is_new = true;
 
@@ -419,7 +430,11 @@ static size_t find_repeats(struct seep_held_search *search,
             }
         }
     }
-    return 2 * votes > level->count ? count : 0;
+    is_chain = 2 * votes > level->count ||
+               (votes > 0 && 2 * seep_held_count_below(search, over, votes) >
+                                 search->asked_count);
+    free(over);
+    return is_chain ? count : 0;
 }
 
 /* All words of blocks of these shapes that point to blocks: by value. */
@@ -838,6 +853,7 @@ int seep_held_search_run(struct seep_held_search *search)
         }
     }
     if (search->level_count == LEVELS_MOST && search->front_count > 0) {
+        search->is_deep = !search->was_cut_short;
         search->was_cut_short = true;
     }
     return error;

@@ -155,7 +155,8 @@ struct seep_held_search {
     uint32_t level_count;
     uint32_t chain_count; /* times that a chain was followed at once */
     bool was_cut_short;
-    bool was_late;  /* it was cut short by time */
+    bool was_late;  /* it was cut short by time, */
+    bool is_deep;   /* or by levels alone: what else was found is all */
     bool has_first; /* all that points to the blocks was seen */
 };
 
@@ -173,6 +174,10 @@ uint32_t seep_held_node_find(const struct seep_held_search *search,
                              uint64_t key);
 uint32_t seep_held_node_add(struct seep_held_search *search,
                             const struct seep_held_node *node);
+
+/** How many of the blocks @count of @nodes are on a way of. */
+size_t seep_held_count_below(const struct seep_held_search *search,
+                             const uint32_t *nodes, size_t count);
 
 /** More links of one child are not kept. */
 #define SEEP_HELD_LINKS_MOST 48U
