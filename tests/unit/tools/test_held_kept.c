@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who held what: kept beside a recording, read again, and said in one line. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "held/kept.h"
@@ -146,6 +149,66 @@ static void a_key_of_data_is_not_kept(void **state)
     assert_string_equal(book.entries[0].answer->groups[0].steps[0].edge_name,
                         "");
     seep_store_fini(&store);
+}
+
+#define MANY SEEP_HELD_KEPT_MOST
+#define CUT_BYTES 4096U
+
+/* In a child, which the kernel kills where the file becomes too large.
+ * @return how it ended */
+static int write_and_be_killed(const char *path, size_t cut_bytes)
+{
+    struct seep_held_kept many[MANY];
+    const struct seep_held_book book = {many, MANY};
+    const struct rlimit limit = {cut_bytes, cut_bytes};
+    int status = 0;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (size_t i = 0; i < MANY; i++) {
+            many[i] = kept;
+        }
+        signal(SIGXFSZ, SIG_DFL);
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                      seep_held_book_write(path, &book) == 0
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void who_is_killed_while_it_writes_leaves_what_was_there(void **state)
+{
+    const struct seep_held_book one = {&kept, 1};
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+    char folder[] = "/tmp/seep-kept-XXXXXX";
+    char path[sizeof(folder) + 8];
+    char command[sizeof(folder) + 8];
+    int status;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/a.seep", folder);
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+
+    status = write_and_be_killed(path, CUT_BYTES);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGXFSZ);
+    assert_int_equal(seep_held_book_read(path, &store, &book), -ENOENT);
+
+    assert_int_equal(seep_held_book_write(path, &one), 0);
+    assert_true(WIFSIGNALED(write_and_be_killed(path, CUT_BYTES)));
+    assert_int_equal(seep_held_book_read(path, &store, &book), 0);
+    assert_int_equal(book.count, 1);
+
+    assert_int_equal(write_and_be_killed(path, (size_t)1 << 20), 0);
+    assert_int_equal(seep_held_book_read(path, &store, &book), 0);
+    assert_int_equal(book.count, MANY);
+    seep_store_fini(&store);
+    assert_int_equal(system(command), 0);
 }
 
 static void the_last_answer_of_a_site_stays_and_the_oldest_goes(void **state)
@@ -487,6 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_kept_is_read),
         cmocka_unit_test(a_key_of_data_is_not_kept),
+        cmocka_unit_test(who_is_killed_while_it_writes_leaves_what_was_there),
         cmocka_unit_test(the_last_answer_of_a_site_stays_and_the_oldest_goes),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(damage_is_refused_or_harmless),
