@@ -2,6 +2,7 @@
 """Who holds what leaks, asked by `seep run` while the process lives, and told
 when it has been killed. All run at once; no verdict comes before 30 s.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -9,9 +10,11 @@ import pathlib
 import platform
 import re
 import shutil
+import signal
 import stat
 import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -47,6 +50,7 @@ class Run:
         folder.mkdir()
         self.stop = folder / "stop"
         self.words = folder / "words"
+        self.killed = 0
         with open(self.words, "wb") as words:
             self.process = subprocess.Popen(
                 [*before, SEEP, "run", "-o", f"{folder}/", "--no-report",
@@ -70,6 +74,24 @@ class Run:
 
     def has_answer(self):
         return any(self.folder.glob("*.held"))
+
+    def askers(self):
+        """Those of its children that are no program of the user's."""
+        pid = self.process.pid
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+        for child in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if os.getpriority(os.PRIO_PROCESS, int(child)) == 19:
+                    yield int(child)
+
+    def kill_an_asker(self):
+        while self.killed == 0 and self.process.poll() is None:
+            for child in self.askers():
+                time.sleep(0.05)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                    self.killed = child
+            time.sleep(0.002)
 
     def finish(self):
         self.stop.touch()
@@ -100,10 +122,13 @@ def runs_fixture(tmp_path_factory):
         "lost": Run(folder / "lost", "lost"),
         "file": Run(folder / "file", "kept", preexec_fn=forbid_the_call),
         "unasked": Run(folder / "unasked", "kept", "--no-held"),
+        "killed": Run(folder / "killed", "kept"),
     }
     if without_ptrace() is not None:
         runs["hidden"] = Run(folder / "hidden", "hidden",
                              before=without_ptrace())
+    killer = threading.Thread(target=runs["killed"].kill_an_asker)
+    killer.start()
     end = time.monotonic() + WAIT_S
     try:
         while not all(run.has_answer() for name, run in runs.items()
@@ -120,6 +145,7 @@ def runs_fixture(tmp_path_factory):
     finally:
         for run in runs.values():
             run.finish()
+        killer.join()
     return runs
 
 
@@ -188,6 +214,16 @@ def test_what_nobody_points_to_is_told_to_be_lost(runs):
 
 def test_where_only_the_call_is_refused_the_file_is_read(runs):
     assert HOLDER in told(runs["file"].recording)
+
+
+def test_who_was_killed_while_it_asked_is_followed_by_another(runs):
+    """Neither half an answer nor its damage is left."""
+    killed = runs["killed"]
+
+    assert killed.killed != 0
+    text = told(killed.recording)
+    assert HOLDER in text
+    assert "unread" not in text
 
 
 def test_who_may_not_be_asked_is_said_once(runs):
