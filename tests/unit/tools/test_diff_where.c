@@ -66,8 +66,8 @@ static void another_module_is(void **state)
 }
 
 /* One leak of two runs that comes to @outcome, and less or as much is held. */
-static void assert_headline(enum seep_diff_outcome outcome, bool holds_less,
-                            const char *wanted)
+static void assert_headline_at(enum seep_diff_outcome outcome, bool holds_less,
+                               bool at_the_leak, const char *wanted)
 {
     const struct seep_report report = {.by = SEEP_BY_LINE};
     struct seep_report_frame frame = code_of("/a/libfoo.so", 0x40);
@@ -85,6 +85,7 @@ static void assert_headline(enum seep_diff_outcome outcome, bool holds_less,
                                 .now = compared,
                                 .change = {1 << 20, 1, 1}};
     struct seep_diff_held held = {.holder = SEEP_DIFF_HOLDER_PROCESS,
+                                  .site = at_the_leak ? &site : NULL,
                                   .outcome = holds_less ? SEEP_DIFF_BETTER
                                                         : SEEP_DIFF_SAME,
                                   .change = {-(300 << 20), 0, 0}};
@@ -97,6 +98,20 @@ static void assert_headline(enum seep_diff_outcome outcome, bool holds_less,
     struct seep_diff_set set = {.pairs = &pair, .count = 1};
 
     assert_where(seep_diff_headline(&set), wanted);
+}
+
+static void assert_headline(enum seep_diff_outcome outcome, bool holds_less,
+                            const char *wanted)
+{
+    assert_headline_at(outcome, holds_less, false, wanted);
+}
+
+static void what_leaks_less_is_not_told_twice(void **state)
+{
+    (void)state;
+    assert_headline_at(
+        SEEP_DIFF_BETTER, true, true,
+        "BETTER: 1 call site grows less, libfoo+0x40 +60.0 MiB/min");
 }
 
 static void less_that_is_held_comes_first(void **state)
@@ -137,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_offset_of_another_build_is_no_news),
         cmocka_unit_test(another_module_is),
+        cmocka_unit_test(what_leaks_less_is_not_told_twice),
         cmocka_unit_test(less_that_is_held_comes_first),
         cmocka_unit_test(growth_alone_says_nothing_of_what_is_held),
     };

@@ -247,8 +247,10 @@ static char *open_headline(const struct seep_diff_set *set)
     return text;
 }
 
-/* "1 leak is gone, f -33.1 MiB/min"; NULL: none is, nor grows less */
-static char *better_words(const struct seep_diff_set *set)
+/* "1 leak is gone, f -33.1 MiB/min"; NULL: none is, nor grows less.
+ * @param ret_row  the first of them; NULL */
+static char *better_words(const struct seep_diff_set *set,
+                          const struct seep_diff_row **ret_row)
 {
     const struct seep_diff_pair *pair = NULL;
     const struct seep_diff_row *row = NULL;
@@ -258,6 +260,7 @@ static char *better_words(const struct seep_diff_set *set)
     char *first;
     char *text;
 
+    *ret_row = row;
     if (gone + better == 0) {
         return NULL;
     }
@@ -290,12 +293,21 @@ static char *same_headline(const struct seep_diff_set *set)
                      same, same == 1 ? " grows" : "s grow");
 }
 
+/* What leaks less holds less: that is not told twice. */
+static bool is_of_row(const struct seep_diff_held *held,
+                      const struct seep_diff_row *row)
+{
+    return row != NULL && held->site != NULL &&
+           (held->site == row->now.site || held->site == row->before.site);
+}
+
 /* What is held less comes first: it is memory that is there already. */
 static char *fine_headline(const struct seep_diff_set *set)
 {
     const struct seep_diff_held *less = first_held_of(set, SEEP_DIFF_BETTER);
-    char *growth = better_words(set);
-    char *held = less == NULL ? NULL : held_words(less);
+    const struct seep_diff_row *row;
+    char *growth = better_words(set, &row);
+    char *held = less == NULL || is_of_row(less, row) ? NULL : held_words(less);
     char *text = held == NULL && growth == NULL ? same_headline(set)
                  : held == NULL ? seep_words_make("BETTER: %s", growth)
                  : growth == NULL
