@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,10 +24,7 @@
 
 #define WINDOW_BYTES (UINT64_C(1) << 20)
 #define WINDOW_PAGES (WINDOW_BYTES / SEEP_HELD_PAGE_BYTES)
-#define PAGE_SLOTS 4096U /* 16 MiB */
-#define MAPS_BYTES_MOST (64U << 20)
-#define THREADS_MOST 4096U
-#define WAITS_MOST 2000U  /* of 0.5 ms, for threads that run */
+#define PAGE_SLOTS 4096U  /* 16 MiB */
 #define READS_A_LOOK 256U /* at the clock */
 #define PAGES_KEPT 8192U  /* of a core: each may have mapped 15 beside it */
 
@@ -40,210 +38,6 @@ struct seep_held_page {
     bool is_there;
     uint8_t bytes[SEEP_HELD_PAGE_BYTES];
 };
-
-/* All of a file of /proc, whose size is not known; NULL: errno says why. */
-static char *read_all(const char *path, size_t most)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t capacity = 65536;
-    size_t used = 0;
-    char *text = fd < 0 ? NULL : malloc(capacity + 1);
-    ssize_t got = 1;
-
-    while (text != NULL && got > 0 && used < most) {
-        if (used == capacity) {
-            char *more = realloc(text, 2 * capacity + 1);
-
-            if (more == NULL) {
-                break;
-            }
-            text = more;
-            capacity *= 2;
-        }
-        got = read(fd, text + used, capacity - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    if (text != NULL) {
-        text[used] = '\0';
-    }
-    if (fd >= 0) {
-        int error = errno;
-
-        close(fd);
-        errno = error;
-    }
-    return text;
-}
-
-/* One line of maps, which is cut up; false: it makes no sense. */
-static bool parse_map(char *line, struct seep_held_map *map)
-{
-    unsigned long long start;
-    unsigned long long end;
-    unsigned long long offset;
-    unsigned long long inode;
-    char rights[5];
-    int at = 0;
-
-    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu %n", &start, &end, rights,
-               &offset, &inode, &at) < 5 ||
-        start >= end) {
-        return false;
-    }
-    *map = (struct seep_held_map){
-        .start = start,
-        .end = end,
-        .file_offset = offset,
-        .inode = inode,
-        .path = at > 0 ? line + at : "",
-        .is_readable = rights[0] == 'r',
-        .is_writable = rights[1] == 'w',
-        .is_code = rights[2] == 'x',
-        .is_shared = rights[3] == 's',
-    };
-    return true;
-}
-
-static bool is_of_libseep(const char *path)
-{
-    const char *name = strrchr(path, '/');
-
-    return name != NULL && strncmp(name, "/libseep.so", 11) == 0;
-}
-
-/* What a driver maps is its device's: reading it may do something. */
-static bool is_of_device(const char *path)
-{
-    return strncmp(path, "/dev/", 5) == 0 &&
-           strncmp(path, "/dev/zero", 9) != 0 &&
-           strncmp(path, "/dev/shm/", 9) != 0;
-}
-
-static void free_maps(struct seep_held_memory *memory)
-{
-    for (size_t i = 0; i < memory->map_count; i++) {
-        seep_held_scan_forget(memory, &memory->maps[i]);
-    }
-    free(memory->maps);
-    free(memory->texts);
-    memory->maps = NULL;
-    memory->texts = NULL;
-    memory->map_count = 0;
-}
-
-static int load_maps(struct seep_held_memory *memory)
-{
-    char path[48];
-    char *text;
-    size_t lines = 0;
-    char *rest;
-
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)memory->pid);
-    text = read_all(path, MAPS_BYTES_MOST);
-    if (text == NULL) {
-        return errno == ENOENT ? -ESRCH : -errno;
-    }
-    for (const char *at = text; *at != '\0'; at++) {
-        lines += *at == '\n';
-    }
-    memory->texts = text;
-    memory->maps = calloc(lines + 1, sizeof(*memory->maps));
-    rest = text;
-    while (memory->maps != NULL && memory->map_count < lines) {
-        struct seep_held_map *map = &memory->maps[memory->map_count];
-        char *line = strsep(&rest, "\n");
-
-        if (line == NULL) {
-            break;
-        }
-        if (parse_map(line, map)) {
-            map->is_own =
-                is_of_libseep(map->path) ||
-                (map->inode != 0 && map->inode == memory->recording_inode);
-            memory->map_count++;
-        }
-    }
-    /* Of a process that has none it may be that nobody may see them. */
-    return memory->maps == NULL ? -ENOMEM : lines == 0 ? -ESRCH : 0;
-}
-
-/* "0 0x7f.. ... 0xSP 0xPC" of one that waits, "running" of one that runs. */
-static uint64_t stack_pointer_of(pid_t pid, const char *thread, uint32_t *waits)
-{
-    char path[300];
-    char *text;
-    char *last = NULL;
-    char *before = NULL;
-    uint64_t pointer = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%s/syscall", (int)pid, thread);
-    for (int i = 0; i < 20 && pointer == 0; i++) {
-        text = read_all(path, 4096);
-        if (text == NULL) {
-            return 0;
-        }
-        last = strrchr(text, ' ');
-        if (last != NULL) {
-            *last = '\0';
-            before = strrchr(text, ' ');
-            pointer = before == NULL ? 0 : strtoull(before + 1, NULL, 16);
-        }
-        free(text);
-        if (pointer == 0 && *waits >= WAITS_MOST) {
-            break;
-        }
-        if (pointer == 0) {
-            (*waits)++;
-            usleep(500);
-        }
-    }
-    return pointer;
-}
-
-static int load_threads(struct seep_held_memory *memory)
-{
-    char path[300];
-    DIR *tasks;
-    const struct dirent *entry;
-    uint32_t waits = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)memory->pid);
-    tasks = opendir(path);
-    free(memory->threads);
-    memory->thread_count = 0;
-    memory->threads = calloc(THREADS_MOST, sizeof(*memory->threads));
-    if (tasks == NULL || memory->threads == NULL) {
-        int error = tasks == NULL ? -errno : -ENOMEM;
-
-        if (tasks != NULL) {
-            closedir(tasks);
-        }
-        return error;
-    }
-    while (memory->thread_count < THREADS_MOST &&
-           (entry = readdir(tasks)) != NULL) {
-        struct seep_held_thread *thread =
-            &memory->threads[memory->thread_count];
-        char *name;
-
-        thread->id = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (thread->id <= 0) {
-            continue;
-        }
-        snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)memory->pid,
-                 entry->d_name);
-        name = read_all(path, 64);
-        snprintf(thread->name, sizeof(thread->name), "%.*s",
-                 name == NULL ? 0 : (int)strcspn(name, "\n"),
-                 name == NULL ? "" : name);
-        free(name);
-        thread->stack_pointer =
-            stack_pointer_of(memory->pid, entry->d_name, &waits);
-        memory->thread_count++;
-    }
-    closedir(tasks);
-    return 0;
-}
 
 /* @return how many of the bytes came, up to the first that did not; -1 */
 static ssize_t read_runs(const struct seep_held_memory *memory,
@@ -280,24 +74,74 @@ static bool read_process(const struct seep_held_memory *memory,
     return read_runs(memory, &here, &there, 1) == (ssize_t)bytes;
 }
 
-static bool is_present(const struct seep_held_memory *memory, uint64_t address)
+/* Of pagemap; 0: nothing is known. */
+static uint64_t entry_of(const struct seep_held_memory *memory,
+                         uint64_t address)
 {
     uint64_t entry;
     off_t where = (off_t)(address / SEEP_HELD_PAGE_BYTES * sizeof(entry));
 
     return pread(memory->pagemap, &entry, sizeof(entry), where) ==
-               (ssize_t)sizeof(entry) &&
-           (entry & PAGE_IS_PRESENT) != 0;
+                   (ssize_t)sizeof(entry)
+               ? entry
+               : 0;
 }
 
-/* A page of a shared file that the process does not have would be given to it,
- * out of a file system that may hang. */
-static bool is_safe(const struct seep_held_memory *memory, uint64_t address)
+static bool is_present(const struct seep_held_memory *memory, uint64_t address)
 {
-    const struct seep_held_map *map = seep_held_map_at(memory, address);
+    return (entry_of(memory, address) & PAGE_IS_PRESENT) != 0;
+}
 
-    return map == NULL || (!is_of_device(map->path) &&
-                           (!map->is_shared || is_present(memory, address)));
+/* What the process would see there, had it touched it. */
+static bool read_file(const struct seep_held_memory *memory,
+                      const struct seep_held_map *map, uint64_t page, void *to)
+{
+    char path[4400];
+    struct stat status;
+    ssize_t got = -1;
+    int fd;
+
+    seep_held_path(memory, map->path, path, sizeof(path));
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_ino == map->inode) {
+        memset(to, 0, SEEP_HELD_PAGE_BYTES);
+        got = pread(fd, to, SEEP_HELD_PAGE_BYTES,
+                    (off_t)(map->file_offset + page - map->start));
+    }
+    close(fd);
+    return got > 0;
+}
+
+/*
+ * A page as the process has it. One that it does not have is not given to it:
+ * of a file of its own that is what the file has, of no file 0. What is shared
+ * may be of a file system that hangs, and of a device it may do something.
+ */
+static bool read_page(const struct seep_held_memory *memory, uint64_t page,
+                      void *to)
+{
+    const struct seep_held_map *map = seep_held_map_at(memory, page);
+    uint64_t entry = entry_of(memory, page);
+
+    if (map != NULL && seep_held_is_of_device(map->path)) {
+        return false;
+    }
+    if ((entry & PAGE_IS_PRESENT) != 0) {
+        return read_process(memory, page, to, SEEP_HELD_PAGE_BYTES);
+    }
+    if (map == NULL || map->is_shared || !map->is_readable ||
+        (entry & PAGE_IS_SWAPPED) != 0) {
+        return false;
+    }
+    if (*map->path == '/') {
+        return read_file(memory, map, page, to);
+    }
+    memset(to, 0, SEEP_HELD_PAGE_BYTES);
+    return true;
 }
 
 /* The recording that the process has mapped names all blocks. Who asks from
@@ -312,7 +156,8 @@ static void mark_recording(struct seep_held_memory *memory)
         char magic[sizeof(SEEP_MAGIC) - 1];
 
         if (map->is_shared && map->is_readable && map->file_offset == 0 &&
-            is_safe(memory, map->start) &&
+            !seep_held_is_of_device(map->path) &&
+            is_present(memory, map->start) &&
             read_process(memory, map->start, magic, sizeof(magic)) &&
             memcmp(magic, SEEP_MAGIC, sizeof(magic)) == 0) {
             inode = map->inode;
@@ -329,10 +174,10 @@ int seep_held_memory_reload(struct seep_held_memory *memory)
     if (memory->core != NULL) {
         return 0;
     }
-    free_maps(memory);
-    error = load_maps(memory);
+    seep_held_process_forget(memory);
+    error = seep_held_process_maps(memory);
     mark_recording(memory);
-    return error < 0 ? error : load_threads(memory);
+    return error < 0 ? error : seep_held_process_threads(memory);
 }
 
 int seep_held_memory_extend(struct seep_held_memory *memory)
@@ -347,7 +192,7 @@ int seep_held_memory_extend(struct seep_held_memory *memory)
     memory->maps = NULL;
     memory->map_count = 0;
     memory->texts = NULL;
-    error = load_maps(memory);
+    error = seep_held_process_maps(memory);
     mark_recording(memory);
     for (size_t i = 0; i < before.map_count; i++) {
         struct seep_held_map *map =
@@ -361,7 +206,7 @@ int seep_held_memory_extend(struct seep_held_memory *memory)
             before.maps[i].points = NULL;
         }
     }
-    free_maps(&before);
+    seep_held_process_forget(&before);
     memory->points_bytes = before.points_bytes;
     return error;
 }
@@ -381,7 +226,8 @@ static int try_to_read(struct seep_held_memory *memory, int memory_fd)
     struct iovec there = {NULL, sizeof(word)};
 
     for (size_t i = 0; i < memory->map_count; i++) {
-        if (memory->maps[i].is_readable && memory->maps[i].is_writable) {
+        if (memory->maps[i].is_readable && memory->maps[i].is_writable &&
+            is_present(memory, memory->maps[i].start)) {
             there.iov_base = (void *)(uintptr_t)memory->maps[i].start;
             break;
         }
@@ -398,22 +244,6 @@ static int try_to_read(struct seep_held_memory *memory, int memory_fd)
     memory->is_by_file = true;
     mark_recording(memory);
     return 0;
-}
-
-/* Resident, of which no process says more than it costs the machine. */
-static uint64_t present_bytes_of(pid_t pid)
-{
-    char path[48];
-    char *text;
-    uint64_t pages = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-    text = read_all(path, 4096);
-    if (text != NULL && strchr(text, ' ') != NULL) {
-        pages = strtoull(strchr(text, ' '), NULL, 10);
-    }
-    free(text);
-    return pages * SEEP_HELD_PAGE_BYTES;
 }
 
 int seep_held_memory_open(const struct seep_held_source *source,
@@ -443,7 +273,7 @@ int seep_held_memory_open(const struct seep_held_source *source,
         error = memory.pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno)
                                    : seep_held_memory_reload(&memory);
         error = error < 0 ? error : try_to_read(&memory, source->memory_fd);
-        memory.present_bytes = present_bytes_of(memory.pid);
+        memory.present_bytes = seep_held_process_bytes(memory.pid);
     }
     if (error < 0) {
         seep_held_memory_close(&memory);
@@ -464,7 +294,7 @@ void seep_held_memory_close(struct seep_held_memory *memory)
     if (memory->file >= 0) {
         close(memory->file);
     }
-    free_maps(memory);
+    seep_held_process_forget(memory);
     free(memory->threads);
     free(memory->pages);
     free(memory->window);
@@ -529,9 +359,7 @@ static const uint8_t *page_of(struct seep_held_memory *memory, uint64_t page)
         }
         slot->address = page;
         slot->generation = memory->generation;
-        slot->is_there =
-            is_safe(memory, page) &&
-            read_process(memory, page, slot->bytes, SEEP_HELD_PAGE_BYTES);
+        slot->is_there = read_page(memory, page, slot->bytes);
     }
     return slot->is_there ? slot->bytes : NULL;
 }
@@ -556,6 +384,26 @@ static bool read_core(struct seep_held_memory *memory, uint64_t address,
     return true;
 }
 
+#define ENTRIES 128U
+
+static bool are_present(const struct seep_held_memory *memory, uint64_t address,
+                        size_t bytes)
+{
+    uint64_t entries[ENTRIES];
+    uint64_t first = address / SEEP_HELD_PAGE_BYTES;
+    size_t count =
+        (size_t)((address + bytes - 1) / SEEP_HELD_PAGE_BYTES - first) + 1;
+    bool all = count <= ENTRIES &&
+               pread(memory->pagemap, entries, count * sizeof(entries[0]),
+                     (off_t)(first * sizeof(entries[0]))) ==
+                   (ssize_t)(count * sizeof(entries[0]));
+
+    for (size_t i = 0; all && i < count; i++) {
+        all = (entries[i] & PAGE_IS_PRESENT) != 0;
+    }
+    return all;
+}
+
 bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
                     size_t bytes)
 {
@@ -568,8 +416,9 @@ bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
     if (memory->core != NULL) {
         return read_core(memory, address, to, bytes);
     }
-    if (bytes > 16U * SEEP_HELD_PAGE_BYTES) {
-        return may_read(memory) && read_process(memory, address, to, bytes);
+    if (bytes > 16U * SEEP_HELD_PAGE_BYTES && may_read(memory) &&
+        are_present(memory, address, bytes)) {
+        return read_process(memory, address, to, bytes);
     }
     while (bytes > 0) {
         uint64_t offset = address % SEEP_HELD_PAGE_BYTES;
@@ -654,7 +503,7 @@ bool seep_held_map_is_searched(const struct seep_held_map *map)
     const char *path = map->path;
 
     return map->is_readable && map->is_writable && !map->is_own &&
-           strncmp(path, "[v", 2) != 0 && !is_of_device(path);
+           strncmp(path, "[v", 2) != 0 && !seep_held_is_of_device(path);
 }
 
 /* Which pages of the window to read, as pairs of ranges. */

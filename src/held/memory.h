@@ -158,6 +158,18 @@ void seep_held_each_page(struct seep_held_memory *memory,
 void seep_held_path(const struct seep_held_memory *memory, const char *path,
                     char *text, size_t capacity);
 
+/* process.c: what /proc says of a living process. */
+
+int seep_held_process_maps(struct seep_held_memory *memory);
+int seep_held_process_threads(struct seep_held_memory *memory);
+/** No mappings, and what was known of them. */
+void seep_held_process_forget(struct seep_held_memory *memory);
+/** Resident, of which no process says more than it costs the machine. */
+uint64_t seep_held_process_bytes(pid_t pid);
+
+/** What a driver maps is its device's: reading it may do something. */
+bool seep_held_is_of_device(const char *path);
+
 /* core.c */
 
 /** Mappings and threads from the file at @path. */
