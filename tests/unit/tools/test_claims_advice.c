@@ -278,6 +278,41 @@ static void of_python(void **state)
         "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
 }
 
+/* Sampled ones are malloc's, and lie where the cache keeps them. */
+static void of_short_texts_of_python(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_SUSPECT);
+    site->space = SEEP_SPACE_PYTHON;
+    fake.frames[0].function = "PyUnicode_New";
+    site->live_bytes = 2 << 20;
+    site->live_count = 33000;
+    report->sample_bytes = 64 << 10;
+    holds(
+        "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as 64 KiB");
+    holds(
+        "record it with --sample 32K: then texts that are sampled live as long as others");
+    report->sample_bytes = 32 << 10; /* they stay where Python puts them */
+    fails(
+        "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as 64 KiB");
+    fails(
+        "record it with --sample 32K: then texts that are sampled live as long as others");
+    report->sample_bytes = 64 << 10;
+    site->live_count = 10000; /* of 200 bytes */
+    fails(
+        "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as 64 KiB");
+    site->live_count = 1e7;
+    site->live_bytes = 600 << 20; /* more than it has room for */
+    fails(
+        "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as 64 KiB");
+    site->live_bytes = 2 << 20;
+    fake.frames[0].function = "gc_alloc";
+    fails(
+        "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as 64 KiB");
+    fails(
+        "record it with --sample 32K: then texts that are sampled live as long as others");
+}
+
 static void of_python_without_frames(void **state)
 {
     (void)state;
@@ -407,6 +442,7 @@ int main(void)
         cmocka_unit_test(of_too_little),
         cmocka_unit_test(of_tables_that_are_full),
         cmocka_unit_test(of_python),
+        cmocka_unit_test(of_short_texts_of_python),
         cmocka_unit_test(of_python_without_frames),
         cmocka_unit_test(of_memory_of_gpus),
         cmocka_unit_test(of_the_cache_of_tensors),

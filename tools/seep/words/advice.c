@@ -71,6 +71,24 @@ static char *holder_of(const struct seep_report *report,
                            seep_text_base_name(frame->file), frame->line);
 }
 
+/* Where free is left to malloc (preload/python/wrap.h), a sampled object lies
+ * elsewhere than it would. CPython's cache of methods goes by the address of a
+ * name: one that lies elsewhere stays in it, where others take turns. */
+#define NAMES_MOST 4096        /* that the cache has room for */
+#define NAME_BYTES_MOST 149    /* of 100 characters, which it takes at most */
+#define NAMES_MEAN (64U << 10) /* the least that free is left to malloc at */
+
+static bool may_be_cached_names(const struct seep_report *report,
+                                const struct seep_report_site *site)
+{
+    return site->space == SEEP_SPACE_PYTHON &&
+           report->sample_bytes >= NAMES_MEAN && site->frame_count > 0 &&
+           strcmp(site->frames[0]->function, "PyUnicode_New") == 0 &&
+           site->live_count > 0 &&
+           (double)site->live_bytes / site->live_count <= NAME_BYTES_MOST &&
+           (double)site->live_bytes < NAMES_MOST * (double)report->sample_bytes;
+}
+
 void seep_words_add_python_reason(const struct seep_report *report,
                                   const struct seep_report_site *site,
                                   struct seep_words_verdict *words)
@@ -79,6 +97,12 @@ void seep_words_add_python_reason(const struct seep_report *report,
         seep_words_reason(
             words,
             "it is an arena of Python's small-object allocator: record Python's objects to see which lines keep them");
+    }
+    if (site != NULL && may_be_cached_names(report, site)) {
+        seep_words_reason(
+            words,
+            "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as %s",
+            SEEP_UNITS_BYTES((double)report->sample_bytes));
     }
     if (site != NULL && site->space == SEEP_SPACE_PYTHON &&
         report->verdict.growing_count > 1) {
@@ -406,6 +430,11 @@ static void advise_leak(const struct seep_report *report,
     const struct seep_report_site *site = seep_words_site(report);
     const struct seep_report_site *cache = seep_words_cache(report);
 
+    if (site != NULL && may_be_cached_names(report, site)) {
+        seep_words_advise(
+            words,
+            "record it with --sample 32K: then texts that are sampled live as long as others");
+    }
     if (site != NULL) {
         advise_site(report, site, words);
     }

@@ -423,6 +423,8 @@ void seep_words_add_reasons(const struct seep_report *report,
     }
     if (report->verdict.open_reason != NULL) {
         seep_words_reason(words, "%s", report->verdict.open_reason);
+        seep_words_add_python_reason(
+            report, seep_words_site_of(report, report->verdict.open_id), words);
     }
     add_file_reason(report, words);
     add_reserved_reason(report, words);

@@ -15,7 +15,7 @@
 #include "reader/report/report.h"
 #include "words/words.h"
 
-#define SEEP_WORDS_REASONS_MAX 6
+#define SEEP_WORDS_REASONS_MAX 8
 #define SEEP_WORDS_ADVICE_MAX 5
 
 struct seep_words_verdict {
