@@ -10,6 +10,9 @@
 #include "base/compiler.h"
 #include "base/word.h"
 
+/* Slots from which on the cache is asked for those of the next pushes. */
+#define NEXT_LINES 4U
+
 /* a - b on the circle of positions: negative when a lies before b. */
 static int64_t ahead(uint64_t a, uint64_t b)
 {
@@ -112,6 +115,11 @@ bool seep_ring_push(const struct seep_view *view, uint32_t shard,
     }
     advance_hint(&view->shards[shard],
                  (position + 1) & SEEP_VIEW_POSITION_MASK);
+    /* A lap ago it was in the cache, and the next push has to wait for it. */
+    __builtin_prefetch(
+        &seep_view_ring(
+            view, shard)[(position + NEXT_LINES) & (view->ring_slots - 1)],
+        1);
     seep_word_store(&slot->address, event->address);
     seep_word_store(&slot->size_kind,
                     size | (uint64_t)event->sample_log2 << SEEP_SIZE_BITS |
