@@ -528,6 +528,8 @@ struct seep_rec_live {
 };
 
 #define SEEP_WINDOW_SLOTS 64U
+/** Blocks of the same 256 bytes have neighbouring homes (format/live.c). */
+#define SEEP_LIVE_GROUP_LOG2 8U
 
 /** What is no address of the process, but names a thing of the CUDA driver: its
  * upper byte is not 0. All of these are recorded, none is sampled or thinned.
@@ -616,7 +618,10 @@ struct seep_rec_shard {
     _Atomic uint64_t key_count; /* of live_count: see SEEP_ADDRESS_IS_KEY */
     _Atomic uint32_t live_windows; /* of these in use, from the first on */
     _Atomic uint32_t live_end;     /* windows, from which on all is empty */
-    uint64_t reserved[3];
+    uint32_t live_group_log2;      /* SEEP_LIVE_GROUP_LOG2; 0 in files of
+                                      before, which had groups of 1 KiB */
+    uint32_t reserved_group;
+    uint64_t reserved[2];
     struct seep_rec_stashed stash[SEEP_STASH_COUNT];
     struct seep_rec_flow flow[SEEP_BUCKET_COUNT];
 };

@@ -188,6 +188,7 @@ void seep_layout_start(struct seep_rec_header *header)
         shards[i].live_first = (uint64_t)i * header->live_slots;
         shards[i].live_slots =
             i == header->shard_count ? header->range_slots : header->live_slots;
+        shards[i].live_group_log2 = SEEP_LIVE_GROUP_LOG2;
         seep_word_store(&shards[i].flow_width_log2, SEEP_FIRST_WIDTH_LOG2);
     }
     /* Offset 0 of STRINGS is the empty string. */

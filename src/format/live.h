@@ -27,7 +27,8 @@ struct seep_live {
     const struct seep_view *view;
     struct seep_rec_shard *shard;
     struct seep_rec_live *entries;
-    uint32_t mask; /* of the slots that it may come to use */
+    uint32_t mask;       /* of the slots that it may come to use */
+    uint32_t group_log2; /* of bytes whose blocks have neighbouring homes */
 };
 
 /** One entry as plain values. */

@@ -347,14 +347,11 @@ static int fetch_blocks(struct pending *pending, const struct seep_live *theirs,
     return error;
 }
 
-/* A table of ours in the place of the shard's; of ranges, which are looked for
- * anywhere, a copy. */
-static int fill_table(struct pending *pending, bool is_ranges, uint32_t count)
+/* A table of ours in the place of the shard's, which is @theirs, and is asked
+ * for home slots alone; of ranges, which are looked for anywhere, a copy. */
+static int fill_table(struct pending *pending, const struct seep_live *theirs,
+                      bool is_ranges, uint32_t count)
 {
-    /* As it is in the file: its home slots are asked for, no more. */
-    struct seep_rec_shard whole = pending->shard;
-    const struct seep_live theirs = {
-        .shard = &whole, .mask = (uint32_t)pending->shard.live_slots - 1};
     uint64_t first = pending->shard.live_first;
     uint32_t windows = pending->slots / SEEP_WINDOW_SLOTS;
     struct seep_live ours;
@@ -375,7 +372,7 @@ static int fill_table(struct pending *pending, bool is_ranges, uint32_t count)
     seep_word_store(&pending->shard.live_bytes, 0);
     seep_word_store(&pending->shard.key_count, 0);
     return seep_live_init(&ours, &pending->view, 0)
-               ? fetch_blocks(pending, &theirs, first, &ours, count)
+               ? fetch_blocks(pending, theirs, first, &ours, count)
                : 0;
 }
 
@@ -395,7 +392,7 @@ static int fold_shard(struct pending *pending, uint32_t index)
     if (!seep_live_init(&live, &whole, index)) {
         return 0; /* damaged: nothing of it can be found */
     }
-    error = fill_table(pending, is_ranges, count);
+    error = fill_table(pending, &live, is_ranges, count);
     if (error != 0) {
         return error == -E2BIG ? 0 : error;
     }
