@@ -150,13 +150,19 @@ def test_looks_that_are_damaged_are_not_passed_over_in_silence(folder):
     path.write_bytes(path.read_bytes().replace(b"\n{", b"\n"))
 
     damaged = report(folder)["processes"][0]
-    said = subprocess.run([SEEP, "info", folder], capture_output=True,
-                          timeout=LIMIT_S, check=True).stdout.decode()
-
     assert whole["process"]["unread"] == []
     assert damaged["process"]["unread"] == [
         {"file": str(path), "reason": "damaged"}]
-    assert f"unread {path}: damaged; what was seen" in " ".join(said.split())
+    for verb in (["info"], ["check", "--cap", "1G"], ["diff", folder]):
+        said = subprocess.run([SEEP, *verb, folder], capture_output=True,
+                              timeout=LIMIT_S, check=False).stdout.decode()
+        assert (f"unread {path}: damaged; what was seen"
+                in " ".join(said.split())), verb
+    check = json.loads(subprocess.run(
+        [SEEP, "check", "--json", "--cap", "1G", folder], capture_output=True,
+        timeout=LIMIT_S, check=False).stdout)
+    assert check["limits"][0]["process"]["unread"] == damaged["process"][
+        "unread"]
 
 
 def test_looks_outlive_a_kill(folder):

@@ -44,6 +44,7 @@ static json_t *process_of(const struct seep_report *report)
     seep_json_put(object, "exe", report->executable);
     SEEP_JSON_COPY(object, report, labels, duration_s);
     seep_json_put(object, "verdict", seep_verdict_name(report->verdict.class));
+    seep_json_put(object, "unread", seep_json_unread(report));
     return object;
 }
 

@@ -197,6 +197,8 @@ json_t *seep_json_marks(const struct seep_report *report);
 json_t *seep_json_started(const struct seep_report *report);
 
 json_t *seep_json_process(const struct seep_report *report);
+/** Files beside its recording that are there and were left out. */
+json_t *seep_json_unread(const struct seep_report *report);
 
 /** One object a device that the driver was asked about; empty without any. */
 json_t *seep_json_devices(const struct seep_report *report);

@@ -283,7 +283,7 @@ static void add_unread(json_t *array, const char *path, const char *suffix,
     }
 }
 
-static json_t *unread_of(const struct seep_report *report)
+json_t *seep_json_unread(const struct seep_report *report)
 {
     json_t *array = json_array();
 
@@ -338,7 +338,7 @@ json_t *seep_json_process(const struct seep_report *report)
                   json_pack("{s:o,s:o}", "recordings",
                             seep_json_count(report->removed_count), "bytes",
                             seep_json_count(report->removed_bytes)));
-    seep_json_put(object, "unread", unread_of(report));
+    seep_json_put(object, "unread", seep_json_unread(report));
     seep_json_put(object, "recording", report->path);
     return object;
 }

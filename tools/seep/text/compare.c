@@ -193,6 +193,9 @@ static void print_process(struct seep_page *page,
     }
     seep_page_paragraph(page, SEEP_STYLE_STRONG, "", 0, "%s",
                         process == NULL ? "?" : process);
+    if (results[0].report != NULL) {
+        seep_view_unread(page, results[0].report, SITE_INDENT);
+    }
     print_limits(page, results, count);
     for (size_t i = 0; i < count; i++) {
         print_sites(page, results, &results[i]);
@@ -472,6 +475,14 @@ static void print_figures(struct seep_page *page, const struct seep_diff *diff)
     seep_table_print(table, page, 1);
 }
 
+static void print_unread(struct seep_page *page,
+                         const struct seep_diff_side *side)
+{
+    for (size_t i = 0; i < side->count; i++) {
+        seep_view_unread(page, side->reports[i], INDENT);
+    }
+}
+
 static void print_pair(struct seep_page *page, const struct seep_diff_set *set,
                        const struct seep_diff_pair *pair, size_t limit)
 {
@@ -481,6 +492,8 @@ static void print_pair(struct seep_page *page, const struct seep_diff_set *set,
     seep_page_paragraph(page, SEEP_STYLE_STRONG, "", 0, "%s: %s", pair->program,
                         sides == NULL ? "?" : sides);
     free(sides);
+    print_unread(page, &diff->before);
+    print_unread(page, &diff->now);
     print_changes(page, diff, limit);
     print_held(page, diff, limit);
     if (diff->before.reason == NULL && diff->now.reason == NULL) {
