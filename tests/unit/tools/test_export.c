@@ -15,6 +15,7 @@
 
 #include "export/export.h"
 #include "fake_report.h"
+#include "reader/compare/patterns.h"
 #include "words/clean.h"
 #include "json/json.h"
 
@@ -159,6 +160,23 @@ static void json_formats_are_json_whatever_names_are(void **state)
     }
 }
 
+static void a_site_of_jsonl_has_its_pattern_and_who_excused_it(void **state)
+{
+    static const struct seep_pattern pattern = {.id = "onednn-primitive-cache"};
+    size_t size;
+    char *text;
+
+    (void)state;
+    fake.sites[0].pattern = &pattern;
+    fake.sites[1].suppressed_by = "leak:known";
+    text = make("jsonl", SEEP_EXPORT_LIVE, 1, &size);
+    assert_non_null(strstr(
+        text, "\"pattern\":\"onednn-primitive-cache\",\"suppressed_by\":null"));
+    assert_non_null(
+        strstr(text, "\"pattern\":null,\"suppressed_by\":\"leak:known\""));
+    free(text);
+}
+
 static void each_line_of_jsonl_is_an_object_with_a_type(void **state)
 {
     size_t size;
@@ -250,6 +268,8 @@ int main(void)
         cmocka_unit_test_setup(
             what_a_row_grows_by_is_shared_by_what_its_stacks_hold, fill),
         cmocka_unit_test_setup(json_formats_are_json_whatever_names_are, fill),
+        cmocka_unit_test_setup(
+            a_site_of_jsonl_has_its_pattern_and_who_excused_it, fill),
         cmocka_unit_test_setup(each_line_of_jsonl_is_an_object_with_a_type,
                                fill),
         cmocka_unit_test_setup(a_cell_of_csv_is_text_and_ends_where_it_ends,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "reader/compare/patterns.h"
 #include "reader/judge/sites.h"
 #include "reader/statistics/growth.h"
 #include "words/clean.h"
@@ -142,6 +143,9 @@ static json_t *site_of(const struct seep_report_site *site)
     SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
     seep_json_put(object, "growth_bytes_per_s",
                   site->has_growth ? &site->growth_bytes_per_s : NULL);
+    seep_json_put_text_or_null(
+        object, "pattern", site->pattern == NULL ? NULL : site->pattern->id);
+    seep_json_put_text_or_null(object, "suppressed_by", site->suppressed_by);
     return object;
 }
 
