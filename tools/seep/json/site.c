@@ -179,6 +179,7 @@ json_t *seep_json_memory(const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
     struct seep_report_extent tracked = seep_words_tracked(report);
+    struct seep_report_extent surplus = seep_words_surplus(report);
     json_t *object = json_object();
 
     seep_json_put(object, "rss", seep_json_extent(&memory->rss));
@@ -192,6 +193,7 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "allocator_overhead",
                   seep_json_extent(&memory->allocator_overhead));
     seep_json_put(object, "unexplained", unexplained_of(memory));
+    seep_json_put(object, "surplus", seep_json_extent(&surplus));
     seep_json_put(object, "allocator", allocator_of(memory));
     seep_json_put(object, "spaces", spaces_of(report));
     seep_json_put_known(object, "cgroup_limit_bytes",
@@ -358,6 +360,7 @@ static void put_group(json_t *object, const struct seep_report_site *site)
     SEEP_JSON_COPY(object, site, keeps_share);
     seep_json_put_text_or_null(object, "group", site->group_id);
     seep_json_put(object, "role", roles[site->role]);
+    SEEP_JSON_COPY(object, site, leaks_in_step);
     seep_json_put(object, "group_growth_bytes_per_s",
                   site->role == SEEP_ROLE_HEAD ? &site->group_growth_bytes_per_s
                                                : NULL);

@@ -109,27 +109,6 @@ static void note_allocator(struct seep_table *table,
     }
 }
 
-/* What the parts have too much (above 0) or too little to make up RSS. */
-static struct seep_report_extent rest_of(const struct seep_report *report)
-{
-    const struct seep_report_memory *memory = &report->memory;
-    struct seep_report_extent rest = seep_words_tracked(report);
-
-    rest.first_bytes += memory->allocator_overhead.first_bytes +
-                        memory->unexplained.first_bytes -
-                        memory->anonymous.first_bytes -
-                        memory->swap.first_bytes;
-    rest.last_bytes += memory->allocator_overhead.last_bytes +
-                       memory->unexplained.last_bytes -
-                       memory->anonymous.last_bytes - memory->swap.last_bytes;
-    rest.slope_bytes_per_s += memory->allocator_overhead.slope_bytes_per_s +
-                              memory->unexplained.slope_bytes_per_s -
-                              memory->anonymous.slope_bytes_per_s -
-                              memory->swap.slope_bytes_per_s;
-    rest.slope_error = 0;
-    return rest;
-}
-
 /*
  * Blocks are counted by their size, RSS by the pages that were touched; and
  * the allocator is asked more seldom than the kernel.
@@ -137,10 +116,9 @@ static struct seep_report_extent rest_of(const struct seep_report *report)
 static void add_rest(struct seep_table *table, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
-    struct seep_report_extent rest = rest_of(report);
+    struct seep_report_extent rest = seep_words_surplus(report);
 
-    if (!memory->unexplained.valid || !memory->anonymous.valid ||
-        fabs(rest.last_bytes) < REST_LEAST ||
+    if (!rest.valid || fabs(rest.last_bytes) < REST_LEAST ||
         fabs(rest.last_bytes) < REST_SHARE * memory->rss.last_bytes) {
         return;
     }

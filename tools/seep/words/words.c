@@ -659,6 +659,26 @@ struct seep_report_extent seep_words_tracked(const struct seep_report *report)
     return sum;
 }
 
+struct seep_report_extent seep_words_surplus(const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    const struct seep_report_extent *less[] = {&memory->anonymous,
+                                               &memory->swap};
+    const struct seep_report_extent *more[] = {&memory->allocator_overhead,
+                                               &memory->unexplained};
+    struct seep_report_extent sum = seep_words_tracked(report);
+
+    for (size_t i = 0; i < 2; i++) {
+        sum.first_bytes += more[i]->first_bytes - less[i]->first_bytes;
+        sum.last_bytes += more[i]->last_bytes - less[i]->last_bytes;
+        sum.slope_bytes_per_s +=
+            more[i]->slope_bytes_per_s - less[i]->slope_bytes_per_s;
+    }
+    sum.valid = memory->unexplained.valid && memory->anonymous.valid;
+    sum.slope_error = 0;
+    return sum;
+}
+
 bool seep_words_is_wanted(const struct seep_report_site *site,
                           const char *site_id)
 {
