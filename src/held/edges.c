@@ -11,13 +11,6 @@
 
 #include "held/search.h"
 
-static const char *text_of(struct seep_held_search *search, const char *text)
-{
-    const char *copy = seep_store_text(search->store, text);
-
-    return copy == NULL ? "" : copy;
-}
-
 #define ITEMS_AT 24U  /* of a list */
 #define SIZE_AT 16U   /* of what has items */
 #define USED_AT 24U   /* of a set */
@@ -86,7 +79,7 @@ static void set_name(struct seep_held_search *search,
                      const char *name)
 {
     step->edge = edge;
-    step->edge_name = text_of(search, name);
+    step->edge_name = seep_held_text(search, name);
 }
 
 /* A value of a dict, by where in its table of entries the word lies. */
@@ -127,7 +120,7 @@ static bool dict_edge(struct seep_held_search *search,
         }
     }
     if (seep_held_key_text(python, keys, index, name, sizeof(name))) {
-        step->edge_name = text_of(search, name);
+        step->edge_name = seep_held_text(search, name);
     }
     return true;
 }
@@ -261,7 +254,7 @@ static bool local_edge(struct seep_held_search *search,
         return false;
     }
     step->edge = SEEP_HELD_EDGE_OPERAND;
-    step->edge_function = text_of(search, code.function);
+    step->edge_function = seep_held_text(search, code.function);
     if (frame.index < code.local_count &&
         seep_held_local_text(python, &code, frame.index, name, sizeof(name))) {
         set_name(search, step, SEEP_HELD_EDGE_LOCAL, name);
@@ -389,7 +382,7 @@ void seep_held_describe(struct seep_held_search *search,
     if (node->kind == SEEP_HELD_OBJECT) {
         ret_step->kind = SEEP_HELD_KIND_OBJECT;
         seep_held_type_text(&search->python, node->type, name, sizeof(name));
-        ret_step->name = text_of(search, name);
+        ret_step->name = seep_held_text(search, name);
         count_items(search, node,
                     seep_held_type_at(&search->python, node->type), ret_step);
         return;

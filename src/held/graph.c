@@ -130,6 +130,39 @@ uint32_t seep_held_node_add(struct seep_held_search *search,
     return (uint32_t)search->node_count - 1;
 }
 
+#define RANGE_BYTES_MOST (UINT64_C(64) << 20)
+
+/*
+ * Does what begins at @value only lie behind a range? A vector has {begin, end,
+ * end of room}: where allocators put no head before a block, the last points to
+ * where the next one begins.
+ */
+static bool is_end_of_range(struct seep_held_search *search,
+                            const struct seep_held_node *child,
+                            const struct seep_held_node *holder, uint64_t at,
+                            uint64_t value)
+{
+    uint64_t begin = 0;
+    uint64_t last = value;
+
+    if (value != child->address ||
+        (child->place != SEEP_HELD_NO_BLOCK &&
+         child->place != SEEP_HELD_KNOWN) ||
+        holder->kind == SEEP_HELD_OBJECT || at < holder->start + 8) {
+        return false;
+    }
+    if (seep_held_word(search->memory, at + 8) == value) {
+        begin = seep_held_word(search->memory, at - 8);
+    } else if (at >= holder->start + 16) {
+        begin = seep_held_word(search->memory, at - 16);
+        last = seep_held_word(search->memory, at - 8);
+    }
+    return begin % 16 == 0 && begin <= last && last <= value && begin < value &&
+           value - begin <= RANGE_BYTES_MOST &&
+           seep_held_map_at(search->memory, begin) ==
+               seep_held_map_at(search->memory, value);
+}
+
 uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
                             uint32_t holder, uint64_t at, uint64_t value)
 {
@@ -160,12 +193,23 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
         .holder = holder,
         .next_up = below->up,
         .next_down = above->down,
+        .is_stale = above->is_of_allocator,
+        .is_end = is_end_of_range(search, below, above, at, value),
     };
     search->link_count++;
     below->up = (uint32_t)search->link_count;
     above->down = (uint32_t)search->link_count;
     below->up_count++;
     return (uint32_t)search->link_count - 1;
+}
+
+void seep_held_strike_down(struct seep_held_search *search, uint32_t number)
+{
+    search->nodes[number].is_of_allocator = true;
+    for (uint32_t i = search->nodes[number].down; i != 0;
+         i = search->links[i - 1].next_down) {
+        search->links[i - 1].is_stale = true;
+    }
 }
 
 static size_t push_unseen(uint8_t *seen, uint32_t *stack, size_t depth,

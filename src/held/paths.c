@@ -89,6 +89,24 @@ static uint16_t object_cost(struct seep_held_search *search,
     return (uint16_t)cost;
 }
 
+#define END_COST 7000U /* more than that of a stack */
+
+/* Does another word point to where it begins, that is no end of a range? */
+static bool is_begun(const struct seep_held_search *search, uint32_t child)
+{
+    for (uint32_t i = search->nodes[child].up; i != 0;
+         i = search->links[i - 1].next_up) {
+        const struct seep_held_link *link = &search->links[i - 1];
+
+        if (!link->is_stale && !link->is_end &&
+            link->value == search->nodes[child].address &&
+            search->nodes[link->holder].rank != SEEP_HELD_RANK_MAPPING) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* By how odd it is. */
 static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
 {
@@ -100,6 +118,9 @@ static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
     }
     if (link->is_chain) {
         link->cost = 1;
+    } else if (link->is_end && (search->nodes[link->child].is_guessed ||
+                                is_begun(search, link->child))) {
+        link->cost = END_COST;
     } else if (holder->kind == SEEP_HELD_ROOT) {
         link->cost =
             holder->words == SEEP_HELD_KIND_FRAME && *holder->name == '\0'
@@ -274,7 +295,8 @@ static bool same_shape(struct seep_held_search *search, uint32_t one,
     seep_held_read_class(search, a);
     seep_held_read_class(search, b);
     return a->kind == b->kind && a->type == b->type &&
-           a->end - a->start == b->end - b->start;
+           (a->end - a->start == b->end - b->start ||
+            (a->is_guessed && b->is_guessed));
 }
 
 static bool has_rank(const struct seep_held_search *search, uint32_t node)

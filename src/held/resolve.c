@@ -14,16 +14,14 @@
 #include "base/hash.h"
 #include "held/search.h"
 
-enum tag { TAG_BLOCK, TAG_GLOBAL, TAG_STACK, TAG_FRAME, TAG_THREAD, TAG_MAP };
-
-static const char *text_of(struct seep_held_search *search, const char *text)
+const char *seep_held_text(struct seep_held_search *search, const char *text)
 {
     const char *copy = seep_store_text(search->store, text);
 
     return copy == NULL ? "" : copy;
 }
 
-static const char *name_of_path(const char *path)
+const char *seep_held_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -53,7 +51,7 @@ static int find_stacks(struct seep_held_search *search)
         if (map != NULL) {
             search->stacks[search->stack_count++] = (struct seep_held_stack){
                 map->start, map->end, pointer,
-                text_of(search, memory->threads[i].name)};
+                seep_held_text(search, memory->threads[i].name)};
         }
     }
     qsort(search->stacks, search->stack_count, sizeof(*search->stacks),
@@ -63,7 +61,7 @@ static int find_stacks(struct seep_held_search *search)
 
 static bool is_python(const char *path)
 {
-    const char *name = name_of_path(path);
+    const char *name = seep_held_file_name(path);
 
     return strncmp(name, "libpython3", 10) == 0 ||
            strncmp(name, "python3", 7) == 0 || strcmp(name, "python") == 0;
@@ -152,6 +150,43 @@ static void add_thread_locals(struct seep_held_search *search)
     }
 }
 
+#define RUNTIME_WORDS 32U
+#define INTERPRETER_BYTES_LEAST 32768U
+
+/* Of 3.10 alone the interpreter is a block and has tables of free objects, with
+ * slots that still point at what has been used since. */
+static void find_interpreter(struct seep_held_search *search)
+{
+    const struct seep_held_image *image =
+        !search->has_python || search->python.minor != 10
+            ? NULL
+            : seep_held_image_at(&search->images, search->python.type_type);
+    uint64_t runtime =
+        image == NULL ? 0 : seep_held_symbol_address(image, "_PyRuntime");
+
+    for (uint64_t i = 0; runtime != 0 && i < RUNTIME_WORDS; i++) {
+        uint64_t value = seep_held_word(search->memory, runtime + 8 * i);
+        uint64_t start;
+        uint64_t end;
+
+        if (seep_held_chunk_at(&search->blocks, value, &start, &end) ==
+                SEEP_HELD_CHUNK &&
+            start == value && end - start >= INTERPRETER_BYTES_LEAST) {
+            search->interpreter = start;
+            return;
+        }
+    }
+}
+
+static void find_jemalloc(struct seep_held_search *search)
+{
+    for (size_t i = 0; i < search->memory->map_count; i++) {
+        const char *name = seep_held_file_name(search->memory->maps[i].path);
+
+        search->has_jemalloc |= strncmp(name, "libjemalloc", 11) == 0;
+    }
+}
+
 int seep_held_resolve_init(struct seep_held_search *search)
 {
     int error;
@@ -164,8 +199,10 @@ int seep_held_resolve_init(struct seep_held_search *search)
     error = search->threads == NULL ? -ENOMEM : find_stacks(search);
     if (error == 0) {
         add_thread_locals(search);
+        find_jemalloc(search);
         find_python(search);
         error = seep_held_blocks_init(&search->blocks);
+        find_interpreter(search);
     }
     return error;
 }
@@ -179,9 +216,8 @@ void seep_held_resolve_fini(struct seep_held_search *search)
     seep_held_python_fini(&search->python);
 }
 
-/* A root by @key; the same word twice is the same root. */
-static uint32_t add_root(struct seep_held_search *search, uint64_t key,
-                         const struct seep_held_node *root)
+uint32_t seep_held_root_add(struct seep_held_search *search, uint64_t key,
+                            const struct seep_held_node *root)
 {
     uint32_t found = seep_held_node_find(search, key);
     struct seep_held_node node = *root;
@@ -198,7 +234,7 @@ static uint32_t add_root(struct seep_held_search *search, uint64_t key,
 
 static bool is_runtime(const char *path)
 {
-    const char *name = name_of_path(path);
+    const char *name = seep_held_file_name(path);
 
     return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
            strncmp(name, "ld-linux", 8) == 0 || is_python(path);
@@ -219,7 +255,7 @@ static uint32_t resolve_global(struct seep_held_search *search,
     const struct seep_held_symbol *symbol =
         seep_held_symbol_find(image, SEEP_HELD_DATA, at - image->bias);
     uint64_t start = symbol == NULL ? at : symbol->address + image->bias;
-    uint64_t key = seep_held_node_key(TAG_GLOBAL, start, 0);
+    uint64_t key = seep_held_node_key(SEEP_HELD_TAG_GLOBAL, start, 0);
     struct seep_held_node root = {.start = start,
                                   .words = SEEP_HELD_KIND_GLOBAL};
     char name[256] = "";
@@ -231,15 +267,15 @@ static uint32_t resolve_global(struct seep_held_search *search,
         if (symbol != NULL) {
             seep_held_demangle(symbol->name, name, sizeof(name));
         }
-        root.name = text_of(search, name);
+        root.name = seep_held_text(search, name);
         root.function = "";
-        root.file = text_of(search, name_of_path(image->path));
+        root.file = seep_held_text(search, seep_held_file_name(image->path));
         root.end = symbol == NULL ? at + 8 : start + symbol->bytes;
         root.rank = is_runtime(image->path) ? SEEP_HELD_RANK_RUNTIME
                     : symbol != NULL        ? SEEP_HELD_RANK_NAMED
                                             : SEEP_HELD_RANK_NAMELESS;
     }
-    return add_root(search, key, &root);
+    return seep_held_root_add(search, key, &root);
 }
 
 /* What of an object has a name that an answer may end with. */
@@ -262,7 +298,7 @@ static void rank_object(struct seep_held_search *search,
                    : seep_held_dict_get(python, node->address, "__file__", 40);
         if (path != 0 &&
             seep_held_python_text(python, path, file, sizeof(file))) {
-            node->file = text_of(search, name_of_path(file));
+            node->file = seep_held_text(search, seep_held_file_name(file));
         }
         node->words = SEEP_HELD_KIND_MODULE;
     } else if ((type->flags & SEEP_HELD_FLAG_TYPE) != 0) {
@@ -278,14 +314,14 @@ static void rank_object(struct seep_held_search *search,
     } else {
         return;
     }
-    node->name = text_of(search, name);
+    node->name = seep_held_text(search, name);
     node->rank = SEEP_HELD_RANK_NAMED;
 }
 
 uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
                               uint64_t end, enum seep_held_place place)
 {
-    uint64_t key = seep_held_node_key(TAG_BLOCK, start, 0);
+    uint64_t key = seep_held_node_key(SEEP_HELD_TAG_BLOCK, start, 0);
     uint32_t found = seep_held_node_find(search, key);
     struct seep_held_node node = {
         .key = key,
@@ -322,103 +358,6 @@ uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
         }
     }
     return seep_held_node_add(search, &node);
-}
-
-static const struct seep_held_threads_of *
-threads_of(struct seep_held_search *search, const struct seep_held_map *map)
-{
-    struct seep_held_threads_of *found;
-
-    for (size_t i = 0; i < search->threads_count; i++) {
-        if (search->threads[i].map == map->start) {
-            return &search->threads[i];
-        }
-    }
-    if (search->threads_count == SEEP_HELD_CACHED_MAPS) {
-        return NULL;
-    }
-    found = &search->threads[search->threads_count++];
-    found->map = map->start;
-    found->count =
-        *map->path != '\0' && *map->path != '['
-            ? 0
-            : seep_held_thread_blocks(search->memory, map, found->blocks, 8);
-    return found;
-}
-
-static const char *program_path(const struct seep_held_memory *memory)
-{
-    for (size_t i = 0; i < memory->map_count; i++) {
-        if (memory->maps[i].is_code && *memory->maps[i].path == '/') {
-            return memory->maps[i].path;
-        }
-    }
-    return "";
-}
-
-/* The program's own thread-locals end where the control block begins. */
-static const struct seep_held_symbol *
-thread_local_at(struct seep_held_search *search, uint64_t before)
-{
-    const struct seep_held_image *image =
-        seep_held_image_of(&search->images, program_path(search->memory));
-
-    return image == NULL || before > image->tls_bytes
-               ? NULL
-               : seep_held_symbol_find(image, SEEP_HELD_THREAD_LOCAL,
-                                       image->tls_bytes - before);
-}
-
-#define CONTROL_BLOCK_BYTES 2304U
-/* Where glibc (2.26 to 2.41, x86-64) has what pthread_setspecific() keeps: 32
- * of {sequence, value}, then the addresses of as many again. */
-#define KEYS_AT 784U
-#define KEYS_END (KEYS_AT + 32 * 16 + 32 * 8)
-
-static bool is_of_a_key(uint64_t offset)
-{
-    return offset >= KEYS_AT && offset < KEYS_END;
-}
-
-static uint32_t resolve_thread(struct seep_held_search *search,
-                               const struct seep_held_map *map, uint64_t at)
-{
-    const struct seep_held_threads_of *threads = threads_of(search, map);
-
-    for (size_t i = 0; threads != NULL && i < threads->count; i++) {
-        uint64_t block = threads->blocks[i];
-        const struct seep_held_symbol *symbol = NULL;
-        struct seep_held_node root = {
-            .start = at,
-            .words = SEEP_HELD_KIND_THREAD_LOCAL,
-            .rank = SEEP_HELD_RANK_RUNTIME,
-            .name = "",
-            .function = "",
-            .file = "",
-        };
-        char name[256];
-
-        if (at < block && block - at <= search->thread_local_bytes) {
-            symbol = thread_local_at(search, block - at);
-            root.rank =
-                symbol != NULL ? SEEP_HELD_RANK_NAMELESS : SEEP_HELD_RANK_FRAME;
-        } else if (at < block || at - block >= CONTROL_BLOCK_BYTES) {
-            continue;
-        } else if (is_of_a_key(at - block)) {
-            root.rank = SEEP_HELD_RANK_FRAME;
-        }
-        if (symbol != NULL) {
-            seep_held_demangle(symbol->name, name, sizeof(name));
-            root.name = text_of(search, name);
-        }
-        return add_root(
-            search,
-            symbol != NULL
-                ? seep_held_node_key(TAG_THREAD, block, symbol->address)
-                : seep_held_node_key(TAG_THREAD, block, at),
-            &root);
-    }
-    return SEEP_HELD_NOTHING;
 }
 
 #define CALLER_BYTES 65536U
@@ -470,7 +409,7 @@ static const char *function_at(struct seep_held_search *search, uint64_t at,
                                              code - image->bias - 1);
         if (symbol != NULL) {
             seep_held_demangle(symbol->name, name, sizeof(name));
-            return text_of(search, name);
+            return seep_held_text(search, name);
         }
     }
     return "";
@@ -512,21 +451,23 @@ static uint32_t resolve_stack(struct seep_held_search *search,
 
     if (!*ret_is_stack && strcmp(map->path, "[stack]") == 0) {
         *ret_is_stack = true;
-        return add_root(search, seep_held_node_key(TAG_STACK, 0, at), &root);
+        return seep_held_root_add(
+            search, seep_held_node_key(SEEP_HELD_TAG_STACK, 0, at), &root);
     }
     if (stack == NULL) {
         return SEEP_HELD_NOTHING; /* below what is in use, or no stack */
     }
-    found = strcmp(map->path, "[stack]") == 0 ? SEEP_HELD_NOTHING
-                                              : resolve_thread(search, map, at);
+    found = strcmp(map->path, "[stack]") == 0
+                ? SEEP_HELD_NOTHING
+                : seep_held_resolve_thread(search, map, at);
     if (found != SEEP_HELD_NOTHING) {
         return found;
     }
     root.name = stack->thread;
     root.function = function_at(search, at, stack->pointer);
-    return add_root(
+    return seep_held_root_add(
         search,
-        seep_held_node_key(TAG_STACK, stack->pointer,
+        seep_held_node_key(SEEP_HELD_TAG_STACK, stack->pointer,
                            seep_held_hash_text(SEEP_HASH_SEED, root.function)),
         &root);
 }
@@ -609,14 +550,49 @@ static uint32_t resolve_frame(struct seep_held_search *search,
     }
     if (frame.index < code.local_count &&
         seep_held_local_text(python, &code, frame.index, name, sizeof(name))) {
-        root.name = text_of(search, name);
+        root.name = seep_held_text(search, name);
     }
     root.start = at;
-    root.function = text_of(search, code.function);
-    root.file = text_of(search, code.file);
-    return add_root(search,
-                    seep_held_node_key(TAG_FRAME, frame.address, frame.index),
-                    &root);
+    root.function = seep_held_text(search, code.function);
+    root.file = seep_held_text(search, code.file);
+    return seep_held_root_add(
+        search,
+        seep_held_node_key(SEEP_HELD_TAG_FRAME, frame.address, frame.index),
+        &root);
+}
+
+#define EXTENT_BYTES 128U
+#define EXTENT_FLAGS_END (UINT64_C(1) << 44)
+#define EXTENT_BYTES_MOST (UINT64_C(1) << 40)
+
+/* Flags, a page's address, bytes in pages and a number: as jemalloc (5.0 to
+ * 5.3) has what it knows of its pages. */
+static bool looks_like_extent(struct seep_held_search *search, uint64_t start)
+{
+    uint64_t words[3];
+
+    return seep_held_read(search->memory, start, words, sizeof(words)) &&
+           words[0] != 0 && words[0] < EXTENT_FLAGS_END && words[1] != 0 &&
+           words[1] % SEEP_HELD_PAGE_BYTES == 0 &&
+           words[2] >= SEEP_HELD_PAGE_BYTES && words[2] < EXTENT_BYTES_MOST &&
+           seep_held_map_at(search->memory, words[1]) != NULL;
+}
+
+/* Is the word the address in one of these? They lie side by side. */
+static bool is_of_extent(struct seep_held_search *search, uint64_t at)
+{
+    uint64_t start = at - 8;
+    unsigned like = 0;
+
+    if (!search->has_jemalloc || start % EXTENT_BYTES != 0 ||
+        !looks_like_extent(search, start)) {
+        return false;
+    }
+    for (uint64_t i = 1; i <= 2; i++) {
+        like += looks_like_extent(search, start - i * EXTENT_BYTES);
+        like += looks_like_extent(search, start + i * EXTENT_BYTES);
+    }
+    return like >= 2;
 }
 
 static uint32_t resolve_rest(struct seep_held_search *search,
@@ -634,17 +610,39 @@ static uint32_t resolve_rest(struct seep_held_search *search,
     uint32_t found;
     bool is_frame = false;
 
+    if (is_of_extent(search, at)) {
+        return SEEP_HELD_NOTHING;
+    }
     if (search->has_python && search->python.minor >= 11) {
         found = resolve_frame(search, map, at, &is_frame);
         if (is_frame) {
             return found;
         }
     }
-    found = resolve_thread(search, map, at);
+    found = seep_held_resolve_thread(search, map, at);
     return found != SEEP_HELD_NOTHING
                ? found
-               : add_root(search, seep_held_node_key(TAG_MAP, map->start, 0),
-                          &root);
+               : seep_held_root_add(
+                     search,
+                     seep_held_node_key(SEEP_HELD_TAG_MAP, map->start, 0),
+                     &root);
+}
+
+static uint32_t resolve_interpreter(struct seep_held_search *search,
+                                    uint64_t start, uint64_t end)
+{
+    const struct seep_held_node root = {
+        .start = start,
+        .end = end,
+        .words = SEEP_HELD_KIND_GLOBAL,
+        .rank = SEEP_HELD_RANK_RUNTIME,
+        .name = "PyInterpreterState",
+        .function = "",
+        .file = "",
+    };
+
+    return seep_held_root_add(
+        search, seep_held_node_key(SEEP_HELD_TAG_GLOBAL, start, 0), &root);
 }
 
 uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
@@ -652,7 +650,7 @@ uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
     const struct seep_held_map *map = seep_held_map_at(search->memory, at);
     const struct seep_held_image *image;
     enum seep_held_place place;
-    uint64_t start;
+    uint64_t start = 0;
     uint64_t end;
     uint32_t found;
     bool is_stack;
@@ -662,8 +660,10 @@ uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
     }
     image = seep_held_image_at(&search->images, at);
     if (image != NULL) {
-        return strncmp(name_of_path(image->path), "libseep", 7) == 0
+        return strncmp(seep_held_file_name(image->path), "libseep", 7) == 0
                    ? SEEP_HELD_NOTHING
+               : seep_held_is_allocator(image->path)
+                   ? SEEP_HELD_ALLOCATOR
                    : resolve_global(search, image, at);
     }
     place = seep_held_chunk_at(&search->blocks, at, &start, &end);
@@ -676,6 +676,9 @@ uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
     }
     if (place == SEEP_HELD_FREE) {
         return SEEP_HELD_NOTHING;
+    }
+    if (search->interpreter != 0 && start == search->interpreter) {
+        return resolve_interpreter(search, start, end);
     }
     return place == SEEP_HELD_NO_BLOCK
                ? resolve_rest(search, map, at)
@@ -764,6 +767,6 @@ void seep_held_read_class(struct seep_held_search *search,
     vtable = seep_held_word(search->memory, node->start);
     if (seep_held_class_of(&search->images, vtable, text, sizeof(text))) {
         node->type = vtable;
-        node->name = text_of(search, text);
+        node->name = seep_held_text(search, text);
     }
 }

@@ -184,6 +184,12 @@ static void take_hit(struct seep_held_search *search, struct level *level,
         return;
     }
     holder = seep_held_resolve(search, hit->at);
+    if (holder == SEEP_HELD_ALLOCATOR) {
+        if (search->nodes[child].is_guessed) {
+            seep_held_strike_down(search, child);
+        }
+        holder = SEEP_HELD_NOTHING;
+    }
     if (holder == SEEP_HELD_NOTHING && search->level_count == 1) {
         seep_held_note_dropped(search, hit);
     }
@@ -511,7 +517,7 @@ static void add_chain_holders(struct seep_held_search *search,
             break;
         }
         holder = chain_node(search, hit, repeats, count);
-        if (holder == SEEP_HELD_NOTHING || holder == number) {
+        if (holder >= SEEP_HELD_ALLOCATOR || holder == number) {
             continue;
         }
         link = seep_held_link_add(search, number, holder, hit->at, hit->value);
@@ -731,7 +737,7 @@ static int find_heads(struct seep_held_search *search, struct level *level,
             break;
         }
         holder = seep_held_resolve(search, hit->at);
-        if (holder == SEEP_HELD_NOTHING || search->nodes[holder].level != 0 ||
+        if (holder >= SEEP_HELD_ALLOCATOR || search->nodes[holder].level != 0 ||
             is_mapping(search, holder) ||
             seep_held_is_weak(search, &search->nodes[holder], hit->at)) {
             continue;

@@ -21,6 +21,9 @@
 #include "held/memory.h"
 
 #define SEEP_HELD_NOTHING UINT32_MAX
+#define SEEP_HELD_ALLOCATOR                          \
+    (UINT32_MAX - 1) /* nothing: what it has is free \
+                      */
 #define SEEP_HELD_NO_RANK UINT8_MAX
 
 enum seep_held_node_kind {
@@ -56,9 +59,10 @@ struct seep_held_node {
     uint8_t words; /* enum seep_held_kind, of a root and what has a rank */
     bool is_asked;
     bool type_is_read;
-    bool leads_nowhere; /* no way from it down to a chain */
-    bool is_guessed;    /* where it begins was found by pointers alone */
-    bool is_moving;     /* what points to it was gone when it was looked at */
+    bool leads_nowhere;   /* no way from it down to a chain */
+    bool is_guessed;      /* where it begins was found by pointers alone */
+    bool is_of_allocator; /* what it has is free */
+    bool is_moving;       /* what points to it was gone when it was looked at */
     const char *name;
     const char *function;
     const char *file;
@@ -75,6 +79,7 @@ struct seep_held_link {
     bool is_stale;      /* it holds nothing, */
     bool is_odd;        /* by what it says, which may be a mistake */
     bool is_chain;
+    bool is_end; /* of a range before what is held, it may be */
 };
 
 struct seep_held_stack {
@@ -97,6 +102,16 @@ struct seep_held_hop {
     uint64_t word;  /* by which it has the next */
     uint64_t value; /* that it was found by */
     uint32_t node;
+};
+
+/** Of the key of a node: what it is one of. */
+enum seep_held_tag {
+    SEEP_HELD_TAG_BLOCK,
+    SEEP_HELD_TAG_GLOBAL,
+    SEEP_HELD_TAG_STACK,
+    SEEP_HELD_TAG_FRAME,
+    SEEP_HELD_TAG_THREAD,
+    SEEP_HELD_TAG_MAP
 };
 
 #define SEEP_HELD_REPEATS_MOST 16U
@@ -124,6 +139,8 @@ struct seep_held_search {
     struct seep_held_blocks blocks;
     struct seep_held_python python;
     bool has_python;
+    bool has_jemalloc;
+    uint64_t interpreter; /* of CPython, if that is a block; 0 */
     struct seep_held_scan scan;
     struct seep_held_scan side; /* for a look within a look */
 
@@ -206,12 +223,32 @@ int seep_held_look_again(struct seep_held_search *search);
 /** Nothing points to @asked, as far as anything can be known. */
 bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
 
+/* thread_local.c */
+
+/** The thread-local of a thread in @map that contains the word @at. @return its
+ * node; SEEP_HELD_NOTHING: it is none; or SEEP_HELD_ALLOCATOR */
+uint32_t seep_held_resolve_thread(struct seep_held_search *search,
+                                  const struct seep_held_map *map, uint64_t at);
+
+/** Is it the library of an allocator? What it has by itself are free blocks,
+ * and how it finds them. */
+bool seep_held_is_allocator(const char *path);
+
 /* resolve.c: what contains a word */
+
+/** A copy that lives as long as the answer; "" without memory. */
+const char *seep_held_text(struct seep_held_search *search, const char *text);
+/** Behind the last slash. */
+const char *seep_held_file_name(const char *path);
+/** A root by @key; the same word twice is the same root. */
+uint32_t seep_held_root_add(struct seep_held_search *search, uint64_t key,
+                            const struct seep_held_node *root);
 
 int seep_held_resolve_init(struct seep_held_search *search);
 void seep_held_resolve_fini(struct seep_held_search *search);
 
-/** @return the node; SEEP_HELD_NOTHING: nothing that holds */
+/** @return the node; SEEP_HELD_NOTHING: nothing that holds; or
+ * SEEP_HELD_ALLOCATOR */
 uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at);
 
 /** The node of the block [start, end), made if it is new. */
@@ -221,6 +258,9 @@ uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
 /** A word of @node that refers and does not hold? */
 bool seep_held_is_weak(struct seep_held_search *search,
                        const struct seep_held_node *node, uint64_t at);
+
+/** What the node @number has it has as part of an allocator. */
+void seep_held_strike_down(struct seep_held_search *search, uint32_t number);
 
 /** A C++ object's class, read once; kept in .type. */
 void seep_held_read_class(struct seep_held_search *search,

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from command_line import PYTHON, allocate, recordings, run, seep, start
-from conftest import PRELOAD, SEEP, environment, program
+from conftest import PRELOAD, SEEP, allocator_path, environment, program
 from zoo import MOVING, WAIT_S, is_or_has, native_zoo, python_zoo
 
 SOME = ("list_attribute", "deque_attribute", "set_attribute", "module_dict",
@@ -101,6 +101,32 @@ def test_the_holder_in_cxx_is_who_the_program_says(natives, kind):
     line, end, holder, _ = natives.truth[kind]
 
     group = held_at_last(natives, line, end, *MOVING.get(kind, ()))
+
+    assert group["end"] == end, group
+    assert (group["holder"] or "").startswith(holder), group
+    assert group["share"] >= AGREE
+
+
+@pytest.fixture(scope="module", params=("jemalloc", "tcmalloc", "mimalloc"))
+def others(folders, request):
+    """The same, of an allocator that puts no head before a block."""
+    allocator_path(request.param)
+    folder = folders / request.param
+    folder.mkdir()
+    with native_zoo(folder, program("holders_cc"),
+                    allocator=request.param) as kept:
+        yield kept
+
+
+@pytest.mark.parametrize("kind", (
+    "behind_unique_pointers", "by_an_object", "in_a_local", "in_a_vector",
+    "by_nobody", "in_a_chain"))
+def test_no_end_of_a_vector_and_no_free_list_is_a_holder(others, kind):
+    """The end of one's room is where the next begins, and what is freed is in
+    lists."""
+    line, end, holder, _ = others.truth[kind]
+
+    group = held_at_last(others, line, end, *MOVING.get(kind, ()))
 
     assert group["end"] == end, group
     assert (group["holder"] or "").startswith(holder), group
