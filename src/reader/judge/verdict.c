@@ -869,6 +869,9 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
     verdict.private_grows = is_vetoed(input, &counts, 0);
     verdict.shared_grows = input->shared_drift.grows;
     seep_verdict_add_beside(input, &counts, &verdict);
+    if (verdict.open_reason != NULL) {
+        now.basis = SEEP_FORECAST_UNTOLD; /* not "never" */
+    }
     add_power(input, &counts, &verdict);
     if (verdict.device >= 0) {
         unsigned place = SEEP_PLACE_DEVICE + (unsigned)verdict.device;

@@ -36,6 +36,7 @@ static void a_little_that_is_unknown_hides_no_answer(void **state)
     fill();
     assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
     assert_true(process.verdict.reassures);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS); /* never */
     assert_null(process.verdict.open_reason);
     assert_null(seep_verdict_open_reason(&process.verdict));
     keep_a_little(3);
@@ -49,6 +50,7 @@ static void a_little_that_is_unknown_hides_no_answer(void **state)
     assert_true(process.verdict.open_bytes_per_s.high >
                 process.verdict.open_bytes_per_s.estimate);
     assert_true(process.verdict.need_s > 0);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
 }
 
 static void more_that_is_unknown_is_the_answer(void **state)
