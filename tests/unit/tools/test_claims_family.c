@@ -171,6 +171,8 @@ static void what_is_quiet(void **state)
     fake_report_become(&fakes[1], SEEP_VERDICT_STEADY);
     fakes[1].report.state = SEEP_STATE_RUNNING;
     fails("cannot tell yet for 1 of 3 processes of python3 serve.py: ");
+    become(1, SEEP_VERDICT_STEADY);
+    holds("no leak in 1 process of python3 serve.py: 1 steady");
 }
 
 static void make_children(double each_mib, double more_s, bool by_units)
@@ -327,6 +329,20 @@ static void what_children_keep_at_no_one_line(void **state)
     fails(": in all they keep 18.8 MiB in each");
 }
 
+static void what_keeps_nothing(void **state)
+{
+    (void)state;
+    forget();
+    make_children(0, .25, false);
+    for (size_t i = 0; i < CHILDREN; i++) {
+        fakes[i].sites[0].live_bytes = 0;
+        fakes[i].spaces[0].live_bytes = 0;
+    }
+    holds(": nothing that they keep was seen");
+    make_children(2, .25, false);
+    fails(": nothing that they keep was seen");
+}
+
 /* Beside children that were judged, a worker that tells too little. */
 static void who_tells_too_little(void **state)
 {
@@ -359,6 +375,7 @@ int main(void)
         cmocka_unit_test(how_sure_what_children_keep_is),
         cmocka_unit_test(how_many_children_keep_it),
         cmocka_unit_test(what_children_keep_at_no_one_line),
+        cmocka_unit_test(what_keeps_nothing),
         cmocka_unit_test(who_tells_too_little),
     };
 

@@ -253,6 +253,11 @@ static void what_was_killed_tells_what_it_did_last(void **state)
                      "        its cgroup held 390 MiB of 400 MiB when it was "
                      "last seen\n");
     free(text);
+    fake.sites[0].where = "handle(a, b, and all that C++ has to say)";
+    fake.report.last.where = "handle(a, b, and all that C++ has to say)";
+    text = print(200, false, &options);
+    assert_has(text, "most of what stayed, 8 MiB, at serve.py:31 handle\n");
+    free(text);
     fake.report.state = SEEP_STATE_GONE; /* by _exit(), perhaps */
     fake.report.verdict.class = SEEP_VERDICT_STEADY;
     text = print(200, false, &options);

@@ -280,9 +280,24 @@ static void print_failed(struct seep_page *page,
 }
 
 /* What a process that somebody ended did last. */
+/* Where the most of it stayed, as the table has it; to be freed. */
+static char *last_where(const struct seep_report *report)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->where != NULL &&
+            strcmp(site->where, report->last.where) == 0) {
+            return seep_words_where(report, site);
+        }
+    }
+    return NULL; /* it has no row of its own */
+}
+
 static void print_last(struct seep_page *page, const struct seep_report *report)
 {
     const struct seep_report_last *last = &report->last;
+    char *where = last_where(report);
     const struct seep_report_memory *memory = &report->memory;
     bool kept;
 
@@ -291,16 +306,20 @@ static void print_last(struct seep_page *page, const struct seep_report *report)
         (report->state == SEEP_STATE_GONE &&
          report->verdict.class != SEEP_VERDICT_LEAK &&
          report->verdict.class != SEEP_VERDICT_SUSPECT)) {
+        free(where);
         return;
     }
     kept = *last->where != '\0' && last->stayed_bytes >= 1;
-    seep_page_paragraph(page, SEEP_STYLE_WARNING, "last", INDENT,
-                        SEEP_NOTE_LAST, SEEP_UNITS_DURATION(last->span_s),
-                        SEEP_UNITS_BYTES(last->allocated_bytes),
-                        SEEP_UNITS_BYTES(last->freed_bytes),
-                        kept ? SEEP_NOTE_LAST_STAYED : "",
-                        kept ? SEEP_UNITS_BYTES(last->stayed_bytes) : "",
-                        kept ? ", at " : "", kept ? last->where : "");
+    seep_page_paragraph(
+        page, SEEP_STYLE_WARNING, "last", INDENT, SEEP_NOTE_LAST,
+        SEEP_UNITS_DURATION(last->span_s),
+        SEEP_UNITS_BYTES(last->allocated_bytes),
+        SEEP_UNITS_BYTES(last->freed_bytes), kept ? SEEP_NOTE_LAST_STAYED : "",
+        kept ? SEEP_UNITS_BYTES(last->stayed_bytes) : "", kept ? ", at " : "",
+        !kept           ? ""
+        : where == NULL ? last->where
+                        : where);
+    free(where);
     if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
         seep_page_paragraph(
             page, SEEP_STYLE_WARNING, "", INDENT, SEEP_NOTE_LAST_GROUP,

@@ -192,15 +192,18 @@ static void put_kept(FILE *file, const struct seep_family *family)
                       : seep_words_where(line->report, line->site);
     const char *which = kept->count == children->count ? "each" : "most";
 
+    if (kept->count == 0) {
+        fputs(": nothing that they keep was seen", file);
+        free(where);
+        return;
+    }
     if (where != NULL) {
         fprintf(file, ": %s keeps", where);
     } else {
         fputs(": in all they keep", file);
     }
     fprintf(file, " %s in %s",
-            SEEP_UNITS_BYTES(kept->bytes /
-                             (double)(kept->count > 0 ? kept->count : 1)),
-            which);
+            SEEP_UNITS_BYTES(kept->bytes / (double)kept->count), which);
     if (*which == 'm') {
         fprintf(file, " (%zu of %zu)", kept->count, children->count);
     }
@@ -238,9 +241,9 @@ static void put_quiet(FILE *file, const struct seep_family *family,
                 family->by_class[SEEP_VERDICT_INSUFFICIENT],
                 family->lasting_count, name);
     } else {
-        fprintf(file, "%s%zu processes of %s: ",
+        fprintf(file, "%s%zu process%s of %s: ",
                 reassures(family) ? "no leak in " : "", family->lasting_count,
-                name);
+                family->lasting_count == 1 ? "" : "es", name);
     }
     seep_words_put_classes(file, family->by_class);
 }
