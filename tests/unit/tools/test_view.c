@@ -253,10 +253,14 @@ static void what_was_killed_tells_what_it_did_last(void **state)
                      "        its cgroup held 390 MiB of 400 MiB when it was "
                      "last seen\n");
     free(text);
-    fake.sites[0].where = "handle(a, b, and all that C++ has to say)";
-    fake.report.last.where = "handle(a, b, and all that C++ has to say)";
+    fake.frames[2].file = "";
+    fake.frames[2].module = "/opt/libserve.so";
+    fake.frames[2].function = "serve::handle(std::vector<int> const&)";
+    fake.sites[0].where = "libserve.so serve::handle(std::vector<int> const&)";
+    fake.report.last.where = fake.sites[0].where;
     text = print(200, false, &options);
-    assert_has(text, "most of what stayed, 8 MiB, at serve.py:31 handle\n");
+    assert_has(text,
+               "most of what stayed, 8 MiB, at serve::handle in libserve\n");
     free(text);
     fake.report.state = SEEP_STATE_GONE; /* by _exit(), perhaps */
     fake.report.verdict.class = SEEP_VERDICT_STEADY;

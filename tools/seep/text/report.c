@@ -297,8 +297,8 @@ static char *last_where(const struct seep_report *report)
 static void print_last(struct seep_page *page, const struct seep_report *report)
 {
     const struct seep_report_last *last = &report->last;
-    char *where = last_where(report);
     const struct seep_report_memory *memory = &report->memory;
+    char *where;
     bool kept;
 
     /* who ends by _exit() is gone, too: it is news of one that grows */
@@ -306,9 +306,9 @@ static void print_last(struct seep_page *page, const struct seep_report *report)
         (report->state == SEEP_STATE_GONE &&
          report->verdict.class != SEEP_VERDICT_LEAK &&
          report->verdict.class != SEEP_VERDICT_SUSPECT)) {
-        free(where);
         return;
     }
+    where = last_where(report);
     kept = *last->where != '\0' && last->stayed_bytes >= 1;
     seep_page_paragraph(
         page, SEEP_STYLE_WARNING, "last", INDENT, SEEP_NOTE_LAST,
