@@ -103,7 +103,8 @@ static void name_stopped(const struct seep_verdict_counts *counts,
     }
 }
 
-/* Of private memory that may go on nothing is said to have stopped. */
+/* The site was seen to have stopped; but while private memory grows, and what
+ * leaks is little of that, it is not what there is to say. */
 static void add_stopped(const struct seep_verdict_input *input,
                         const struct seep_verdict_counts *counts,
                         struct seep_report_verdict *verdict)
@@ -112,7 +113,6 @@ static void add_stopped(const struct seep_verdict_input *input,
                    (input->duration_s - input->began_s);
 
     if (verdict->has_growth && verdict->device < 0 && !verdict->private_grows &&
-        !input->private_drift.may_go_on &&
         grown < TRIFLE_SHARE * counts->filled_bytes) {
         name_stopped(counts, verdict);
     }
