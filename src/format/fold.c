@@ -90,6 +90,8 @@ struct batch {
     uint8_t alive[BATCH_BUCKETS];
 };
 
+#define AHEAD_EVENTS 6U
+
 /* In place of a distance: given back, and then the folder was killed. */
 #define GIVEN_BACK UINT8_MAX
 
@@ -253,6 +255,27 @@ static bool fold_one(struct seep_fold *fold, const struct seep_live *live,
     return true;
 }
 
+/* What entry @at will need first is asked of the cache. */
+SEEP_INLINE void ask_ahead(const struct seep_view *view,
+                           const struct seep_live *live,
+                           const struct batch *batch, uint32_t at)
+{
+    const struct seep_rec_event *slot;
+    uint32_t site;
+
+    if (at >= batch->count) {
+        return;
+    }
+    slot = slot_at(view, batch, at);
+    site = seep_word_load(&slot->site);
+    if (site < view->site_capacity) {
+        __builtin_prefetch(&view->sites[site], 1);
+    }
+    if (batch->apart[at] == 0) {
+        seep_live_ask(live, seep_word_load(&slot->address));
+    }
+}
+
 /* @return false: the fold is over */
 static bool fold_batch(struct seep_fold *fold, const struct seep_live *live,
                        struct batch *batch, uint32_t limit, uint32_t *done)
@@ -261,6 +284,7 @@ static bool fold_batch(struct seep_fold *fold, const struct seep_live *live,
         if (fold->still_ours != NULL && !fold->still_ours()) {
             return false;
         }
+        ask_ahead(fold->view, live, batch, at + AHEAD_EVENTS);
         if (batch->apart[at] != GIVEN_BACK) {
             if (!fold_one(fold, live, batch, at)) {
                 return false;

@@ -106,6 +106,15 @@ uint32_t seep_live_home(const struct seep_live *live, uint64_t address)
     return windows != 0 ? home_in(live, windows, address) : 0;
 }
 
+void seep_live_ask(const struct seep_live *live, uint64_t address)
+{
+    uint32_t windows = windows_of(live);
+
+    if (seep_likely(windows != 0)) {
+        __builtin_prefetch(&live->entries[home_in(live, windows, address)], 1);
+    }
+}
+
 bool seep_live_init(struct seep_live *ret_live, const struct seep_view *view,
                     uint32_t shard)
 {

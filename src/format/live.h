@@ -92,6 +92,9 @@ struct seep_block seep_live_get(const struct seep_live *live, uint32_t index);
 /** Where the look for @address begins. */
 uint32_t seep_live_home(const struct seep_live *live, uint64_t address);
 
+/** Ask the cache for where the look for @address begins. */
+void seep_live_ask(const struct seep_live *live, uint64_t address);
+
 /** @return index or SEEP_LIVE_NONE */
 uint32_t seep_live_find(const struct seep_live *live, uint64_t address);
 
