@@ -83,6 +83,7 @@ struct seep_held_type {
 #define SEEP_HELD_FLAG_LONG (UINT64_C(1) << 24)
 #define SEEP_HELD_FLAG_LIST (UINT64_C(1) << 25)
 #define SEEP_HELD_FLAG_TUPLE (UINT64_C(1) << 26)
+#define SEEP_HELD_FLAG_BYTES (UINT64_C(1) << 27)
 #define SEEP_HELD_FLAG_STRING (UINT64_C(1) << 28)
 #define SEEP_HELD_FLAG_DICT (UINT64_C(1) << 29)
 #define SEEP_HELD_FLAG_EXCEPTION (UINT64_C(1) << 30)

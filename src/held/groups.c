@@ -15,8 +15,15 @@ static void describe_way(struct seep_held_search *search,
                          struct seep_held_way *way)
 {
     for (size_t i = 0; i < way->count; i++) {
-        seep_held_describe(search, &search->nodes[way->steps[i].node],
-                           &way->steps[i].step);
+        struct seep_held_told *told = &way->steps[i];
+        struct seep_held_node *node = &search->nodes[told->node];
+
+        seep_held_describe(search, node, &told->step);
+        /* Which of a table's words, where nobody knows where that begins. */
+        if (node->rank == SEEP_HELD_RANK_NAMELESS && *node->name == '\0' &&
+            node->words == SEEP_HELD_KIND_GLOBAL) {
+            told->step.address = search->links[told->link].at;
+        }
     }
 }
 

@@ -249,6 +249,41 @@ static bool is_free_list(const struct seep_held_image *image,
            strstr(symbol->name, "free_list") != NULL;
 }
 
+#define NAMELESS_BYTES (UINT64_C(64) << 10)
+
+/* Without symbols each word of a table were one of its own. What is near
+ * another that holds some of the same blocks is the same. @return
+ * SEEP_HELD_NOTHING */
+static uint32_t nameless_near(struct seep_held_search *search, uint64_t at)
+{
+    for (size_t i = 0; i < search->nameless_count; i++) {
+        struct seep_held_node *node = &search->nodes[search->nameless[i]];
+
+        if (at + NAMELESS_BYTES >= node->start &&
+            at < node->end + NAMELESS_BYTES) {
+            node->start = at < node->start ? at : node->start;
+            node->end = at + 8 > node->end ? at + 8 : node->end;
+            return search->nameless[i];
+        }
+    }
+    return SEEP_HELD_NOTHING;
+}
+
+static uint32_t add_nameless(struct seep_held_search *search, uint64_t key,
+                             const struct seep_held_node *root)
+{
+    uint32_t found = nameless_near(search, root->start);
+
+    if (found == SEEP_HELD_NOTHING) {
+        found = seep_held_root_add(search, key, root);
+        if (found != SEEP_HELD_NOTHING &&
+            search->nameless_count < SEEP_HELD_NAMELESS_MOST) {
+            search->nameless[search->nameless_count++] = found;
+        }
+    }
+    return found;
+}
+
 static uint32_t resolve_global(struct seep_held_search *search,
                                const struct seep_held_image *image, uint64_t at)
 {
@@ -275,7 +310,9 @@ static uint32_t resolve_global(struct seep_held_search *search,
                     : symbol != NULL        ? SEEP_HELD_RANK_NAMED
                                             : SEEP_HELD_RANK_NAMELESS;
     }
-    return seep_held_root_add(search, key, &root);
+    return symbol == NULL && root.rank == SEEP_HELD_RANK_NAMELESS
+               ? add_nameless(search, key, &root)
+               : seep_held_root_add(search, key, &root);
 }
 
 /* What of an object has a name that an answer may end with. */
@@ -703,6 +740,17 @@ static bool is_weak_number(struct seep_held_search *search, uint64_t at)
            SEEP_HELD_IS_DICT;
 }
 
+#define TEXT_HEAD_BYTES 80U
+
+/* str and bytes themselves: behind their heads are characters. Where nobody
+ * knows where a block ends, it is the next one. */
+static bool is_text(const struct seep_held_type *type)
+{
+    return (type->flags & (SEEP_HELD_FLAG_STRING | SEEP_HELD_FLAG_BYTES)) !=
+               0 &&
+           (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0;
+}
+
 bool seep_held_is_weak(struct seep_held_search *search,
                        const struct seep_held_node *node, uint64_t at)
 {
@@ -724,6 +772,9 @@ bool seep_held_is_weak(struct seep_held_search *search,
     if (type->is_weak) {
         return offset == 16 || offset == 32 || offset == 40 || offset == 48 ||
                offset == 56;
+    }
+    if (is_text(type)) {
+        return offset >= TEXT_HEAD_BYTES;
     }
     switch (type->species) {
     case SEEP_HELD_IS_LIST:

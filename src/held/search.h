@@ -115,6 +115,7 @@ enum seep_held_tag {
 };
 
 #define SEEP_HELD_REPEATS_MOST 16U
+#define SEEP_HELD_NAMELESS_MOST 256U
 #define SEEP_HELD_CACHED_MAPS 4096U
 
 /** Thread control blocks by mapping. */
@@ -158,6 +159,8 @@ struct seep_held_search {
     struct seep_held_threads_of *threads;
     size_t threads_count;
     uint64_t thread_local_bytes; /* of all objects, before a control block */
+    uint32_t nameless[SEEP_HELD_NAMELESS_MOST]; /* globals without a name */
+    size_t nameless_count;
     struct seep_held_top tops[64];
     size_t top_count;
 
