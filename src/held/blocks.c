@@ -430,6 +430,22 @@ enum seep_held_place seep_held_chunk_at(struct seep_held_blocks *blocks,
 #define THREAD_MAP_BYTES_MOST (UINT64_C(16) << 20)
 #define THREAD_PART_BYTES (UINT64_C(4) << 20)
 
+#define THREAD_TOP_BYTES (UINT64_C(256) << 10) /* where no stack is */
+
+/* Does a thread have its stack in it, or may one that was not to be had? */
+static bool may_be_stack(const struct seep_held_memory *memory,
+                         const struct seep_held_map *map)
+{
+    bool may = false;
+
+    for (size_t i = 0; i < memory->thread_count; i++) {
+        uint64_t pointer = memory->threads[i].stack_pointer;
+
+        may |= pointer == 0 || (pointer >= map->start && pointer < map->end);
+    }
+    return may;
+}
+
 size_t seep_held_thread_blocks(struct seep_held_memory *memory,
                                const struct seep_held_map *map,
                                uint64_t *ret_addresses, size_t capacity)
@@ -438,9 +454,11 @@ size_t seep_held_thread_blocks(struct seep_held_memory *memory,
     uint64_t from;
     uint64_t *words;
     size_t count = 0;
+    uint64_t most =
+        may_be_stack(memory, map) ? THREAD_PART_BYTES : THREAD_TOP_BYTES;
 
-    /* At the top of a stack, or in a mapping of its own. */
-    bytes = bytes < THREAD_PART_BYTES ? bytes : THREAD_PART_BYTES;
+    /* At the top of a stack, or of a mapping that others have grown below. */
+    bytes = bytes < most ? bytes : most;
     from = map->end - bytes;
     words = seep_held_memory_is_late(memory) ? NULL : malloc(bytes);
     for (uint64_t at = from; words != NULL && at < map->end;
