@@ -401,6 +401,9 @@ static size_t repeats_below(struct seep_held_search *search, uint32_t number,
     return most >= 3 ? found : 0;
 }
 
+/* Where memory is large it takes too long to try what may be no chain. */
+#define OVER_BYTES_MOST (UINT64_C(256) << 20)
+
 /* What repeats in more than half of the front, or over half of the blocks:
  * their ways may have met, beside much that leads nowhere. @return how many, or
  * 0 */
@@ -436,9 +439,10 @@ static size_t find_repeats(struct seep_held_search *search,
             }
         }
     }
-    is_chain = 2 * votes > level->count ||
-               (votes > 0 && 2 * seep_held_count_below(search, over, votes) >
-                                 search->asked_count);
+    is_chain =
+        2 * votes > level->count ||
+        (votes > 0 && search->memory->present_bytes < OVER_BYTES_MOST &&
+         2 * seep_held_count_below(search, over, votes) > search->asked_count);
     free(over);
     return is_chain ? count : 0;
 }
