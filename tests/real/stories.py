@@ -307,7 +307,7 @@ STORIES = [
            in_the_headline(r"MiB/min", r"[Tt]he cgroup's 400 MiB"),
            in_the_text(r"killed by signal 9|gone: killed",
                        # it may stand still at the limit before it is killed
-                       r"in its last .*(; most of what stayed, .* at|"
+                       r"in its last .*(; it kept most at .*,|"
                        r"allocated 0 B)",
                        r"its cgroup held .* of 400 MiB when")],
           process="--worker", attempt=["killed_by_group.py", "--try"]),

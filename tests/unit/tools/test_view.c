@@ -248,8 +248,8 @@ static void what_was_killed_tells_what_it_did_last(void **state)
     fake.report.memory.cgroup_limit_bytes = 400 << 20;
     char *text = print(200, false, &options);
     assert_has(text, "last    in its last 1.5 s it allocated 90 MiB and gave "
-                     "back 80 MiB; most of what stayed, 8 MiB, at "
-                     "serve.py:31 handle\n"
+                     "back 80 MiB; it kept most at serve.py:31 handle, "
+                     "8 MiB\n"
                      "        its cgroup held 390 MiB of 400 MiB when it was "
                      "last seen\n");
     free(text);
@@ -259,8 +259,7 @@ static void what_was_killed_tells_what_it_did_last(void **state)
     fake.sites[0].where = "libserve.so serve::handle(std::vector<int> const&)";
     fake.report.last.where = fake.sites[0].where;
     text = print(200, false, &options);
-    assert_has(text,
-               "most of what stayed, 8 MiB, at serve::handle in libserve\n");
+    assert_has(text, "it kept most at serve::handle in libserve, 8 MiB\n");
     free(text);
     fake.report.state = SEEP_STATE_GONE; /* by _exit(), perhaps */
     fake.report.verdict.class = SEEP_VERDICT_STEADY;

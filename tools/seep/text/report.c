@@ -279,8 +279,7 @@ static void print_failed(struct seep_page *page,
     }
 }
 
-/* What a process that somebody ended did last. */
-/* Where the most of it stayed, as the table has it; to be freed. */
+/* Where it kept most of that, as the table has it; to be freed. */
 static char *last_where(const struct seep_report *report)
 {
     for (size_t i = 0; i < report->site_count; i++) {
@@ -294,6 +293,7 @@ static char *last_where(const struct seep_report *report)
     return NULL; /* it has no row of its own */
 }
 
+/* What a process that somebody ended did last. */
 static void print_last(struct seep_page *page, const struct seep_report *report)
 {
     const struct seep_report_last *last = &report->last;
@@ -314,11 +314,11 @@ static void print_last(struct seep_page *page, const struct seep_report *report)
         page, SEEP_STYLE_WARNING, "last", INDENT, SEEP_NOTE_LAST,
         SEEP_UNITS_DURATION(last->span_s),
         SEEP_UNITS_BYTES(last->allocated_bytes),
-        SEEP_UNITS_BYTES(last->freed_bytes), kept ? SEEP_NOTE_LAST_STAYED : "",
-        kept ? SEEP_UNITS_BYTES(last->stayed_bytes) : "", kept ? ", at " : "",
+        SEEP_UNITS_BYTES(last->freed_bytes), kept ? SEEP_NOTE_LAST_KEPT : "",
         !kept           ? ""
         : where == NULL ? last->where
-                        : where);
+                        : where,
+        kept ? ", " : "", kept ? SEEP_UNITS_BYTES(last->stayed_bytes) : "");
     free(where);
     if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
         seep_page_paragraph(

@@ -87,7 +87,7 @@
     "%s allocation%s found no room, the last of %s%s%s, %s ago"
 
 #define SEEP_NOTE_LAST "in its last %s it allocated %s and gave back %s%s%s%s%s"
-#define SEEP_NOTE_LAST_STAYED "; most of what stayed, "
+#define SEEP_NOTE_LAST_KEPT "; it kept most at "
 #define SEEP_NOTE_LAST_GROUP "its cgroup held %s of %s when it was last seen"
 
 #define SEEP_NOTE_LOOKS_UNREAD \
