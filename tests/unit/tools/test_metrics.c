@@ -263,6 +263,27 @@ static void each_process_has_one_verdict(void **state)
     seep_metrics_totals_fini(&world.totals);
 }
 
+/* Something little that is open beside a class is no "no leak". */
+static void no_leak_is_what_was_tested(void **state)
+{
+    struct world world;
+
+    (void)state;
+    fill_world(&world);
+    for (int reassures = 0; reassures < 2; reassures++) {
+        char *text;
+
+        world.fakes[0].report.verdict.class = SEEP_VERDICT_BOUNDED;
+        world.fakes[0].report.verdict.reassures = reassures != 0;
+        text = make(&world, SEEP_METRICS_PROMETHEUS);
+        assert_int_equal(
+            lines_with(text, "\nseep_no_leak{pid=\"4242\",exe=\"python3\"} 1"),
+            reassures);
+        free(text);
+    }
+    seep_metrics_totals_fini(&world.totals);
+}
+
 static void each_device_has_its_own_samples(void **state)
 {
     struct world world;
@@ -481,6 +502,7 @@ int main(void)
         cmocka_unit_test(names_of_labels_are_made_valid),
         cmocka_unit_test(a_scraper_gets_what_it_asks_for),
         cmocka_unit_test(each_process_has_one_verdict),
+        cmocka_unit_test(no_leak_is_what_was_tested),
         cmocka_unit_test(each_device_has_its_own_samples),
         cmocka_unit_test(no_two_samples_have_the_same_labels),
         cmocka_unit_test(a_process_of_elsewhere_has_its_host),

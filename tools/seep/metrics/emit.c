@@ -30,6 +30,8 @@
 
 #define OF_PROCESS(X)                                                         \
     X(verdict, GAUGE, "verdict", "", "1 for what the process has, else 0.")   \
+    X(no_leak, GAUGE, "no_leak", "",                                          \
+      "1 if \"no leak\" was tested; 0: there is one, or nobody knows yet.")   \
     X(growth, GAUGE, "growth_bytes_per_second", "bytes_per_second",           \
       "Growth that the verdict is about, over the run.")                      \
     X(growth_lower, GAUGE, "growth_bytes_per_second_lower", "",               \
@@ -163,6 +165,8 @@ static const struct seep_interval *growth_of(const struct emit *emit)
         emit_sample(emit, NULL, 0, (value));     \
     }
 
+/* Of a class that reassures, too: beside it something may be open. */
+EMIT_ONE(no_leak, emit->of->report->verdict.reassures)
 EMIT_ONE(growth, growth_of(emit)->estimate)
 EMIT_ONE(growth_lower, growth_of(emit)->low)
 EMIT_ONE(growth_upper, growth_of(emit)->high)
