@@ -156,21 +156,25 @@ static struct seep_verdict_now call_pool(struct seep_report_verdict *verdict,
     };
 }
 
+enum course { STANDS, SLOWS, GOES_ON };
+
 /* The allocator has it: in the pages of live blocks, or by itself. */
 static void call_kept(struct seep_report_verdict *verdict,
-                      enum seep_balance_free free, bool grows)
+                      enum seep_balance_free free, enum course course)
 {
-    static const char *const reasons[][2] = {
+    static const char *const reasons[][3] = {
         {"the allocator keeps memory that no live block uses; it no longer grows",
+         "the allocator keeps ever more memory that no live block uses, but ever slower",
          "the allocator keeps ever more memory that no live block uses"},
         {"live blocks lie scattered over pages that they do not fill; it no longer grows",
+         "live blocks lie scattered over ever more pages that they do not fill, but ever slower",
          "live blocks lie scattered over ever more pages that they do not fill"},
     };
     bool scattered = free == SEEP_BALANCE_FREE_SCATTERED;
 
     verdict->class =
         scattered ? SEEP_VERDICT_FRAGMENTATION : SEEP_VERDICT_RETENTION;
-    verdict->reason = reasons[scattered][grows];
+    verdict->reason = reasons[scattered][course];
 }
 
 /* What is not live is free only if what is live was recorded. */
@@ -205,8 +209,10 @@ call_vetoed(const struct seep_verdict_input *input,
     verdict->growth_bytes_per_s = drift->bytes_per_s;
     if (share < MATERIAL_SHARE && knows_what_is_free(input) &&
         input->free_growth_bytes >= SEEP_VERDICT_MOSTLY * drift->growth_bytes) {
-        call_kept(verdict, input->outside.free, true);
-        now.basis = SEEP_FORECAST_GROWS;
+        call_kept(verdict, input->outside.free, drift->slows ? SLOWS : GOES_ON);
+        if (!drift->slows) {
+            now.basis = SEEP_FORECAST_GROWS;
+        }
         return now;
     }
     verdict->class = SEEP_VERDICT_INSUFFICIENT;
@@ -555,7 +561,7 @@ call_quiet(const struct seep_verdict_input *input,
     if (counts->filling.count > 0) {
         now = call_filling(verdict, counts);
     } else if (seep_verdict_was_kept(&input->outside)) {
-        call_kept(verdict, input->outside.free, false);
+        call_kept(verdict, input->outside.free, STANDS);
     } else if (counts->filled.count > 0) {
         call_by(verdict, SEEP_VERDICT_BOUNDED, &counts->filled,
                 SEEP_FORECAST_GROWS);

@@ -61,7 +61,7 @@ struct seep_verdict_input {
 enum seep_forecast_basis {
     SEEP_FORECAST_UNTOLD,   /* nothing is known of the growth */
     SEEP_FORECAST_GROWS,    /* by .bytes_per_s, if above 0 */
-    SEEP_FORECAST_SUSPECTED /* the same, should the suspect be a leak */
+    SEEP_FORECAST_SUSPECTED /* the same, should it be a leak, or go on */
 };
 
 /** Growth at the present rate of work, for the forecast. */

@@ -452,7 +452,8 @@ struct seep_report_forecast {
     uint64_t limit_bytes;
     uint64_t used_bytes;
     struct seep_interval seconds; /* high is INFINITY where it may be never */
-    bool if_suspect;    /* only .low means something: should it be a leak */
+    bool if_suspect;    /* only .low means something: should it be a leak,
+                           or not slow down further */
     bool by_private;    /* private memory grows by .bytes_per_s at most, less
                            than what is kept: .estimate is the earliest */
     bool of_all;        /* what all processes of the machine use is counted */

@@ -565,6 +565,12 @@ static void when_memory_is_full(void **state)
     holds(
         "If it is a leak, the cgroup's 8 GiB will be reached in 2 h 44 min at "
         "the earliest");
+    verdict->class = SEEP_VERDICT_FRAGMENTATION;
+    holds("If it goes on, the cgroup's 8 GiB will be reached in 2 h 44 min at "
+          "the earliest");
+    verdict->class = SEEP_VERDICT_LEAK;
+    fails("If it goes on, the cgroup's 8 GiB will be reached in 2 h 44 min at "
+          "the earliest");
     forecast->if_suspect = false;
     fails(
         "If it is a leak, the cgroup's 8 GiB will be reached in 2 h 44 min at "
@@ -631,9 +637,9 @@ static void when_top_says_that_it_is_full(void **state)
 
     (void)state;
     become(SEEP_VERDICT_SUSPECT);
-    holds("full in 2 h 44 min at the earliest, if it is a leak");
+    holds("full in 2 h 44 min at the earliest, if it goes on");
     forecast->if_suspect = false;
-    fails("full in 2 h 44 min at the earliest, if it is a leak");
+    fails("full in 2 h 44 min at the earliest, if it goes on");
     forecast->used_bytes = forecast->limit_bytes;
     holds("full already");
     forecast->used_bytes = 0;

@@ -275,8 +275,8 @@ static void a_forecast_of_a_device_has_every_answer(void **state)
     assert_printed(" full   in 10 h 26 min (10 h 16 min at the earliest, or "
                    "never)\n");
     forecast->if_suspect = true;
-    assert_printed(" full   in 10 h 16 min at the earliest, if it is a "
-                   "leak\n");
+    assert_printed(" full   in 10 h 16 min at the earliest, if it goes "
+                   "on\n");
     forecast->used_bytes = forecast->limit_bytes;
     assert_printed(" full   already\n");
     forecast->answer = SEEP_FORECAST_UNKNOWN;

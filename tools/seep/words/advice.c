@@ -209,11 +209,18 @@ static void put_span(FILE *file, const struct seep_report_forecast *forecast)
 static const char *lead_of(const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
+    enum seep_verdict_class class = report->verdict.class;
 
     if (forecast->device != report->verdict.device) {
         return "At its current rate, ";
     }
-    return forecast->if_suspect ? "If it is a leak, " : "At this rate ";
+    if (!forecast->if_suspect) {
+        return "At this rate ";
+    }
+    return class == SEEP_VERDICT_RETENTION ||
+                   class == SEEP_VERDICT_FRAGMENTATION
+               ? "If it goes on, "
+               : "If it is a leak, ";
 }
 
 /* What the sentence says is the mean of the run. */
@@ -281,7 +288,7 @@ static void put_when(FILE *file, const struct seep_report_forecast *forecast)
         fputs("already", file);
     } else {
         put_span(file, forecast);
-        fputs(forecast->if_suspect ? ", if it is a leak" : "", file);
+        fputs(forecast->if_suspect ? ", if it goes on" : "", file);
     }
 }
 

@@ -607,6 +607,12 @@ static void most_of_what_grows_may_be_free_memory(void **state)
     assert_true(process.verdict.has_growth);
     assert_false(process.verdict.reassures);
     assert_true(process.now.bytes_per_s.estimate > 0);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    /* what has slowed need not go on */
+    process.input.private_drift.slows = true;
+    assert_int_equal(decide(), SEEP_VERDICT_RETENTION);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_SUSPECTED);
+    process.input.private_drift.slows = false;
     process.input.lost_share = .5; /* or it is live, and was not recorded */
     assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
     process.input.lost_share = 0;
