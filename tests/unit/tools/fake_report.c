@@ -301,8 +301,11 @@ void fake_report_become(struct fake_report *fake, enum seep_verdict_class class)
         fake->sites[0].class = SEEP_CLASS_INSUFFICIENT;
         fake->report.duration_s = 12;
         break;
-    case SEEP_VERDICT_RETENTION:
     case SEEP_VERDICT_STEADY:
+        fake->report.memory.anonymous.slope_bytes_per_s = 0;
+        become_sure(fake);
+        break;
+    case SEEP_VERDICT_RETENTION:
         become_sure(fake);
         break;
     default:

@@ -413,6 +413,11 @@ static void what_is_steady(void **state)
     holds("nothing certainly grows by 1 MiB or more");
     fake.sites[1].growth_bytes_per_s.low = 0;
     fails("nothing certainly grows by 1 MiB or more");
+    report->memory.anonymous.slope_bytes_per_s = 45000;
+    fails("nothing was seen to grow; ");
+    holds("nothing certainly grows by 1 MiB or more");
+    report->memory.anonymous.slope_bytes_per_s = 0;
+    fails("nothing certainly grows by 1 MiB or more");
     verdict->suppressed_count = 2;
     verdict->suppressed_bytes_per_s = 20000;
     holds(" but 1.1 MiB/min at 2 suppressed call sites");

@@ -348,11 +348,17 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
     }
 }
 
-/* What else grows is told by the table, and must not be denied here. */
+static bool rises(const struct seep_report *report,
+                  const struct seep_report_extent *extent)
+{
+    return extent->valid && extent->slope_bytes_per_s > extent->slope_error &&
+           extent->slope_bytes_per_s * report->duration_s >=
+               report->verdict.floor_bytes;
+}
+
+/* What else grows is told by the tables, and must not be denied here. */
 static bool live_memory_grows(const struct seep_report *report)
 {
-    const struct seep_report_extent *tracked = &report->memory.tracked;
-
     for (size_t i = 0; i < report->site_count; i++) {
         const struct seep_report_site *site = &report->sites[i];
 
@@ -362,10 +368,7 @@ static bool live_memory_grows(const struct seep_report *report)
             return true;
         }
     }
-    return tracked->valid &&
-           tracked->slope_bytes_per_s > tracked->slope_error &&
-           tracked->slope_bytes_per_s * report->duration_s >=
-               report->verdict.floor_bytes;
+    return rises(report, &report->memory.tracked);
 }
 
 /* "No leak" is said where the verdict was tested for it, and nowhere else. */
@@ -603,9 +606,12 @@ static void put_insufficient(FILE *file, const struct seep_report *report)
 static void put_nothing(FILE *file, const struct seep_report *report)
 {
     bool reassures = report->verdict.reassures;
+    bool rises_anyhow = report->verdict.suppressed_count == 0 &&
+                        rises(report, &report->memory.anonymous);
 
     fputs(reassures ? "no leak: " : "", file);
-    if (report->verdict.minor_count == 0 && !live_memory_grows(report)) {
+    if (report->verdict.minor_count == 0 && !live_memory_grows(report) &&
+        !rises_anyhow) {
         fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
     } else {
         fprintf(file, "nothing certainly grows by %s or more",
