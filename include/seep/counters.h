@@ -38,7 +38,8 @@
     X(MODULES_FULL, "modules_full", LOSS,                                     \
       "frames without a module because the module table was full")            \
     X(CODES_FULL, "codes_full", LOSS,                                         \
-      "Python frames without a name because their table was full")            \
+      "Python frames without a name because their table was full, or "        \
+      "because Python was ending")                                            \
     X(PYTHON_BUSY, "python_busy", LOSS,                                       \
       "stacks without Python frames because too many were taken at once")     \
     X(STRINGS_FULL, "strings_full", LOSS,                                     \

@@ -343,6 +343,7 @@ intern_code(const struct seep_view *view, struct seep_python_stack *python,
     };
 
     if (!seep_python_stack_text(python, (uintptr_t)identity->code)) {
+        seep_view_count(view, SEEP_COUNT_CODES_FULL, 1);
         return SEEP_CODE_NONE;
     }
     return seep_codes_intern(view, hash, &code);
@@ -359,6 +360,8 @@ static uint64_t python_frame(const struct seep_view *view,
 
     if (!seep_python_identify(python->python, &python->memory, frame->address,
                               &identity)) {
+        /* the interpreter began to end since the frame was found */
+        seep_view_count(view, SEEP_COUNT_CODES_FULL, 1);
         return seep_codes_frame(SEEP_CODE_NONE, 0);
     }
     hash = seep_hash_mix(identity.hash);

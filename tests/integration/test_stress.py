@@ -92,7 +92,8 @@ def are_of_this_program(frames, codes_full):
     """No frame is told that cannot be; how many are the program's own.
 
     From 3.11 on the first instructions of some functions have no line. Where
-    the table of code objects was full, frames have no name."""
+    the table of code objects was full, or the interpreter began to end between
+    two reads of a thread that goes on, frames have no name, and are counted."""
     lines = lines_of(PYTHON_STRESS)
     count = 0
     for file, line, function in frames:
