@@ -340,20 +340,20 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     }
     if (seep_span_is_wished(&arguments->wish) &&
         (!arguments->format->has_stacks || is_page(arguments->format))) {
-        return seep_say_usage("export",
-                              "%s has all times: --at, --since and --until "
-                              "cannot be combined with it",
-                              arguments->format->name);
+        return seep_say_usage(
+            "export",
+            "%s has all times: --at, --since and --until cannot be combined with it",
+            arguments->format->name);
     }
     if (arguments->out != NULL && strcmp(arguments->out, "-") == 0) {
         arguments->out = NULL; /* stdout, as other tools have it */
     }
     if (arguments->out == NULL && arguments->format->is_binary &&
         isatty(STDOUT_FILENO)) {
-        return seep_say_usage("export",
-                              "%s is not for a terminal: write it to a file "
-                              "with -o FILE",
-                              arguments->format->name);
+        return seep_say_usage(
+            "export",
+            "%s is not for a terminal: write it to a file with -o FILE",
+            arguments->format->name);
     }
     return is_page(arguments->format) ? seep_html_check("export", "", NULL) : 0;
 }

@@ -54,9 +54,9 @@ static void print_process(struct seep_page *page,
         LINE(page, "malloc of", "%s", report->allocator);
     }
     if (report->redacted) {
-        LINE(page, "redacted", "%s",
-             "folders, arguments, host, values of labels, marks and names of "
-             "threads stand for others");
+        LINE(
+            page, "redacted", "%s",
+            "folders, arguments, host, values of labels, marks and names of threads stand for others");
     }
 }
 

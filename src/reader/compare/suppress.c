@@ -174,9 +174,9 @@ static int refuse_line(struct seep_refusal *ret_refusal, size_t number,
     char reason[96];
 
     snprintf(reason, sizeof(reason), "line %zu: %s", number, what);
-    return seep_open_refuse(ret_refusal, -EINVAL, reason,
-                            "write one rule per line, leak:PATTERN; "
-                            "# begins a line that is a comment");
+    return seep_open_refuse(
+        ret_refusal, -EINVAL, reason,
+        "write one rule per line, leak:PATTERN; # begins a line that is a comment");
 }
 
 /* One line, without its end. */
