@@ -74,22 +74,27 @@ static bool read_process(const struct seep_held_memory *memory,
     return read_runs(memory, &here, &there, 1) == (ssize_t)bytes;
 }
 
-/* Of pagemap; 0: nothing is known. */
-static uint64_t entry_of(const struct seep_held_memory *memory,
-                         uint64_t address)
+/* Of pagemap. @return false: nothing is known; the process may be gone */
+static bool find_entry(const struct seep_held_memory *memory, uint64_t address,
+                       uint64_t *ret_entry)
 {
     uint64_t entry;
     off_t where = (off_t)(address / SEEP_HELD_PAGE_BYTES * sizeof(entry));
 
-    return pread(memory->pagemap, &entry, sizeof(entry), where) ==
-                   (ssize_t)sizeof(entry)
-               ? entry
-               : 0;
+    if (pread(memory->pagemap, &entry, sizeof(entry), where) !=
+        (ssize_t)sizeof(entry)) {
+        return false;
+    }
+    *ret_entry = entry;
+    return true;
 }
 
 static bool is_present(const struct seep_held_memory *memory, uint64_t address)
 {
-    return (entry_of(memory, address) & PAGE_IS_PRESENT) != 0;
+    uint64_t entry;
+
+    return find_entry(memory, address, &entry) &&
+           (entry & PAGE_IS_PRESENT) != 0;
 }
 
 /* What the process would see there, had it touched it. */
@@ -125,9 +130,10 @@ static bool read_page(const struct seep_held_memory *memory, uint64_t page,
                       void *to)
 {
     const struct seep_held_map *map = seep_held_map_at(memory, page);
-    uint64_t entry = entry_of(memory, page);
+    uint64_t entry;
 
-    if (map != NULL && seep_held_is_of_device(map->path)) {
+    if ((map != NULL && seep_held_is_of_device(map->path)) ||
+        !find_entry(memory, page, &entry)) {
         return false;
     }
     if ((entry & PAGE_IS_PRESENT) != 0) {

@@ -95,8 +95,10 @@ static int tear_down(void **state)
 
     seep_held_scan_fini(&f->scan);
     seep_held_memory_close(&f->memory);
-    kill(f->child, SIGKILL);
-    waitpid(f->child, NULL, 0);
+    if (waitpid(f->child, NULL, WNOHANG) == 0) {
+        kill(f->child, SIGKILL);
+        waitpid(f->child, NULL, 0);
+    }
     munmap(f->pages, (size_t)PAGES * SEEP_HELD_PAGE_BYTES);
     for (size_t i = 0; i < 2; i++) {
         close(f->pipe[i]);
@@ -208,6 +210,20 @@ static void what_is_known_of_pages_ends_with_their_mapping(void **state)
     assert_true(is_found_in(f, KEEPER));
 }
 
+/* What nobody can say of a page is not that it is empty: then nobody would hold
+ * anything. */
+static void of_who_is_gone_no_page_is_empty(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t at = address_of(f, LAST);
+    uint64_t word = 1;
+
+    assert_int_equal(kill(f->child, SIGKILL), 0);
+    assert_int_equal(waitpid(f->child, NULL, 0), f->child);
+    assert_false(seep_held_read(&f->memory, at, &word, sizeof(word)));
+    assert_int_equal(word, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +235,8 @@ int main(void)
             what_is_looked_for_in_many_places_is_read_all, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_is_known_of_pages_ends_with_their_mapping, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_who_is_gone_no_page_is_empty, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
