@@ -63,9 +63,9 @@
     X(FILE_MAPS, "file_maps", FACT, "file mappings seen")                     \
     X(FILE_MAP_BYTES, "file_map_bytes", FACT, "bytes of file mappings seen")  \
     X(ALLOCATOR_MAPS, "allocator_maps", FACT,                                 \
-      "mappings made by the allocator for itself")                            \
+      "mappings of the allocator's own, and the CUDA driver's")               \
     X(ALLOCATOR_MAP_BYTES, "allocator_map_bytes", FACT,                       \
-      "bytes of mappings made by the allocator for itself")                   \
+      "bytes of the allocator's own mappings, and of the driver's")           \
     X(UNLOADS, "unloads", FACT, "calls of dlclose")                           \
     X(RESTRICTED, "restricted", FACT,                                         \
       "the process restricted its system calls: no more process samples")     \

@@ -301,7 +301,9 @@ struct seep_rec_header {
     _Atomic uint32_t failed_site;        /* of the last one; 0: not known */
     _Atomic uint32_t rose_tick; /* the last time that .sample_log2 rose; 0:
                                    never, or in the first tick */
-    uint8_t reserved[SEEP_PAGE_BYTES - 840];
+    _Atomic uint32_t tensor_doublings; /* the mean of tensors is 2^(sample_log2
+                                          + this): their cost doubled it */
+    uint8_t reserved[SEEP_PAGE_BYTES - 844];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */
@@ -535,6 +537,28 @@ struct seep_rec_live {
  * upper byte is not 0. All of these are recorded, none is sampled or thinned.
  */
 #define SEEP_ADDRESS_IS_KEY(address) ((uint64_t)(address) >> 56 != 0)
+
+/** The upper byte of such a key: by what the thing is known. The rest of it is
+ * that value, of a SEEP_CUDA_HANDLE shifted by 4; or with SEEP_KEY_IS_OTHER the
+ * number of a second thing that has the same. */
+enum seep_cuda_kind {
+    SEEP_CUDA_POINTER = 1, /* CUdeviceptr: alloc, pitch, managed, async, pool,
+                              imported from a pool, buffer of an external */
+    SEEP_CUDA_HOST = 2,    /* pinned: cuMemHostAlloc, cuMemAllocHost */
+    SEEP_CUDA_REGISTERED = 3, /* cuMemHostRegister: no new memory */
+    SEEP_CUDA_ARRAY = 4,      /* CUarray */
+    SEEP_CUDA_MIPMAP = 5,     /* CUmipmappedArray */
+    SEEP_CUDA_HANDLE = 6,     /* physical memory, imported too; multicast */
+    SEEP_CUDA_MAP = 7,        /* a range where a handle is mapped */
+    SEEP_CUDA_RESERVED = 8,   /* cuMemAddressReserve */
+    SEEP_CUDA_IPC = 9,        /* cuIpcOpenMemHandle: counts its opens */
+    SEEP_CUDA_EXTERNAL = 10,  /* CUexternalMemory */
+    SEEP_CUDA_TENSOR = 11     /* a block of PyTorch's cache; not in the table */
+};
+
+#define SEEP_KEY_KIND_SHIFT 56U
+#define SEEP_KEY_IS_OTHER UINT64_C(0x80)
+#define SEEP_KEY_VALUE_MASK ((UINT64_C(1) << SEEP_KEY_KIND_SHIFT) - 1)
 
 /** A piece of a range that was cut in two: counts as no block of its own. */
 #define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)

@@ -229,9 +229,6 @@ uint32_t seep_cuda_ledger_mark(void)
     return seep_word_fetch_add(&marks, 1);
 }
 
-#define KEY_KIND_SHIFT 56U
-#define KEY_VALUE_MASK ((UINT64_C(1) << KEY_KIND_SHIFT) - 1)
-#define KEY_OTHER UINT64_C(0x80)
 #define OUT_RECORDED UINT64_C(1)
 
 #define IN(phase) (1U << SEEP_CUDA_PHASE_##phase) /* one of several */
@@ -245,7 +242,8 @@ uint64_t seep_cuda_ledger_key(enum seep_cuda_kind kind, uint64_t value)
     if (kind == SEEP_CUDA_HANDLE) {
         value <<= 4;
     }
-    return (uint64_t)kind << KEY_KIND_SHIFT | (value & KEY_VALUE_MASK);
+    return (uint64_t)kind << SEEP_KEY_KIND_SHIFT |
+           (value & SEEP_KEY_VALUE_MASK);
 }
 
 /* No other entry has this one: a slot in one life of it. */
@@ -254,7 +252,8 @@ static uint64_t other_key_of(enum seep_cuda_kind kind, uint32_t slot,
 {
     uint64_t life = (uint64_t)slot << 24 | seep_cuda_generation_of(state);
 
-    return (KEY_OTHER | (uint64_t)kind) << KEY_KIND_SHIFT | life << 4;
+    return (SEEP_KEY_IS_OTHER | (uint64_t)kind) << SEEP_KEY_KIND_SHIFT |
+           life << 4;
 }
 
 static uint64_t traits_of(const struct seep_cuda_block *block, uint32_t mark)

@@ -91,22 +91,6 @@ void seep_cuda_count_add(enum seep_counter counter);
 
 /* The ledger. */
 
-/** By what a thing is known. Values are the upper byte of event keys. */
-enum seep_cuda_kind {
-    SEEP_CUDA_POINTER = 1, /* CUdeviceptr: alloc, pitch, managed, async, pool,
-                              imported from a pool, buffer of an external */
-    SEEP_CUDA_HOST = 2,    /* pinned: cuMemHostAlloc, cuMemAllocHost */
-    SEEP_CUDA_REGISTERED = 3, /* cuMemHostRegister: no new memory */
-    SEEP_CUDA_ARRAY = 4,      /* CUarray */
-    SEEP_CUDA_MIPMAP = 5,     /* CUmipmappedArray */
-    SEEP_CUDA_HANDLE = 6,     /* physical memory, imported too; multicast */
-    SEEP_CUDA_MAP = 7,        /* a range where a handle is mapped */
-    SEEP_CUDA_RESERVED = 8,   /* cuMemAddressReserve */
-    SEEP_CUDA_IPC = 9,        /* cuIpcOpenMemHandle: counts its opens */
-    SEEP_CUDA_EXTERNAL = 10,  /* CUexternalMemory */
-    SEEP_CUDA_TENSOR = 11     /* a block of PyTorch's cache; not in the table */
-};
-
 struct seep_cuda_block {
     enum seep_cuda_kind kind;
     enum seep_space space;

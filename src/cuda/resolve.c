@@ -257,6 +257,14 @@ static bool is_unloaded(uintptr_t function)
     return function != 0 && !seep_objects_locate(function, &image);
 }
 
+bool seep_cuda_is_driver(uintptr_t pc)
+{
+    struct seep_elf_image image;
+
+    return seep_objects_find(pc, &image) &&
+           seep_elf_definition(&image, "cuMemAlloc_v2") != 0;
+}
+
 /* They came from one object, and go with it. */
 static void forget_questions(void)
 {

@@ -85,6 +85,11 @@ static inline uintptr_t seep_cuda_target(enum seep_cuda_id id, uintptr_t caller)
                                           : seep_cuda_find_target(id, caller);
 }
 
+/** Does @pc, of the calling thread's code, lie in a driver? Also before
+ * anything was looked up in it: its first call sets most address space aside.
+ * No lock. */
+bool seep_cuda_is_driver(uintptr_t pc);
+
 /** Behind a dlclose: targets that went with their object are forgotten, and
  * what we ask of the driver ourselves (driver.h) with it. */
 void seep_cuda_forget_unloaded(void);

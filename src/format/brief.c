@@ -35,6 +35,11 @@ static uint32_t number_of(const struct seep_rec_brief *brief, uint32_t slot)
     return number == 0 ? NONE : (number - 1) % SEEP_BUCKET_COUNT;
 }
 
+uint32_t seep_brief_number(const struct seep_rec_brief *brief, uint32_t slot)
+{
+    return number_of(brief, slot);
+}
+
 static void set_number(struct seep_rec_brief *brief, uint32_t slot,
                        uint32_t number)
 {

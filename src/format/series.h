@@ -121,6 +121,9 @@ bool seep_brief_restored(struct seep_rec_brief *brief,
 bool seep_brief_reweighed(struct seep_rec_brief *brief, uint32_t birth_tick,
                           struct seep_weight before, struct seep_weight after);
 
+/** Of the bucket at @slot; UINT32_MAX: it is not in use. */
+uint32_t seep_brief_number(const struct seep_rec_brief *brief, uint32_t slot);
+
 /** Into @series, which is all zero. */
 void seep_brief_expand(const struct seep_rec_brief *brief,
                        struct seep_rec_series *series);

@@ -141,6 +141,12 @@ bool seep_view_is_on_host(uint32_t space)
            space == SEEP_SPACE_MANAGED;
 }
 
+bool seep_view_is_sampled(uint32_t space)
+{
+    return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON ||
+           space == SEEP_SPACE_TENSOR;
+}
+
 uint32_t seep_view_shard_of(const struct seep_view *view, uint64_t address)
 {
     return (uint32_t)(seep_hash_mix(address >> 12) >> 32) &

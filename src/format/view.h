@@ -124,6 +124,10 @@ uint32_t seep_view_frames(const struct seep_view *view, uint32_t stack,
 /** Is what lives in @space memory of the host, and no file? */
 bool seep_view_is_on_host(uint32_t space);
 
+/** Are blocks of @space sampled, unless all are recorded? Of the other spaces
+ * each one is. */
+bool seep_view_is_sampled(uint32_t space);
+
 /** String at @string, or "" when it lies outside STRINGS. */
 const char *seep_view_string(const struct seep_view *view, seep_string string);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blocks of glibc's malloc (2.26 to 2.41), and what others say of an address.
+ * Blocks of glibc's malloc (2.26 to 2.43), and what others say of an address.
  *
  * Invariant: a walk over chunks ends where a header makes no sense, so that
  * garbage makes no blocks; what lies behind is found by other rules.
@@ -18,23 +18,22 @@
 #include "held/held.h"
 
 #define HEAP_BYTES_MOST (UINT64_C(64) << 20) /* HEAP_MAX_SIZE of glibc */
-#define NO_CHUNK UINT16_MAX
+#define NO_CHUNK UINT8_MAX
+#define CHUNK_ALIGNMENT 16U
+#define CELL_BYTES 512U /* of an arena: where its first header is, is noted */
 #define CHUNK_BYTES_LEAST 32U
 #define CHUNK_HEAD_BYTES 16U
 #define SIZE_FLAGS UINT64_C(7)
 #define IS_MMAPPED UINT64_C(2)
-#define TCACHE_CHUNK_BYTES 0x290U
-#define TCACHE_BINS 64U
+#define CACHE_LISTS_MOST 76U
 #define LIST_MOST 70000U
 #define ARENAS_MOST 65536U
 #define ARENA_BYTES_MOST (UINT64_C(4) << 40)
-#define PART_PAGES 1024U
+#define PART_CELLS 8192U
 #define IDLE_MOST 2000000U
 #define WINDOW_BYTES (UINT64_C(256) << 10)
 #define STEP_BYTES ((uint64_t)SEEP_HELD_HEADS_MOST * SEEP_HELD_PAGE_BYTES)
 #define WALK_BYTES_MOST (UINT64_C(1) << 30)
-
-static bool addresses_add(struct seep_held_addresses *set, uint64_t address);
 
 static size_t slot_of(const struct seep_held_addresses *set, uint64_t address)
 {
@@ -46,8 +45,8 @@ static size_t slot_of(const struct seep_held_addresses *set, uint64_t address)
     return slot;
 }
 
-static bool addresses_has(const struct seep_held_addresses *set,
-                          uint64_t address)
+bool seep_held_addresses_has(const struct seep_held_addresses *set,
+                             uint64_t address)
 {
     return set->count > 0 && set->values[slot_of(set, address)] == address;
 }
@@ -64,7 +63,7 @@ static bool addresses_grow(struct seep_held_addresses *set)
     }
     for (size_t i = 0; i < set->capacity; i++) {
         if (set->values[i] != 0) {
-            addresses_add(&larger, set->values[i]);
+            seep_held_addresses_add(&larger, set->values[i]);
         }
     }
     free(set->values);
@@ -72,8 +71,7 @@ static bool addresses_grow(struct seep_held_addresses *set)
     return true;
 }
 
-/* @return false if it was there, or there is no memory */
-static bool addresses_add(struct seep_held_addresses *set, uint64_t address)
+bool seep_held_addresses_add(struct seep_held_addresses *set, uint64_t address)
 {
     size_t slot;
 
@@ -121,9 +119,7 @@ static bool is_row(struct seep_held_memory *memory, uint64_t at, uint64_t end)
 
 static size_t parts_of(const struct seep_held_arena *arena)
 {
-    return (size_t)((arena->end - arena->start) / SEEP_HELD_PAGE_BYTES) /
-               PART_PAGES +
-           1;
+    return (size_t)((arena->end - arena->start) / CELL_BYTES) / PART_CELLS + 1;
 }
 
 static void forget_crossings(struct seep_held_arena *arena)
@@ -136,21 +132,22 @@ static void forget_crossings(struct seep_held_arena *arena)
     }
 }
 
-/* The first header of a page counts. */
+/* The first header of a cell counts. */
 static void note_crossing(struct seep_held_arena *arena, uint64_t header)
 {
-    size_t page = (size_t)((header - arena->start) / SEEP_HELD_PAGE_BYTES);
-    uint16_t **part = &arena->crossings[page / PART_PAGES];
+    size_t cell = (size_t)((header - arena->start) / CELL_BYTES);
+    uint8_t **part = &arena->crossings[cell / PART_CELLS];
 
     if (*part == NULL) {
-        *part = malloc(PART_PAGES * sizeof(**part));
+        *part = malloc(PART_CELLS);
         if (*part == NULL) {
             return;
         }
-        memset(*part, 0xff, PART_PAGES * sizeof(**part));
+        memset(*part, NO_CHUNK, PART_CELLS);
     }
-    if ((*part)[page % PART_PAGES] == NO_CHUNK) {
-        (*part)[page % PART_PAGES] = (uint16_t)(header % SEEP_HELD_PAGE_BYTES);
+    if ((*part)[cell % PART_CELLS] == NO_CHUNK) {
+        (*part)[cell % PART_CELLS] =
+            (uint8_t)((header - arena->start) % CELL_BYTES / CHUNK_ALIGNMENT);
     }
 }
 
@@ -187,10 +184,20 @@ static int find_main_arena(struct seep_held_blocks *blocks,
     return 0;
 }
 
+/* Where an arena has its fastbins: 2.43 has none, and its top chunk before
+ * them; older ones say there whether one is in use. */
+#define TOP_AT 8U
+#define FASTBINS_AT 16U
+
+static bool has_fastbins(struct seep_held_memory *memory, uint64_t arena)
+{
+    return seep_held_word(memory, arena + TOP_AT) < SEEP_HELD_PAGE_BYTES;
+}
+
 /*
  * A heap of another arena, at a multiple of 64 MiB: {its arena, the heap
  * before, bytes, bytes that may be used, ...}. In the first heap of an arena
- * the arena itself, of some 2,200 bytes, lies before the chunks.
+ * the arena itself, of 2,112 bytes or some 2,200, lies before the chunks.
  */
 static int find_heap(struct seep_held_blocks *blocks,
                      const struct seep_held_map *map, uint64_t at)
@@ -210,7 +217,7 @@ static int find_heap(struct seep_held_blocks *blocks,
         bytes = map->end - at;
     }
     if (arena - offset == at) {
-        first += 2160;
+        first += has_fastbins(memory, arena) ? 2160 : 2112;
         last = first + 128;
     }
     for (first &= ~UINT64_C(15); first < last; first += 16) {
@@ -361,27 +368,26 @@ arena_at(const struct seep_held_blocks *blocks, uint64_t address)
     return &blocks->arenas[low - 1];
 }
 
-/* The first known header in or before the page of @address. */
+/* The first known header in or before the cell of @address. */
 static uint64_t header_before(const struct seep_held_arena *arena,
                               uint64_t address)
 {
-    size_t page = (size_t)((address - arena->start) / SEEP_HELD_PAGE_BYTES);
-    size_t last = page % PART_PAGES;
+    size_t cell = (size_t)((address - arena->start) / CELL_BYTES);
+    size_t last = cell % PART_CELLS;
 
-    for (size_t part = page / PART_PAGES + 1; part-- > 0;) {
-        const uint16_t *crossings = arena->crossings[part];
+    for (size_t part = cell / PART_CELLS + 1; part-- > 0;) {
+        const uint8_t *crossings = arena->crossings[part];
 
         for (size_t i = last + 1; crossings != NULL && i-- > 0;) {
-            uint64_t header =
-                arena->start +
-                (part * PART_PAGES + i) * (uint64_t)SEEP_HELD_PAGE_BYTES +
-                crossings[i];
+            uint64_t header = arena->start +
+                              (part * PART_CELLS + i) * (uint64_t)CELL_BYTES +
+                              (uint64_t)crossings[i] * CHUNK_ALIGNMENT;
 
             if (crossings[i] != NO_CHUNK && header <= address) {
                 return header;
             }
         }
-        last = PART_PAGES - 1;
+        last = PART_CELLS - 1;
     }
     return 0;
 }
@@ -417,7 +423,7 @@ enum seep_held_place seep_held_chunk_at(struct seep_held_blocks *blocks,
             *ret_start = at + CHUNK_HEAD_BYTES;
             *ret_end = at + bytes;
             return !is_used || address < *ret_start ||
-                           addresses_has(&blocks->idle, *ret_start)
+                           seep_held_addresses_has(&blocks->idle, *ret_start)
                        ? SEEP_HELD_FREE
                        : SEEP_HELD_CHUNK;
         }
@@ -494,24 +500,43 @@ static uint64_t next_of(struct seep_held_memory *memory, uint64_t block)
 static void add_list(struct seep_held_blocks *blocks, uint64_t block)
 {
     for (uint32_t i = 0; i < LIST_MOST && block != 0 && block % 16 == 0; i++) {
-        if (!addresses_add(&blocks->idle, block)) {
+        if (!seep_held_addresses_add(&blocks->idle, block)) {
             return;
         }
         block = next_of(blocks->memory, block);
     }
 }
 
-/* What one thread has set aside: counts, then the heads of the lists. */
-static void add_cache(struct seep_held_blocks *blocks, uint64_t cache)
-{
-    uint64_t heads[TCACHE_BINS];
+/* What one thread has set aside: counts of two bytes, then as many heads of
+ * lists; to 2.41, and since. How many is known by the size of its chunk. */
+static const struct cache_layout {
+    uint64_t chunk_bytes;
+    size_t list_count;
+} cache_layouts[] = {{0x290, 64}, {0x300, CACHE_LISTS_MOST}};
 
-    if (!addresses_add(&blocks->idle, cache) ||
-        !seep_held_read(blocks->memory, cache + 2 * TCACHE_BINS, heads,
-                        sizeof(heads))) {
+static size_t count_lists(uint64_t bytes)
+{
+    size_t count = sizeof(cache_layouts) / sizeof(cache_layouts[0]);
+
+    for (size_t i = 0; i < count; i++) {
+        if (cache_layouts[i].chunk_bytes == bytes) {
+            return cache_layouts[i].list_count;
+        }
+    }
+    return 0;
+}
+
+static void add_cache(struct seep_held_blocks *blocks, uint64_t cache,
+                      size_t list_count)
+{
+    uint64_t heads[CACHE_LISTS_MOST];
+
+    if (!seep_held_addresses_add(&blocks->idle, cache) ||
+        !seep_held_read(blocks->memory, cache + 2 * list_count, heads,
+                        list_count * sizeof(*heads))) {
         return;
     }
-    for (size_t i = 0; i < TCACHE_BINS; i++) {
+    for (size_t i = 0; i < list_count; i++) {
         add_list(blocks, heads[i]);
     }
 }
@@ -525,15 +550,16 @@ static void find_cache(struct seep_held_blocks *blocks, uint64_t thread)
 
     for (uint64_t word = 1; word <= THREAD_LOCAL_WORDS; word++) {
         uint64_t block = seep_held_word(memory, thread - 8 * word);
+        size_t list_count =
+            block % 16 == 0 && block != 0
+                ? count_lists(chunk_bytes(memory, block - CHUNK_HEAD_BYTES))
+                : 0;
         uint64_t start;
         uint64_t end;
 
-        if (block % 16 == 0 && block != 0 &&
-            chunk_bytes(memory, block - CHUNK_HEAD_BYTES) ==
-                TCACHE_CHUNK_BYTES &&
-            seep_held_chunk_at(blocks, block, &start, &end) !=
-                SEEP_HELD_NO_BLOCK) {
-            add_cache(blocks, block);
+        if (list_count > 0 && seep_held_chunk_at(blocks, block, &start, &end) !=
+                                  SEEP_HELD_NO_BLOCK) {
+            add_cache(blocks, block, list_count);
         }
     }
 }
@@ -559,7 +585,6 @@ static void find_caches(struct seep_held_blocks *blocks)
 }
 
 #define FASTBINS 10U
-#define FASTBINS_AT 16U /* in malloc_state */
 
 static void find_fastbins(struct seep_held_blocks *blocks)
 {
@@ -570,7 +595,8 @@ static void find_fastbins(struct seep_held_blocks *blocks)
         uint64_t arena = seep_held_word(memory, start);
 
         if (start % HEAP_BYTES_MOST != 0 ||
-            (arena & ~(HEAP_BYTES_MOST - 1)) != start) {
+            (arena & ~(HEAP_BYTES_MOST - 1)) != start ||
+            !has_fastbins(memory, arena)) {
             continue;
         }
         for (uint64_t bin = 0; bin < FASTBINS; bin++) {
@@ -579,7 +605,8 @@ static void find_fastbins(struct seep_held_blocks *blocks)
 
             for (uint32_t k = 0;
                  k < LIST_MOST && chunk != 0 && chunk % 16 == 0 &&
-                 addresses_add(&blocks->idle, chunk + CHUNK_HEAD_BYTES);
+                 seep_held_addresses_add(&blocks->idle,
+                                         chunk + CHUNK_HEAD_BYTES);
                  k++) {
                 chunk = next_of(memory, chunk + CHUNK_HEAD_BYTES);
             }

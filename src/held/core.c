@@ -156,9 +156,19 @@ static int add_segments(struct seep_held_memory *memory,
         memcpy(&segment,
                memory->core + header->e_phoff + i * header->e_phentsize,
                sizeof(segment));
-        if (segment.p_type != PT_LOAD ||
-            bytes_at(memory, segment.p_offset, segment.p_filesz) == NULL ||
-            segment.p_offset % 8 != 0 || segment.p_filesz > segment.p_memsz ||
+        if (segment.p_type == PT_LOAD &&
+            bytes_at(memory, segment.p_offset, segment.p_filesz) == NULL) {
+            /* The file ends before: a full disk, or a limit. */
+            uint64_t left = segment.p_offset < memory->core_bytes
+                                ? memory->core_bytes - segment.p_offset
+                                : 0;
+
+            memory->missing_bytes += segment.p_filesz - left;
+            segment.p_filesz = left & ~UINT64_C(7);
+            segment.p_offset = left == 0 ? 0 : segment.p_offset;
+        }
+        if (segment.p_type != PT_LOAD || segment.p_offset % 8 != 0 ||
+            segment.p_filesz > segment.p_memsz ||
             segment.p_vaddr % SEEP_HELD_PAGE_BYTES != 0 ||
             segment.p_memsz % SEEP_HELD_PAGE_BYTES != 0 ||
             segment.p_vaddr >= SEEP_HELD_ADDRESS_END ||
@@ -231,6 +241,26 @@ static int read_core_file(struct seep_held_memory *memory)
     return error;
 }
 
+/* What was never touched is left out by any kernel; all that has no name, by
+ * one that was told so (coredump_filter). */
+static void count_left_out(struct seep_held_memory *memory)
+{
+    uint64_t left_out = 0;
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        const struct seep_held_map *map = &memory->maps[i];
+
+        if (!map->is_writable || *map->path == '/') {
+            continue;
+        }
+        if (map->core_bytes > 0) {
+            return;
+        }
+        left_out += map->end - map->start;
+    }
+    memory->missing_bytes += left_out;
+}
+
 int seep_held_core_open(struct seep_held_memory *memory, const char *path)
 {
     struct stat status;
@@ -255,8 +285,65 @@ int seep_held_core_open(struct seep_held_memory *memory, const char *path)
     error = read_core_file(memory);
     if (error == 0) {
         find_heap(memory);
+        count_left_out(memory);
     }
     return error;
+}
+
+bool seep_held_core_agrees(struct seep_held_memory *memory, const char *path,
+                           int fd)
+{
+    uint8_t first[SEEP_HELD_PAGE_BYTES];
+
+    for (size_t i = 0; i < memory->map_count; i++) {
+        const struct seep_held_map *map = &memory->maps[i];
+
+        if (map->file_offset != 0 || map->core_bytes < sizeof(first) ||
+            strcmp(map->path, path) != 0) {
+            continue;
+        }
+        if (pread(fd, first, sizeof(first), 0) == (ssize_t)sizeof(first) &&
+            memcmp(first, memory->core + map->core_at, sizeof(first)) == 0) {
+            return true;
+        }
+        memory->other_file = map->path;
+        return false;
+    }
+    return true;
+}
+
+bool seep_held_core_read_page(struct seep_held_memory *memory, uint64_t page,
+                              void *to)
+{
+    const struct seep_held_map *map = seep_held_map_at(memory, page);
+    uint64_t offset = map == NULL ? 0 : page - map->start;
+    struct stat status;
+    bool is_read = false;
+    int fd;
+
+    if (map == NULL) {
+        return false;
+    }
+    if (offset < map->core_bytes) {
+        const uint8_t *bytes =
+            bytes_at(memory, map->core_at + offset, SEEP_HELD_PAGE_BYTES);
+
+        if (bytes != NULL) {
+            memcpy(to, bytes, SEEP_HELD_PAGE_BYTES);
+        }
+        return bytes != NULL;
+    }
+    fd = *map->path == '/' ? seep_open_regular(map->path, 0, &status) : -1;
+    if (fd < 0) {
+        return false;
+    }
+    if (seep_held_core_agrees(memory, map->path, fd)) {
+        memset(to, 0, SEEP_HELD_PAGE_BYTES);
+        is_read = pread(fd, to, SEEP_HELD_PAGE_BYTES,
+                        (off_t)(map->file_offset + offset)) > 0;
+    }
+    close(fd);
+    return is_read;
 }
 
 void seep_held_core_let_go(struct seep_held_memory *memory)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Layouts of CPython's objects and of its frames; see cpython.h. Each offset is
- * that of the headers of the versions named beside it (Include/cpython/,
- * Objects/).
+ * Layouts of CPython's objects; of its frames: cpython_frames.c; see cpython.h.
+ * Each offset is that of the headers of the versions named beside it
+ * (Include/cpython/, Objects/).
  */
 #include "held/cpython.h"
 
@@ -25,6 +25,15 @@
 #define TYPES_MOST 262144U /* with what was asked and is none */
 #define OBJECT_BYTES_MOST (UINT64_C(1) << 20) /* of a basic size */
 
+bool seep_held_knows_python(uint32_t version)
+{
+    unsigned minor = version >> 16 & 0xff;
+
+    return version == 0 ||
+           (version >> 24 == 3 && minor >= SEEP_HELD_MINOR_MIN &&
+            minor <= SEEP_HELD_MINOR_MAX);
+}
+
 bool seep_held_python_init(struct seep_held_python *python,
                            struct seep_held_memory *memory,
                            struct seep_store *store, uint64_t type_type,
@@ -33,10 +42,10 @@ bool seep_held_python_init(struct seep_held_python *python,
     /* Where ht_cached_keys is in a heap type. */
     static const uint16_t cached_keys[] = {
         [8] = 872,  [9] = 864,  [10] = 872, [11] = 872,
-        [12] = 880, [13] = 880, [14] = 880,
+        [12] = 880, [13] = 880, [14] = 880, [15] = 888,
     };
 
-    if (minor < 8 || minor > 14) {
+    if (minor < SEEP_HELD_MINOR_MIN || minor > SEEP_HELD_MINOR_MAX) {
         return false;
     }
     *python = (struct seep_held_python){
@@ -47,6 +56,7 @@ bool seep_held_python_init(struct seep_held_python *python,
         .pool_bytes = minor < 10 ? 4096 : 16384,
         .cached_keys_offset = cached_keys[minor],
         .tuple_items_offset = minor < 14 ? 24 : 32,
+        .module_name_offset = minor < 15 ? 48 : 40,
     };
     return true;
 }
@@ -138,9 +148,15 @@ static bool is_weak(enum seep_held_species species)
     }
 }
 
+static bool is_inherited(enum seep_held_species species)
+{
+    return is_weak(species) || species == SEEP_HELD_IS_FROZENDICT;
+}
+
 #define BASES_MOST 12
 
-/* A class that is made from weak references is one (KeyedRef). */
+/* A class that is made from weak references is one (KeyedRef), and one made
+ * from frozendict has its table. */
 static enum seep_held_species base_species(struct seep_held_python *python,
                                            uint64_t type)
 {
@@ -152,12 +168,34 @@ static enum seep_held_species base_species(struct seep_held_python *python,
         if (seep_held_string(memory,
                              seep_held_word(memory, type + TYPE_NAME_AT), name,
                              sizeof(name)) &&
-            is_weak(species_of(name))) {
+            is_inherited(species_of(name))) {
             return species_of(name);
         }
         type = seep_held_word(memory, type + TYPE_BASE_AT);
     }
     return SEEP_HELD_SPECIES_NONE;
+}
+
+/* More and more types of C are made as classes are, but named with their
+ * module. */
+static bool is_made_by_c(const struct seep_held_type *type)
+{
+    return (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0 ||
+           strchr(type->name, '.') != NULL;
+}
+
+uint64_t seep_held_bytes_of_c(struct seep_held_python *python,
+                              const struct seep_held_type *type)
+{
+    for (int i = 0; type->is_type && i < BASES_MOST; i++) {
+        if (is_made_by_c(type)) {
+            return type->basic_bytes;
+        }
+        type = seep_held_type_at(
+            python,
+            seep_held_word(python->memory, type->address + TYPE_BASE_AT));
+    }
+    return 0;
 }
 
 static void fill_type(struct seep_held_python *python,
@@ -186,11 +224,12 @@ static void fill_type(struct seep_held_python *python,
     type->dict_offset = seep_held_word(memory, at + TYPE_DICT_OFFSET_AT);
     type->head_bytes = head_bytes(python, type->flags);
     /* A class of the program's may have any name. */
-    type->species = (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0 ||
-                            strchr(name, '.') != NULL
-                        ? species_of(name)
-                        : base_species(python, at);
+    type->species =
+        is_made_by_c(type) ? species_of(name) : base_species(python, at);
     type->is_weak = is_weak(type->species);
+    /* 3.15: it begins as a dict does, which its type does not say. */
+    type->flags |=
+        type->species == SEEP_HELD_IS_FROZENDICT ? SEEP_HELD_FLAG_DICT : 0;
     type->is_type = true;
 }
 
@@ -312,25 +351,47 @@ uint64_t seep_held_object_in(struct seep_held_python *python, uint64_t start,
     return 0;
 }
 
+#define ANY_BYTES (UINT64_C(1) << 40)
+
+uint64_t seep_held_object_near(struct seep_held_python *python,
+                               uint64_t address, uint64_t *ret_start,
+                               uint64_t *ret_end)
+{
+    const struct seep_held_type *type = seep_held_type_of(python, address);
+    uint64_t start = address - (type->is_type ? type->head_bytes : 0);
+    uint64_t object = seep_held_object_in(python, start, start + ANY_BYTES);
+    uint64_t bytes;
+
+    if (object == 0 && start != address) {
+        start = address;
+        object = seep_held_object_in(python, start, start + ANY_BYTES);
+    }
+    if (object != 0) {
+        type = seep_held_type_of(python, object);
+        bytes = seep_held_object_bytes(python, object, type);
+        *ret_start = start;
+        *ret_end =
+            object + (bytes < type->basic_bytes ? type->basic_bytes : bytes);
+    }
+    return object;
+}
+
 #define TEXT_CHARACTERS_MOST 64U
 
-/* Behind the state of a str: its kind, whether its text lies behind it. */
+/* In the state of a str: its kind, whether its text lies behind it. */
 struct text_state {
     unsigned kind;
     bool is_compact;
     bool is_ascii;
 };
 
-static struct text_state text_state(const struct seep_held_python *python,
-                                    uint32_t state)
+/* Behind two bits that say how it is interned. */
+static struct text_state text_state(uint32_t state)
 {
-    /* 3.14: 16 bits say how it is interned. */
-    unsigned shift = python->minor >= 14 ? 16 : 2;
-
     return (struct text_state){
-        .kind = state >> shift & 7,
-        .is_compact = (state >> (shift + 3) & 1) != 0,
-        .is_ascii = (state >> (shift + 4) & 1) != 0,
+        .kind = state >> 2 & 7,
+        .is_compact = (state >> 5 & 1) != 0,
+        .is_ascii = (state >> 6 & 1) != 0,
     };
 }
 
@@ -347,8 +408,7 @@ bool seep_held_python_text(struct seep_held_python *python, uint64_t object,
     if (!type->is_type || (type->flags & SEEP_HELD_FLAG_STRING) == 0) {
         return false;
     }
-    state = text_state(python,
-                       (uint32_t)seep_held_int(python->memory, object + 32));
+    state = text_state((uint32_t)seep_held_int(python->memory, object + 32));
     length = seep_held_word(python->memory, object + SIZE_AT);
     length = length < TEXT_CHARACTERS_MOST ? length : TEXT_CHARACTERS_MOST;
     if (!state.is_compact ||
@@ -371,6 +431,22 @@ bool seep_held_python_text(struct seep_held_python *python, uint64_t object,
     }
     text[used] = '\0';
     return true;
+}
+
+bool seep_held_is_other_text(struct seep_held_python *python, uint64_t object,
+                             const struct seep_held_type *type, uint64_t offset)
+{
+    bool has_wide = python->minor <= 11;
+    struct text_state state;
+
+    if ((type->flags & SEEP_HELD_FLAG_STRING) == 0) {
+        return false;
+    }
+    state = text_state((uint32_t)seep_held_int(python->memory, object + 32));
+    return (has_wide && offset == 40) ||
+           (!(state.is_compact && state.is_ascii) &&
+            offset == (has_wide ? 56 : 48)) ||
+           (!state.is_compact && offset == (has_wide ? 72 : 56));
 }
 
 static bool keys_since_11(struct seep_held_python *python, uint64_t keys,
@@ -540,6 +616,8 @@ struct field {
     const char *name;
 };
 
+#define LAST SEEP_HELD_MINOR_MAX
+
 static const struct field fields[] = {
     {SEEP_HELD_IS_FUNCTION, 8, 8, 16, "__code__"},
     {SEEP_HELD_IS_FUNCTION, 8, 8, 24, "__globals__"},
@@ -553,31 +631,33 @@ static const struct field fields[] = {
     {SEEP_HELD_IS_FUNCTION, 9, 9, 40, "__kwdefaults__"},
     {SEEP_HELD_IS_FUNCTION, 9, 9, 48, "__closure__"},
     {SEEP_HELD_IS_FUNCTION, 9, 9, 72, "__dict__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 16, "__globals__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 24, "__builtins__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 48, "__code__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 56, "__defaults__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 64, "__kwdefaults__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 72, "__closure__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 80, "__doc__"},
-    {SEEP_HELD_IS_FUNCTION, 10, 14, 88, "__dict__"},
-    {SEEP_HELD_IS_CELL, 8, 14, 16, "cell_contents"},
-    {SEEP_HELD_IS_METHOD, 8, 14, 16, "__func__"},
-    {SEEP_HELD_IS_METHOD, 8, 14, 24, "__self__"},
-    {SEEP_HELD_IS_BUILTIN, 8, 14, 24, "__self__"},
-    {SEEP_HELD_IS_MODULE, 8, 14, 16, "__dict__"},
-    {SEEP_HELD_IS_TRACEBACK, 8, 14, 16, "tb_next"},
-    {SEEP_HELD_IS_TRACEBACK, 8, 14, 24, "tb_frame"},
-    {SEEP_HELD_IS_PROPERTY, 8, 14, 16, "fget"},
-    {SEEP_HELD_IS_NDARRAY, 8, 14, 56, "base"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 16, "__globals__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 24, "__builtins__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 48, "__code__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 56, "__defaults__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 64, "__kwdefaults__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 72, "__closure__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 80, "__doc__"},
+    {SEEP_HELD_IS_FUNCTION, 10, LAST, 88, "__dict__"},
+    {SEEP_HELD_IS_CELL, 8, LAST, 16, "cell_contents"},
+    {SEEP_HELD_IS_METHOD, 8, LAST, 16, "__func__"},
+    {SEEP_HELD_IS_METHOD, 8, LAST, 24, "__self__"},
+    {SEEP_HELD_IS_BUILTIN, 8, LAST, 24, "__self__"},
+    {SEEP_HELD_IS_MODULE, 8, LAST, 16, "__dict__"},
+    {SEEP_HELD_IS_TRACEBACK, 8, LAST, 16, "tb_next"},
+    {SEEP_HELD_IS_TRACEBACK, 8, LAST, 24, "tb_frame"},
+    {SEEP_HELD_IS_PROPERTY, 8, LAST, 16, "fget"},
+    {SEEP_HELD_IS_NDARRAY, 8, LAST, 48, "base"},
     {SEEP_HELD_IS_FRAME, 8, 10, 24, "f_back"},
-    {SEEP_HELD_IS_FRAME, 11, 14, 16, "f_back"},
-    {SEEP_HELD_IS_LRU_CACHE, 8, 14, 72, "cache"},
-    {SEEP_HELD_IS_LRU_ELEMENT, 8, 14, 40, "key"},
-    {SEEP_HELD_IS_LRU_ELEMENT, 8, 14, 48, "result"},
+    {SEEP_HELD_IS_FRAME, 11, LAST, 16, "f_back"},
+    {SEEP_HELD_IS_LRU_CACHE, 8, LAST, 72, "cache"},
+    {SEEP_HELD_IS_LRU_ELEMENT, 8, LAST, 40, "key"},
+    {SEEP_HELD_IS_LRU_ELEMENT, 8, LAST, 48, "result"},
     {SEEP_HELD_IS_CODE, 8, 10, 56, "co_consts"},
-    {SEEP_HELD_IS_CODE, 11, 14, 24, "co_consts"},
+    {SEEP_HELD_IS_CODE, 11, LAST, 24, "co_consts"},
 };
+
+#undef LAST
 
 /* Of every exception: {3.8 to 3.10, 3.11 on}. */
 static const struct {
@@ -619,184 +699,4 @@ bool seep_held_field_text(struct seep_held_python *python,
         return true;
     }
     return false;
-}
-
-/*
- * Frames of CPython: whose local variable a word is.
- *
- * Invariant: a frame is believed only if its code is a code object, its
- * globals an object, and the word within what that code says it has.
- */
-
-/* In an interpreter's frame (3.11 on): _PyInterpreterFrame. */
-struct frame_layout {
-    uint16_t code;
-    uint16_t globals;
-    uint16_t locals;
-};
-
-static struct frame_layout layout_of(const struct seep_held_python *python)
-{
-    if (python->minor == 11) {
-        return (struct frame_layout){32, 8, 72};
-    }
-    return (struct frame_layout){0, 24, python->minor < 14 ? 72 : 80};
-}
-
-/* In a code object. */
-struct code_layout {
-    uint16_t local_count;
-    uint16_t stack_count;
-    uint16_t names[3];
-    uint16_t file;
-    uint16_t function;
-};
-
-static struct code_layout code_layout_of(const struct seep_held_python *python)
-{
-    if (python->minor <= 10) {
-        return (struct code_layout){28, 32, {72, 88, 80}, 104, 112};
-    }
-    if (python->minor == 11) {
-        return (struct code_layout){76, 68, {96, 0, 0}, 112, 128};
-    }
-    return (struct code_layout){72, 60, {96, 0, 0}, 112, 128};
-}
-
-static bool is_code(struct seep_held_python *python, uint64_t object)
-{
-    const struct seep_held_type *type;
-
-    if (object % 8 != 0 || object < 65536) {
-        return false;
-    }
-    type = seep_held_type_of(python, object);
-    return type->is_type && type->species == SEEP_HELD_IS_CODE;
-}
-
-#define LOCALS_MOST 65536U
-
-bool seep_held_code_read(struct seep_held_python *python, uint64_t code,
-                         struct seep_held_code *ret_code)
-{
-    struct seep_held_memory *memory = python->memory;
-    struct code_layout layout = code_layout_of(python);
-    char path[SEEP_HELD_NAME_BYTES];
-    const char *name;
-
-    if (!is_code(python, code)) {
-        return false;
-    }
-    *ret_code = (struct seep_held_code){
-        .local_count =
-            (uint32_t)seep_held_int(memory, code + layout.local_count),
-        .stack_count =
-            (uint32_t)seep_held_int(memory, code + layout.stack_count),
-    };
-    if (ret_code->local_count > LOCALS_MOST ||
-        ret_code->stack_count > LOCALS_MOST) {
-        return false;
-    }
-    for (size_t i = 0; i < 3 && layout.names[i] != 0; i++) {
-        ret_code->names[i] = seep_held_word(memory, code + layout.names[i]);
-    }
-    if (python->minor <= 10) {
-        /* Cells and free variables lie behind the locals. */
-        ret_code->stack_count +=
-            seep_held_word(memory, ret_code->names[1] + 16) +
-            seep_held_word(memory, ret_code->names[2] + 16);
-    }
-    if (!seep_held_python_text(
-            python, seep_held_word(memory, code + layout.function),
-            ret_code->function, sizeof(ret_code->function))) {
-        snprintf(ret_code->function, sizeof(ret_code->function), "?");
-    }
-    if (!seep_held_python_text(python,
-                               seep_held_word(memory, code + layout.file), path,
-                               sizeof(path))) {
-        path[0] = '\0';
-    }
-    name = strrchr(path, '/');
-    snprintf(ret_code->file, sizeof(ret_code->file), "%s",
-             name == NULL ? path : name + 1);
-    return true;
-}
-
-bool seep_held_local_text(struct seep_held_python *python,
-                          const struct seep_held_code *code, uint64_t index,
-                          char *text, size_t capacity)
-{
-    for (size_t i = 0; i < 3 && code->names[i] != 0; i++) {
-        uint64_t count = seep_held_word(python->memory, code->names[i] + 16);
-
-        if (index < count) {
-            uint64_t at =
-                code->names[i] + python->tuple_items_offset + 8 * index;
-
-            return seep_held_python_text(
-                python, seep_held_word(python->memory, at), text, capacity);
-        }
-        index -= count;
-    }
-    return false;
-}
-
-#define FRAME_WORDS_MOST 300U
-
-bool seep_held_frame_at(struct seep_held_python *python, uint64_t address,
-                        uint64_t lowest, struct seep_held_frame *ret_frame)
-{
-    struct seep_held_memory *memory = python->memory;
-    struct frame_layout layout = layout_of(python);
-
-    if (python->minor < 11) {
-        return false;
-    }
-    for (uint64_t i = 0; i < FRAME_WORDS_MOST; i++) {
-        uint64_t frame = address - layout.locals - 8 * i;
-        uint64_t code = seep_held_word(memory, frame + layout.code);
-        uint64_t globals;
-        struct seep_held_code found;
-
-        if (frame < lowest || frame > address) {
-            break;
-        }
-        /* 3.14: the low bits say who counts its references. */
-        code &= python->minor >= 14 ? ~UINT64_C(7) : UINT64_MAX;
-        if (!is_code(python, code) ||
-            !seep_held_code_read(python, code, &found)) {
-            continue;
-        }
-        globals = seep_held_word(memory, frame + layout.globals);
-        if (i <= found.local_count + found.stack_count &&
-            seep_held_type_of(python, globals)->is_type) {
-            *ret_frame = (struct seep_held_frame){frame, code, i};
-            return true;
-        }
-    }
-    return false;
-}
-
-bool seep_held_frame_in_object(struct seep_held_python *python, uint64_t object,
-                               const struct seep_held_type *type,
-                               uint64_t address,
-                               struct seep_held_frame *ret_frame)
-{
-    uint64_t code;
-    uint64_t locals;
-
-    if (python->minor >= 11) {
-        return seep_held_frame_at(python, address, object, ret_frame);
-    }
-    /* The last word of the basic size is the first local. */
-    if (type->species != SEEP_HELD_IS_FRAME) {
-        return false;
-    }
-    locals = object + type->basic_bytes - 8;
-    code = seep_held_word(python->memory, object + 32);
-    if (address < locals || !is_code(python, code)) {
-        return false;
-    }
-    *ret_frame = (struct seep_held_frame){object, code, (address - locals) / 8};
-    return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
- * Objects of CPython 3.8 to 3.14, read from outside: types, names, dicts,
+ * Objects of CPython 3.8 to 3.15, read from outside: types, names, dicts,
  * frames. x86-64 and aarch64 alike; builds with a GIL, without --with-pydebug.
  *
  * Invariant: an address is an object only if the word behind it is a type, and
@@ -16,16 +16,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "held/held.h"
 #include "held/memory.h"
 #include "reader/recording/store.h"
 
 #define SEEP_HELD_NAME_BYTES 96U
+/* The versions that are known: 3.8 to 3.15. */
+#define SEEP_HELD_MINOR_MIN 8U
+#define SEEP_HELD_MINOR_MAX 15U
 
 /** What a type is to the search: X(SYMBOL, "its name"). Others are NONE. */
 #define SEEP_HELD_SPECIES(X)                       \
     X(LIST, "list")                                \
     X(TUPLE, "tuple")                              \
     X(DICT, "dict")                                \
+    X(FROZENDICT, "frozendict")                    \
     X(SET, "set")                                  \
     X(FROZENSET, "frozenset")                      \
     X(DEQUE, "collections.deque")                  \
@@ -93,11 +98,12 @@ struct seep_held_python {
     struct seep_held_memory *memory;
     struct seep_store *store; /* of names */
     uint64_t type_type;       /* PyType_Type */
-    unsigned minor;           /* 8 to 14 */
+    unsigned minor;           /* of one that is known */
     struct seep_store_table types;
     uint64_t pool_bytes;
     uint64_t cached_keys_offset; /* in a heap type */
     uint64_t tuple_items_offset;
+    uint64_t module_name_offset;
 };
 
 /** @return false: this version is not known */
@@ -116,9 +122,20 @@ const struct seep_held_type *seep_held_type_at(struct seep_held_python *python,
 const struct seep_held_type *seep_held_type_of(struct seep_held_python *python,
                                                uint64_t object);
 
+/** How much of an object has a layout that C gave it: all of it, or, of a class
+ * that is made from such, what it has from there. */
+uint64_t seep_held_bytes_of_c(struct seep_held_python *python,
+                              const struct seep_held_type *type);
+
 /** The object in the block [start, end); 0: there is none. */
 uint64_t seep_held_object_in(struct seep_held_python *python, uint64_t start,
                              uint64_t end);
+
+/** The object that begins, or whose head begins, at @address, of which nobody
+ * knows the block; 0: there is none. */
+uint64_t seep_held_object_near(struct seep_held_python *python,
+                               uint64_t address, uint64_t *ret_start,
+                               uint64_t *ret_end);
 
 /** The object's size; 0: it varies, and is not known. */
 uint64_t seep_held_object_bytes(struct seep_held_python *python,
@@ -128,6 +145,14 @@ uint64_t seep_held_object_bytes(struct seep_held_python *python,
 /** Text of the str at @object into @text. @return false: it is none */
 bool seep_held_python_text(struct seep_held_python *python, uint64_t object,
                            char *text, size_t capacity);
+
+/** Does the word @offset of the str at @object lead to another form of its
+ * text: wchar_t (to 3.11), UTF-8, or all of it in one that is not compact? What
+ * else it has is characters. @type: of a str or of bytes, no class made from
+ * them. */
+bool seep_held_is_other_text(struct seep_held_python *python, uint64_t object,
+                             const struct seep_held_type *type,
+                             uint64_t offset);
 
 /** Entries of a dict's keys. */
 struct seep_held_keys {
@@ -170,6 +195,9 @@ struct seep_held_code {
     char file[SEEP_HELD_NAME_BYTES]; /* without its folder */
 };
 
+/** Do objects of @type have a frame in themselves? */
+bool seep_held_has_frame(const struct seep_held_type *type);
+
 /** A word of a running or suspended frame. */
 struct seep_held_frame {
     uint64_t address;
@@ -193,5 +221,15 @@ bool seep_held_frame_in_object(struct seep_held_python *python, uint64_t object,
                                const struct seep_held_type *type,
                                uint64_t address,
                                struct seep_held_frame *ret_frame);
+
+/** To 3.10: does the frame run that is the object @object? How many operands it
+ * has is not known then. */
+bool seep_held_frame_runs(struct seep_held_python *python, uint64_t object);
+
+/** Is the word @address of @frame one of its locals, or an operand that it has?
+ * What lies behind these is from before. */
+bool seep_held_frame_is_used(struct seep_held_python *python,
+                             const struct seep_held_frame *frame,
+                             uint64_t address);
 
 #endif

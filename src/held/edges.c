@@ -230,7 +230,8 @@ static bool buffer_edge(struct seep_held_search *search,
     if ((type->species == SEEP_HELD_IS_NDARRAY && offset == DATA_AT) ||
         type->species == SEEP_HELD_IS_BYTEARRAY) {
         step->edge = SEEP_HELD_EDGE_DATA;
-        return true;
+        /* Bytes refer to nothing, whatever they look like, or lies behind. */
+        return type->species == SEEP_HELD_IS_NDARRAY;
     }
     if (!field_edge(search, type, offset, step)) {
         step->edge = SEEP_HELD_EDGE_OFFSET;
@@ -260,14 +261,6 @@ static bool local_edge(struct seep_held_search *search,
         set_name(search, step, SEEP_HELD_EDGE_LOCAL, name);
     }
     return true;
-}
-
-static bool is_frame_like(const struct seep_held_type *type)
-{
-    return type->species == SEEP_HELD_IS_FRAME ||
-           type->species == SEEP_HELD_IS_GENERATOR ||
-           type->species == SEEP_HELD_IS_COROUTINE ||
-           type->species == SEEP_HELD_IS_ASYNC_GENERATOR;
 }
 
 /* 3.13 on: values behind the object itself, after a byte count and the like. */
@@ -309,7 +302,8 @@ static void own_edge(struct seep_held_search *search,
         return;
     }
     if ((type->species == SEEP_HELD_IS_NDARRAY && offset == DATA_AT) ||
-        type->species == SEEP_HELD_IS_BYTEARRAY) {
+        type->species == SEEP_HELD_IS_BYTEARRAY ||
+        seep_held_is_number(search, node, at)) {
         step->edge = SEEP_HELD_EDGE_DATA;
         return;
     }
@@ -321,7 +315,7 @@ static void own_edge(struct seep_held_search *search,
         set_name(search, step, SEEP_HELD_EDGE_ATTRIBUTE, "__dict__");
         return;
     }
-    if (is_frame_like(type) && local_edge(search, node, type, at, step)) {
+    if (seep_held_has_frame(type) && local_edge(search, node, type, at, step)) {
         return;
     }
     step->edge = SEEP_HELD_EDGE_OFFSET;
@@ -347,6 +341,88 @@ bool seep_held_edge_of(struct seep_held_search *search,
     own_edge(search, node, at, ret_step);
     return true;
 }
+
+/*
+ * Where the type of a thing may be known: which file, and what of it. The
+ * search itself needs no types; who tells the answer asks for them.
+ *
+ * Invariant: nothing but headers of a file is read for it.
+ */
+
+#define FUNCTIONS_LOOKED_AT 4U
+
+/* Code of the class, by which one of several of its name is known: the first of
+ * its virtual functions that are of the same file. 0: none */
+static uint64_t function_of(struct seep_held_search *search, uint64_t vtable,
+                            const char *file)
+{
+    for (uint64_t i = 0; i < FUNCTIONS_LOOKED_AT; i++) {
+        uint64_t function = seep_held_word(search->memory, vtable + 8 * i);
+        const struct seep_held_map *map =
+            seep_held_map_at(search->memory, function);
+
+        if (map != NULL && map->is_code && strcmp(map->path, file) == 0) {
+            return function;
+        }
+    }
+    return 0;
+}
+
+static void note_class(struct seep_held_search *search, uint64_t vtable,
+                       struct seep_held_step *step)
+{
+    const struct seep_held_map *map = seep_held_map_at(search->memory, vtable);
+    char symbol[SEEP_HELD_CLASS_BYTES];
+    uint64_t function;
+    uint64_t bias;
+
+    if (map == NULL ||
+        !seep_held_class_symbol_of(&search->images, vtable, symbol)) {
+        return;
+    }
+    function = function_of(search, vtable, map->path);
+    if (function != 0 &&
+        seep_held_image_bias(&search->images, map->path, &bias)) {
+        step->type_address = function - bias;
+    }
+    step->type_symbol = seep_held_text(search, symbol);
+    step->type_file = seep_held_text(search, map->path);
+}
+
+static void note_global(struct seep_held_search *search,
+                        const struct seep_held_node *node,
+                        struct seep_held_step *step)
+{
+    const struct seep_held_image *image =
+        seep_held_image_at(&search->images, node->start);
+
+    if (image != NULL && *node->name != '\0') {
+        step->type_file = seep_held_text(search, image->path);
+        step->type_address = node->start - image->bias;
+    }
+}
+
+void seep_held_note_type(struct seep_held_search *search,
+                         const struct seep_held_node *node,
+                         struct seep_held_step *step)
+{
+    step->type_file = "";
+    step->type_symbol = "";
+    step->type_address = 0;
+    if (step->kind == SEEP_HELD_KIND_CXX_OBJECT) {
+        note_class(search, node->type, step);
+    } else if (step->kind == SEEP_HELD_KIND_GLOBAL) {
+        note_global(search, node, step);
+    } else if (step->kind == SEEP_HELD_KIND_THREAD_LOCAL && node->type != 0) {
+        step->type_file =
+            seep_held_text(search, seep_held_program_path(search->memory));
+        step->type_address = node->type - 1;
+    }
+}
+
+/*
+ * Words for a node.
+ */
 
 static void count_items(struct seep_held_search *search,
                         const struct seep_held_node *node,

@@ -130,6 +130,69 @@ uint32_t seep_held_node_add(struct seep_held_search *search,
     return (uint32_t)search->node_count - 1;
 }
 
+#define LINKS_MOST_EACH 48U /* to who holds it */
+/* Copies of an array that was replaced again and again lie about by the
+ * hundred, in what has their place now: of a block, and of what it is of. */
+#define LINKS_MOST_NEAR 1024U
+
+static uint16_t links_most(const struct seep_held_node *node)
+{
+    return node->is_asked || node->level == 1 ? LINKS_MOST_NEAR
+                                              : LINKS_MOST_EACH;
+}
+
+bool seep_held_is_full(const struct seep_held_node *node)
+{
+    return node->up_count >= links_most(node);
+}
+
+#define TYPE_OFFSET_BYTES 8 /* in an object */
+
+/* Thousands of a type that have the same thing, each by its own word, must not
+ * leave out the one that has all of them: half of the links are for others. */
+static bool is_crowded(const struct seep_held_node *node)
+{
+    return node->crowd_count >= links_most(node) / 2;
+}
+
+bool seep_held_is_of_crowd(struct seep_held_search *search, uint32_t child,
+                           uint64_t at)
+{
+    struct seep_held_node *node = &search->nodes[child];
+
+    if (!is_crowded(node) ||
+        seep_held_word(search->memory,
+                       at - node->crowd_offset_bytes + TYPE_OFFSET_BYTES) !=
+            node->crowd_type) {
+        return false;
+    }
+    node->was_crowded = true;
+    return true;
+}
+
+/* The most frequent of them, if there is one (Boyer and Moore 1991). */
+static void join_crowd(struct seep_held_node *below,
+                       const struct seep_held_node *above, uint64_t at)
+{
+    bool is_same = above->kind == SEEP_HELD_OBJECT &&
+                   above->type == below->crowd_type &&
+                   at - above->address == below->crowd_offset_bytes;
+
+    if (is_crowded(below)) {
+        return;
+    }
+    if (is_same) {
+        below->crowd_count++;
+    } else if (below->crowd_count > 0) {
+        below->crowd_count--;
+    } else if (above->kind == SEEP_HELD_OBJECT && at >= above->address &&
+               at - above->address <= UINT32_MAX) {
+        below->crowd_type = above->type;
+        below->crowd_offset_bytes = (uint32_t)(at - above->address);
+        below->crowd_count = 1;
+    }
+}
+
 #define RANGE_BYTES_MOST (UINT64_C(64) << 20)
 
 /*
@@ -163,19 +226,25 @@ static bool is_end_of_range(struct seep_held_search *search,
                seep_held_map_at(search->memory, value);
 }
 
+/* A table that has one thing over and over must not leave others out. */
+#define SAME_LINKS_MOST 8U
+
 uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
                             uint32_t holder, uint64_t at, uint64_t value)
 {
     struct seep_held_node *below = &search->nodes[child];
     struct seep_held_node *above = &search->nodes[holder];
     struct seep_held_link *links;
+    unsigned same = 0;
 
-    if (below->up_count >= SEEP_HELD_LINKS_MOST) {
+    if (seep_held_is_full(below)) {
         return SEEP_HELD_NOTHING;
     }
     for (uint32_t i = below->up; i != 0; i = search->links[i - 1].next_up) {
-        if (search->links[i - 1].at == at &&
-            search->links[i - 1].holder == holder) {
+        same += search->links[i - 1].holder == holder;
+        if (same == SAME_LINKS_MOST ||
+            (search->links[i - 1].at == at &&
+             search->links[i - 1].holder == holder)) {
             return SEEP_HELD_NOTHING;
         }
     }
@@ -200,6 +269,7 @@ uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
     below->up = (uint32_t)search->link_count;
     above->down = (uint32_t)search->link_count;
     below->up_count++;
+    join_crowd(below, above, at);
     return (uint32_t)search->link_count - 1;
 }
 
@@ -268,7 +338,7 @@ static bool close_upwards(const struct seep_held_search *search,
     for (size_t at = 0; at < closure->count; at++) {
         const struct seep_held_node *node = &search->nodes[closure->nodes[at]];
 
-        if (node->up_count >= SEEP_HELD_LINKS_MOST ||
+        if (seep_held_is_full(node) || node->was_crowded ||
             closure->is_open[closure->nodes[at]]) {
             return false;
         }
@@ -312,7 +382,8 @@ bool seep_held_is_cycle(const struct seep_held_search *search, uint32_t asked)
     struct closure *closure;
     bool is_all;
 
-    if ((search->was_cut_short && !search->is_deep) || search->was_late) {
+    if ((search->was_cut_short && !search->is_deep) || search->was_late ||
+        search->memory->missing_bytes > 0) {
         return false;
     }
     closure = calloc(1, sizeof(*closure));
@@ -359,7 +430,7 @@ void seep_held_note_dropped(struct seep_held_search *search,
     }
 }
 
-static int compare_words(const void *one, const void *other)
+int seep_held_compare_words(const void *one, const void *other)
 {
     const struct seep_held_hit *a = one;
     const struct seep_held_hit *b = other;
@@ -375,7 +446,7 @@ static bool was_dropped(const struct seep_held_search *search,
 {
     return search->dropped_count > 0 &&
            bsearch(hit, search->dropped, search->dropped_count,
-                   sizeof(*search->dropped), compare_words) != NULL;
+                   sizeof(*search->dropped), seep_held_compare_words) != NULL;
 }
 
 /* Blocks that nothing points to, but words in free memory. @return how many */
@@ -391,10 +462,7 @@ static size_t add_doubtful(struct seep_held_search *search, int *ret_error)
 
         if (node->up_count == 0) {
             count++;
-            *ret_error = seep_held_scan_add(
-                scan, node->address,
-                node->kind == SEEP_HELD_OBJECT ? node->address + 1 : node->end,
-                number);
+            *ret_error = seep_held_add_target(search, scan, number);
         }
     }
     return count;
@@ -406,7 +474,8 @@ int seep_held_look_again(struct seep_held_search *search)
     int error = 0;
 
     /* What is too much to keep is not known. */
-    if (search->dropped_count == DROPPED_MOST) {
+    if (search->dropped_count == DROPPED_MOST ||
+        search->memory->missing_bytes > 0) {
         search->has_first = false;
     }
     if (search->question->core_path != NULL || !search->has_first ||
@@ -415,7 +484,7 @@ int seep_held_look_again(struct seep_held_search *search)
     }
     if (search->dropped_count > 0) {
         qsort(search->dropped, search->dropped_count, sizeof(*search->dropped),
-              compare_words);
+              seep_held_compare_words);
     }
     /* Pages that had no word may have got one: all are read again. */
     scan->first_pass = true;
@@ -437,7 +506,8 @@ bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked)
 {
     const struct seep_held_node *node = &search->nodes[asked];
 
-    if (!search->has_first || search->was_late || node->is_moving) {
+    if (!search->has_first || search->was_late || node->is_moving ||
+        node->raw_word != 0) {
         return false;
     }
     for (uint32_t i = node->up; i != 0; i = search->links[i - 1].next_up) {

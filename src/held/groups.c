@@ -11,6 +11,30 @@
 #include "base/hash.h"
 #include "held/search.h"
 
+/* How far behind where the step above points to, or its own beginning, is the
+ * word of step @i? Where several are told as one nobody points to its first. */
+static int64_t hop_bytes_of(const struct seep_held_search *search,
+                            const struct seep_held_way *way, size_t i)
+{
+    const struct seep_held_told *told = &way->steps[i];
+    uint64_t at = search->links[told->link].at;
+    uint64_t from = search->nodes[told->node].start;
+
+    if (told->step.edge == SEEP_HELD_EDGE_CHAIN) {
+        return -1;
+    }
+    if (told->step.kind == SEEP_HELD_KIND_BLOCK) {
+        const struct seep_held_link *above =
+            i + 1 < way->count ? &search->links[way->steps[i + 1].link] : NULL;
+
+        if (above == NULL || above->child != told->node) {
+            return -1;
+        }
+        from = above->value;
+    }
+    return at < from ? -1 : (int64_t)(at - from);
+}
+
 static void describe_way(struct seep_held_search *search,
                          struct seep_held_way *way)
 {
@@ -59,10 +83,32 @@ struct grouping {
     size_t group_count;
 };
 
+/* The driver has blocks without a class for each thing that it gives, which
+ * lead on to many a root: a way that begins by two of such is not believed. */
+#define DRIVERS_STEPS 2U
+
+static bool is_perhaps_the_drivers(const struct seep_held_search *search,
+                                   const struct seep_held_way *way)
+{
+    size_t first = way->count > 0 && way->steps[0].node == way->asked ? 1 : 0;
+    size_t raw = 0;
+
+    for (size_t i = first; i < way->count && raw == i - first; i++) {
+        const struct seep_held_node *node = &search->nodes[way->steps[i].node];
+
+        raw += node->kind == SEEP_HELD_RAW && node->type == 0;
+    }
+    return search->question->is_of_driver && raw >= DRIVERS_STEPS;
+}
+
 static enum seep_held_end end_of(const struct seep_held_search *search,
                                  const struct seep_held_way *way)
 {
     const struct seep_held_node *root = &search->nodes[way->root];
+
+    if (is_perhaps_the_drivers(search, way)) {
+        return SEEP_HELD_END_WEAKLY_NAMED;
+    }
 
     /* A search that went on for too long ends at whatever lay on a stack. */
     return (root->rank <= SEEP_HELD_RANK_FRAME && !search->was_cut_short) ||
@@ -173,43 +219,60 @@ static size_t most_common(const struct grouping *grouping,
     return best;
 }
 
-/* Do all of @members go up to @holder by the same word of it? */
-static bool share_edge(const struct grouping *grouping, const size_t *members,
-                       size_t count, uint32_t holder)
+/* By which words of it do all of @members go up to @holder? */
+static int find_edges(const struct grouping *grouping, const size_t *members,
+                      size_t count, uint32_t holder,
+                      struct seep_held_group *group)
 {
-    uint64_t first = 0;
+    uint64_t start = grouping->search->nodes[holder].start;
+    uint64_t *offsets =
+        seep_store_take(grouping->search->store, count, sizeof(*offsets));
+    bool is_same = true;
 
+    if (offsets == NULL) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < count; i++) {
         const struct seep_held_way *way = &grouping->ways[members[i]];
         size_t step = 0;
-        uint64_t at;
 
         if (!goes_through(way, holder, &step)) {
-            return false;
+            return 0;
         }
-        at = grouping->search->links[way->steps[step].link].at;
-        if (i > 0 && at != first) {
-            return false;
-        }
-        first = at;
+        offsets[i] = grouping->search->links[way->steps[step].link].at - start;
+        is_same &= offsets[i] == offsets[0];
     }
-    return true;
+    group->shares_edge = is_same;
+    group->edge_offsets = offsets;
+    group->edge_count = count;
+    return 0;
+}
+
+/* The last thing on the way. */
+static uint32_t top_of(const struct seep_held_way *way)
+{
+    return way->count == 0 ? way->asked : way->steps[way->count - 1].node;
 }
 
 static int add_group(struct grouping *grouping, const size_t *members,
                      size_t count, uint32_t holder)
 {
     size_t chosen = most_common(grouping, members, count);
+    struct seep_held_search *search = grouping->search;
     const struct seep_held_way *way = &grouping->ways[chosen];
     struct seep_held_group *group = &grouping->groups[grouping->group_count];
-    struct seep_held_step *steps = seep_store_take(
-        grouping->search->store, way->count + 1, sizeof(*steps));
+    struct seep_held_step *steps =
+        seep_store_take(search->store, way->count + 1, sizeof(*steps));
+    int error = 0;
 
     if (steps == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < way->count; i++) {
         steps[i] = way->steps[i].step;
+        steps[i].hop_bytes = hop_bytes_of(search, way, i);
+        seep_held_note_type(search, &search->nodes[way->steps[i].node],
+                            &steps[i]);
     }
     *group = (struct seep_held_group){
         .end = grouping->ends[chosen],
@@ -217,16 +280,17 @@ static int add_group(struct grouping *grouping, const size_t *members,
         .steps = steps,
         .step_count = way->count,
         .holder = way->count,
+        .is_object = search->nodes[top_of(way)].kind == SEEP_HELD_OBJECT,
     };
     if (holder != SEEP_HELD_NOTHING) {
         goes_through(way, holder, &group->holder);
-        group->shares_edge = share_edge(grouping, members, count, holder);
+        error = find_edges(grouping, members, count, holder, group);
     }
     for (size_t i = 0; i < count; i++) {
         grouping->is_taken[members[i]] = true;
     }
     grouping->group_count++;
-    return 0;
+    return error;
 }
 
 /* Those that a holder has, most first; then those that none has, by words. */
@@ -273,6 +337,23 @@ static int compare_groups(const void *one, const void *other)
            (a->block_count > b->block_count);
 }
 
+/* A block without a class is the driver's where something else has the tensor;
+ * where nothing has, it is what there is to tell. */
+static void link_raw_word(struct seep_held_search *search, uint32_t asked)
+{
+    uint64_t at = search->nodes[asked].raw_word;
+    uint32_t holder;
+
+    if (at == 0 || search->nodes[asked].up != 0) {
+        return;
+    }
+    holder = seep_held_resolve(search, at);
+    if (holder < SEEP_HELD_ALLOCATOR && holder != asked) {
+        seep_held_link_add(search, asked, holder, at,
+                           search->nodes[asked].start);
+    }
+}
+
 /* How each way ends, and words for its steps. */
 static int finish_ways(struct grouping *grouping)
 {
@@ -286,13 +367,15 @@ static int finish_ways(struct grouping *grouping)
         if (way->root != SEEP_HELD_NOTHING) {
             grouping->ends[i] = end_of(search, way);
         } else {
+            link_raw_word(search, way->asked);
             error = seep_held_tell_unrooted(search, way, &is_cycle);
             grouping->ends[i] =
                 way->count == 0 && search->nodes[way->asked].is_moving
                     ? SEEP_HELD_END_MOVED
                 : way->count == 0 && seep_held_is_lost(search, way->asked)
                     ? SEEP_HELD_END_LOST
-                : is_cycle ? SEEP_HELD_END_CYCLE
+                : search->nodes[way->asked].is_below_lost ? SEEP_HELD_END_LOST
+                : is_cycle                                ? SEEP_HELD_END_CYCLE
                            : SEEP_HELD_END_UNROOTED;
         }
         describe_way(search, way);
@@ -348,6 +431,118 @@ static int make_groups(struct grouping *grouping,
     return error;
 }
 
+/*
+ * A table that was replaced when it grew leaves its words behind, and who has
+ * its place now seems to have those blocks: some of them, since the newest were
+ * never there. Where most blocks have such a holder, and another block of raw
+ * memory that others of them have has all of these as well, that one explains
+ * them all.
+ */
+
+#define ALL_SHARE 0.95 /* at least; one may have gone meanwhile */
+
+/* The word by which a way leaves its block, from raw memory, or NULL. */
+static struct seep_held_link *first_raw_link(const struct grouping *grouping,
+                                             const struct seep_held_ways *ways,
+                                             size_t way)
+{
+    struct seep_held_search *search = grouping->search;
+    uint32_t number = ways->link[grouping->ways[way].asked];
+    struct seep_held_link *link;
+
+    if (grouping->ways[way].root == SEEP_HELD_NOTHING ||
+        number == SEEP_HELD_NO_LINK) {
+        return NULL;
+    }
+    link = &search->links[number];
+    return search->nodes[link->holder].kind == SEEP_HELD_RAW &&
+                   !search->nodes[link->holder].is_asked
+               ? link
+               : NULL;
+}
+
+static bool has_directly(const struct seep_held_search *search, uint32_t holder,
+                         uint32_t child)
+{
+    for (uint32_t i = search->nodes[child].up; i != 0;
+         i = search->links[i - 1].next_up) {
+        if (search->links[i - 1].holder == holder &&
+            !search->links[i - 1].is_stale) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which ways go through the holder of most; @return how many, 0: there is no
+ * such holder, or it has all. */
+static size_t find_some(struct grouping *grouping, bool *ret_is_member)
+{
+    uint32_t holder;
+    size_t count = 0;
+    size_t step;
+
+    count_through(grouping);
+    holder = find_holder(grouping);
+    for (size_t i = 0; holder != SEEP_HELD_NOTHING && i < grouping->count;
+         i++) {
+        ret_is_member[i] = is_left(grouping, i) &&
+                           goes_through(&grouping->ways[i], holder, &step);
+        count += ret_is_member[i];
+    }
+    return count < grouping->count ? count : 0;
+}
+
+/* Does @holder have as good as all of the members? */
+static bool has_them_all(const struct grouping *grouping, const bool *is_member,
+                         size_t member_count, uint32_t holder)
+{
+    size_t had = 0;
+
+    for (size_t i = 0; i < grouping->count; i++) {
+        had += is_member[i] &&
+               has_directly(grouping->search, holder, grouping->ways[i].asked);
+    }
+    return (double)had >= ALL_SHARE * (double)member_count;
+}
+
+/* @return whether words were struck out, so that ways are others */
+static bool strike_left_over(struct grouping *grouping,
+                             const struct seep_held_ways *ways)
+{
+    bool *is_member = calloc(grouping->count + 1, sizeof(*is_member));
+    size_t members = is_member == NULL ? 0 : find_some(grouping, is_member);
+    uint32_t tried = SEEP_HELD_NOTHING;
+    bool found = false;
+
+    for (size_t i = 0; members > 0 && !found && i < grouping->count; i++) {
+        const struct seep_held_link *link =
+            is_member[i] ? NULL : first_raw_link(grouping, ways, i);
+
+        /* Who has no name explains nothing. */
+        if (link != NULL && end_of(grouping->search, &grouping->ways[i]) !=
+                                SEEP_HELD_END_HELD) {
+            continue;
+        }
+
+        if (link != NULL && link->holder != tried) {
+            tried = link->holder;
+            found = has_them_all(grouping, is_member, members, tried);
+        }
+    }
+    for (size_t i = 0; found && i < grouping->count; i++) {
+        struct seep_held_link *link =
+            is_member[i] ? first_raw_link(grouping, ways, i) : NULL;
+
+        if (link != NULL &&
+            has_directly(grouping->search, tried, grouping->ways[i].asked)) {
+            link->is_stale = true;
+        }
+    }
+    free(is_member);
+    return found;
+}
+
 int seep_held_paths(struct seep_held_search *search,
                     struct seep_held_answer *answer)
 {
@@ -376,6 +571,9 @@ int seep_held_paths(struct seep_held_search *search,
 
     if (error == 0) {
         grouping.count = take_live(search, grouping.ways);
+        error = seep_held_tell_all(&ways, grouping.ways, grouping.count);
+    }
+    if (error == 0 && strike_left_over(&grouping, &ways)) {
         error = seep_held_tell_all(&ways, grouping.ways, grouping.count);
     }
     if (error == 0) {

@@ -7,8 +7,10 @@
  */
 #include "held/held.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,13 +33,35 @@ static double now_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Who was stopped by somebody else stays so: it does not move, either. */
+/*
+ * Have all threads of it stopped? One that the kernel has not come to yet moves
+ * on, and tells nobody where its stack is. Who was stopped by somebody else
+ * stays so: it does not move, either.
+ */
 static bool is_stopped(pid_t pid)
 {
-    struct seep_target target;
+    char path[48];
+    DIR *threads;
+    const struct dirent *entry;
+    bool is_any = false;
+    bool is_all = true;
 
-    return seep_target_read(pid, &target) == 0 &&
-           (target.state == 'T' || target.state == 't');
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    threads = opendir(path);
+    while (threads != NULL && is_all && (entry = readdir(threads)) != NULL) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        struct seep_target target;
+
+        if (thread > 0 && seep_target_read(thread, &target) == 0 &&
+            seep_target_is_alive(&target)) {
+            is_any = true;
+            is_all = target.state == 'T' || target.state == 't';
+        }
+    }
+    if (threads != NULL) {
+        closedir(threads);
+    }
+    return is_any && is_all;
 }
 
 /* What was not read of it any more would look as if nobody held anything. */
@@ -74,6 +98,18 @@ static pid_t freeze(pid_t pid, uint32_t milliseconds)
     return child;
 }
 
+#define STOP_WAITS_MOST 500U
+
+/* What is read before it has stopped moves. */
+static void wait_for_stop(pid_t pid)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+
+    for (unsigned i = 0; i < STOP_WAITS_MOST && !is_stopped(pid); i++) {
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void thaw(pid_t pid, pid_t child)
 {
     kill(pid, SIGCONT);
@@ -96,14 +132,15 @@ static void search_fini(struct seep_held_search *search)
     free(search->hops);
 }
 
-static bool all_are_lost(const struct seep_held_search *search)
+static size_t count_lost(const struct seep_held_search *search)
 {
+    size_t count = 0;
+
     for (size_t i = 0; i < search->asked_count; i++) {
-        if (!seep_held_is_lost(search, search->asked[i])) {
-            return false;
-        }
+        count += seep_held_is_lost(search, search->asked[i]) ||
+                 search->nodes[search->asked[i]].is_below_lost;
     }
-    return true;
+    return count;
 }
 
 static int search_init(struct seep_held_search *search,
@@ -142,16 +179,21 @@ static bool are_most(const struct seep_held_search *search, size_t count)
 /* Need it not be asked again? Where pages were passed over that had pointed
  * elsewhere, what holds the blocks may have come there since: only a holder
  * that has a name will do. */
-static bool is_known(struct seep_held_search *search, size_t named)
+static bool is_known(struct seep_held_search *search, size_t named, size_t lost)
 {
-    if (search->was_cut_short) {
+    /* A buffer that was elsewhere by the time that it was looked for has no
+     * holder, and what once was in it leads far. */
+    if (search->was_cut_short && !search->is_deep) {
         return true;
     }
     if (search->scan.has_passed_over) {
         return are_most(search,
                         seep_held_count_named(search, SEEP_HELD_RANK_FRAME));
     }
-    return are_most(search, named) || all_are_lost(search);
+    /* Of what a rule does not know another try knows no more. */
+    return are_most(search, named) || are_most(search, lost) ||
+           are_most(search,
+                    seep_held_count_nearly_named(search, SEEP_HELD_RANK_NAMED));
 }
 
 static int take_answer(struct seep_held_search *search,
@@ -173,7 +215,7 @@ static int ask_until_known(const struct seep_held_question *question,
                            struct seep_held_memory *memory,
                            struct seep_held_answer *answer)
 {
-    size_t best_named = 0;
+    size_t best_known = 0;
     uint32_t tries_most = TRIES_MOST;
     bool is_passed_over = true; /* the answer that there is */
     int error = 0;
@@ -181,6 +223,7 @@ static int ask_until_known(const struct seep_held_question *question,
     for (uint32_t i = 0; error == 0 && i < tries_most; i++) {
         struct seep_held_search search;
         size_t named = 0;
+        size_t lost = 0;
         bool is_last = question->core_path != NULL;
 
         error = search_init(&search, question, memory, answer->store);
@@ -190,13 +233,17 @@ static int ask_until_known(const struct seep_held_question *question,
         }
         if (error == 0) {
             named = seep_held_count_named(&search, SEEP_HELD_RANK_RUNTIME);
-            is_last |= is_known(&search, named);
+            if (!are_most(&search, named) && !search.scan.has_passed_over) {
+                error = seep_held_find_lost(&search);
+                lost = count_lost(&search);
+            }
+            is_last |= is_known(&search, named, lost);
             if (!are_most(&search, named) && is_gone(question)) {
                 error = -ESRCH;
             }
         }
-        if (error == 0 && named + is_passed_over > best_named) {
-            best_named = named;
+        if (error == 0 && named + lost + is_passed_over > best_known) {
+            best_known = named + lost;
             is_passed_over = search.scan.has_passed_over;
             error = take_answer(&search, answer);
         }
@@ -236,6 +283,11 @@ static int ask(const struct seep_held_question *question,
     }
     answer->swapped_bytes = memory.stats.swapped_bytes;
     answer->failed_bytes = memory.stats.failed_bytes;
+    answer->missing_bytes = memory.missing_bytes;
+    answer->other_file =
+        memory.other_file == NULL
+            ? NULL
+            : seep_store_text(answer->store, memory.other_file);
     seep_held_memory_close(&memory);
     return error;
 }
@@ -258,6 +310,9 @@ int seep_held_ask(const struct seep_held_question *question,
         !is_stopped(question->pid)) {
         child = freeze(question->pid, question->freeze_ms);
         error = child < 0 ? (int)child : 0;
+        if (error == 0) {
+            wait_for_stop(question->pid);
+        }
     }
     if (error == 0) {
         error = ask(question, answer);

@@ -39,6 +39,10 @@ struct seep_held_question {
     const struct seep_held_block *known; /* live blocks by address; may be
                                             none */
     size_t known_count;
+    bool is_of_driver; /* .blocks are of a driver, which gave the addresses:
+                          what is there is not looked at */
+    bool is_cached;    /* made of what an allocator took from the driver: it
+                          knows where they are, and holds none */
     /* Which of the blocks still live, asked at the end; NULL: all. */
     void (*still_live)(void *context, const struct seep_held_block *blocks,
                        size_t count, bool *ret_live);
@@ -103,6 +107,15 @@ struct seep_held_step {
     uint64_t bytes; /* of a block; 0: not known */
     uint64_t items; /* of a container */
     bool has_items;
+    /* What may be asked of its type, which is not done here; of what was kept
+     * nothing: */
+    const char *type_file;   /* the library or program that has it; NULL or "":
+                                none is known, */
+    const char *type_symbol; /* of it the class by its type information, or ""
+                                for a variable, */
+    uint64_t type_address;   /* and in it the variable, of a class some code */
+    int64_t hop_bytes; /* from where the next step up points to, or from its
+                          beginning, to its own word; < 0: not known */
 };
 
 /** How a group of blocks is held: X(SYMBOL, "name in JSON"). */
@@ -112,7 +125,8 @@ struct seep_held_step {
     X(UNROOTED, "unrooted")    /* there are holders, and no root */  \
     X(CYCLE, "cycle")          /* they hold only each other */       \
     X(MOVED, "moved")          /* what points to it had moved on */  \
-    X(LOST, "lost")            /* no pointer to it was found */
+    X(LOST, "lost")            /* no pointer was found: to it, or to \
+                                  what the steps end at */
 
 enum seep_held_end {
 #define SEEP_HELD_END_VALUE(symbol, name) SEEP_HELD_END_##symbol,
@@ -124,11 +138,15 @@ enum seep_held_end {
 /** Blocks that one thing holds. */
 struct seep_held_group {
     enum seep_held_end end;
+    bool is_object; /* what the way ends at is an object of CPython */
     size_t block_count;
     const struct seep_held_step *steps; /* from the block up to the root */
     size_t step_count;
     size_t holder; /* the step that all of them share first; step_count: none */
-    bool shares_edge; /* and the holder has all of them by the same word */
+    bool shares_edge; /* and the holder has all of them by the same word, or
+                         else by these, from its beginning: */
+    const uint64_t *edge_offsets;
+    size_t edge_count; /* of each block, if it is not 0 */
 };
 
 struct seep_held_answer {
@@ -144,10 +162,18 @@ struct seep_held_answer {
     double cpu_s;
     double frozen_s;
     double cpu_limit_s;
-    bool was_cut_short; /* by a limit of time, levels or memory */
-    bool was_late;      /* by that of time */
+    bool was_cut_short;     /* by a limit of time, levels or memory */
+    bool was_late;          /* by that of time */
+    uint64_t missing_bytes; /* of a core that is not whole: nothing is told as
+                               lost */
+    const char *other_file; /* of a core: at a path is another file than the
+                               process had, which was not read; NULL: none */
     struct seep_store *store;
 };
+
+/** Are objects of this version known, as PY_VERSION_HEX? 0: there is no Python.
+ * Of others blocks alone are told. */
+bool seep_held_knows_python(uint32_t version);
 
 /**
  * Ask. @return 0; -ESRCH: the process is gone; -EACCES or -EPERM: this user may

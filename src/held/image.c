@@ -227,8 +227,9 @@ static Elf *open_elf(struct seep_held_images *images, int fd,
     return elf_begin(fd, ELF_C_READ, NULL);
 }
 
-static void open_image(struct seep_held_images *images,
-                       struct seep_held_image *image)
+/* The headers of the file at .path. @return false: it is none */
+static bool open_headers(struct seep_held_images *images,
+                         struct seep_held_image *image)
 {
     char path[PATH_MAX];
     struct stat status;
@@ -242,17 +243,23 @@ static void open_image(struct seep_held_images *images,
     seep_held_path(images->memory, image->path, path, sizeof(path));
     image->fd = seep_open_regular(path, 0, &status);
     elf_version(EV_CURRENT);
-    image->elf = image->fd < 0
-                     ? NULL
-                     : open_elf(images, image->fd, (uint64_t)status.st_size);
-    if (image->elf != NULL && elf_kind(image->elf) == ELF_K_ELF) {
-        read_segments(image, first);
-        read_sections(images, image);
+    if (image->fd >= 0 &&
+        (images->memory->core == NULL ||
+         seep_held_core_agrees(images->memory, image->path, image->fd))) {
+        image->elf = open_elf(images, image->fd, (uint64_t)status.st_size);
     }
+    if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF) {
+        return false;
+    }
+    read_segments(image, first);
+    return true;
 }
 
-const struct seep_held_image *
-seep_held_image_of(struct seep_held_images *images, const char *path)
+/* With its headers alone if it is new. NULL: no memory, or no time for one
+ * more.
+ */
+static struct seep_held_image *find_image(struct seep_held_images *images,
+                                          const char *path)
 {
     struct seep_held_image *image;
 
@@ -264,10 +271,8 @@ seep_held_image_of(struct seep_held_images *images, const char *path)
     if (images->images == NULL) {
         images->images = calloc(IMAGES_MOST, sizeof(*images->images));
     }
-    if (images->images == NULL || images->count == IMAGES_MOST) {
-        return NULL;
-    }
-    if (seep_held_memory_is_late(images->memory)) {
+    if (images->images == NULL || images->count == IMAGES_MOST ||
+        seep_held_memory_is_late(images->memory)) {
         return NULL;
     }
     image = &images->images[images->count];
@@ -277,8 +282,32 @@ seep_held_image_of(struct seep_held_images *images, const char *path)
         return NULL;
     }
     images->count++;
-    open_image(images, image);
+    image->is_open = open_headers(images, image);
     return image;
+}
+
+const struct seep_held_image *
+seep_held_image_of(struct seep_held_images *images, const char *path)
+{
+    struct seep_held_image *image = find_image(images, path);
+
+    if (image != NULL && image->is_open && !image->has_symbols) {
+        image->has_symbols = true;
+        read_sections(images, image);
+    }
+    return image;
+}
+
+bool seep_held_image_bias(struct seep_held_images *images, const char *path,
+                          uint64_t *ret_bias)
+{
+    const struct seep_held_image *image = find_image(images, path);
+
+    if (image == NULL || !image->is_open) {
+        return false;
+    }
+    *ret_bias = image->bias;
+    return true;
 }
 
 const struct seep_held_image *
@@ -346,15 +375,12 @@ void seep_held_demangle(const char *name, char *text, size_t capacity)
 
 /* Itanium C++ ABI 2.9.5: before where a table's first entry stands is the
  * class's type information; its second word is the name. */
-bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
-                        char *text, size_t capacity)
+bool seep_held_class_symbol_of(struct seep_held_images *images, uint64_t vtable,
+                               char text[SEEP_HELD_CLASS_BYTES])
 {
     struct seep_held_memory *memory = images->memory;
     const struct seep_held_map *map;
     uint64_t information;
-    char name[256] = "_ZTS";
-    char *begin = name + 4;
-    static const char words[] = "typeinfo name for ";
 
     if (vtable % 8 != 0 || vtable < SEEP_HELD_PAGE_BYTES) {
         return false;
@@ -366,14 +392,23 @@ bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
     information = seep_held_word(memory, vtable - 8);
     map = seep_held_map_at(memory, information);
     if (map == NULL || *map->path != '/' ||
-        !seep_held_string(memory, seep_held_word(memory, information + 8),
-                          begin, sizeof(name) - 4)) {
+        !seep_held_string(memory, seep_held_word(memory, information + 8), text,
+                          SEEP_HELD_CLASS_BYTES)) {
         return false;
     }
-    if (*begin == '*') {
-        memmove(begin, begin + 1, strlen(begin));
+    if (*text == '*') {
+        memmove(text, text + 1, strlen(text));
     }
-    if (strchr("NS0123456789", *begin) == NULL || *begin == '\0' ||
+    return *text != '\0' && strchr("NS0123456789", *text) != NULL;
+}
+
+bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
+                        char *text, size_t capacity)
+{
+    char name[4 + SEEP_HELD_CLASS_BYTES] = "_ZTS";
+    static const char words[] = "typeinfo name for ";
+
+    if (!seep_held_class_symbol_of(images, vtable, name + 4) ||
         !seep_demangle(name, text, capacity)) {
         return false;
     }

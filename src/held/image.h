@@ -6,7 +6,8 @@
  * A file is opened when something in it is first met. Names are from .symtab
  * and .dynsym; a file that is damaged or replaced has none.
  *
- * They are hostile: what would take too much has no names.
+ * They are hostile: what would take too much has no names. libelf reads them in
+ * the process of who asks, not behind the wall (docs/decisions/0039).
  *
  * Errors: false or NULL, which cost a name and nothing else.
  * Threads: one at a time.
@@ -42,6 +43,8 @@ struct seep_held_image {
     size_t counts[SEEP_HELD_SYMBOL_KINDS];
     struct Elf *elf;
     int fd;
+    bool is_open;     /* it is a file of ELF */
+    bool has_symbols; /* they were read, if there are any */
 };
 
 struct seep_held_images {
@@ -72,6 +75,17 @@ uint64_t seep_held_symbol_address(const struct seep_held_image *image,
 /** The class of a C++ object by the word it begins with. */
 bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
                         char *text, size_t capacity);
+
+#define SEEP_HELD_CLASS_BYTES 252U
+
+/** The same as its type information has it: "N2ns5CacheE". */
+bool seep_held_class_symbol_of(struct seep_held_images *images, uint64_t vtable,
+                               char text[SEEP_HELD_CLASS_BYTES]);
+
+/** Where the file that is mapped as @path lies: address in the process less
+ * that in the file. Its symbols are not read for it. */
+bool seep_held_image_bias(struct seep_held_images *images, const char *path,
+                          uint64_t *ret_bias);
 
 /** Demangled into @text, or as it is. */
 void seep_held_demangle(const char *name, char *text, size_t capacity);

@@ -152,9 +152,10 @@ static json_t *make_step(const struct seep_held_step *step)
 static json_t *make_group(const struct seep_held_group *group)
 {
     json_t *steps = json_array();
-    json_t *object = json_pack("{s:s, s:I, s:b}", "end", ends[group->end],
-                               "blocks", (json_int_t)group->block_count,
-                               "shares_edge", group->shares_edge);
+    json_t *object =
+        json_pack("{s:s, s:I, s:b, s:b}", "end", ends[group->end], "blocks",
+                  (json_int_t)group->block_count, "shares_edge",
+                  group->shares_edge, "is_object", group->is_object);
 
     for (size_t i = 0; i < group->step_count; i++) {
         json_array_append_new(steps, make_step(&group->steps[i]));
@@ -178,6 +179,7 @@ static void put_answer(json_t *object, const struct seep_held_answer *answer)
                         json_integer((json_int_t)answer->asked_count));
     json_object_set_new(object, "groups", groups);
     json_object_set_new(object, "levels", json_integer(answer->level_count));
+    json_object_set_new(object, "tries", json_integer(answer->try_count));
     put_sizes(object, answer_sizes, answer);
     for (const struct figure *time = answer_times; time->key != NULL; time++) {
         json_object_set_new(object, time->key,
@@ -363,6 +365,7 @@ static bool take_group(const json_t *object, struct seep_held_group *group,
     group->end = (enum seep_held_end)end;
     group->block_count = (size_t)blocks;
     group->shares_edge = json_is_true(json_object_get(object, "shares_edge"));
+    group->is_object = json_is_true(json_object_get(object, "is_object"));
     group->holder = group->step_count;
     if (json_object_get(object, "holder_step") != NULL) {
         if ((size_t)holder >= group->step_count) {
@@ -403,14 +406,17 @@ static bool take_answer(const json_t *object, struct seep_held_kept *kept,
         seep_store_take(store, 1, sizeof(*answer));
     json_int_t asked;
     json_int_t levels;
+    json_int_t tries;
 
     if (answer == NULL || !take_integer(object, "asked", BLOCKS_MOST, &asked) ||
         !take_integer(object, "levels", BLOCKS_MOST, &levels) ||
+        !take_integer(object, "tries", BLOCKS_MOST, &tries) ||
         !take_sizes(object, answer_sizes, answer)) {
         return false;
     }
     answer->asked_count = (size_t)asked;
     answer->level_count = (uint32_t)levels;
+    answer->try_count = (uint32_t)tries;
     answer->was_cut_short = json_is_true(json_object_get(object, "cut_short"));
     answer->was_late = json_is_true(json_object_get(object, "out_of_time"));
     for (const struct figure *time = answer_times; time->key != NULL; time++) {

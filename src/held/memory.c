@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -24,6 +25,9 @@
 
 #define WINDOW_BYTES (UINT64_C(1) << 20)
 #define WINDOW_PAGES (WINDOW_BYTES / SEEP_HELD_PAGE_BYTES)
+/* The kernel locks the process's map for each range that is read: for so long
+ * its mmap(), munmap() and page faults wait. */
+#define RUN_BYTES (UINT64_C(64) << 10)
 #define PAGE_SLOTS 4096U  /* 16 MiB */
 #define READS_A_LOOK 256U /* at the clock */
 #define PAGES_KEPT 8192U  /* of a core: each may have mapped 15 beside it */
@@ -126,12 +130,14 @@ static bool read_file(const struct seep_held_memory *memory,
  * of a file of its own that is what the file has, of no file 0. What is shared
  * may be of a file system that hangs, and of a device it may do something.
  */
-static bool read_page(const struct seep_held_memory *memory, uint64_t page,
-                      void *to)
+static bool read_page(struct seep_held_memory *memory, uint64_t page, void *to)
 {
     const struct seep_held_map *map = seep_held_map_at(memory, page);
     uint64_t entry;
 
+    if (memory->core != NULL) {
+        return seep_held_core_read_page(memory, page, to);
+    }
     if ((map != NULL && seep_held_is_of_device(map->path)) ||
         !find_entry(memory, page, &entry)) {
         return false;
@@ -204,12 +210,8 @@ int seep_held_memory_extend(struct seep_held_memory *memory)
         struct seep_held_map *map =
             seep_held_map_at(memory, before.maps[i].start);
 
-        if (map != NULL && map->start == before.maps[i].start &&
-            map->end == before.maps[i].end) {
-            map->no_word = before.maps[i].no_word;
-            map->points = before.maps[i].points;
-            before.maps[i].no_word = NULL;
-            before.maps[i].points = NULL;
+        if (map != NULL) {
+            seep_held_scan_keep(&before, map, &before.maps[i]);
         }
     }
     seep_held_process_forget(&before);
@@ -265,14 +267,15 @@ int seep_held_memory_open(const struct seep_held_source *source,
     char path[48];
     int error = 0;
 
+    memory.pages = calloc(PAGE_SLOTS, sizeof(*memory.pages));
     if (source->core_path == NULL) {
-        memory.pages = calloc(PAGE_SLOTS, sizeof(*memory.pages));
         memory.window = aligned_alloc(SEEP_HELD_PAGE_BYTES, WINDOW_BYTES);
     }
-    if (source->core_path != NULL) {
-        error = seep_held_core_open(&memory, source->core_path);
-    } else if (memory.pages == NULL || memory.window == NULL) {
+    if (memory.pages == NULL ||
+        (source->core_path == NULL && memory.window == NULL)) {
         error = -ENOMEM;
+    } else if (source->core_path != NULL) {
+        error = seep_held_core_open(&memory, source->core_path);
     } else {
         snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)memory.pid);
         memory.pagemap = open(path, O_RDONLY | O_CLOEXEC);
@@ -419,11 +422,11 @@ bool seep_held_read(struct seep_held_memory *memory, uint64_t address, void *to,
         bytes > SEEP_HELD_ADDRESS_END - address) {
         return false;
     }
-    if (memory->core != NULL) {
-        return read_core(memory, address, to, bytes);
+    if (memory->core != NULL && read_core(memory, address, to, bytes)) {
+        return true;
     }
-    if (bytes > 16U * SEEP_HELD_PAGE_BYTES && may_read(memory) &&
-        are_present(memory, address, bytes)) {
+    if (memory->core == NULL && bytes > 16U * SEEP_HELD_PAGE_BYTES &&
+        may_read(memory) && are_present(memory, address, bytes)) {
         return read_process(memory, address, to, bytes);
     }
     while (bytes > 0) {
@@ -524,7 +527,8 @@ static void add_page(struct runs *runs, uint8_t *to, uint64_t address)
     if (runs->count > 0) {
         struct iovec *last = &runs->here[runs->count - 1];
 
-        if ((uint8_t *)last->iov_base + last->iov_len == to) {
+        if ((uint8_t *)last->iov_base + last->iov_len == to &&
+            last->iov_len < RUN_BYTES) {
             last->iov_len += SEEP_HELD_PAGE_BYTES;
             runs->there[runs->count - 1].iov_len += SEEP_HELD_PAGE_BYTES;
             return;
@@ -557,7 +561,8 @@ static size_t choose_wanted(const struct seep_held_map *map,
     return count;
 }
 
-static void choose_pages(struct seep_held_memory *memory,
+/* @return false: there is nothing, not even in swap */
+static bool choose_pages(struct seep_held_memory *memory,
                          const struct seep_held_map *map,
                          struct seep_held_scan *scan, uint64_t at, size_t pages,
                          struct runs *runs)
@@ -566,16 +571,19 @@ static void choose_pages(struct seep_held_memory *memory,
     bool wanted[WINDOW_PAGES];
     off_t where = (off_t)(at / SEEP_HELD_PAGE_BYTES * sizeof(entries[0]));
     bool known;
+    bool any = false;
 
     runs->count = 0;
     if (choose_wanted(map, scan, at, pages, wanted) == 0) {
-        return;
+        return true;
     }
     known = pread(memory->pagemap, entries, pages * sizeof(entries[0]),
                   where) == (ssize_t)(pages * sizeof(entries[0]));
     for (size_t i = 0; i < pages; i++) {
         uint64_t address = at + i * SEEP_HELD_PAGE_BYTES;
 
+        any |=
+            !known || (entries[i] & (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)) != 0;
         if (!wanted[i]) {
             continue;
         }
@@ -587,6 +595,58 @@ static void choose_pages(struct seep_held_memory *memory,
             memory->stats.absent_bytes += SEEP_HELD_PAGE_BYTES;
         }
     }
+    return any;
+}
+
+/* Of the kernel, from 6.7 on: which pages of a range are there. */
+struct page_region {
+    uint64_t start;
+    uint64_t end;
+    uint64_t categories;
+};
+
+struct page_scan {
+    uint64_t bytes;
+    uint64_t flags;
+    uint64_t start;
+    uint64_t end;
+    uint64_t walk_end;
+    uint64_t regions;
+    uint64_t region_count;
+    uint64_t pages_most;
+    uint64_t category_inverted;
+    uint64_t category_mask;
+    uint64_t category_any;
+    uint64_t return_mask;
+};
+
+#define PAGEMAP_SCAN _IOWR('f', 16, struct page_scan)
+#define CATEGORY_PRESENT (UINT64_C(1) << 3)
+#define CATEGORY_SWAPPED (UINT64_C(1) << 4)
+
+/* The first page from @at on that is there, or in swap; @end: none is. What was
+ * mapped and never used, hundreds of GiB of it, costs nothing so. */
+static uint64_t skip_hole(struct seep_held_memory *memory, uint64_t at,
+                          uint64_t end)
+{
+    struct page_region region = {.start = end};
+    struct page_scan scan = {
+        .bytes = sizeof(scan),
+        .start = at,
+        .end = end,
+        .regions = (uint64_t)(uintptr_t)&region,
+        .region_count = 1,
+        .pages_most = 1,
+        .category_any = CATEGORY_PRESENT | CATEGORY_SWAPPED,
+        .return_mask = CATEGORY_PRESENT | CATEGORY_SWAPPED,
+    };
+
+    if (at >= end || ioctl(memory->pagemap, PAGEMAP_SCAN, &scan) < 0 ||
+        region.start < at || region.start > end) {
+        return at;
+    }
+    memory->stats.absent_bytes += region.start - at;
+    return region.start;
 }
 
 static void visit_runs(struct seep_held_memory *memory,
@@ -680,14 +740,16 @@ void seep_held_each_page(struct seep_held_memory *memory,
     for (uint64_t at = map->start;
          at < map->end && !seep_held_memory_is_late(memory);) {
         uint64_t bytes = WINDOW_BYTES - at % WINDOW_BYTES;
+        bool is_hole;
 
         bytes = map->end - at < bytes ? map->end - at : bytes;
-        choose_pages(memory, map, scan, at, bytes / SEEP_HELD_PAGE_BYTES,
-                     &runs);
+        is_hole = !choose_pages(memory, map, scan, at,
+                                bytes / SEEP_HELD_PAGE_BYTES, &runs);
         if (runs.count > 0) {
             visit_runs(memory, map, &runs, visit, context);
         }
         at += bytes;
+        at = is_hole ? skip_hole(memory, at, map->end) : at;
     }
 }
 

@@ -82,6 +82,8 @@ struct seep_held_memory {
     uint8_t *window; /* what a scan reads into */
     const uint8_t *core;
     size_t core_bytes;
+    uint64_t missing_bytes; /* of a core: memory of nobody's file, not in it */
+    const char *other_file; /* of a core: that is not what the process had */
     uint64_t recording_inode;
 };
 
@@ -177,6 +179,15 @@ int seep_held_core_open(struct seep_held_memory *memory, const char *path);
 /** Pages of the file that were read need not stay in memory. */
 void seep_held_core_let_go(struct seep_held_memory *memory);
 void seep_held_core_close(struct seep_held_memory *memory);
+/** A page that the core has not, from the file that was mapped there: the
+ * kernel leaves out what nobody wrote to. @return false: none, or another file
+ */
+bool seep_held_core_read_page(struct seep_held_memory *memory, uint64_t page,
+                              void *to);
+/** Is the file @fd what the process had at @path? True where the core does not
+ * have its beginning. */
+bool seep_held_core_agrees(struct seep_held_memory *memory, const char *path,
+                           int fd);
 
 /*
  * scan.c: which words of a process point into some ranges, by one pass over its
@@ -247,6 +258,11 @@ bool seep_held_scan_wants(struct seep_held_scan *scan,
 void seep_held_scan_forget(struct seep_held_memory *memory,
                            struct seep_held_map *map);
 
+/** Keep of @map what was known of it, which is @before, if it only grew. */
+void seep_held_scan_keep(struct seep_held_memory *memory,
+                         struct seep_held_map *map,
+                         struct seep_held_map *before);
+
 /** One word, as a hit if it is one: for those who read by other ways. */
 void seep_held_scan_word(struct seep_held_scan *scan, uint64_t at,
                          uint64_t value);
@@ -266,13 +282,13 @@ void seep_held_scan_fini(struct seep_held_scan *scan);
  * Errors: 0 or -ENOMEM.
  */
 
-/** A piece of an arena: [start, end), its first chunk, and by page where its
+/** A piece of an arena: [start, end), its first chunk, and by cell where its
  * first chunk header lies: by parts, of which there are those with a header. */
 struct seep_held_arena {
     uint64_t start;
     uint64_t end;
     uint64_t first;
-    uint16_t **crossings;
+    uint8_t **crossings;
 };
 
 struct seep_held_addresses {
@@ -312,6 +328,11 @@ struct seep_held_blocks {
     struct seep_held_mapped_of mapped[SEEP_HELD_MAPPED_MAPS];
 };
 
+/** @return false if it was there, or there is no memory */
+bool seep_held_addresses_add(struct seep_held_addresses *set, uint64_t address);
+bool seep_held_addresses_has(const struct seep_held_addresses *set,
+                             uint64_t address);
+
 enum seep_held_place {
     SEEP_HELD_NO_BLOCK,
     SEEP_HELD_FREE, /* part of the allocator, or of a block that is free */
@@ -319,6 +340,7 @@ enum seep_held_place {
     SEEP_HELD_POOL,
     SEEP_HELD_KNOWN,
     SEEP_HELD_MMAPPED,
+    SEEP_HELD_OF_DRIVER, /* it is in no memory that is looked at */
 };
 
 /** Find the arenas of glibc, and what in them is free and does not look it. */

@@ -27,7 +27,9 @@
 static const uint16_t rank_costs[SEEP_HELD_RANKS] = {100, 300, 1200, 6100,
                                                      9100};
 #define OPERAND_COST 3000U
-#define COST_KNOWN 300U /* of a field that is known, at most */
+#define ODD_COST 7000U   /* more than that of a stack */
+#define BOOK_COST 12000U /* more than that of what keeps the books */
+#define COST_KNOWN 300U  /* of a field that is known, at most */
 
 /* Is the time over that there is for words? */
 static bool is_over(struct seep_held_search *search)
@@ -68,19 +70,24 @@ static uint16_t object_cost(struct seep_held_search *search,
                             const struct seep_held_link *link)
 {
     const struct seep_held_node *holder = &search->nodes[link->holder];
-    const struct seep_held_node *child = &search->nodes[link->child];
+    struct seep_held_node *child = &search->nodes[link->child];
     bool is_raw = child->kind == SEEP_HELD_RAW;
+    unsigned cost = 100;
     struct seep_held_step step;
-    unsigned cost;
 
     if (is_raw && seep_held_owns(search, holder, link->at)) {
         return 100;
     }
     seep_held_edge_of(search, holder, link->at, NULL, 0, &step);
-    cost = step.edge == SEEP_HELD_EDGE_OFFSET ||
-                   step.edge == SEEP_HELD_EDGE_OPERAND
-               ? 500
-               : 100;
+    if (step.edge == SEEP_HELD_EDGE_OPERAND) {
+        /* While it runs its slots may be of before, and of anybody. */
+        cost = seep_held_frame_runs(&search->python, holder->address) ? ODD_COST
+                                                                      : 500;
+    } else if (step.edge == SEEP_HELD_EDGE_OFFSET) {
+        /* As an extension's object has that of C++ which it stands for. */
+        seep_held_read_class(search, child);
+        cost = is_raw && child->type != 0 ? 200 : 500;
+    }
     if (is_raw) {
         cost += is_closed(seep_held_type_at(&search->python, holder->type))
                     ? 600
@@ -88,8 +95,6 @@ static uint16_t object_cost(struct seep_held_search *search,
     }
     return (uint16_t)cost;
 }
-
-#define END_COST 7000U /* more than that of a stack */
 
 /* Does another word point to where it begins, that is no end of a range? */
 static bool is_begun(const struct seep_held_search *search, uint32_t child)
@@ -107,6 +112,65 @@ static bool is_begun(const struct seep_held_search *search, uint32_t child)
     return false;
 }
 
+/* Is it by @link that a list, a dict, a set or a deque has what it consists of?
+ * Nobody else has that. */
+static bool is_owner(struct seep_held_search *search,
+                     const struct seep_held_link *link)
+{
+    const struct seep_held_node *holder = &search->nodes[link->holder];
+    const struct seep_held_type *type;
+
+    if (link->is_stale || holder->kind != SEEP_HELD_OBJECT) {
+        return false;
+    }
+    type = seep_held_type_at(&search->python, holder->type);
+    return ((type->flags & (SEEP_HELD_FLAG_LIST | SEEP_HELD_FLAG_DICT)) != 0 ||
+            type->species == SEEP_HELD_IS_SET ||
+            type->species == SEEP_HELD_IS_DEQUE) &&
+           seep_held_owns(search, holder, link->at);
+}
+
+/* Is what it points to part of an object that is not the holder? Then the word
+ * is from before that, in a cache of what was free. */
+static bool is_of_another(struct seep_held_search *search,
+                          const struct seep_held_link *link)
+{
+    const struct seep_held_node *child = &search->nodes[link->child];
+    bool found = false;
+
+    if (child->kind != SEEP_HELD_RAW || is_owner(search, link)) {
+        return false;
+    }
+    for (uint32_t i = child->up; !found && i != 0;
+         i = search->links[i - 1].next_up) {
+        found = search->links[i - 1].value == child->address &&
+                is_owner(search, &search->links[i - 1]);
+    }
+    return found;
+}
+
+/* Is what it points to an array of an allocator of a device? Such are books,
+ * and what else points there did so before they were. */
+static bool is_of_a_book(struct seep_held_search *search,
+                         const struct seep_held_link *link)
+{
+    const struct seep_held_node *child = &search->nodes[link->child];
+    bool found = false;
+
+    if (!search->question->is_of_driver || child->kind != SEEP_HELD_RAW ||
+        seep_held_keeps_books(&search->nodes[link->holder])) {
+        return false;
+    }
+    for (uint32_t i = child->up; !found && i != 0;
+         i = search->links[i - 1].next_up) {
+        found =
+            search->links[i - 1].value == child->address &&
+            !search->links[i - 1].is_stale &&
+            seep_held_keeps_books(&search->nodes[search->links[i - 1].holder]);
+    }
+    return found;
+}
+
 /* By how odd it is. */
 static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
 {
@@ -118,9 +182,12 @@ static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
     }
     if (link->is_chain) {
         link->cost = 1;
-    } else if (link->is_end && (search->nodes[link->child].is_guessed ||
-                                is_begun(search, link->child))) {
-        link->cost = END_COST;
+    } else if (is_of_a_book(search, link)) {
+        link->cost = BOOK_COST;
+    } else if ((link->is_end && (search->nodes[link->child].is_guessed ||
+                                 is_begun(search, link->child))) ||
+               is_of_another(search, link)) {
+        link->cost = ODD_COST;
     } else if (holder->kind == SEEP_HELD_ROOT) {
         link->cost =
             holder->words == SEEP_HELD_KIND_FRAME && *holder->name == '\0'
@@ -138,7 +205,25 @@ static uint16_t link_cost(struct seep_held_search *search, uint32_t number)
     return link->cost;
 }
 
-size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
+/* A word of an object of a type that C made, where that says that it has
+ * fields: such are written when it is. */
+static bool is_of_c(struct seep_held_search *search,
+                    const struct seep_held_link *link)
+{
+    const struct seep_held_node *holder = &search->nodes[link->holder];
+    const struct seep_held_type *type;
+
+    if (holder->kind != SEEP_HELD_OBJECT || link->at < holder->address) {
+        return false;
+    }
+    type = seep_held_type_at(&search->python, holder->type);
+    return link->at - holder->address <
+               seep_held_bytes_of_c(&search->python, type) &&
+           !seep_held_has_frame(type);
+}
+
+static size_t count_named(struct seep_held_search *search, uint8_t rank,
+                          bool with_fields_of_c)
 {
     uint8_t *seen = calloc(search->node_count + 1, 1);
     uint32_t *stack = calloc(search->node_count + 1, sizeof(*stack));
@@ -161,7 +246,8 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
 
             if (!link->is_stale && !seen[link->child] &&
                 (search->nodes[at].kind == SEEP_HELD_ROOT ||
-                 link_cost(search, i - 1) <= COST_KNOWN)) {
+                 link_cost(search, i - 1) <= COST_KNOWN ||
+                 (with_fields_of_c && is_of_c(search, link)))) {
                 seen[link->child] = 1;
                 stack[depth++] = link->child;
             }
@@ -173,6 +259,17 @@ size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
     free(seen);
     free(stack);
     return named;
+}
+
+size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank)
+{
+    return count_named(search, rank, false);
+}
+
+size_t seep_held_count_nearly_named(struct seep_held_search *search,
+                                    uint8_t rank)
+{
+    return count_named(search, rank, true);
 }
 
 /*
@@ -241,6 +338,14 @@ static struct entry pop(struct heap *heap)
     return first;
 }
 
+/* Of what has a rank; links of a root have it in their costs. */
+static uint32_t distance_of(const struct seep_held_node *node)
+{
+    return node->kind == SEEP_HELD_ROOT || node->rank < SEEP_HELD_RANK_MAPPING
+               ? 0
+               : rank_costs[node->rank];
+}
+
 static int find_ways(struct seep_held_ways *ways)
 {
     struct seep_held_search *search = ways->search;
@@ -252,8 +357,9 @@ static int find_ways(struct seep_held_ways *ways)
         ways->distance[i] = FAR;
         ways->link[i] = SEEP_HELD_NO_LINK;
         if (search->nodes[i].rank != SEEP_HELD_NO_RANK) {
-            ways->distance[i] = 0;
-            has_room &= push(&heap, (struct entry){0, (uint32_t)i});
+            ways->distance[i] = distance_of(&search->nodes[i]);
+            has_room &=
+                push(&heap, (struct entry){ways->distance[i], (uint32_t)i});
         }
     }
     while (heap.count > 0 && has_room) {

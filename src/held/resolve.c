@@ -28,37 +28,6 @@ const char *seep_held_file_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-static int compare_stacks(const void *one, const void *other)
-{
-    const struct seep_held_stack *a = one;
-    const struct seep_held_stack *b = other;
-
-    return (a->pointer > b->pointer) - (a->pointer < b->pointer);
-}
-
-static int find_stacks(struct seep_held_search *search)
-{
-    const struct seep_held_memory *memory = search->memory;
-
-    search->stacks = calloc(memory->thread_count + 1, sizeof(*search->stacks));
-    if (search->stacks == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < memory->thread_count; i++) {
-        uint64_t pointer = memory->threads[i].stack_pointer;
-        const struct seep_held_map *map = seep_held_map_at(memory, pointer);
-
-        if (map != NULL) {
-            search->stacks[search->stack_count++] = (struct seep_held_stack){
-                map->start, map->end, pointer,
-                seep_held_text(search, memory->threads[i].name)};
-        }
-    }
-    qsort(search->stacks, search->stack_count, sizeof(*search->stacks),
-          compare_stacks);
-    return 0;
-}
-
 static bool is_python(const char *path)
 {
     const char *name = seep_held_file_name(path);
@@ -196,13 +165,16 @@ int seep_held_resolve_init(struct seep_held_search *search)
     search->blocks.known = search->question->known;
     search->blocks.known_count = search->question->known_count;
     search->threads = calloc(SEEP_HELD_CACHED_MAPS, sizeof(*search->threads));
-    error = search->threads == NULL ? -ENOMEM : find_stacks(search);
+    error = search->threads == NULL ? -ENOMEM : seep_held_find_stacks(search);
     if (error == 0) {
         add_thread_locals(search);
         find_jemalloc(search);
         find_python(search);
         error = seep_held_blocks_init(&search->blocks);
         find_interpreter(search);
+    }
+    if (error == 0 && search->question->is_of_driver) {
+        seep_held_find_books(search);
     }
     return error;
 }
@@ -211,6 +183,7 @@ void seep_held_resolve_fini(struct seep_held_search *search)
 {
     free(search->stacks);
     free(search->threads);
+    free(search->books.values);
     seep_held_blocks_fini(&search->blocks);
     seep_held_images_fini(&search->images);
     seep_held_python_fini(&search->python);
@@ -247,6 +220,44 @@ static bool is_free_list(const struct seep_held_image *image,
 {
     return symbol != NULL && is_python(image->path) &&
            strstr(symbol->name, "free_list") != NULL;
+}
+
+/* In the cache of what types were asked for, of {version, name, value}: it
+ * borrows, many times over. */
+static bool is_asked_attribute(struct seep_held_search *search, uint64_t at)
+{
+    uint64_t version = seep_held_word(search->memory, at - 16);
+    uint64_t name = seep_held_word(search->memory, at - 8);
+
+    return version != 0 && version <= UINT32_MAX &&
+           (seep_held_type_of(&search->python, name)->flags &
+            SEEP_HELD_FLAG_STRING) != 0;
+}
+
+static uint64_t type_word(struct seep_held_search *search, uint64_t at)
+{
+    return seep_held_word(search->memory,
+                          seep_held_word(search->memory, at) + 8);
+}
+
+/* In a row of objects of one type: of those that wait for the next use, behind
+ * which slots still point at what has been used since. */
+static bool is_free_slot(struct seep_held_search *search, uint64_t at)
+{
+    uint64_t type = type_word(search, at);
+    unsigned same = 0;
+
+    for (uint64_t i = 1; i <= 2; i++) {
+        same += type_word(search, at - 8 * i) == type;
+        same += type_word(search, at + 8 * i) == type;
+    }
+    return same >= 2 && seep_held_type_at(&search->python, type)->is_type;
+}
+
+/* The interpreter's own, which holds nothing. */
+static bool is_cached(struct seep_held_search *search, uint64_t at)
+{
+    return is_asked_attribute(search, at) || is_free_slot(search, at);
 }
 
 #define NAMELESS_BYTES (UINT64_C(64) << 10)
@@ -295,7 +306,9 @@ static uint32_t resolve_global(struct seep_held_search *search,
                                   .words = SEEP_HELD_KIND_GLOBAL};
     char name[256] = "";
 
-    if (is_free_list(image, symbol)) {
+    if (is_free_list(image, symbol) ||
+        (search->has_python && is_python(image->path) &&
+         is_cached(search, at))) {
         return SEEP_HELD_NOTHING;
     }
     if (seep_held_node_find(search, key) == SEEP_HELD_NOTHING) {
@@ -343,7 +356,9 @@ static void rank_object(struct seep_held_search *search,
         node->words = SEEP_HELD_KIND_CLASS;
     } else if (type->species == SEEP_HELD_IS_MODULE) {
         if (!seep_held_python_text(
-                python, seep_held_word(search->memory, node->address + 48),
+                python,
+                seep_held_word(search->memory,
+                               node->address + python->module_name_offset),
                 name, sizeof(name))) {
             return;
         }
@@ -353,6 +368,22 @@ static void rank_object(struct seep_held_search *search,
     }
     node->name = seep_held_text(search, name);
     node->rank = SEEP_HELD_RANK_NAMED;
+}
+
+/* Of glibc's chunk it has the first word of the next, too, and there may be 16
+ * bytes more of it than were asked for: what is left of a free one is no chunk
+ * below 32. */
+static uint64_t object_of_block(struct seep_held_search *search, uint64_t start,
+                                uint64_t end, enum seep_held_place place)
+{
+    struct seep_held_python *python = &search->python;
+    uint64_t object;
+
+    if (place != SEEP_HELD_CHUNK && place != SEEP_HELD_KNOWN) {
+        return seep_held_object_in(python, start, end);
+    }
+    object = seep_held_object_in(python, start, end + 8);
+    return object != 0 ? object : seep_held_object_in(python, start, end - 8);
 }
 
 uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
@@ -377,12 +408,8 @@ uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
     if (found != SEEP_HELD_NOTHING) {
         return found;
     }
-    if (search->has_python) {
-        /* Of glibc's chunk it has the first word of the next, too. */
-        uint64_t object = seep_held_object_in(
-            &search->python, start,
-            place == SEEP_HELD_CHUNK || place == SEEP_HELD_KNOWN ? end + 8
-                                                                 : end);
+    if (search->has_python && place != SEEP_HELD_OF_DRIVER) {
+        uint64_t object = object_of_block(search, start, end, place);
 
         if (object != 0) {
             const struct seep_held_type *type =
@@ -394,208 +421,10 @@ uint32_t seep_held_block_node(struct seep_held_search *search, uint64_t start,
             rank_object(search, &node, type);
         }
     }
+    if (search->question->is_of_driver) {
+        seep_held_mark_allocator(search, &node);
+    }
     return seep_held_node_add(search, &node);
-}
-
-#define CALLER_BYTES 65536U
-#define CALL_BYTES_MOST 7U
-
-/* Does a call end where @code is? It is one of E8 and four bytes, or of FF /2,
- * which is two to seven long. */
-static bool follows_call(struct seep_held_search *search, uint64_t code)
-{
-    uint8_t bytes[CALL_BYTES_MOST];
-
-#ifndef __x86_64__
-    return true;
-#endif
-    if (!seep_held_read(search->memory, code - sizeof(bytes), bytes,
-                        sizeof(bytes))) {
-        return false;
-    }
-    for (size_t i = 0; i + 2 <= sizeof(bytes); i++) {
-        if (bytes[i] == 0xff && (bytes[i + 1] >> 3 & 7) == 2) {
-            return true;
-        }
-    }
-    return bytes[sizeof(bytes) - 5] == 0xe8;
-}
-
-/* The function whose frame @at is in, by the nearest return address below. */
-static const char *function_at(struct seep_held_search *search, uint64_t at,
-                               uint64_t pointer)
-{
-    char name[256];
-    uint64_t lowest = pointer + CALLER_BYTES < at ? at - CALLER_BYTES : pointer;
-
-    for (at &= ~UINT64_C(7); at >= lowest; at -= 8) {
-        uint64_t code = seep_held_word(search->memory, at);
-        const struct seep_held_map *map =
-            seep_held_map_at(search->memory, code);
-        const struct seep_held_image *image;
-        const struct seep_held_symbol *symbol;
-
-        if (map == NULL || !map->is_code || map->is_own || *map->path != '/' ||
-            (search->memory->core == NULL && !follows_call(search, code))) {
-            continue;
-        }
-        image = seep_held_image_of(&search->images, map->path);
-        symbol = image == NULL
-                     ? NULL
-                     : seep_held_symbol_find(image, SEEP_HELD_FUNCTION,
-                                             code - image->bias - 1);
-        if (symbol != NULL) {
-            seep_held_demangle(symbol->name, name, sizeof(name));
-            return seep_held_text(search, name);
-        }
-    }
-    return "";
-}
-
-static const struct seep_held_stack *
-stack_at(const struct seep_held_search *search, uint64_t at, bool *is_stack)
-{
-    const struct seep_held_stack *best = NULL;
-
-    *is_stack = false;
-    for (size_t i = 0; i < search->stack_count; i++) {
-        const struct seep_held_stack *stack = &search->stacks[i];
-
-        if (at >= stack->start && at < stack->end) {
-            *is_stack = true;
-            if (stack->pointer <= at) {
-                best = stack; /* by ascending pointer */
-            }
-        }
-    }
-    return best;
-}
-
-static uint32_t resolve_stack(struct seep_held_search *search,
-                              const struct seep_held_map *map, uint64_t at,
-                              bool *ret_is_stack)
-{
-    const struct seep_held_stack *stack = stack_at(search, at, ret_is_stack);
-    struct seep_held_node root = {
-        .start = at,
-        .words = SEEP_HELD_KIND_STACK,
-        .rank = SEEP_HELD_RANK_RUNTIME,
-        .name = "",
-        .function = "",
-        .file = "",
-    };
-    uint32_t found;
-
-    if (!*ret_is_stack && strcmp(map->path, "[stack]") == 0) {
-        *ret_is_stack = true;
-        return seep_held_root_add(
-            search, seep_held_node_key(SEEP_HELD_TAG_STACK, 0, at), &root);
-    }
-    if (stack == NULL) {
-        return SEEP_HELD_NOTHING; /* below what is in use, or no stack */
-    }
-    found = strcmp(map->path, "[stack]") == 0
-                ? SEEP_HELD_NOTHING
-                : seep_held_resolve_thread(search, map, at);
-    if (found != SEEP_HELD_NOTHING) {
-        return found;
-    }
-    root.name = stack->thread;
-    root.function = function_at(search, at, stack->pointer);
-    return seep_held_root_add(
-        search,
-        seep_held_node_key(SEEP_HELD_TAG_STACK, stack->pointer,
-                           seep_held_hash_text(SEEP_HASH_SEED, root.function)),
-        &root);
-}
-
-#define CHUNK_BYTES_LEAST 16384U
-
-/*
- * Where Python's stack of frames ends in the chunk that @at lies in: chunks are
- * {previous, size, top, data}, and of the one in use the thread has {chunk,
- * top, limit} side by side.
- */
-static uint64_t stack_top(struct seep_held_search *search,
-                          const struct seep_held_map *map, uint64_t at)
-{
-    struct seep_held_memory *memory = search->memory;
-    uint64_t chunk = at & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1);
-    uint64_t bytes = 0;
-    struct seep_held_top *top;
-
-    for (;; chunk -= SEEP_HELD_PAGE_BYTES) {
-        bytes = seep_held_word(memory, chunk + 8);
-        if (bytes >= CHUNK_BYTES_LEAST && bytes % SEEP_HELD_PAGE_BYTES == 0 &&
-            bytes > at - chunk && bytes <= map->end - chunk) {
-            break;
-        }
-        if (chunk < map->start + SEEP_HELD_PAGE_BYTES) {
-            return map->end;
-        }
-    }
-    for (size_t i = 0; i < search->top_count; i++) {
-        if (search->tops[i].chunk == chunk) {
-            return search->tops[i].top;
-        }
-    }
-    if (search->top_count == sizeof(search->tops) / sizeof(search->tops[0])) {
-        return map->end;
-    }
-    top = &search->tops[search->top_count++];
-    *top = (struct seep_held_top){
-        .chunk = chunk, .top = chunk + 8 * seep_held_word(memory, chunk + 16)};
-    seep_held_scan_clear(&search->side);
-    if (seep_held_scan_add(&search->side, chunk, chunk + 1, 0) == 0 &&
-        seep_held_scan_run(&search->side, memory) == 0) {
-        for (size_t i = 0; i < search->side.hit_count; i++) {
-            uint64_t words[3];
-
-            if (seep_held_read(memory, search->side.hits[i].at, words,
-                               sizeof(words)) &&
-                words[2] == chunk + bytes && words[1] >= chunk &&
-                words[1] <= chunk + bytes) {
-                top->top = words[1];
-                break;
-            }
-        }
-    }
-    if (top->top <= chunk || top->top > chunk + bytes) {
-        top->top = chunk + bytes;
-    }
-    return top->top;
-}
-
-static uint32_t resolve_frame(struct seep_held_search *search,
-                              const struct seep_held_map *map, uint64_t at,
-                              bool *ret_is_frame)
-{
-    struct seep_held_python *python = &search->python;
-    struct seep_held_frame frame;
-    struct seep_held_code code;
-    struct seep_held_node root = {
-        .words = SEEP_HELD_KIND_FRAME,
-        .rank = SEEP_HELD_RANK_FRAME,
-        .name = "",
-    };
-    char name[SEEP_HELD_NAME_BYTES] = "";
-
-    *ret_is_frame = seep_held_frame_at(python, at, map->start, &frame) &&
-                    seep_held_code_read(python, frame.code, &code);
-    if (!*ret_is_frame || frame.address >= stack_top(search, map, at)) {
-        return SEEP_HELD_NOTHING;
-    }
-    if (frame.index < code.local_count &&
-        seep_held_local_text(python, &code, frame.index, name, sizeof(name))) {
-        root.name = seep_held_text(search, name);
-    }
-    root.start = at;
-    root.function = seep_held_text(search, code.function);
-    root.file = seep_held_text(search, code.file);
-    return seep_held_root_add(
-        search,
-        seep_held_node_key(SEEP_HELD_TAG_FRAME, frame.address, frame.index),
-        &root);
 }
 
 #define EXTENT_BYTES 128U
@@ -651,7 +480,7 @@ static uint32_t resolve_rest(struct seep_held_search *search,
         return SEEP_HELD_NOTHING;
     }
     if (search->has_python && search->python.minor >= 11) {
-        found = resolve_frame(search, map, at, &is_frame);
+        found = seep_held_resolve_frame(search, map, at, &is_frame);
         if (is_frame) {
             return found;
         }
@@ -666,7 +495,7 @@ static uint32_t resolve_rest(struct seep_held_search *search,
 }
 
 static uint32_t resolve_interpreter(struct seep_held_search *search,
-                                    uint64_t start, uint64_t end)
+                                    uint64_t start, uint64_t end, uint64_t at)
 {
     const struct seep_held_node root = {
         .start = start,
@@ -678,8 +507,11 @@ static uint32_t resolve_interpreter(struct seep_held_search *search,
         .file = "",
     };
 
-    return seep_held_root_add(
-        search, seep_held_node_key(SEEP_HELD_TAG_GLOBAL, start, 0), &root);
+    return is_cached(search, at)
+               ? SEEP_HELD_NOTHING
+               : seep_held_root_add(
+                     search, seep_held_node_key(SEEP_HELD_TAG_GLOBAL, start, 0),
+                     &root);
 }
 
 uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
@@ -699,13 +531,15 @@ uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
     if (image != NULL) {
         return strncmp(seep_held_file_name(image->path), "libseep", 7) == 0
                    ? SEEP_HELD_NOTHING
-               : seep_held_is_allocator(image->path)
-                   ? SEEP_HELD_ALLOCATOR
+               : seep_held_is_allocator(image->path) ? SEEP_HELD_ALLOCATOR
+               : search->question->is_of_driver &&
+                       seep_held_is_of_device_allocator(image->path)
+                   ? seep_held_resolve_book(search, image->path)
                    : resolve_global(search, image, at);
     }
     place = seep_held_chunk_at(&search->blocks, at, &start, &end);
     if (place == SEEP_HELD_NO_BLOCK) {
-        found = resolve_stack(search, map, at, &is_stack);
+        found = seep_held_resolve_stack(search, map, at, &is_stack);
         if (is_stack) {
             return found;
         }
@@ -714,8 +548,12 @@ uint32_t seep_held_resolve(struct seep_held_search *search, uint64_t at)
     if (place == SEEP_HELD_FREE) {
         return SEEP_HELD_NOTHING;
     }
+    if (place != SEEP_HELD_NO_BLOCK &&
+        seep_held_addresses_has(&search->books, start)) {
+        return seep_held_resolve_book(search, NULL);
+    }
     if (search->interpreter != 0 && start == search->interpreter) {
-        return resolve_interpreter(search, start, end);
+        return resolve_interpreter(search, start, end, at);
     }
     return place == SEEP_HELD_NO_BLOCK
                ? resolve_rest(search, map, at)
@@ -731,19 +569,20 @@ static bool is_weak_head(const struct seep_held_search *search,
            (before != 24 && before != 32);
 }
 
-/* Digits of an int are no pointers; an int that has a dict has it. */
-static bool is_weak_number(struct seep_held_search *search, uint64_t at)
+/* Digits of an int are no pointers, nor is what lies behind them in its block,
+ * which was a dict's address under PYTHONMALLOC=malloc; of a class made of int
+ * one that has a dict has it. */
+static bool is_weak_number(struct seep_held_search *search,
+                           const struct seep_held_type *type, uint64_t at)
 {
     uint64_t value = seep_held_word(search->memory, at);
 
-    return seep_held_type_of(&search->python, value)->species !=
-           SEEP_HELD_IS_DICT;
+    return (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0 ||
+           seep_held_type_of(&search->python, value)->species !=
+               SEEP_HELD_IS_DICT;
 }
 
-#define TEXT_HEAD_BYTES 80U
-
-/* str and bytes themselves: behind their heads are characters. Where nobody
- * knows where a block ends, it is the next one. */
+/* str and bytes themselves: they have characters, which refer to nothing. */
 static bool is_text(const struct seep_held_type *type)
 {
     return (type->flags & (SEEP_HELD_FLAG_STRING | SEEP_HELD_FLAG_BYTES)) !=
@@ -751,13 +590,34 @@ static bool is_text(const struct seep_held_type *type)
            (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0;
 }
 
+/* To 3.10: numbers, and blocks of try and with, up to the first local. */
+#define FRAME_BLOCKS_AT 104U
+
+/* Beyond what its type says that it has; of a guess, what lies behind it. */
+static bool is_beyond(struct seep_held_python *python,
+                      const struct seep_held_node *node,
+                      const struct seep_held_type *type, uint64_t offset)
+{
+    uint64_t bytes;
+
+    if (!node->is_guessed && ((type->flags & SEEP_HELD_FLAG_COLLECTED) == 0 ||
+                              (type->flags & SEEP_HELD_FLAG_TYPE) != 0)) {
+        return false;
+    }
+    bytes = seep_held_object_bytes(python, node->address, type);
+    bytes = bytes != 0 && bytes < type->basic_bytes ? type->basic_bytes : bytes;
+    return bytes != 0 && offset >= bytes &&
+           (python->minor < 13 ||
+            (type->flags & SEEP_HELD_FLAG_INLINE_VALUES) == 0);
+}
+
 bool seep_held_is_weak(struct seep_held_search *search,
                        const struct seep_held_node *node, uint64_t at)
 {
     struct seep_held_python *python = &search->python;
     const struct seep_held_type *type;
+    struct seep_held_frame frame;
     uint64_t offset = at - node->address;
-    uint64_t bytes;
 
     if (node->kind != SEEP_HELD_OBJECT) {
         return false;
@@ -774,7 +634,16 @@ bool seep_held_is_weak(struct seep_held_search *search,
                offset == 56;
     }
     if (is_text(type)) {
-        return offset >= TEXT_HEAD_BYTES;
+        return !seep_held_is_other_text(python, node->address, type, offset);
+    }
+    if (python->minor <= 10 && type->species == SEEP_HELD_IS_FRAME &&
+        offset >= FRAME_BLOCKS_AT && offset + 8 < type->basic_bytes) {
+        return true;
+    }
+    if (seep_held_has_frame(type)) {
+        return seep_held_frame_in_object(python, node->address, type, at,
+                                         &frame) &&
+               !seep_held_frame_is_used(python, &frame, at);
     }
     switch (type->species) {
     case SEEP_HELD_IS_LIST:
@@ -783,6 +652,7 @@ bool seep_held_is_weak(struct seep_held_search *search,
         return (offset - python->tuple_items_offset) / 8 >=
                seep_held_word(search->memory, node->address + 16);
     case SEEP_HELD_IS_DICT:
+    case SEEP_HELD_IS_FROZENDICT:
         return offset != 32 && offset != 40;
     case SEEP_HELD_IS_CODE:
         /* Its constants; the rest are caches, which borrow. */
@@ -790,19 +660,9 @@ bool seep_held_is_weak(struct seep_held_search *search,
     default:
         break;
     }
-    if ((type->flags & SEEP_HELD_FLAG_LONG) != 0) {
-        return is_weak_number(search, at);
-    }
-    if ((type->flags & SEEP_HELD_FLAG_COLLECTED) == 0 ||
-        (type->flags & SEEP_HELD_FLAG_TYPE) != 0) {
-        return false;
-    }
-    /* Beyond what its type says that it has. */
-    bytes = seep_held_object_bytes(python, node->address, type);
-    bytes = bytes != 0 && bytes < type->basic_bytes ? type->basic_bytes : bytes;
-    return bytes != 0 && offset >= bytes &&
-           (python->minor < 13 ||
-            (type->flags & SEEP_HELD_FLAG_INLINE_VALUES) == 0);
+    return (type->flags & SEEP_HELD_FLAG_LONG) != 0
+               ? is_weak_number(search, type, at)
+               : is_beyond(python, node, type, offset);
 }
 
 void seep_held_read_class(struct seep_held_search *search,

@@ -196,6 +196,11 @@ static size_t windows_of(const struct seep_held_map *map)
            1;
 }
 
+static size_t marks_of(const struct seep_held_map *map)
+{
+    return (size_t)((map->end - map->start) / SEEP_HELD_PAGE_BYTES) / 8 + 1;
+}
+
 /* Room of @count of @bytes, all 0; NULL: it is more than may be had. */
 static void *points_room(struct seep_held_memory *memory, size_t count,
                          size_t bytes)
@@ -225,6 +230,71 @@ void seep_held_scan_forget(struct seep_held_memory *memory,
     free(map->points);
     map->points = NULL;
     memory->points_bytes -= windows_of(map) * sizeof(*map->points);
+}
+
+/* Room for what is known of a mapping that is @map by now. */
+static bool grow_points(struct seep_held_memory *memory,
+                        const struct seep_held_map *map,
+                        struct seep_held_map *before)
+{
+    size_t had = windows_of(before);
+    size_t has = windows_of(map);
+    uint64_t **points;
+
+    if (before->points == NULL || had == has) {
+        return true;
+    }
+    if ((has - had) * sizeof(*points) >
+        POINTS_BYTES_MOST - memory->points_bytes) {
+        return false;
+    }
+    points = realloc(before->points, has * sizeof(*points));
+    if (points == NULL) {
+        return false;
+    }
+    memset(points + had, 0, (has - had) * sizeof(*points));
+    before->points = points;
+    memory->points_bytes += (has - had) * sizeof(*points);
+    return true;
+}
+
+static bool grow_marks(const struct seep_held_map *map,
+                       struct seep_held_map *before)
+{
+    size_t had = marks_of(before);
+    size_t has = marks_of(map);
+    uint8_t *marks;
+
+    if (before->no_word == NULL || had == has) {
+        return true;
+    }
+    marks = map->end - map->start > MARKED_BYTES_MOST
+                ? NULL
+                : realloc(before->no_word, has);
+    if (marks == NULL) {
+        return false;
+    }
+    memset(marks + had, 0, has - had);
+    before->no_word = marks;
+    return true;
+}
+
+void seep_held_scan_keep(struct seep_held_memory *memory,
+                         struct seep_held_map *map,
+                         struct seep_held_map *before)
+{
+    if (map->start != before->start || map->end < before->end) {
+        return;
+    }
+    /* What cannot be kept is forgotten with what was there before. */
+    if (grow_marks(map, before)) {
+        map->no_word = before->no_word;
+        before->no_word = NULL;
+    }
+    if (grow_points(memory, map, before)) {
+        map->points = before->points;
+        before->points = NULL;
+    }
 }
 
 static void add_hit(struct seep_held_scan *scan, struct seep_held_hit hit)
@@ -271,8 +341,7 @@ static void mark_page(struct seep_held_map *map, uint64_t address)
         return;
     }
     if (map->no_word == NULL) {
-        map->no_word =
-            calloc((map->end - map->start) / SEEP_HELD_PAGE_BYTES / 8 + 1, 1);
+        map->no_word = calloc(marks_of(map), 1);
     }
     if (map->no_word != NULL) {
         map->no_word[number / 8] |= (uint8_t)(1U << number % 8);

@@ -47,12 +47,22 @@ struct seep_held_node {
     uint64_t address; /* of the object; else as start */
     uint64_t start;
     uint64_t end;
-    uint64_t type; /* of an object; of a C++ object its vtable */
+    uint64_t type; /* of an object; of a C++ object its vtable; of a
+                      thread-local with a name its place in the program's
+                      segment, + 1 */
     uint32_t up;   /* links, by index + 1; 0: none */
     uint32_t down;
-    uint32_t child; /* that it was found by */
+    uint32_t child;    /* that it was found by */
+    uint64_t raw_word; /* of a tensor: a block without a class has it by that,
+                          which counts where nothing else has it; 0: none */
     uint16_t up_count;
     uint16_t level; /* 0: not found by a scan */
+    /* Objects of one type that have it in one place, as callbacks have whose
+     * method they are; how many, less those of other types between them. */
+    uint16_t crowd_count;
+    uint32_t crowd_offset_bytes;
+    uint64_t crowd_type;
+    bool was_crowded; /* some were passed over */
     uint8_t kind;
     uint8_t place; /* enum seep_held_place */
     uint8_t rank;
@@ -63,6 +73,7 @@ struct seep_held_node {
     bool is_guessed;      /* where it begins was found by pointers alone */
     bool is_of_allocator; /* what it has is free */
     bool is_moving;       /* what points to it was gone when it was looked at */
+    bool is_below_lost;   /* what holds it is lost: by seep_held_find_lost() */
     const char *name;
     const char *function;
     const char *file;
@@ -132,6 +143,16 @@ struct seep_held_top {
     uint32_t scan_count;
 };
 
+/** What of Python's stack of frames a page is in, at one time. */
+struct seep_held_stack_chunk {
+    uint64_t page;
+    uint64_t start; /* 0: it is in none */
+    uint64_t bytes;
+    uint32_t generation;
+};
+
+#define SEEP_HELD_STACK_CHUNKS 256U
+
 struct seep_held_search {
     const struct seep_held_question *question;
     struct seep_held_memory *memory;
@@ -159,8 +180,11 @@ struct seep_held_search {
     struct seep_held_threads_of *threads;
     size_t threads_count;
     uint64_t thread_local_bytes; /* of all objects, before a control block */
+    struct seep_held_addresses books; /* where blocks begin in which an
+                                         allocator of a device has its books */
     uint32_t nameless[SEEP_HELD_NAMELESS_MOST]; /* globals without a name */
     size_t nameless_count;
+    struct seep_held_stack_chunk chunks[SEEP_HELD_STACK_CHUNKS];
     struct seep_held_top tops[64];
     size_t top_count;
 
@@ -174,6 +198,7 @@ struct seep_held_search {
     struct seep_held_hop *hops; /* room for a way down */
     uint32_t level_count;
     uint32_t chain_count; /* times that a chain was followed at once */
+    bool has_many_heads;  /* words that may be one are too many to look at */
     bool was_cut_short;
     bool was_late;  /* it was cut short by time, */
     bool is_deep;   /* or by levels alone: what else was found is all */
@@ -199,8 +224,13 @@ uint32_t seep_held_node_add(struct seep_held_search *search,
 size_t seep_held_count_below(const struct seep_held_search *search,
                              const uint32_t *nodes, size_t count);
 
-/** More links of one child are not kept. */
-#define SEEP_HELD_LINKS_MOST 48U
+/** Are as many who hold @node known as are kept? */
+bool seep_held_is_full(const struct seep_held_node *node);
+
+/** Is the word at @at in one of a crowd that has @child, of which enough are
+ * known? Then it is passed over, which costs a read of a word. */
+bool seep_held_is_of_crowd(struct seep_held_search *search, uint32_t child,
+                           uint64_t at);
 
 /** @return the link's number, or SEEP_HELD_NOTHING: it was there, or no room */
 uint32_t seep_held_link_add(struct seep_held_search *search, uint32_t child,
@@ -223,8 +253,17 @@ void seep_held_note_dropped(struct seep_held_search *search,
  * it moves. */
 int seep_held_look_again(struct seep_held_search *search);
 
+/** Order of two hits: by place, then by value. */
+int seep_held_compare_words(const void *one, const void *other);
+
 /** Nothing points to @asked, as far as anything can be known. */
 bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
+
+/* lost.c */
+
+/** Mark the blocks all of whose holders, as far as anything can be known, are
+ * held by things to which nothing points; these are looked at twice more. */
+int seep_held_find_lost(struct seep_held_search *search);
 
 /* thread_local.c */
 
@@ -233,9 +272,55 @@ bool seep_held_is_lost(const struct seep_held_search *search, uint32_t asked);
 uint32_t seep_held_resolve_thread(struct seep_held_search *search,
                                   const struct seep_held_map *map, uint64_t at);
 
+/** The program itself, as it is mapped; "" if that is not known. */
+const char *seep_held_program_path(const struct seep_held_memory *memory);
+
 /** Is it the library of an allocator? What it has by itself are free blocks,
  * and how it finds them. */
 bool seep_held_is_allocator(const char *path);
+
+/* device.c: of what a driver gave, and a question about that */
+
+/** Find the books of who gives it out, which name all and hold nothing. */
+void seep_held_find_books(struct seep_held_search *search);
+
+/** @node, which is new, may be an allocator by its class. */
+void seep_held_mark_allocator(struct seep_held_search *search,
+                              struct seep_held_node *node);
+
+/** Was @node found to be such: an object that has all that nobody else has? */
+bool seep_held_keeps_books(const struct seep_held_node *node);
+
+/** What the word of the library at @path, or in a book (NULL), holds: see
+ * seep_held_resolve(). */
+uint32_t seep_held_resolve_book(struct seep_held_search *search,
+                                const char *path);
+
+/** Is it the library of an allocator of a device, or its driver? */
+bool seep_held_is_of_device_allocator(const char *path);
+
+/** Look for the node @number, too, as an int of Python has its address, where
+ * that is none of the other addresses that are asked for. */
+int seep_held_add_number(struct seep_held_search *search, uint32_t number);
+
+/** Is the word @at, which is such a word, the digits of an int? */
+bool seep_held_is_number(struct seep_held_search *search,
+                         const struct seep_held_node *holder, uint64_t at);
+
+/* frames.c */
+
+int seep_held_find_stacks(struct seep_held_search *search);
+
+/** @return the variable on a stack that @at is; SEEP_HELD_NOTHING: it is none,
+ * or on no stack, as @ret_is_stack has it */
+uint32_t seep_held_resolve_stack(struct seep_held_search *search,
+                                 const struct seep_held_map *map, uint64_t at,
+                                 bool *ret_is_stack);
+
+/** The same of Python's stack of frames. */
+uint32_t seep_held_resolve_frame(struct seep_held_search *search,
+                                 const struct seep_held_map *map, uint64_t at,
+                                 bool *ret_is_frame);
 
 /* resolve.c: what contains a word */
 
@@ -269,7 +354,67 @@ void seep_held_strike_down(struct seep_held_search *search, uint32_t number);
 void seep_held_read_class(struct seep_held_search *search,
                           struct seep_held_node *node);
 
+/* Words in a mapping of which no rule knows the blocks. */
+struct seep_held_unknown {
+    uint64_t at;
+    uint64_t value;
+    uint32_t child;
+    uint32_t mapping; /* as a root */
+};
+
+struct seep_held_unknowns {
+    struct seep_held_unknown *items;
+    size_t count;
+};
+
+/** What one pass came to, beside links. */
+struct seep_held_level {
+    uint32_t *front; /* what the next looks for */
+    size_t count;
+    struct seep_held_unknowns unknown;
+};
+
+/** At the clock it is looked after so many words or things. */
+#define SEEP_HELD_LOOK 64U
+
+/* chains.c */
+
+/** What repeats in more than half of the front, or over half of the blocks:
+ * their ways may have met, beside much that leads nowhere. @return how many, at
+ * most SEEP_HELD_REPEATS_MOST, or 0 */
+size_t seep_held_find_repeats(struct seep_held_search *search,
+                              const struct seep_held_level *level,
+                              struct seep_held_repeat *ret_repeats);
+
+/** Follow a chain to its end: the front becomes all that is on it. */
+int seep_held_follow_chain(struct seep_held_search *search,
+                           struct seep_held_level *level,
+                           const struct seep_held_repeat *repeats,
+                           size_t count);
+
 /* search.c */
+
+/** Have words that point to the node @number looked for by @scan. */
+int seep_held_add_target(const struct seep_held_search *search,
+                         struct seep_held_scan *scan, uint32_t number);
+
+/** @return @node; SEEP_HELD_NOTHING: no memory */
+uint32_t seep_held_push_new(struct seep_held_search *search, uint32_t **front,
+                            size_t *count, uint32_t node);
+
+/** Have @holder looked for in the next level, if it is new. */
+void seep_held_go_on_from(struct seep_held_search *search,
+                          struct seep_held_level *level, uint32_t holder,
+                          uint32_t child);
+
+/** Does the word hold @child as part of @holder? */
+bool seep_held_is_link(struct seep_held_search *search, uint32_t child,
+                       uint32_t holder, const struct seep_held_hit *hit);
+
+/** Is it some word of which nothing is known? */
+bool seep_held_is_mapping(const struct seep_held_search *search, uint32_t node);
+
+void seep_held_sort_by_value(struct seep_held_scan *scan);
 
 /** From the blocks of the question upwards. */
 int seep_held_search_run(struct seep_held_search *search);
@@ -280,6 +425,10 @@ bool seep_held_search_is_late(struct seep_held_search *search);
 /** How many of the blocks have a way by known fields up to a root of a rank not
  * above @rank. */
 size_t seep_held_count_named(struct seep_held_search *search, uint8_t rank);
+
+/** The same if fields of objects that C made are known by no rule. */
+size_t seep_held_count_nearly_named(struct seep_held_search *search,
+                                    uint8_t rank);
 
 /** Strike out what holds nothing on the ways there are so far. */
 int seep_held_strike(struct seep_held_search *search);
@@ -355,6 +504,12 @@ bool seep_held_owns(struct seep_held_search *search,
 bool seep_held_joins(struct seep_held_search *search,
                      const struct seep_held_node *node,
                      const struct seep_held_node *buffer, uint64_t at);
+
+/** What may be asked of the type of @node afterwards, into a step that has
+ * words. */
+void seep_held_note_type(struct seep_held_search *search,
+                         const struct seep_held_node *node,
+                         struct seep_held_step *step);
 
 /** Words for a node into @ret_step. */
 void seep_held_describe(struct seep_held_search *search,

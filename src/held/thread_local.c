@@ -30,7 +30,7 @@ threads_of(struct seep_held_search *search, const struct seep_held_map *map)
     return found;
 }
 
-static const char *program_path(const struct seep_held_memory *memory)
+const char *seep_held_program_path(const struct seep_held_memory *memory)
 {
     for (size_t i = 0; i < memory->map_count; i++) {
         if (memory->maps[i].is_code && *memory->maps[i].path == '/') {
@@ -43,7 +43,8 @@ static const char *program_path(const struct seep_held_memory *memory)
 static const struct seep_held_image *
 program_image(struct seep_held_search *search)
 {
-    return seep_held_image_of(&search->images, program_path(search->memory));
+    return seep_held_image_of(&search->images,
+                              seep_held_program_path(search->memory));
 }
 
 /* The program's own thread-locals end where the control block begins. */
@@ -100,6 +101,32 @@ static uint64_t thread_locals_around(struct seep_held_search *search,
     return start == 0 ? 0 : end - start;
 }
 
+#define HEAP_WORDS 512U
+#define OWN_LEAST 8U
+
+/*
+ * Does what begins at @start have several addresses of an allocator's own data?
+ * mimalloc's heap of a thread does, for each size that it has no page of, and
+ * its few thread-locals have no size to be known by.
+ */
+static bool is_heap(struct seep_held_search *search, uint64_t start)
+{
+    size_t own = 0;
+
+    if (start % sizeof(uint64_t) != 0 ||
+        seep_held_map_at(search->memory, start) == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < HEAP_WORDS && own < OWN_LEAST; i++) {
+        const struct seep_held_map *map = seep_held_map_at(
+            search->memory, seep_held_word(search->memory, start + 8 * i));
+
+        own +=
+            map != NULL && !map->is_code && seep_held_is_allocator(map->path);
+    }
+    return own == OWN_LEAST;
+}
+
 static bool is_of_allocator(struct seep_held_search *search, uint64_t block,
                             uint64_t at)
 {
@@ -118,6 +145,9 @@ static bool is_of_allocator(struct seep_held_search *search, uint64_t block,
         if (image != NULL && image->tls_bytes >= DISTINCT_BYTES &&
             bytes >= image->tls_bytes &&
             bytes - image->tls_bytes < DISTINCT_BYTES / 4) {
+            return true;
+        }
+        if (is_heap(search, seep_held_word(search->memory, at))) {
             return true;
         }
     }
@@ -171,6 +201,7 @@ uint32_t seep_held_resolve_thread(struct seep_held_search *search,
             root.start =
                 block - program_image(search)->tls_bytes + symbol->address;
             root.end = root.start + symbol->bytes;
+            root.type = symbol->address + 1;
         }
         return seep_held_root_add(
             search,

@@ -3,7 +3,9 @@
  * From the CUDA part into the recorder.
  *
  * Invariant: an event of the driver's is recorded whole, whatever the sampling
- * of its thread; the recording's counters are those of the CUDA part.
+ * of its thread. Tensors are sampled as the host's blocks are: eager programs
+ * make them ten thousands of times a second. The recording's counters are those
+ * of the CUDA part.
  */
 #include <stddef.h>
 
@@ -19,19 +21,37 @@
 #include "record/recorder.h"
 #include "record/timeline.h"
 
+/* Where the tensor of @key lies: its driver has one address space with us. */
+static const void *tensor_at(uint64_t key)
+{
+    return (const void *)(uintptr_t)(key & SEEP_KEY_VALUE_MASK);
+}
+
 static void allocated(const struct seep_capture_start *from,
                       enum seep_space space, int device, uint64_t key,
                       uint64_t size_bytes)
 {
     struct seep_place place = {space, device < 0 ? 0 : (uint32_t)device + 1};
 
+    if (space == SEEP_SPACE_TENSOR) {
+        seep_track_tensor_allocated(from, place.device, tensor_at(key),
+                                    size_bytes);
+        return;
+    }
     seep_track_key_allocated(from, place, key, size_bytes);
 }
 
 static struct seep_cuda_out freed(uint64_t key)
 {
-    struct seep_track_out out =
-        seep_track_realloc_out((const void *)(uintptr_t)key);
+    struct seep_track_out out;
+
+    if (key >> SEEP_KEY_KIND_SHIFT == SEEP_CUDA_TENSOR) {
+        if (!seep_track_ignores(tensor_at(key))) {
+            seep_track_freed(tensor_at(key));
+        }
+        return (struct seep_cuda_out){false, 0};
+    }
+    out = seep_track_realloc_out((const void *)(uintptr_t)key);
 
     return (struct seep_cuda_out){out.recorded, out.tick};
 }

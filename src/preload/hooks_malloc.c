@@ -15,6 +15,7 @@
 #include "preload/hooks.h"
 #include "preload/real.h"
 #include "preload/track.h"
+#include "preload/twins.h"
 #include "record/sampler.h"
 
 /* True when the real functions are there. */
@@ -81,14 +82,25 @@ void *calloc(size_t count, size_t size)
     return block;
 }
 
+/* A twin goes back to where it came from. What is of the first moments stays:
+ * nobody else knows it. */
+SEEP_COLD static void free_of_arena(const void *block)
+{
+    if (seep_twins_own(block)) {
+        record_freed(block);
+        seep_twins_free(block);
+    }
+}
+
 /* A block of the arena moves out at its first realloc. */
 SEEP_COLD static void *leave_arena(void *block, size_t size)
 {
-    size_t old = seep_bootstrap_size(block);
+    size_t old = seep_arena_size(block);
     void *moved = malloc(size);
 
     if (moved != NULL) {
         memcpy(moved, block, old < size ? old : size);
+        free_of_arena(block);
     }
     return moved;
 }
@@ -102,7 +114,7 @@ SEEP_INLINE void *change_size(void *block, size_t size)
         return block == NULL ? arena_allocate(0, size)
                              : leave_arena(block, size);
     }
-    if (seep_unlikely(seep_bootstrap_owns(block))) {
+    if (seep_unlikely(seep_arena_owns(block))) {
         return leave_arena(block, size);
     }
     if (seep_unlikely(!seep_track_ignores(block))) {
@@ -144,8 +156,9 @@ void *reallocarray(void *block, size_t count, size_t size)
 
 void free(void *block)
 {
-    if (seep_unlikely(!is_ready() || seep_bootstrap_owns(block))) {
-        return; /* blocks of the arena stay: nobody else knows them */
+    if (seep_unlikely(!is_ready() || seep_arena_owns(block))) {
+        free_of_arena(block);
+        return;
     }
     record_freed(block);
     seep_real.free(block);
@@ -158,8 +171,7 @@ void cfree(void *block)
 
 void free_sized(void *block, size_t size)
 {
-    if (seep_real.free_sized == NULL || !is_ready() ||
-        seep_bootstrap_owns(block)) {
+    if (seep_real.free_sized == NULL || !is_ready() || seep_arena_owns(block)) {
         free(block);
         return;
     }
@@ -170,7 +182,7 @@ void free_sized(void *block, size_t size)
 void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
     if (seep_real.free_aligned_sized == NULL || !is_ready() ||
-        seep_bootstrap_owns(block)) {
+        seep_arena_owns(block)) {
         free(block);
         return;
     }
@@ -237,8 +249,8 @@ void *pvalloc(size_t size)
 
 size_t malloc_usable_size(void *block)
 {
-    if (!is_ready() || seep_bootstrap_owns(block)) {
-        return block == NULL ? 0 : seep_bootstrap_size(block);
+    if (!is_ready() || seep_arena_owns(block)) {
+        return block == NULL ? 0 : seep_arena_size(block);
     }
     return seep_real.malloc_usable_size(block);
 }

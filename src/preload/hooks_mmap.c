@@ -5,7 +5,8 @@
  * system call is dear anyway.
  *
  * Invariant: a mapping is recorded after it was made, an unmapping before it is
- * done. The allocator's own mappings and those of devices are only counted.
+ * done. The own mappings of the allocator and of the CUDA driver, and those of
+ * devices, are only counted.
  * No sample of the timeline is taken here: the caller may hold locks.
  */
 #include <errno.h>
@@ -19,8 +20,10 @@
 #include <sys/sysmacros.h>
 
 #include "base/syscall.h"
+#include "base/thread.h"
 #include "base/word.h"
 #include "capture/python/interpreter.h"
+#include "cuda/resolve.h"
 #include "preload/hooks.h"
 #include "preload/life.h"
 #include "preload/real.h"
@@ -113,34 +116,63 @@ struct request {
     int fd;
 };
 
+/* Of a file, a device, or memory that goes by a descriptor. */
+static void mapped_file(const struct seep_capture_start *start,
+                        const void *address, const struct request *request)
+{
+    size_t size = whole_pages(request->size);
+    enum seep_space space = SEEP_SPACE_FILE;
+
+    if (seep_track_wants_range(size) &&
+        space_of_file(request->protection, request->flags, request->fd,
+                      &space)) {
+        seep_track_mapped(start, space, address, size);
+    }
+    if (space == SEEP_SPACE_FILE) {
+        seep_track_count(SEEP_COUNT_FILE_MAPS, 1);
+        seep_track_count(SEEP_COUNT_FILE_MAP_BYTES, size);
+    }
+}
+
+static void count_own(size_t size)
+{
+    seep_track_count(SEEP_COUNT_ALLOCATOR_MAPS, 1);
+    seep_track_count(SEEP_COUNT_ALLOCATOR_MAP_BYTES, size);
+}
+
+/*
+ * The CUDA driver sets address space aside for what lies in a device (some 300
+ * GiB at its start) and maps devices into it behind our back; and what it maps
+ * in a call that is recorded is what that call is recorded for: pinned memory
+ * would count twice.
+ */
+static bool is_drivers_own(const struct seep_capture_start *start,
+                           const struct request *request)
+{
+    return (request->protection == PROT_NONE || seep_thread.in_driver) &&
+           seep_cuda_is_driver(start->pc);
+}
+
 /* A mapping was made. What MAP_FIXED replaced is recorded first. */
 static void mapped(const struct seep_capture_start *start, const void *address,
                    const struct request *request)
 {
     size_t size = whole_pages(request->size);
-    enum seep_space space = SEEP_SPACE_FILE;
+    bool is_anonymous = (request->flags & MAP_ANONYMOUS) != 0;
 
     if ((request->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED) {
         seep_track_range(SEEP_EVENT_UNMAP, address, size);
     }
-    if (is_allocator(start->pc) || seep_track_is_marked()) {
-        seep_track_count(SEEP_COUNT_ALLOCATOR_MAPS, 1);
-        seep_track_count(SEEP_COUNT_ALLOCATOR_MAP_BYTES, size);
-    } else if ((request->flags & MAP_ANONYMOUS) != 0) {
+    if (is_allocator(start->pc) || seep_track_is_marked() ||
+        (is_anonymous && is_drivers_own(start, request))) {
+        count_own(size);
+    } else if (!is_anonymous) {
+        mapped_file(start, address, request);
+    } else {
         struct seep_capture_start from = *start;
 
         from.alone = seep_python_is_arena(start->pc, size);
         seep_track_mapped(&from, SEEP_SPACE_MAPPED, address, size);
-    } else {
-        if (seep_track_wants_range(size) &&
-            space_of_file(request->protection, request->flags, request->fd,
-                          &space)) {
-            seep_track_mapped(start, space, address, size);
-        }
-        if (space == SEEP_SPACE_FILE) {
-            seep_track_count(SEEP_COUNT_FILE_MAPS, 1);
-            seep_track_count(SEEP_COUNT_FILE_MAP_BYTES, size);
-        }
     }
 }
 

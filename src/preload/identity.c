@@ -240,6 +240,7 @@ int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping)
         .fallback_folder = seep_options.fallback_folder,
         .executable = seep_text_base_name(executable),
         .complete = add_strings,
+        .is_wanted = seep_identity_is_ours,
         .any_filesystem = seep_options.any_filesystem,
         .role = seep_options.role == SEEP_REGION_COMMAND && is_fork
                     ? SEEP_REGION_OTHER

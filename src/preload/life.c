@@ -47,15 +47,17 @@ static void set_state(enum seep_life_state state)
     seep_word_store(&life_state, state);
 }
 
-/* This is the child of a fork: nothing of the parent's may be touched. */
+/* This is the child of a fork: nothing of the parent's may be touched. A jump
+ * may leave this at any instruction, and it begins anew: so the view is gone
+ * before what it shows. */
 static SEEP_COLD void life_forked(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
+    struct seep_rec_header *header = view != NULL ? view->header : NULL;
+    uint64_t size_bytes = header != NULL ? header->file_bytes : 0;
 
-    if (view != NULL) {
-        seep_region_drop(view->header, view->header->file_bytes);
-    }
     seep_recorder_drop();
+    seep_region_drop(header, size_bytes);
     seep_stacks_after_fork();
     seep_cuda_events_after_fork();
     thread->id = 0;
@@ -80,30 +82,57 @@ static void leave_parent(void)
 
     seep_cuda_events_after_fork();
     seep_track_unmark(); /* a handler may have forked in there */
-    if (seep_thread.hook_frame != 0 && view != NULL &&
-        !seep_identity_is_ours() && !seep_life_is_restricted()) {
+    if (seep_identity_is_ours() || seep_life_is_restricted()) {
+        return;
+    }
+    if (seep_thread.hook_frame == 0) {
+        /* What other threads had open. Later may be too late: by then the
+         * number of a descriptor can be the program's own. */
+        seep_proc_close();
+        seep_keep_abandon();
+        if (view == NULL) {
+            seep_region_leave();
+        }
+    } else if (view != NULL) {
         uint64_t size_bytes = view->header->file_bytes;
         uint32_t shard_count = view->header->shard_count;
 
         seep_region_replace(view->header, size_bytes);
         view->header->file_bytes = size_bytes;   /* for who drops it */
         view->header->shard_count = shard_count; /* for that hook */
+    } else if (seep_life_state() == SEEP_LIFE_STARTING &&
+               seep_word_load(&starter) == seep_thread.id) {
+        seep_region_forsake();
     }
 }
 
-/* The hook that @thread was in is gone by a jump. */
+static void settle_start(void)
+{
+    seep_region_settle();
+    set_state(SEEP_LIFE_ON);
+}
+
+/* The hook that @thread was in is gone by a jump. Who is a child of a fork by
+ * now begins anew anyway. */
 static SEEP_COLD void life_abandoned(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
 
+    if (!seep_identity_is_ours()) {
+        return;
+    }
     if (seep_life_state() == SEEP_LIFE_STARTING &&
         seep_word_load(&starter) == thread->id) {
-        seep_proc_close();
-        seep_keep_abandon();
-        seep_region_abandon();
-        set_state(SEEP_LIFE_ARMED);
+        if (view != NULL) {
+            settle_start();
+        } else {
+            seep_proc_close();
+            seep_keep_abandon();
+            seep_region_abandon();
+            set_state(SEEP_LIFE_ARMED);
+        }
     }
-    if (view != NULL && seep_identity_is_ours()) {
+    if (view != NULL) {
         seep_recorder_recover(thread);
     }
 }
@@ -123,13 +152,18 @@ SEEP_COLD static void start(void)
     }
     seep_word_store(&starter, seep_thread.id);
     error = seep_identity_create(SEEP_INERT_NONE, &mapping);
+    if (!seep_identity_is_ours()) { /* a handler forked in there */
+        seep_region_leave();
+        set_state(SEEP_LIFE_ARMED);
+        return;
+    }
     seep_verbose_created(error, mapping);
     if (error != 0) {
         set_state(SEEP_LIFE_DONE);
         return;
     }
     seep_recorder_start(mapping);
-    set_state(SEEP_LIFE_ON);
+    settle_start();
 }
 
 /* The run is over, the process not yet: what follows is not recorded. */

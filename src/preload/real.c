@@ -29,7 +29,7 @@
 
 #define HEADER_BYTES 16U
 
-unsigned char seep_bootstrap_arena[SEEP_BOOTSTRAP_BYTES]
+unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES]
     __attribute__((visibility("hidden"), aligned(4096)));
 
 static _Atomic uint32_t used_bytes;
@@ -55,18 +55,9 @@ void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes)
             return NULL;
         }
     } while (!seep_word_replace(&used_bytes, &seen, end));
-    memcpy(&seep_bootstrap_arena[start - sizeof(size_bytes)], &size_bytes,
+    memcpy(&seep_arena[start - sizeof(size_bytes)], &size_bytes,
            sizeof(size_bytes));
-    return &seep_bootstrap_arena[start];
-}
-
-size_t seep_bootstrap_size(const void *block)
-{
-    size_t size_bytes;
-
-    memcpy(&size_bytes, (const unsigned char *)block - sizeof(size_bytes),
-           sizeof(size_bytes));
-    return size_bytes;
+    return &seep_arena[start];
 }
 
 /* Looking up. */
@@ -112,7 +103,7 @@ static bool is_behind(void)
     void *(*volatile front)(size_t) = malloc;
     void (*volatile give_back)(void *) = free;
     void *block = front(1);
-    bool behind = !seep_bootstrap_owns(block);
+    bool behind = !seep_arena_owns(block);
 
     give_back(block);
     return behind;

@@ -65,21 +65,27 @@ extern bool seep_real_is_behind __attribute__((visibility("hidden")));
  */
 
 #define SEEP_BOOTSTRAP_BYTES (4U << 20)
+/** The rest of the arena: twins.c gives blocks of it, and takes them back. */
+#define SEEP_TWINS_BYTES ((2U << 20) + (32U << 10))
 
-extern unsigned char seep_bootstrap_arena[SEEP_BOOTSTRAP_BYTES]
+extern unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES]
     __attribute__((visibility("hidden"), aligned(4096)));
 
-SEEP_INLINE bool seep_bootstrap_owns(const void *block)
+/** Of either kind: libc does not know it. */
+SEEP_INLINE bool seep_arena_owns(const void *block)
 {
-    return (uintptr_t)block - (uintptr_t)seep_bootstrap_arena <
-           SEEP_BOOTSTRAP_BYTES;
+    return (uintptr_t)block - (uintptr_t)seep_arena <
+           SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES;
 }
 
 /** @return NULL when the arena is spent; zeroed memory otherwise */
 void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes);
 
-/** Size that a block of the arena was asked with. */
-size_t seep_bootstrap_size(const void *block);
+/** Size that a block of the arena was asked with: the word in front of it. */
+SEEP_INLINE size_t seep_arena_size(const void *block)
+{
+    return ((const size_t *)block)[-1];
+}
 
 /*
  * The allocator's own figures: who it is, what it can be asked, and when.

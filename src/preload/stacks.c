@@ -317,6 +317,8 @@ static uint32_t native_site(const struct seep_view *view,
     } else {
         add_thread(view, &stack, capacity, is_new);
     }
+    /* A thread's name alone makes no import. */
+    stack.is_native = true;
     return seep_sites_intern(view, place, &stack, frame_of);
 }
 
@@ -349,32 +351,50 @@ intern_code(const struct seep_view *view, struct seep_python_stack *python,
     return seep_codes_intern(view, hash, &code);
 }
 
-static uint64_t python_frame(const struct seep_view *view,
-                             struct seep_python_stack *python,
-                             const struct seep_merged_frame *frame)
+/* As a frame of the recording; @ret_lost: its name is not known, for now. */
+static SEEP_NOINLINE uint64_t make_python_frame(
+    const struct seep_view *view, struct seep_python_stack *python,
+    const struct seep_python_identity *identity, int32_t instruction,
+    bool *ret_lost)
 {
-    struct seep_python_identity identity;
     uint32_t code = SEEP_CODE_NONE;
     int32_t line = 0;
-    uint64_t hash;
+    uint64_t hash = seep_hash_mix(identity->hash);
 
-    if (!seep_python_identify(python->python, &python->memory, frame->address,
-                              &identity)) {
+    if (!seep_codes_find(hash, &code)) {
+        code = intern_code(view, python, identity, hash);
+    }
+    /* Where a function begins are instructions without a line. */
+    if (!seep_python_line_cached(python->python, &python->memory, identity,
+                                 instruction, &line) ||
+        line == 0) {
+        line = (int32_t)identity->first_line;
+    }
+    *ret_lost = code == SEEP_CODE_NONE;
+    return seep_codes_frame(code, line);
+}
+
+/* What was made of it for the last stack holds for as long as its code is what
+ * it was. */
+static inline uint64_t python_frame(const struct seep_view *view,
+                                    struct seep_python_stack *python,
+                                    struct seep_python_frame *frame)
+{
+    const struct seep_python_known *known =
+        seep_python_stack_know(python, frame->code);
+    bool lost;
+
+    if (seep_unlikely(known == NULL)) {
         /* the interpreter began to end since the frame was found */
         seep_view_count(view, SEEP_COUNT_CODES_FULL, 1);
         return seep_codes_frame(SEEP_CODE_NONE, 0);
     }
-    hash = seep_hash_mix(identity.hash);
-    if (!seep_codes_find(hash, &code)) {
-        code = intern_code(view, python, &identity, hash);
+    if (frame->version != known->version) {
+        frame->word = make_python_frame(view, python, &known->identity,
+                                        frame->instruction, &lost);
+        frame->version = lost ? 0 : known->version;
     }
-    /* Where a function begins are instructions without a line. */
-    if (!seep_python_line_cached(python->python, &python->memory, &identity,
-                                 frame->instruction, &line) ||
-        line == 0) {
-        line = (int32_t)identity.first_line;
-    }
-    return seep_codes_frame(code, line);
+    return frame->word;
 }
 
 /* Of a stack that is too deep to have a line of the user's among its frames the
@@ -399,9 +419,7 @@ static SEEP_NOINLINE void end_with_users(const struct seep_view *view,
         size_t at = (traits & SEEP_CODE_IS_IMPORTER) != 0
                         ? python->chain.count - 1 - (i - known)
                         : i;
-        const struct seep_python_frame *from = &python->frames[at];
-        struct seep_merged_frame frame = {from->code, from->instruction, true};
-        uint64_t word = python_frame(view, python, &frame);
+        uint64_t word = python_frame(view, python, &python->chain.frames[at]);
 
         if ((seep_codes_traits(view, word) & SEEP_CODE_IS_USERS) != 0) {
             stack->count--; /* the name of the thread has the other's place */
@@ -434,10 +452,13 @@ static uint32_t merged_site(const struct seep_view *view,
     stack.addresses = python->pcs;
     stack.count = python->count;
     for (size_t i = 0; i < python->count; i++) {
+        const struct seep_merged_frame *frame = &python->merged[i];
+
         stack.addresses[i] =
-            python->merged[i].is_python
-                ? python_frame(view, python, &python->merged[i])
-                : python->merged[i].address;
+            frame->is_python
+                ? python_frame(view, python,
+                               &python->chain.frames[frame->number])
+                : frame->address;
     }
     if (seep_unlikely(python->truncated)) {
         end_with_users(view, python, &stack);

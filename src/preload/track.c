@@ -33,11 +33,12 @@
 struct timer {
     uint64_t started; /* 0: this one is not measured */
     bool first;
+    bool for_tensor;
 };
 
 static struct timer timer_start(void)
 {
-    struct timer timer = {0, seep_pace_is_first()};
+    struct timer timer = {0, seep_pace_is_first(), false};
     uint64_t chance = 0;
 
     /* By chance, not by the address: a program that goes round among a few
@@ -64,6 +65,9 @@ static void timer_stop(const struct seep_view *view, struct timer timer)
     }
     if ((timer.first || cycles < TIMER_CYCLES_MOST) && timer.started != 0 &&
         !seep_clock_forbidden && seep_identity_is_ours()) {
+        if (timer.for_tensor) {
+            seep_pace_for_tensor(cycles, timer.first);
+        }
         seep_pace_spent(view, cycles, timer.first);
     }
 }
@@ -382,6 +386,46 @@ seep_track_key_allocated(const struct seep_capture_start *from,
         uint32_t tick = seep_recorder_allocated(thread, site, key, size_bytes);
 
         sample_timeline(view, tick);
+        timer_stop(view, timer);
+        seep_guard_leave(thread);
+    }
+}
+
+/* Each is chosen by itself: the countdown is that of the host's blocks. Before
+ * there is a recording it is begun, and the fold thins what came whole. */
+static bool is_tensor_chosen(const struct seep_view *view, unsigned sample_log2,
+                             uint64_t size_bytes)
+{
+    return view == NULL || sample_log2 == 0 ||
+           (double)seep_sampler_bits(&seep_thread) <
+               0x1p32 * seep_weight_probability(size_bytes, sample_log2);
+}
+
+SEEP_NOINLINE void
+seep_track_tensor_allocated(const struct seep_capture_start *from,
+                            uint32_t device, const void *block,
+                            size_t size_bytes)
+{
+    const struct seep_view *view = seep_recorder_view();
+    unsigned sample_log2 = view == NULL ? 0 : seep_pace_tensor_log2(view);
+    struct seep_thread *thread;
+    bool may_ask = false; /* who tells may hold the allocator's locks */
+    struct timer timer;
+
+    if (!is_tensor_chosen(view, sample_log2, size_bytes)) {
+        return;
+    }
+    timer = timer_start();
+    view = seep_guard_enter_recording(from->sp, &thread);
+    if (view != NULL) {
+        uint32_t site = seep_stacks_site(
+            view, from, (struct seep_place){SEEP_SPACE_TENSOR, device},
+            &may_ask);
+        uint32_t tick = seep_recorder_sampled(thread, sample_log2, site,
+                                              (uintptr_t)block, size_bytes);
+
+        sample_timeline(view, tick);
+        timer.for_tensor = true;
         timer_stop(view, timer);
         seep_guard_leave(thread);
     }

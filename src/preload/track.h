@@ -48,6 +48,12 @@ void seep_track_allocated(const struct seep_capture_start *start,
 void seep_track_object_allocated(const struct seep_capture_start *start,
                                  const void *block, size_t size_bytes);
 
+/** The same of a tensor, by its address on the device that is @device - 1,
+ * where no block of the host lies. Its end is that of any block. */
+void seep_track_tensor_allocated(const struct seep_capture_start *from,
+                                 uint32_t device, const void *block,
+                                 size_t size_bytes);
+
 /** Before the real call: @block goes. */
 void seep_track_freed(const void *block);
 

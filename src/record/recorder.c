@@ -371,8 +371,8 @@ static bool push(struct seep_thread *thread, uint32_t shard,
     return true;
 }
 
-uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
-                                 uint64_t address, uint64_t size_bytes)
+static uint32_t allocated(struct seep_thread *thread, unsigned sample_log2,
+                          uint32_t site, uint64_t address, uint64_t size_bytes)
 {
     struct seep_event event = {
         .address = address,
@@ -380,7 +380,7 @@ uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
         .site = site,
         .tick = seep_recorder_tick(),
         .kind = SEEP_EVENT_ALLOC,
-        .sample_log2 = SEEP_ADDRESS_IS_KEY(address) ? 0 : thread->sample_log2,
+        .sample_log2 = (uint8_t)sample_log2,
     };
 
     /* Before the event: the block's free may come from another thread as soon
@@ -392,6 +392,22 @@ uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
         forget(NULL, address);
     }
     return event.tick;
+}
+
+uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
+                                 uint64_t address, uint64_t size_bytes)
+{
+    unsigned sample_log2 =
+        SEEP_ADDRESS_IS_KEY(address) ? 0 : thread->sample_log2;
+
+    return allocated(thread, sample_log2, site, address, size_bytes);
+}
+
+uint32_t seep_recorder_sampled(struct seep_thread *thread, unsigned sample_log2,
+                               uint32_t site, uint64_t address,
+                               uint64_t size_bytes)
+{
+    return allocated(thread, sample_log2, site, address, size_bytes);
 }
 
 uint32_t seep_recorder_freed(struct seep_thread *thread, uint64_t address,

@@ -42,6 +42,11 @@ void seep_recorder_set_identity(bool (*still_ours)(void));
 uint32_t seep_recorder_allocated(struct seep_thread *thread, uint32_t site,
                                  uint64_t address, uint64_t size_bytes);
 
+/** The same of one that was chosen under a mean of 2^@sample_log2 bytes. */
+uint32_t seep_recorder_sampled(struct seep_thread *thread, unsigned sample_log2,
+                               uint32_t site, uint64_t address,
+                               uint64_t size_bytes);
+
 /**
  * A block is about to be freed, or taken out by a realloc (@kind).
  * @return the tick of the event, for a restore

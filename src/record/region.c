@@ -325,24 +325,90 @@ void seep_room_restrict(void)
 #define SEQUENCE_MAX 4096U
 #define NS_PER_S UINT64_C(1000000000)
 
-/* What seep_region_create() holds at the moment, for seep_region_abandon(). */
+/* What a creation holds, until seep_region_settle(). */
 static struct {
     volatile int fd;
     void *volatile mapping;
     volatile size_t size_bytes;
+    volatile dev_t device; /* of the file, which may have its name */
+    volatile ino_t inode;  /* 0: there is none */
+    const struct seep_rec_header *volatile header;
 } held = {.fd = -1};
 
-void seep_region_abandon(void)
+static char last_path[PATH_BYTES]; /* one thread at a time creates */
+
+const char *seep_region_path(void)
 {
-    void *mapping = held.mapping;
+    return last_path;
+}
+
+static void close_held(void)
+{
     int fd = held.fd;
 
-    held.mapping = NULL;
     held.fd = -1;
     if (fd >= 0) {
         seep_syscall1(SYS_close, fd);
     }
+}
+
+void seep_region_settle(void)
+{
+    held.inode = 0;
+    held.mapping = NULL;
+}
+
+void seep_region_leave(void)
+{
+    void *mapping = held.mapping;
+
+    seep_region_settle();
+    close_held();
     seep_region_drop(mapping, held.size_bytes);
+}
+
+void seep_region_forsake(void)
+{
+    void *mapping = held.mapping;
+    int fd = held.fd;
+    long nothing;
+    long spare;
+
+    if (mapping != NULL && seep_region_replace(mapping, held.size_bytes)) {
+        memcpy(mapping, (const void *)held.header, sizeof(*held.header));
+    }
+    if (fd < 0) {
+        return;
+    }
+    /* Whatever is asked of it fails, and the number stays taken: first it is
+     * seen that one of that size can be had. */
+    nothing = seep_syscall4(SYS_openat, AT_FDCWD, (long)"/",
+                            O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    spare = nothing < 0
+                ? nothing
+                : seep_syscall3(SYS_fcntl, nothing, F_DUPFD_CLOEXEC, fd);
+    if (spare >= 0) {
+        seep_syscall1(SYS_close, fd);
+        seep_syscall3(SYS_fcntl, nothing, F_DUPFD_CLOEXEC, fd);
+        seep_syscall1(SYS_close, spare);
+    }
+    if (nothing >= 0) {
+        seep_syscall1(SYS_close, nothing);
+    }
+}
+
+void seep_region_abandon(void)
+{
+    ino_t inode = held.inode;
+    struct stat status;
+
+    if (inode != 0 &&
+        seep_syscall4(SYS_newfstatat, AT_FDCWD, (long)last_path, (long)&status,
+                      AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_ino == inode && status.st_dev == held.device) {
+        seep_syscall3(SYS_unlinkat, AT_FDCWD, (long)last_path, 0);
+    }
+    seep_region_leave();
 }
 
 /* Make the name another one, before its ".seep" if it has that. */
@@ -542,57 +608,77 @@ static int name_file(int fd, const char *path)
                               (long)path, AT_SYMLINK_FOLLOW, 0);
 }
 
-/* The file at @path; without a name until it is complete if @nameless. */
-static int create_file(const char *path, const char *folder, bool nameless,
+/* Hold the file that was opened as @fd. Where it may not be asked what that is
+ * (a filter), a start that is left leaves its file. */
+static void hold(int fd)
+{
+    struct stat status;
+
+    held.fd = fd;
+    if (seep_syscall2(SYS_fstat, fd, (long)&status) == 0) {
+        held.device = status.st_dev;
+        held.inode = status.st_ino;
+    }
+}
+
+/* The file at last_path; without a name until it is complete if @nameless. */
+static int create_file(const char *folder, bool nameless,
                        const struct seep_region_options *options,
                        const struct seep_rec_header *header, void **ret_mapping)
 {
-    const char *target = nameless ? folder : path;
+    const char *target = nameless ? folder : last_path;
     int flags = nameless ? O_TMPFILE | O_RDWR | O_CLOEXEC
                          : O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC;
-    int fd = above_standard(
-        (int)seep_syscall4(SYS_openat, AT_FDCWD, (long)target, flags, 0600));
     int result;
+    int fd;
 
+    if (!options->is_wanted()) {
+        return -ECANCELED;
+    }
+    fd = above_standard(
+        (int)seep_syscall4(SYS_openat, AT_FDCWD, (long)target, flags, 0600));
     if (fd < 0) {
         return fd;
     }
-    held.fd = fd;
+    hold(fd);
     result = fill(fd, folder, options, header);
+    if (result == 0 && !options->is_wanted()) {
+        result = -ECANCELED; /* a child since it was opened */
+    }
     if (result == 0 && nameless) {
-        result = name_file(fd, path);
+        result = name_file(fd, last_path);
     }
-    if (result == 0) {
-        *ret_mapping = held.mapping;
-        held.mapping = NULL;
+    if (result < 0) {
+        seep_region_leave();
+        if (!nameless && options->is_wanted()) {
+            seep_syscall3(SYS_unlinkat, AT_FDCWD, (long)last_path, 0);
+        }
+        return result;
     }
-    seep_region_abandon();
-    if (result < 0 && !nameless) {
-        seep_syscall3(SYS_unlinkat, AT_FDCWD, (long)path, 0);
-    }
-    return result;
+    close_held();
+    *ret_mapping = held.mapping;
+    return 0;
 }
 
 /* Nameless first, so that no reader meets a half-made file; where the file
  * system, a missing /proc or a filter of calls refuses that, under its name
  * from the start. */
-static int create_at(const char *path,
-                     const struct seep_region_options *options,
+static int create_at(const struct seep_region_options *options,
                      const struct seep_rec_header *header, void **ret_mapping)
 {
     static char folder[PATH_BYTES]; /* one thread at a time creates */
     struct stat status;
     int result;
 
-    if (seep_syscall4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status,
+    if (seep_syscall4(SYS_newfstatat, AT_FDCWD, (long)last_path, (long)&status,
                       AT_SYMLINK_NOFOLLOW) == 0) {
         return -EEXIST;
     }
-    folder_of(path, folder, sizeof(folder));
-    result = create_file(path, folder, true, options, header, ret_mapping);
+    folder_of(last_path, folder, sizeof(folder));
+    result = create_file(folder, true, options, header, ret_mapping);
     if (result == -EOPNOTSUPP || result == -EISDIR || result == -EINVAL ||
         result == -ENOENT || result == -EPERM || result == -ENOSYS) {
-        result = create_file(path, folder, false, options, header, ret_mapping);
+        result = create_file(folder, false, options, header, ret_mapping);
     }
     return result;
 }
@@ -680,13 +766,6 @@ static bool is_one_name(const char *pattern)
     return true;
 }
 
-static char last_path[PATH_BYTES]; /* one thread at a time creates */
-
-const char *seep_region_path(void)
-{
-    return last_path;
-}
-
 static int create_by_pattern(const struct seep_region_options *options,
                              const char *folder,
                              const struct seep_rec_header *header,
@@ -701,10 +780,10 @@ static int create_by_pattern(const struct seep_region_options *options,
         if (!make_path(options, folder, i, last_path)) {
             return -ENAMETOOLONG;
         }
-        result = create_at(last_path, options, header, ret_mapping);
+        result = create_at(options, header, ret_mapping);
         if (result == -EEXIST && i == 0 && is_command &&
             make_way(options, folder, header, last_path)) {
-            result = create_at(last_path, options, header, ret_mapping);
+            result = create_at(options, header, ret_mapping);
         }
     }
     return result;
@@ -713,8 +792,11 @@ static int create_by_pattern(const struct seep_region_options *options,
 int seep_region_create(const struct seep_region_options *options,
                        const struct seep_rec_header *header, void **ret_mapping)
 {
-    int result = create_by_pattern(options, NULL, header, ret_mapping);
+    int result;
 
+    seep_region_settle(); /* of one that was made before, by who drops it */
+    held.header = header;
+    result = create_by_pattern(options, NULL, header, ret_mapping);
     if (result < 0 && result != -ENOSPC &&
         result != seep_place_error_of(SEEP_PLACE_FLOOR) &&
         options->pattern[0] != '/' && options->fallback_folder != NULL) {
@@ -727,24 +809,29 @@ int seep_region_create(const struct seep_region_options *options,
 void seep_region_drop(void *mapping, size_t size_bytes)
 {
     if (mapping != NULL) {
+        if (mapping == held.mapping) {
+            seep_region_settle();
+        }
         room_end(mapping);
         seep_syscall2(SYS_munmap, (long)mapping, (long)size_bytes);
     }
 }
 
-void seep_region_replace(void *mapping, size_t size_bytes)
+bool seep_region_replace(void *mapping, size_t size_bytes)
 {
     /* In two steps: mmap over what is there can fail when that is gone. */
     long zeros = seep_syscall_zeros(size_bytes);
     long result;
 
     if (seep_syscall_failed(zeros)) {
-        return;
+        return false;
     }
     result =
         seep_syscall6(SYS_mremap, zeros, (long)size_bytes, (long)size_bytes,
                       MREMAP_MAYMOVE | MREMAP_FIXED, (long)mapping, 0);
     if (seep_syscall_failed(result)) {
         seep_syscall2(SYS_munmap, zeros, (long)size_bytes);
+        return false;
     }
+    return true;
 }

@@ -35,6 +35,7 @@ struct seep_region_options {
     uint64_t start_s;            /* for %t, seconds since the epoch */
     uint32_t pid;                /* for %p */
     void (*complete)(void *mapping); /* adds strings before the name */
+    bool (*is_wanted)(void);         /* no: a child of a fork goes on in here */
     bool any_filesystem; /* also where a reservation does not protect */
     enum seep_region_role role;
 };
@@ -52,18 +53,29 @@ int seep_region_create(const struct seep_region_options *options,
 /** Path of the last recording that was created, or could not be. */
 const char *seep_region_path(void);
 
-/** The thread that was in seep_region_create() left it by a jump: close and
- * unmap what it had; a file without a name is gone with that. */
+/** What was created is in use: what is abandoned later is not this. */
+void seep_region_settle(void);
+
+/** The thread that created a recording left by a jump before it was settled:
+ * close and unmap what it had. Its file is gone with that, named or not. */
 void seep_region_abandon(void);
 
-/** Unmap a parent's recording in its child. */
+/** The same in a child, of what its parent was creating: that file stays. */
+void seep_region_leave(void);
+
+/** In a child that goes on in seep_region_create(), since a handler forked in
+ * it: what it does from now on reaches nothing of its parent's, and fails. */
+void seep_region_forsake(void);
+
+/** Unmap a recording: a parent's in its child, or one that nobody needs. */
 void seep_region_drop(void *mapping, size_t size_bytes);
 
 /**
- * Put zeros of this process's own in the place of a mapping. If that cannot be
- * done it stays as it is.
+ * Put zeros of this process's own in the place of a mapping.
+ *
+ * @return false: that cannot be done, and it stays as it is
  */
-void seep_region_replace(void *mapping, size_t size_bytes);
+bool seep_region_replace(void *mapping, size_t size_bytes);
 
 /*
  * What of the recording's file is on the disk, and more of it.

@@ -52,6 +52,8 @@ static _Atomic uint32_t
     first_events; /* that were timed, until there are enough */
 static _Atomic uint64_t timed;
 static _Atomic uint64_t spent_cycles;  /* since the last look */
+static _Atomic uint64_t tensor_cycles; /* of these */
+static _Atomic bool has_tensors;
 static _Atomic uint64_t debt_cycles;   /* beyond the budget */
 static _Atomic uint64_t looked_cycles; /* when the last look was, */
 static _Atomic uint64_t looked_cpu_ns; /* by the two clocks */
@@ -81,6 +83,50 @@ static bool is_sparsest(const struct seep_view *view)
     unsigned level = level_of(view);
 
     return level == 0 || level >= dearest_level(view);
+}
+
+unsigned seep_pace_tensor_log2(const struct seep_view *view)
+{
+    unsigned level = level_of(view);
+    unsigned doublings = seep_word_load(&view->header->tensor_doublings);
+
+    /* The file may be anybody's who has written into it. */
+    return level == 0 ? 0
+                      : level + (doublings < SEEP_PACE_TENSOR_DOUBLINGS
+                                     ? doublings
+                                     : SEEP_PACE_TENSOR_DOUBLINGS);
+}
+
+/* Of a program that gave a mean, and no budget, it stays. */
+static bool may_spare_tensors(const struct seep_view *view)
+{
+    const struct seep_rec_header *header = view->header;
+
+    return seep_word_load(&has_tensors) && level_of(view) != 0 &&
+           (header->settled_sample_log2 != 0 || header->budget != 0) &&
+           seep_word_load(&header->tensor_doublings) <
+               SEEP_PACE_TENSOR_DOUBLINGS;
+}
+
+static void spare_tensors(const struct seep_view *view)
+{
+    uint32_t seen = seep_word_load(&view->header->tensor_doublings);
+
+    if (seen < SEEP_PACE_TENSOR_DOUBLINGS) {
+        seep_word_replace(&view->header->tensor_doublings, &seen, seen + 1);
+    }
+}
+
+static uint64_t cycles_of_all(uint64_t cycles, bool first)
+{
+    cycles = cycles < CYCLES_MOST ? cycles : CYCLES_MOST;
+    return cycles * (first ? 1 : SEEP_PACE_TIMED_EVERY);
+}
+
+void seep_pace_for_tensor(uint64_t cycles, bool first)
+{
+    seep_word_store(&has_tensors, true);
+    seep_word_fetch_add(&tensor_cycles, cycles_of_all(cycles, first));
 }
 
 /* What may be spent of @cycles. */
@@ -124,6 +170,8 @@ void seep_pace_start(const struct seep_view *view)
 {
     seep_word_store(&timed, 0);
     seep_word_store(&spent_cycles, 0);
+    seep_word_store(&tensor_cycles, 0);
+    seep_word_store(&has_tensors, false);
     seep_word_store(&debt_cycles, 0);
     seep_word_store(&looked_cycles, view->header->start_cycles);
     seep_word_store(&looked_cpu_ns, is_sparsest(view) ? 0 : processor_ns());
@@ -184,16 +232,23 @@ static void look(const struct seep_view *view)
 {
     uint64_t now = seep_clock_cycles();
     double rate = cycles_a_ns(view->header, now);
+    uint64_t spent;
+    uint64_t for_tensors;
     double debt;
 
     if (rate <= 0) {
         return; /* it adds up until the next look */
     }
-    debt = (double)seep_word_load(&debt_cycles) +
-           (double)seep_word_exchange(&spent_cycles, 0) -
+    spent = seep_word_exchange(&spent_cycles, 0);
+    for_tensors = seep_word_exchange(&tensor_cycles, 0);
+    debt = (double)seep_word_load(&debt_cycles) + (double)spent -
            budget_of(view, passed_cycles(now, rate));
     if (debt > CREDIT_NS * rate) {
-        double_mean(view, level_of(view), dearest_level(view));
+        if (for_tensors >= spent / 2 && may_spare_tensors(view)) {
+            spare_tensors(view);
+        } else {
+            double_mean(view, level_of(view), dearest_level(view));
+        }
         debt /= 2;
         debt = debt > CREDIT_NS * rate / 2 ? CREDIT_NS * rate / 2 : debt;
     }
@@ -210,12 +265,10 @@ void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
     seep_view_count(view,
                     first ? SEEP_COUNT_FIRST_CYCLES : SEEP_COUNT_TIMED_CYCLES,
                     cycles);
-    if (is_sparsest(view)) {
+    if (is_sparsest(view) && !may_spare_tensors(view)) {
         return;
     }
-    cycles = cycles < CYCLES_MOST ? cycles : CYCLES_MOST;
-    seep_word_fetch_add(&spent_cycles,
-                        cycles * (first ? 1 : SEEP_PACE_TIMED_EVERY));
+    seep_word_fetch_add(&spent_cycles, cycles_of_all(cycles, first));
     if (seep_word_fetch_add(&timed, 1) % LOOK_EVERY == LOOK_EVERY - 1) {
         look(view);
     }

@@ -45,6 +45,10 @@
 #define SEEP_PACE_TIMED_EVERY 64U
 #define SEEP_PACE_FIRST_EVENTS 512U
 
+/** Tensors are dear, and large: up to so many times as far apart as blocks of
+ * the host, by what they cost; not where a mean was asked for. */
+#define SEEP_PACE_TENSOR_DOUBLINGS 6U
+
 /** Blocks a shard that are enough for any judgement. */
 #define SEEP_PACE_LIVE_MOST 512U
 
@@ -63,6 +67,12 @@ void seep_pace_restrict(const struct seep_view *view);
 /** An event took @cycles: one of the first, or one that stands for those that
  * were not timed. */
 void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first);
+
+/** Of what is about to be told as spent, that was for a tensor. */
+void seep_pace_for_tensor(uint64_t cycles, bool first);
+
+/** The mean of tensors; 0: each is recorded. */
+unsigned seep_pace_tensor_log2(const struct seep_view *view);
 
 /** A call site came: what is left of the tables is for those to come. */
 void seep_pace_site_came(const struct seep_view *view);

@@ -206,7 +206,66 @@ static uint32_t keep_import(const struct import_form *form,
     return kept;
 }
 
-/* @return how many of the @count frames are left, in place */
+/* What of the frames may be kept by any form, in place: those from the
+ * machinery on are but its own, the module's and the user's; of those before it
+ * no native one behind the lines that are kept. @return how many */
+static uint32_t keep_candidates(const struct import *import, uint64_t *frames,
+                                uint32_t count)
+{
+    uint32_t codes = 0;
+    uint32_t end = 0;
+    uint32_t kept;
+    uint32_t first =
+        import->module > import->machinery && import->module < import->users
+            ? import->module
+            : import->users;
+    uint32_t second = first == import->users ? import->module : import->users;
+
+    while (end < import->machinery && codes < import_forms[0].codes) {
+        codes += is_code(frames[end]) && end != import->module;
+        end++;
+    }
+    kept = erase_loops(frames, end);
+    for (; end < import->machinery; end++) {
+        if (is_code(frames[end])) {
+            frames[kept++] = frames[end];
+        }
+    }
+    frames[kept++] = frames[import->machinery];
+    if (first < count) {
+        frames[kept++] = frames[first];
+    }
+    if (second > first && second < count) {
+        frames[kept++] = frames[second];
+    }
+    return kept;
+}
+
+bool seep_short_stack_import(const struct seep_view *view, uint64_t *frames,
+                             size_t *count, enum seep_cut *cut)
+{
+    struct import import = find_import(view, frames, (uint32_t)*count);
+    uint64_t name;
+    uint32_t kept;
+
+    if (seep_likely(import.machinery == *count)) {
+        return false;
+    }
+    name = frames[*count - 1];
+    kept = keep_candidates(&import, frames, (uint32_t)*count);
+    import = find_import(view, frames, kept);
+    kept =
+        keep_import(&import_forms[always_short ? 1 : 0], &import, frames, kept);
+    if (is_thread(view, name)) {
+        frames[kept++] = name;
+    }
+    *count = kept;
+    *cut = SEEP_CUT_NONE;
+    return true;
+}
+
+/* Of an import of which seep_short_stack_import() has left the first form.
+ * @return how many of the @count frames are left, in place */
 static uint32_t make_import(const struct seep_view *view, uint64_t *frames,
                             uint32_t count)
 {
@@ -215,7 +274,7 @@ static uint32_t make_import(const struct seep_view *view, uint64_t *frames,
     uint64_t name = frames[count - 1];
     bool named = is_thread(view, name);
 
-    count = erase_loops(frames, count - named);
+    count -= named;
     for (;; form++) {
         struct import import = find_import(view, frames, count);
 
@@ -294,20 +353,17 @@ static uint32_t make_short(const struct seep_view *view, enum seep_space space,
     return kept;
 }
 
-bool seep_short_stack_make(const struct seep_view *view, enum seep_space space,
-                           uint64_t *frames, uint32_t *count,
+void seep_short_stack_make(const struct seep_view *view, enum seep_space space,
+                           bool is_import, uint64_t *frames, uint32_t *count,
                            enum seep_cut *cut)
 {
-    struct import import = find_import(view, frames, *count);
     uint32_t kept;
 
-    if (seep_unlikely(import.machinery < *count)) {
+    if (is_import) {
         *count = make_import(view, frames, *count);
-        *cut = SEEP_CUT_NONE;
-        return true;
+        return;
     }
     kept = *count > 0 ? make_short(view, space, frames, *count, *cut) : 0;
     *cut = kept < *count ? SEEP_CUT_DEPTH : *cut;
     *count = kept;
-    return false;
 }

@@ -394,20 +394,20 @@ static uint32_t intern_site(const struct seep_view *view,
 SEEP_COLD static uint32_t intern(const struct seep_view *view,
                                  struct seep_place place,
                                  const struct seep_sites_stack *stack,
-                                 seep_sites_frame frame_of, bool *ret_later)
+                                 bool is_import, seep_sites_frame frame_of,
+                                 bool *ret_later)
 {
     /* In place: a hook must do with 2 KiB of stack. */
     uint64_t *frames = stack->addresses;
     uint64_t stack_key = 0;
     uint32_t count = (uint32_t)stack->count;
     enum seep_cut cut = stack->cut;
-    bool is_import;
     uint32_t index;
 
     for (uint32_t i = 0; i < count; i++) {
         frames[i] = frame_of(view, frames[i]);
     }
-    is_import = seep_short_stack_make(view, place.space, frames, &count, &cut);
+    seep_short_stack_make(view, place.space, is_import, frames, &count, &cut);
     index = intern_stack(view, frames, count, cut, &stack_key);
     return intern_site(view, place, index, stack_key, is_import, ret_later);
 }
@@ -450,9 +450,12 @@ static uint64_t hash_addresses(const struct seep_sites_stack *stack,
 
 uint32_t seep_sites_intern(const struct seep_view *view,
                            struct seep_place place,
-                           const struct seep_sites_stack *stack,
+                           struct seep_sites_stack *stack,
                            seep_sites_frame frame_of)
 {
+    bool is_import = !stack->is_native &&
+                     seep_short_stack_import(view, stack->addresses,
+                                             &stack->count, &stack->cut);
     uint64_t hash = hash_addresses(
         stack, (uint64_t)place.space << 48 ^ (uint64_t)place.device << 52 ^
                    stack->epoch << 8 ^ (uint64_t)stack->cut);
@@ -473,7 +476,7 @@ uint32_t seep_sites_intern(const struct seep_view *view,
         }
         return site;
     }
-    site = intern(view, place, stack, frame_of, &later);
+    site = intern(view, place, stack, is_import, frame_of, &later);
     if (seep_unlikely(!seep_word_load(&cache_is_used))) {
         seep_word_store(&cache_is_used, true);
     }

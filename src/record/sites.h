@@ -21,10 +21,11 @@
 
 /** One captured stack, as addresses of this process. */
 struct seep_sites_stack {
-    uint64_t *addresses; /* innermost first; overwritten by an intern */
+    uint64_t *addresses; /* innermost first; overwritten, as .count is */
     size_t count;        /* at most SEEP_STACK_FRAMES_MAX */
     enum seep_cut cut;
     uint64_t epoch; /* of the loaded objects when it was captured */
+    bool is_native; /* no frame of Python is among them */
 };
 
 /** Where the memory of a site lies. */
@@ -37,10 +38,10 @@ struct seep_place {
 typedef uint64_t (*seep_sites_frame)(const struct seep_view *view,
                                      uintptr_t address);
 
-/** @return the site's index, 0 if there is no room */
+/** @stack is overwritten. @return the site's index, 0 if there is no room */
 uint32_t seep_sites_intern(const struct seep_view *view,
                            struct seep_place place,
-                           const struct seep_sites_stack *stack,
+                           struct seep_sites_stack *stack,
                            seep_sites_frame frame_of);
 
 /** Forget the cache: in a forked child, before its own recording begins. */
@@ -100,11 +101,21 @@ bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
  * the first one, by the constructor. */
 void seep_short_stack_always(bool always);
 
+/**
+ * An import's stack is short before anybody asks which site it is: most of an
+ * import's stacks differ in frames that none of them keeps. Leaves the longest
+ * form of the *@count frames, addresses as captured, in place.
+ *
+ * @return is it an import's? If not, nothing is changed
+ */
+bool seep_short_stack_import(const struct seep_view *view, uint64_t *frames,
+                             size_t *count, enum seep_cut *cut);
+
 /** Leave what is to be kept of the *@count frames, in place.
- * @param cut  why it ends, becomes why what is left does
- * @return is it an import's? */
-bool seep_short_stack_make(const struct seep_view *view, enum seep_space space,
-                           uint64_t *frames, uint32_t *count,
+ * @param is_import  the above was true of them
+ * @param cut  why it ends, becomes why what is left does */
+void seep_short_stack_make(const struct seep_view *view, enum seep_space space,
+                           bool is_import, uint64_t *frames, uint32_t *count,
                            enum seep_cut *cut);
 
 #endif

@@ -188,7 +188,7 @@ static void measure_recording(uint32_t wanted)
     seep_sites_judge(&sites, &clock);
     judged = now_ms();
     for (size_t i = 0; i < sites.count; i++) {
-        series += sites.works[i].series != NULL;
+        series += sites.works[i].series.kind != SEEP_SERIES_NONE;
     }
     printf("of a recording      %8zu sites %10zu survivors %8.1f ms\n"
            "  with series       %8zu\n"

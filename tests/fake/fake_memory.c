@@ -4,7 +4,9 @@
  * sparse memory file, with a section and an account for each.
  *
  * Invariant: an address is given out again as soon as it is free, newest first,
- * as that is hardest on whoever keeps books by address.
+ * as that is hardest on whoever keeps books by address. Address space is asked
+ * of libc, as the driver does it, and what lies in it of the kernel; nobody is
+ * told when it goes.
  */
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -18,12 +20,13 @@
 #define SPARSE 16 /* address space for each byte of memory */
 #define CLASSES (16 * 64)
 #define PAGE_BYTES 4096
+#define ADDRESSED_BYTES (UINT64_C(32) << 20)
 #define PUNCHED_BYTES (UINT64_C(1) << 20)
 #define NAME_MAGIC UINT64_C(0x65656b6166706573)
 
 struct section {
     uint64_t base, start_bytes, next_bytes, end_bytes;
-    uint64_t used_bytes, total_bytes;
+    uint64_t used_bytes, total_bytes, addressed_bytes;
     uint64_t freed[CLASSES]; /* offset + 1 of the newest free block */
 };
 
@@ -117,6 +120,16 @@ uint64_t fake_free_bytes(int device)
     return left > others ? left - others : 0;
 }
 
+/* What a device gives has addresses in the process, in pieces. */
+static void address(struct section *section)
+{
+    while (section->addressed_bytes < section->used_bytes) {
+        (void)mmap(NULL, ADDRESSED_BYTES, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        section->addressed_bytes += ADDRESSED_BYTES;
+    }
+}
+
 bool fake_charge(int device, uint64_t bytes)
 {
     struct section *section;
@@ -133,6 +146,7 @@ bool fake_charge(int device, uint64_t bytes)
     if (device >= 0) {
         fake_devices[device].used_bytes = section->used_bytes;
     }
+    address(section);
     return true;
 }
 
@@ -210,12 +224,12 @@ void fake_give(int device, uint64_t offset, uint64_t bytes)
 
 uint64_t fake_map_space(uint64_t bytes, uint64_t align, uint64_t hint)
 {
-    uint64_t got = (uint64_t)(uintptr_t)raw_map(
-        hint, bytes + align, PROT_NONE,
-        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mapped = mmap((void *)(uintptr_t)hint, bytes + align, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint64_t got = (uint64_t)(uintptr_t)mapped;
     uint64_t address;
 
-    if (got == 0) {
+    if (mapped == MAP_FAILED) {
         return 0;
     }
     address = fake_rounded(got, align);

@@ -25,6 +25,9 @@
 #include "json/json.h"
 
 #define IS_CORE 'c'
+/* Of the second byte, as well. */
+#define OF_DRIVER 64U
+#define CACHED 128U
 #define PAGE UINT64_C(4096)
 #define AREA_BYTES (4 * PAGE) /* a pool of CPython's */
 #define AREA_WORDS (AREA_BYTES / 8)
@@ -369,7 +372,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct seep_held_answer *answer;
     char path[64];
     unsigned kind = take(&input);
-    unsigned minor = minors[take(&input) % sizeof(minors)];
+    unsigned version = take(&input);
+    unsigned minor = minors[version % sizeof(minors)];
 
     if (core_fd < 0) {
         core_fd = make_file("core");
@@ -377,6 +381,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", core_fd);
     question.core_path = path;
+    question.is_of_driver = (version & OF_DRIVER) != 0;
+    question.is_cached = (version & CACHED) != 0;
     question.python_version = minor == 0 ? 0 : 3U << 24 | minor << 16;
     if (ftruncate(core_fd, 0) != 0) {
         abort();

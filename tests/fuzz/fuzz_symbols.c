@@ -1,19 +1,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libFuzzer's entry for names and lines: the input is an object file, asked for
- * as many addresses as a report has of one library. libdw itself is not
- * instrumented: what is found in it is found by its crash, or its memory.
+ * as many addresses as a report has of one library, and for members of some
+ * classes and variables. libdw itself is not instrumented: what is found in it
+ * is found by its crash, or its memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "reader/symbols/members.h"
 #include "reader/symbols/module.h"
 
 #define ASKED 24U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the corpus has of classes, and where its variables lie. */
+static void ask_members(const struct seep_symbolise_dwarf *dwarf)
+{
+    static const char *const classes[] = {"4Base", "3BoxI4nodeE", "", ""};
+    static const uint64_t variables[] = {0, 0, 0x17e0, 0x1820};
+    struct seep_symbolise_members members = {.entries = NULL};
+    struct seep_symbolise_member found[SEEP_SYMBOL_HOPS_MOST];
+
+    for (size_t i = 0; i < 4; i++) {
+        for (uint64_t offset = 0; offset < 64; offset += 8) {
+            const struct seep_symbol_thing thing = {
+                .class_symbol = classes[i],
+                .address = variables[i],
+                .hops = {{offset, 64}, {8, 64}, {24, 1000}},
+                .hop_count = 3,
+            };
+
+            if (seep_symbolise_members_find(&members, dwarf, &thing, found) ==
+                    0 &&
+                (strnlen(found[0].path, sizeof(found[0].path)) ==
+                     sizeof(found[0].path) ||
+                 strnlen(found[2].type, sizeof(found[2].type)) ==
+                     sizeof(found[2].type))) {
+                abort();
+            }
+        }
+    }
+    seep_symbolise_members_fini(&members);
+}
 
 static void ask(struct seep_symbolise_file *file)
 {
@@ -32,6 +65,9 @@ static void ask(struct seep_symbolise_file *file)
                 count > SEEP_SYMBOLISE_PLACES_MAX) {
                 abort();
             }
+        }
+        if (dwarf.dwarf != NULL) {
+            ask_members(&dwarf);
         }
     }
     seep_symbolise_dwarf_fini(&dwarf);

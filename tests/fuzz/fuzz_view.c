@@ -2,7 +2,8 @@
 /*
  * libFuzzer's entry for what is shown: a damaged recording is reported, and the
  * report shown in one of the views below, which the first byte chooses; by any
- * kind of row and in any width. SEEP_FUZZ_VIEW=NAME takes one view alone.
+ * kind of row and in any width. SEEP_FUZZ_VIEW=NAME takes one view alone,
+ * "all" shows the one report in each: to make it is most of a view's time.
  *
  * Invariant: what is shown is of its kind: a page has no byte that a terminal
  * could take for more than colour, a document can be parsed.
@@ -76,6 +77,20 @@ static void view_brief(struct shown *shown)
     seep_view_text_verdict(&shown->page, shown->report);
 }
 
+/* Not on the page: JSON has DEL as it is, which is no code of a terminal. */
+static void show_json(const struct shown *shown,
+                      const struct seep_json_options *options)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+
+    must(file != NULL &&
+         seep_json_reports(file, &shown->report, 1, 0, options) == 0);
+    fclose(file);
+    free(text);
+}
+
 /* Parts of every kind, of what is no honest course. */
 static void view_span(struct shown *shown)
 {
@@ -91,8 +106,7 @@ static void view_span(struct shown *shown)
 
         show_text(shown, &(struct seep_text_options){.wish = wishes[i],
                                                      .temporary = i % 2 != 0});
-        must(seep_json_reports(shown->page.file, &shown->report, 1, 0, &json) ==
-             0);
+        show_json(shown, &json);
     }
 }
 
@@ -503,10 +517,8 @@ static const struct view {
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
 
-static const struct view *choose(uint8_t byte)
+static const struct view *choose(uint8_t byte, const char *name)
 {
-    const char *name = getenv("SEEP_FUZZ_VIEW");
-
     for (size_t i = 0; i < VIEWS && name != NULL; i++) {
         if (strcmp(views[i].name, name) == 0) {
             return &views[i];
@@ -543,6 +555,44 @@ static const struct seep_report *honest_of(uint8_t seed)
     return all[small.seed];
 }
 
+/*
+ * Values of jansson's, which is not looked at, are very many and small, and the
+ * sanitizer takes long for each: while there is fuzzing (SEEP_FUZZ_ARENA) they
+ * have a room that is theirs alone, empty for each view.
+ */
+
+#define ARENA_BYTES ((size_t)64 << 20)
+#define ARENA_ALIGN 16U
+
+static struct {
+    char *bytes;
+    size_t used;
+} arena;
+
+static void *take_room(size_t bytes)
+{
+    size_t at = arena.used;
+
+    must(bytes <= ARENA_BYTES - at - ARENA_ALIGN);
+    arena.used += (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    return arena.bytes + at;
+}
+
+static void give_room(void *bytes)
+{
+    (void)bytes;
+}
+
+static void arena_begin(void)
+{
+    if (getenv("SEEP_FUZZ_ARENA") != NULL) {
+        arena.bytes = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        must(arena.bytes != MAP_FAILED);
+        json_set_alloc_funcs(take_room, give_room);
+    }
+}
+
 /* Where a view goes: in memory, from its start each time. */
 static struct {
     FILE *file;
@@ -555,9 +605,11 @@ static void output_begin(void)
     if (output.file == NULL) {
         seep_clean_init();
         seep_json_init();
+        arena_begin();
         output.file = open_memstream(&output.text, &output.length);
         must(output.file != NULL);
     }
+    arena.used = 0;
     rewind(output.file);
 }
 
@@ -571,9 +623,21 @@ static void output_end(const struct view *view)
     view->must_be(output.text, (size_t)length - 1);
 }
 
+/* In any width: of the damage, so that it is the same for the same input. */
+static void show(const struct view *view, struct shown *shown, size_t size)
+{
+    output_begin();
+    seep_page_init(&shown->page, output.file, SEEP_COLOR_ALWAYS);
+    shown->page.columns = size % 3 == 0 ? 80 : size * 7 % 256;
+    view->show(shown);
+    output_end(view);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct seep_report_options options = {.symbols = false};
+    const char *name = getenv("SEEP_FUZZ_VIEW");
+    bool all = name != NULL && strcmp(name, "all") == 0;
     const struct view *view;
     struct shown shown;
     struct seep_report *report;
@@ -586,16 +650,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     shown.honest = honest_of(data[1] & SMALL_SEED_MASK);
     (void)small_damage(data, size, &small);
     options.by = (enum seep_grouping)(data[0] / VIEWS % SEEP_GROUPING_COUNT);
-    view = choose(data[0]);
-    options.stacks = view->show == view_html;
+    view = choose(data[0], name);
+    options.stacks = all || view->show == view_html;
     report = report_of(&small, &options);
     if (report != NULL) {
         shown.report = report;
-        seep_page_init(&shown.page, output.file, SEEP_COLOR_ALWAYS);
-        /* Of the damage, so that it is the same for the same input. */
-        shown.page.columns = size % 3 == 0 ? 80 : size * 7 % 256;
-        view->show(&shown);
-        output_end(view);
+        for (size_t i = 0; i < VIEWS && all; i++) {
+            show(&views[i], &shown, size);
+        }
+        if (!all) {
+            show(view, &shown, size);
+        }
         seep_report_close(report);
     }
     return 0;

@@ -5,15 +5,18 @@
 
 The allocator is chosen by PYTORCH_CUDA_ALLOC_CONF. Prints the truth: what
 PyTorch itself says, and what is kept at which function. look: nothing more than
-whether it can be.
+whether it can be. What is kept lives when the process ends: an interpreter that
+ends in order frees it.
 """
 import gc
 import json
+import os
 import sys
 
 NUMBER = 40
 BYTES = 3_000_000  # the cache rounds up to 512
 ROUNDED = -(-BYTES // 512) * 512
+SAMPLED = 0.1  # by 512 KiB at the most: of 40 such tensors hardly one is missed
 
 
 def skip(why):
@@ -59,16 +62,17 @@ def main(how):
     else:
         sites.append({"function": None, "space": "tensor",
                       "live_bytes": torch.cuda.memory_allocated(),
-                      "tolerance": 0})
+                      "tolerance": SAMPLED})
         # What a library takes beside the cache (a workspace) is more.
         sites.append({"function": None, "space": "device",
                       "live_bytes": torch.cuda.memory_reserved(),
                       "more": how == "cycles"})
     if how == "kept":
         sites.append({"function": "keep_tensor", "space": "tensor",
-                      "live_bytes": NUMBER * ROUNDED})
+                      "live_bytes": NUMBER * ROUNDED, "tolerance": SAMPLED})
     print(json.dumps({"sites": sites, "errors": 0,
-                      "torch": torch.__version__}))
+                      "torch": torch.__version__}), flush=True)
+    os._exit(0)
 
 
 main(sys.argv[1])

@@ -23,7 +23,9 @@ from command_line import PYTHON, recordings, seep
 from conftest import PRELOAD, SEEP, environment
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "asked.py"
-WAIT_S = 150
+# The first question comes after 31 s, and one that found nothing yet is a
+# hundredth of the time until the next: on a busy machine two minutes.
+WAIT_S = 400
 TRIES = 3
 PROCESS_VM_READV = 310 if platform.machine() == "x86_64" else 270
 HOLDER = "held by Handler.model.audit, a list of "
@@ -131,9 +133,11 @@ def runs_fixture(tmp_path_factory):
     killer.start()
     end = time.monotonic() + WAIT_S
     try:
-        while not all(run.has_answer() for name, run in runs.items()
-                      if name != "unasked"):
-            assert time.monotonic() < end, [*folder.glob("*/*")]
+        while left := [name for name, run in runs.items()
+                       if name != "unasked" and not run.has_answer()]:
+            assert time.monotonic() < end, [
+                (name, runs[name].killed, runs[name].said,
+                 list(runs[name].folder.iterdir())) for name in left]
             time.sleep(.2)
         # The list moves as it grows, and on a busy machine it may be read
         # too slowly for that: the answer is then that it moved.

@@ -22,7 +22,7 @@ MANY = 10000 if LONG else 1500
 MEMORY_BYTES = 300e6
 CPU_S = 5
 MORE_BYTES = MEMORY_BYTES / 10000
-MORE_FAULTS = 500  # it was 5,000, and a child that read libc's DWARF
+MORE_FAULTS = 100  # of 150 a hundred were of copies that were made anew
 PROGRAM = """
 #include <stdlib.h>
 void *kept[100];
@@ -120,9 +120,11 @@ def pythons_fixture(tmp_path_factory):
 
 # Names are not asked for, since the child that knows them is the largest.
 PYTHON_VERBS = [("report", "--no-symbols"),
-                ("report", "--json", "--no-symbols")]
+                ("report", "--json", "--no-symbols"),
+                ("check", "--max-growth", "1MiB/min", "--no-symbols"),
+                ("top", "--once", "--no-symbols")]
 PYTHON_MOST_BYTES = 24e3  # JSON, where all call sites were kept: 45e3
-PYTHON_MOST_FAULTS = 190  # of 270 half were of series that were made anew
+PYTHON_MOST_FAULTS = 60  # of 270 half were of series that were made anew
 
 
 @pytest.mark.parametrize("verb", PYTHON_VERBS, ids=" ".join)
@@ -156,6 +158,25 @@ def test_of_many_is_told_what_is_told_of_few(pythons):
 
     assert (len(few), len(many)) == (60, 360)
     assert len(set(few + many)) == 1
+
+
+def test_limits_are_held_against_what_was_let_go(pythons):
+    """A check of many measures each before it lets go of what tells it."""
+    def results(folder):
+        done = subprocess.run([SEEP, "check", "--json", "--max-drift", "1B",
+                               "--cap", "heap=1B", "--max-growth", "1B/min",
+                               folder], env=environment(),
+                              capture_output=True, check=False)
+        assert done.returncode == 3, done.stderr
+        found = json.loads(done.stdout)["limits"]
+        for result in found:
+            assert result["process"].pop("path").startswith(str(folder))
+        return [json.dumps(result) for result in found]
+
+    few, many = map(results, pythons)
+
+    assert (len(few), len(many)) == (180, 1080)
+    assert len(set(few + many)) == 3
 
 
 def test_families_are_those_of_whole_reports(pythons):

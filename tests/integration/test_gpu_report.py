@@ -80,6 +80,7 @@ class Outcome:
         self.sites = process["sites"]
         self.devices = process["devices"]
         self.losses = process["losses"]
+        self.facts = process["facts"]
         self.text = {columns: print_report(path, columns)
                      for columns in (80, 120)}
 
@@ -123,6 +124,15 @@ def test_a_leak_of_a_device_is_told_with_its_line(outcomes, case):
     assert site["where"].endswith(" keep_reply")
     assert site["live_bytes"] == outcome.truth["leaked_bytes"]
     assert "keep_reply" in outcome.verdict["sentence"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_address_space_of_the_driver_is_no_memory_of_the_host(outcomes, case):
+    """It sets some 300 GiB aside, and more for what a device gives."""
+    outcome = outcomes[case]
+    assert sum(site["live_bytes"] for site in outcome.sites
+               if site["space"] == "mapped") < 64 << 20
+    assert outcome.facts["allocator_map_bytes"] > 256 << 30
 
 
 @pytest.mark.parametrize("case", LEAKS + ("pinned",))

@@ -5,9 +5,11 @@ them: SEEP_TEST_LONG=1, half an hour.
     tools/test --long held_zoo      (the table is printed at the end)
 
 Each is asked once, while it goes on, and never again until the answer suits.
+SEEP_TEST_PYTHONS=PATH:PATH are interpreters beside those that pyenv has.
 """
 import contextlib
 import itertools
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,8 +23,11 @@ from zoo import CLEAR, MOVING, judged, native_zoo, python_zoo
 RIGHT_LEAST = 0.98
 WRONG_SHARE = 0.8
 LEAST = 8  # blocks, for an answer
-PYTHONS = sorted(map(str, pathlib.Path.home().glob(
-    ".pyenv/versions/3.*/bin/python3")))
+PYTHONS = sorted(map(str, itertools.chain.from_iterable(
+    pathlib.Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")
+    for minor in range(8, 16))))
+MORE_PYTHONS = [path for path in
+                os.environ.get("SEEP_TEST_PYTHONS", "").split(":") if path]
 OTHERS = [name for name, path in ALLOCATORS.items()
           if path is not None and path.exists()]
 KINDS_LEAST = 60
@@ -56,6 +61,8 @@ def zoos():
     """{name: (what opens it, whether its globals have names)}"""
     found = {f"python {path.split('/')[-3]}": (make_python(path), True)
              for path in PYTHONS}
+    found |= {pathlib.Path(path).name: (make_python(path), True)
+              for path in MORE_PYTHONS}
     found["python"] = make_python(PYTHON), True
     found["python exact"] = make_python(PYTHON, sample="1"), True
     found["python malloc"] = make_python(PYTHON, PYTHONMALLOC="malloc"), True

@@ -2,7 +2,10 @@
 """Imports of many modules leave room for what the program does after them."""
 import re
 
+import pytest
+
 from conftest import dump, execute, recordings_in
+from test_python_frames import interpreters, known
 
 PYTHON = "/usr/bin/python3"
 MODULES = 120
@@ -69,12 +72,14 @@ def test_imports_leave_room_for_the_work(folder):
                len(site["frames"]) > 4 for site in works)
 
 
-def test_an_import_is_its_users_however_deep_it_is(folder):
+@pytest.mark.parametrize("python", [PYTHON, *(
+    path for path in known() if interpreters()[path] >= 14)])
+def test_an_import_is_its_users_however_deep_it_is(folder, python):
     packages = write_package(folder, modules=NESTED)
     script = folder / "deep.py"
     script.write_text("import big\n")
 
-    run = execute([PYTHON, "-S", script], folder, sample=1,
+    run = execute([python, "-S", script], folder, sample=1,
                   SEEP_SIZE=64 * MIB, SEEP_PYTHON="objects",
                   PYTHONPATH=packages)
 
@@ -83,6 +88,43 @@ def test_an_import_is_its_users_however_deep_it_is(folder):
     places = {site["where"] for site in dump(path)["sites"]}
     assert "deep.py:1 <module>" in places
     assert not [place for place in places if re.match(r"m\d+\.py", place)]
+
+
+LAZY = """
+lazy from big import m0
+lazy from zlib import crc32
+
+def work():
+    return m0.f0(1)
+
+def main():
+    work()
+    crc32(b"")
+
+main()
+"""
+
+
+@pytest.mark.parametrize("python", [
+    path for path in known() if interpreters()[path] >= 15])
+def test_a_lazy_import_is_of_the_line_that_first_uses_it(folder, python):
+    packages = write_package(folder, modules=NESTED)
+    script = folder / "lazy.py"
+    script.write_text(LAZY)
+
+    run = execute([python, "-S", script], folder, sample=1,
+                  SEEP_SIZE=64 * MIB, SEEP_PYTHON="objects",
+                  PYTHONPATH=packages)
+
+    assert run.status == 0, run.stderr
+    path, = recordings_in(folder)
+    sites = dump(path)["sites"]
+    places = {site["where"] for site in sites}
+    assert "lazy.py:6 work" in places
+    assert not [place for place in places if re.match(r"m\d+\.py", place)]
+    bytes_of = sum(site["allocated_bytes"] for site in sites
+                   if site["where"] == "lazy.py:6 work")
+    assert bytes_of > MIB / 4
 
 
 def test_a_call_into_a_deep_library_is_its_users_line(folder):

@@ -275,6 +275,28 @@ def test_a_thread_may_leave_a_hook(folder, case, sample):
             assert off == 0 or off <= torn << 14
 
 
+def test_a_start_that_is_left_leaves_no_second_recording(folder):
+    """Nor may a child die of what it was about to leave of its parent."""
+    run = compare([program("signal_cases"), "jump_out_of_start"], folder, 1,
+                  SEEP_SIZE=16 << 20)
+    assert run.stdout == b"400 children ended\n"
+    documents = opened(run.recordings, "--no-symbols")
+    assert len({document["pid"] for document in documents}) == len(documents)
+    parent, = [d for d in documents if not d["is_fork"]]
+    assert parent["losses"] == {}
+
+
+def test_a_child_holds_nothing_of_a_start_beside_it(folder):
+    # The first sample is the thread's large block, hardly anything before it.
+    run = execute([program("thread_cases"), "fork_beside_a_start"], folder,
+                  sample=1 << 20)
+    if run.stdout == b"not stopped\n":
+        pytest.skip("no seccomp listener here")
+    assert run.seen == (0, b"stopped, 0 held by a child\n", b"")
+    document, = opened(run.recordings)
+    assert only(document, "site_thread")["live_count"] == 0
+
+
 def test_a_jump_beside_threads_loses_no_shard(folder):
     """What was abandoned is taken over: later events are all recorded."""
     run = execute([program("signal_cases"), "jump_out_beside_threads"],

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="not built")
 def places():
     yield from os.environ.get("SEEP_TEST_PYTHONS", "").split(":")
     yield sys.executable
-    for minor in range(8, 16):
+    for minor in range(8, 17):
         yield shutil.which(f"python3.{minor}")
         yield f"/usr/bin/python3.{minor}"
     for root in (os.environ.get("PYENV_ROOT"), pathlib.Path.home() / ".pyenv"):
@@ -60,7 +60,7 @@ def interpreters():
 
 def known():
     return [path for path, minor in interpreters().items()
-            if 8 <= minor <= 14]
+            if 8 <= minor <= 15]
 
 
 def run(path, *argv, before=(), **variables):
@@ -89,18 +89,35 @@ def test_each_stack_is_what_python_says(path):
         assert seen["unmerged"] < seen["merged"] / 50, seen["examples"]
 
 
+COMPILES = "import sys; print(sys._jit.is_available())"
+
+
+@pytest.mark.parametrize("path", [
+    path for path in known() if interpreters()[path] >= 14])
+def test_code_that_python_compiled_has_its_lines(path):
+    """Its native frames end there; Python's are all in the stack."""
+    done = subprocess.run([path, "-c", COMPILES], capture_output=True,
+                          text=True, timeout=TIMEOUT_S, check=True)
+    if done.stdout != "True\n":
+        pytest.skip(f"{path} compiles nothing")
+    seen = run(path, PROGRAMS / "python_frames_check.py", LIBRARY,
+               PYTHON_JIT="1")
+    assert seen["wrong"] == 0, seen["examples"]
+    assert seen["state"] == "on"
+
+
 @pytest.mark.parametrize("path", [
     path for path in known() if interpreters()[path] >= 11])
 def test_without_the_gil_a_stack_is_read_by_few_copies(path):
-    """A worker that computes, beside the main thread, which needs no copy: 7 to
-    9 times as dear, and 32 times where each code object is copied; each the
-    best of many rounds."""
+    """A worker that computes, beside the main thread, which needs no copy and
+    takes over its last stack: 20 to 22 times as dear, and 33 to 37 times where
+    each code object is copied; each the best of many rounds."""
     done = subprocess.run([path, BENCH / "python_stacks.py", LIBRARY, "--here"],
                           capture_output=True, text=True, timeout=TIMEOUT_S,
                           check=True)
     main, other = (float(line.split()[4]) for line in
                    done.stdout.splitlines())
-    assert other < 20 * main, done.stdout
+    assert other < 28 * main, done.stdout
 
 
 def copies(path, folder, times):

@@ -66,8 +66,12 @@ def test_tracemalloc_from_the_start(folder, path):
 
 @pytest.mark.parametrize("path", known())
 def test_another_interpreter_in_the_process_is_told_too(folder, path):
-    expected, (process,) = run(folder, path, "subinterpreter")
+    # 3.14 warns at the end of one that was not closed.
+    expected, (process,) = run(folder, path, "subinterpreter",
+                               before=("-W", "ignore"))
     size, made, held = expected[""][0]
-    assert (size * made, size * held) in [
-        (site["allocated_bytes"], site["live_bytes"])
-        for site in process["sites"] if site["space"] == "python"]
+    ours = [site for site in process["sites"] if site["space"] == "python"
+            and site["allocated_bytes"] == size * site["allocated_count"]]
+    more = [sum(site[key] for site in ours) - count for key, count in
+            (("allocated_count", made), ("live_count", held))]
+    assert all(0 <= each < made / 100 for each in more), ours

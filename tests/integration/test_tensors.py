@@ -96,36 +96,50 @@ def run_all(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CASES)
 def test_tensors_are_charged_to_their_python_lines(outcomes, case):
-    """To the byte, though the heap beside them is sampled. Where the end of the
-    run freed what it had, totals are those of the moment before."""
+    """By samples, as the heap beside them; those that are as large as the mean
+    are nearly all there. Where the end of the run freed what it had, totals are
+    those of the moment before."""
     outcome = outcomes[case]
     tensors = {place: figures for (place, space), figures
                in outcome.lines.items() if space == "tensor"}
     told = {outcome.place(name): {figure: line[figure] for figure in FIGURES}
             for name, line in outcome.told["lines"].items()
             if line["allocated_count"] != 0}
-    if outcome.report["process"]["end"] is None:
-        assert tensors == told
-        return
-    assert tensors.keys() == told.keys()
-    for place, figures in tensors.items():
+    assert tensors.keys() <= told.keys()
+    for place, figures in told.items():
+        if figures["allocated_bytes"] < 32 << 20:
+            continue  # too few samples to tell
         for figure in ("allocated_bytes", "allocated_count"):
-            assert (0.8 * told[place][figure] <= figures[figure]
-                    <= told[place][figure]), (place, figure)
+            assert (0.7 * figures[figure] <= tensors[place][figure]
+                    <= 1.15 * figures[figure]), (place, figure)
     assert outcome.recorded["losses"] == {}
     assert not any(outcome.recorded["counters"][name] for name in NEVER)
 
 
+def test_where_every_block_is_recorded_tensors_are_told_to_the_byte(tmp_path):
+    done = run_program(tmp_path, "quiet", 3, SEEP_SAMPLE=1)
+    told = json.loads(done.stdout)
+    outcome = Outcome(told, dump(done.recordings[0]), {})
+    assert {place: figures for (place, space), figures
+            in outcome.lines.items() if space == "tensor"} == {
+                outcome.place(name): {figure: line[figure]
+                                      for figure in FIGURES}
+                for name, line in told["lines"].items()
+                if line["allocated_count"] != 0}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_segments_stand_beside_them_as_the_driver_gave_them(outcomes, case):
-    """To the byte, but where totals are those of the moment before the end."""
+    """To the byte, but where totals are those of the moment before the end, or
+    of tensors, which are sampled."""
     outcome = outcomes[case]
     slack = 0 if outcome.report["process"]["end"] is None else 0.2
+    assert outcome.total("tensor", "live_bytes") == pytest.approx(
+        outcome.told["allocated_bytes"], rel=0.2)
     for space, figure, name in (
             ("device", "live_bytes", "reserved_bytes"),
             ("device", "live_count", "segment_count"),
-            ("device", "allocated_bytes", "segments_made_bytes"),
-            ("tensor", "live_bytes", "allocated_bytes")):
+            ("device", "allocated_bytes", "segments_made_bytes")):
         assert outcome.total(space, figure) == pytest.approx(
             outcome.told[name], rel=slack, abs=0), name
 

@@ -202,6 +202,22 @@ def test_a_file_that_is_not_there_is_told(verb, place):
         assert re.fullmatch(r"seep: .+: .+; .+", line)
 
 
+@pytest.mark.parametrize("words", (
+    ("report",), ("check", "--max-growth", "1GiB/min"),
+    ("probe", "--max-growth", "1GiB/min"), ("metrics", "--once"),
+    ("top", "--once"), ("pack", "--replace", "-o", "all.seeppack")),
+    ids=" ".join)
+def test_the_star_of_a_shell_names_recordings(words, place, tmp_path):
+    """And what lies beside them, which is read with them."""
+    for name in ("r.seep", "r.seep.looks"):
+        (tmp_path / name).hardlink_to(place / "r.seep")
+    one, all_ = (seep(*words, *names, cwd=tmp_path)
+                 for names in (("r.seep",), ("r.seep", "r.seep.looks")))
+    assert all_.stderr == one.stderr
+    assert all_.returncode == one.returncode
+    assert len(all_.stdout.splitlines()) == len(one.stdout.splitlines())
+
+
 # documents
 
 @pytest.mark.parametrize("verb", verbs())

@@ -27,7 +27,7 @@ WAIT_S = 240
 # for each block.
 MOVING = {name: ("--freeze", "10000") for name in (
     "linked_list", "in_a_list", "in_a_linked_list", "by_a_registry",
-    "in_a_grown_vector", "replaced_lists")}
+    "in_a_grown_vector", "replaced_lists", "far_below")}
 CLEAR = 0.5  # as the tool has it
 
 
@@ -39,7 +39,7 @@ class Zoo:
         self.folder = folder
         self.ready = folder / "ready"
         self.process = subprocess.Popen(
-            [*map(str, command)], stdout=subprocess.DEVNULL,
+            [*map(str, command)], stdout=subprocess.DEVNULL, cwd=folder,
             env=environment(folder, sample, allocator, SEEP_SIZE="64M",
                             **variables), start_new_session=True)
         end = time.monotonic() + WAIT_S
@@ -90,8 +90,8 @@ def python_zoo(folder, python, source="holders.py", **how):
         with zoo(folder, python, PROGRAMS / source, ready, COUNT,
                  **how) as kept:
             kept.truth = {
-                name: (line, "cycle" if holder == "cycle" else "held",
-                       "" if holder == "cycle" else holder, 0)
+                name: (line, *((holder, "") if holder in ("cycle", "lost")
+                               else ("held", holder)), 0)
                 for name, (line, holder) in
                 json.loads(ready.read_text()).items()}
             yield kept

@@ -16,7 +16,6 @@ FILE_MAX = 900
 SOURCE_MIN = 100
 SHORT = {
     'src/base/state.c': 'the variables of headers that are inlined',
-    'src/preload/cuda_events.c': 'alone knows the CUDA part and the recorder',
     'src/preload/probes.c': 'functions that no caller may inline',
     'tools/seep/cmd_digest.c': 'a verb is a file: verbs.h',
     'tools/seep/cmd_doctor.c': 'a verb is a file: verbs.h',

@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "reader/recording/open.h"
+#include "reader/recording/snapshot.h"
 #include "record/modules.h"
 #include "record/region.h"
 #include "record/sampler.h"
@@ -79,9 +80,9 @@ int seep_open_refuse_read(struct seep_refusal *ret_refusal, int error)
     return error;
 }
 
-int seep_open_copy(int fd, uint64_t size_bytes,
-                   struct seep_refusal *ret_refusal, void **ret_bytes,
-                   size_t *ret_mapped_bytes)
+int seep_snapshot_open_copy(struct seep_snapshot *snapshot, int fd,
+                            uint64_t size_bytes,
+                            struct seep_refusal *ret_refusal)
 {
     void *bytes = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -91,9 +92,44 @@ int seep_open_copy(int fd, uint64_t size_bytes,
     if (bytes == MAP_FAILED) {
         return -1;
     }
-    *ret_bytes = bytes;
-    *ret_mapped_bytes = size_bytes;
+    snapshot->bytes = bytes;
+    snapshot->mapped_bytes = size_bytes;
     return seep_snapshot_read(0, bytes, 0, SEEP_PAGE_BYTES);
+}
+
+/* Of a process that is dead: no step of its is between two of these reads. */
+int seep_snapshot_copy_data(struct seep_snapshot *snapshot, int fd)
+{
+    return seep_snapshot_read(fd, (char *)snapshot->bytes + SEEP_PAGE_BYTES,
+                              SEEP_PAGE_BYTES,
+                              snapshot->file_bytes - SEEP_PAGE_BYTES);
+}
+
+void seep_snapshot_clear_copy(struct seep_snapshot *snapshot)
+{
+    (void)snapshot;
+}
+
+uint64_t seep_snapshot_data_end(const struct seep_snapshot *snapshot,
+                                enum seep_section which)
+{
+    return snapshot->view.header->sections[which].bytes;
+}
+
+void seep_snapshot_give_back(const struct seep_snapshot *snapshot, void *part,
+                             size_t bytes)
+{
+    (void)snapshot;
+    (void)part;
+    (void)bytes;
+}
+
+void seep_snapshot_leave_copy(struct seep_snapshot *snapshot)
+{
+    if (snapshot->bytes != NULL) {
+        munmap(snapshot->bytes, snapshot->mapped_bytes);
+    }
+    snapshot->bytes = NULL;
 }
 
 int seep_open_read_whole(int fd, void *to, uint64_t offset, uint64_t bytes)

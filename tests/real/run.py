@@ -7,6 +7,7 @@ Invariant: every process that is started here is waited for, with a limit; the
 exit status is 0 only if every row is right.
 """
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -62,6 +63,33 @@ def python_of(story, python):
     return pathlib.Path(python).parent.parent / story.apart / "bin/python"
 
 
+def found_python(version):
+    """Of the system, or one that pyenv built; None."""
+    built = sorted(pathlib.Path.home().glob(
+        f".pyenv/versions/{version}*/bin/python"))
+    return shutil.which(f"python{version}", path="/usr/bin") or (
+        str(built[-1]) if built else None)
+
+
+def make_apart(story, python):
+    """The environment of a story that has pins, once. @return what it lacks"""
+    version, *pins = story.pins
+    folder = python_of(story, python).parent.parent
+    base = found_python(version)
+    mark = folder / "installed"
+    if not base:
+        return f"python{version}"
+    if not mark.exists() or mark.read_text("utf-8") != repr(story.pins):
+        shutil.rmtree(folder, ignore_errors=True)
+        for command in ([base, "-m", "venv", folder],
+                        [python_of(story, python), "-m", "pip", "install",
+                         "-q", "--prefer-binary", *(pins or ["pip"])]):
+            if run(command, LIMIT_S).returncode:
+                return " ".join(pins)
+        mark.write_text(repr(story.pins), "utf-8")
+    return ""
+
+
 def truth_in(done):
     """The last line that the program printed."""
     lines = [line for line in done.stdout.splitlines() if line[:1] == "{"]
@@ -76,7 +104,7 @@ def record(story, mode, options, folder, environment):
     folder.mkdir(parents=True)
     command = [python_of(story, options.python),
                HERE / "programs" / story.command[0], *story.command[1:]]
-    environment = variables(environment)
+    environment = variables(story.environment | environment)
     done = run([SEEP, "run", "--no-report", *MODES[mode], *story.options,
                 "-o", folder / "%e.%p.%n.seep", "--", *command],
                LIMIT_S, env=environment)
@@ -161,6 +189,10 @@ def lacks(story, python):
     flag = story.processor
     if flag and flag not in pathlib.Path("/proc/cpuinfo").read_text("ascii"):
         return flag
+    if story.gpu and not pathlib.Path("/dev/nvidiactl").exists():
+        return "GPU of NVIDIA"
+    if story.pins and (missing := make_apart(story, python)):
+        return missing
     python = python_of(story, python)
     if not shutil.which(python):
         return story.apart
@@ -178,8 +210,11 @@ def lacks(story, python):
 
 def wanted(only):
     """The stories of these names; a word that is no name is part of some."""
-    names = {story.name for story in stories.STORIES}
-    return [story for story in stories.STORIES
+    table = stories.STORIES + stories.GPU_STORIES
+    if "published" in only:  # by its name alone: there are many
+        table = table + stories.PUBLISHED
+    names = {story.name for story in table}
+    return [story for story in table
             if any(word == story.name or word not in names
                    and word in story.name for word in only.split(","))]
 
@@ -197,6 +232,8 @@ def parse(words):
     parser.add_argument("--modes", default="default,64K",
                         help="of default, 64K, exact")
     parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1,
+                        help="so many at once, where processors are many")
     return parser.parse_args(words)
 
 
@@ -207,15 +244,17 @@ def main(words=None):
         options.keep = (options.keep or pathlib.Path(temporary)).absolute()
         print("| story | mode | truth | seep said | | took |\n"
               "| --- | --- | --- | --- | --- | --- |", flush=True)
-        rows = []
+        runs = []
         for story in wanted(options.only):
             if missing := lacks(story, options.python):
                 print(f"| {story.name} | | {story.truth} | not run: no "
                       f"{missing} | | |", flush=True)
                 continue
-            for mode in options.modes.split(","):
-                for turn in range(options.times):
-                    rows.append(tell(story, options, mode, turn))
+            runs += [(story, options, mode, turn)
+                     for mode in options.modes.split(",")
+                     for turn in range(options.times)]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            rows = list(pool.map(tell, *zip(*runs))) if runs else []
     print(f"{sum(rows)} right, {len(rows) - sum(rows)} wrong")
     return 0 if rows and all(rows) else 1
 

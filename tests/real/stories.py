@@ -87,6 +87,26 @@ def no_leak(seen):
     return None
 
 
+def not_called(seen):
+    """Neither a leak nor suspected, and told."""
+    said = seen.verdict["class"]
+    if said in ("steady", "bounded", *KEPT):
+        return None
+    return f"{said}, and nothing leaks"
+
+
+def space_grows(space):
+    """What is told to grow is of this kind of memory."""
+    def demand(seen):
+        most = max(seen.sites, key=lambda site: (
+            site["class"] in CALLED,
+            (site["growth_bytes_per_s"] or {"low": 0})["low"]))
+        if most["space"] != space:
+            return f"{most['where']} grows in {most['space']}, not {space}"
+        return None
+    return demand
+
+
 def no_faster_than_memory(seen):
     """What was never touched does not grow."""
     growth = seen.verdict["growth_bytes_per_s"]
@@ -236,7 +256,10 @@ class Story:
     processor: str = None  # so is it without this flag of /proc/cpuinfo
     beside: list = None  # options of a short run without seep, to be compared
     apart: str = ""  # a virtual environment of its own, under the other one
+    pins: tuple = ()  # of this Python, and with these: it is made when needed
     attempt: list = None  # of programs/, must work, or the story is left out
+    gpu: bool = False  # of NVIDIA, or the story is left out
+    environment: dict = dataclasses.field(default_factory=dict)
 
 
 def kept_tables(module, library):
@@ -255,10 +278,81 @@ def kept_natively(module):
                  needs=module)
 
 
+def on_gpu(name, *command, truth, demands, **more):
+    """A service whose model is on a GPU."""
+    return Story(f"gpu-{name}", list(command), truth, demands, gpu=True,
+                 needs="torch", **more)
+
+
+def kept_on_gpu(name, *command, truth, line, space="tensor", more=(),
+                **options):
+    """And that keeps something by a line."""
+    return on_gpu(name, *command, truth=truth, demands=[
+        called(line), at_its_rate, space_grows(space), *more], **options)
+
+
+def published(name, turn, line, leaks, mended, demands=None):
+    """What a release leaks, at the line that calls it, and a later one not.
+    Each is a version of Python and what is installed there."""
+    def story(suffix, pins, truth, demands):
+        what = pins.split()[1] if " " in pins else f"python {pins}"
+        return Story(f"published-{name}{suffix}", ["published.py", turn],
+                     f"{what} {truth}", demands, pins=tuple(pins.split()),
+                     apart="published/" + what.replace(" ", ""))
+
+    return (story("", leaks, "leaks",
+                  demands or [called(line), at_its_rate]),
+            story("-mended", mended, "does not", [not_called]))
+
+
 SHORT = ["--seconds", "5"]
+PUBLISHED = [story for pair in (
+    published("ujson-dump", "ujson_dump", "save_rows",
+              "3.11 ujson==5.12.0", "3.11 ujson==5.12.1"),
+    published("ujson-default", "ujson_default", "encode_items",
+              "3.11 ujson==5.9.0", "3.11 ujson==5.12.1"),
+    published("frozendict", "frozendict_repr", "describe",
+              "3.10 frozendict==2.3.2", "3.10 frozendict==2.3.4"),
+    published("multidict-istr", "multidict_istr", "copy_headers",
+              "3.11 multidict==6.3.2", "3.11 multidict==6.4.3"),
+    published("multidict-del", "multidict_del", "strip_headers",
+              "3.11 multidict==6.6.3", "3.11 multidict==6.6.4"),
+    published("protobuf", "protobuf_bytesize", "measure",
+              "3.11 protobuf==4.22.1", "3.11 protobuf==4.25.8"),
+    published("hiredis", "hiredis_map", "read_hash",
+              "3.11 hiredis==2.2.3", "3.11 hiredis==3.2.1"),
+    published("pendulum", "pendulum_parse", "read_date",
+              "3.8 pendulum==2.1.2", "3.8 pendulum==3.0.0"),
+    published("msgpack", "msgpack_iterate", "read_stream",
+              "3.12 msgpack==1.0.7", "3.12 msgpack==1.0.8"),
+    published("orjson", "orjson_fails", "read_body",
+              "3.8 orjson==2.6.5", "3.8 orjson==3.10.15"),
+    # it is spread over the lines that make what the cache has
+    published("aiohttp", "aiohttp_missing", "",
+              "3.11 aiohttp==3.10.10", "3.11 aiohttp==3.10.11",
+              [called(""), in_the_text(r"held by\s+aiohttp\.web_app\."
+                                       r"_build_middlewares\.cache")]),
+    published("tokenizers", "tokenizers_long", "encode",
+              "3.11 tokenizers==0.20.3", "3.11 tokenizers==0.21.0"),
+    published("pydantic", "pydantic_rebuild", "load_plugins",
+              "3.11 pydantic==2.12.3", "3.11 pydantic==2.14.4"),
+    published("pandas", "pandas_json", "answer",
+              "3.11 pandas==2.3.2 numpy==2.3.2",
+              "3.11 pandas==2.3.3 numpy==2.3.2"),
+    published("scipy", "scipy_cdist", "nearest",
+              "3.9 scipy==1.7.0 numpy==1.21.6",
+              "3.9 scipy==1.7.1 numpy==1.21.6"),
+    published("numpy", "numpy_roots", "solve",
+              "3.11 numpy==2.4.0", "3.11 numpy==2.4.2"),
+    published("onnxruntime", "onnxruntime_lists", "infer",
+              "3.11 onnxruntime==1.19.2 onnx==1.16.2 numpy==1.26.4",
+              "3.11 onnxruntime==1.21.0 onnx==1.16.2 numpy==1.26.4"),
+    published("ssl", "ssl_session", "resume", "3.12.1", "3.9"),
+) for story in pair]
 STORIES = [
     # 398 shapes; its caches, of 1,024 each, are full by a third of the run
-    Story("encode-bf16", ["encode.py", "--batches", "1000", "--longest", "200"],
+    Story("encode-bf16", ["encode.py", "--batches", "1000", "--longest", "200",
+                          "--at-least", "60"],
           "oneDNN's cache fills",
           [no_leak, holder("encode_batch", CACHE, 100 << 20, "onednn")],
           needs="sentence_transformers", processor="avx512bw"),
@@ -307,8 +401,9 @@ STORIES = [
            in_the_headline(r"MiB/min", r"[Tt]he cgroup's 400 MiB"),
            in_the_text(r"killed by signal 9|gone: killed",
                        # it may stand still at the limit before it is killed
-                       r"in its last .*(; it kept most at .*,|"
-                       r"allocated 0 B)",
+                       # (and a line ends anywhere)
+                       r"in its last [\s\S]*?(;\s+it\s+kept\s+most\s+at|"
+                       r"allocated\s+0\s+B)",
                        r"its cgroup held .* of 400 MiB when")],
           process="--worker", attempt=["killed_by_group.py", "--try"]),
     Story("ray-serve", ["replicas.py"],
@@ -316,9 +411,10 @@ STORIES = [
           [called("remember"), at_its_rate, unharmed,
            it_alone("ray::ServeReplica:default:Embedder")],
           process="default_worker.py", needs="ray", beside=SHORT),
-    Story("pytriton", ["triton.py"],
+    Story("pytriton", ["pytriton_server.py"],
           "the model keeps 256 KiB a request, the servers nothing",
-          [called("remember"), at_its_rate, unharmed, it_alone("triton.py")],
+          [called("remember"), at_its_rate, unharmed,
+           it_alone("pytriton_server.py")],
           process="", needs="pytriton", apart="pytriton", beside=SHORT),
     Story("uvicorn", ["uvicorn_load.py"],
           "128 KiB kept of each request",
@@ -331,4 +427,75 @@ STORIES = [
           [called("keep_reply"), at_its_rate, unharmed,
            it_alone("children.py")],
           process="", beside=SHORT),
+]
+GPU_STORIES = [
+    kept_on_gpu("kept", "on_gpu.py", "kept", truth="256 KiB kept a request",
+                line="remember"),
+    kept_on_gpu("kept-expandable", "on_gpu.py", "kept",
+                truth="the same, in segments that expand", line="remember",
+                environment={"PYTORCH_CUDA_ALLOC_CONF":
+                             "expandable_segments:True"}),
+    kept_on_gpu("kept-async", "on_gpu.py", "kept",
+                truth="the same, by cudaMallocAsync", line="remember",
+                space="device",
+                environment={"PYTORCH_CUDA_ALLOC_CONF":
+                             "backend:cudaMallocAsync"}),
+    kept_on_gpu("killed", "on_gpu.py", "kept", "--kill",
+                truth="256 KiB kept a request, then SIGKILL",
+                line="remember"),
+    kept_on_gpu("on-host", "on_gpu.py", "on-host",
+                truth="256 KiB of the host kept a request",
+                line="remember_on_host", space="heap"),
+    kept_on_gpu("pinned", "on_gpu.py", "pinned",
+                truth="256 KiB of pinned memory kept a request",
+                line="remember_pinned", space="pinned"),
+    kept_on_gpu("graph", "on_gpu.py", "graph",
+                truth="a loss kept with its graph", line="add_loss"),
+    on_gpu("captures", "on_gpu.py", "captures",
+           truth="a CUDA graph kept for each ten requests",
+           demands=[called("capture"),
+                    in_the_text("each of which has a pool of its own")]),
+    kept_on_gpu("chat", "chat_on_gpu.py", "kept",
+                truth="keys and values of each conversation kept",
+                line="converse"),
+    kept_on_gpu("encode", "encode_on_gpu.py", "kept",
+                truth="embeddings kept as tensors", line="add_to_index"),
+    kept_on_gpu("cupy", "arrays_on_gpu.py", "cupy",
+                truth="256 KiB kept a request", line="make",
+                space="device"),
+    kept_on_gpu("jax", "arrays_on_gpu.py", "jax",
+                truth="256 KiB kept a request, of which the driver makes 2 MiB",
+                line="make", space="device"),
+    on_gpu("jax-pool", "arrays_on_gpu.py", "jax-pool",
+           truth="256 KiB kept a request, of memory that is JAX's from its "
+           "start", demands=[]),
+    on_gpu("clean", "on_gpu.py", "clean", truth="nothing is kept",
+           demands=[not_called]),
+    on_gpu("clean-expandable", "on_gpu.py", "clean", truth="nothing is kept",
+           demands=[not_called], environment={
+               "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+    on_gpu("bounded", "on_gpu.py", "bounded", truth="the last 100 are kept",
+           demands=[not_called]),
+    on_gpu("lengths", "on_gpu.py", "lengths", truth="PyTorch's cache fills",
+           demands=[not_called]),
+    on_gpu("replay", "on_gpu.py", "replay",
+           truth="a CUDA graph is replayed", demands=[not_called]),
+    on_gpu("ever-larger", "on_gpu.py", "ever-larger",
+           truth="PyTorch's cache keeps ever larger blocks that are free",
+           demands=[in_the_headline("FRAGMENTATION|SUSPECT|RETENTION")]),
+    on_gpu("kernels", "on_gpu.py", "kernels",
+           truth="Triton compiles a kernel a second", demands=[]),
+    on_gpu("chat-freed", "chat_on_gpu.py", "freed",
+           truth="nothing is kept", demands=[not_called]),
+    on_gpu("encode-freed", "encode_on_gpu.py", "freed",
+           truth="nothing is kept", demands=[not_called]),
+    on_gpu("train", "train_on_gpu.py", process="",
+           truth="two workers load, nothing is kept", demands=[not_called]),
+    on_gpu("compiled", "train_on_gpu.py", "--compile", process="",
+           truth="the same, compiled", demands=[not_called]),
+    # alone: nobody else gets memory of the GPU meanwhile
+    kept_on_gpu("until-full", "on_gpu.py", "until-full",
+                truth="4 MiB kept a request until the GPU is full",
+                line="step", more=[in_the_headline(
+                    r"are used up already|will be full in [0-9.]+ s ")]),
 ]

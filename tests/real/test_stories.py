@@ -118,10 +118,10 @@ def test_a_story_can_have_an_environment_of_its_own(tmp_path):
 
 
 def test_every_program_of_the_table_is_there():
-    for story in stories.STORIES:
+    table = stories.STORIES + stories.GPU_STORIES
+    for story in table:
         assert (run.HERE / "programs" / story.command[0]).is_file()
-    assert len({story.name for story in stories.STORIES}) == len(
-        stories.STORIES)
+    assert len({story.name for story in table}) == len(table)
 
 
 def test_a_row_that_is_wrong_is_told_by_the_exit_status(
@@ -167,3 +167,18 @@ def test_two_servers_are_asked_the_same_by_turns(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "| requests a second |" in said and "| p99.9, ms |" in said
     assert "seep says: " in said and "LEAK" not in said
+
+
+def test_published_leaks_are_run_by_their_name_alone():
+    assert not [story for story in run.wanted("")
+                if story in stories.PUBLISHED]
+    assert run.wanted("published-") == stories.PUBLISHED
+    leaks, mended = [story for story in stories.PUBLISHED
+                     if story.name.startswith("published-ssl")]
+    assert leaks.command == mended.command
+    assert leaks.apart != mended.apart
+
+
+def test_an_environment_that_cannot_be_made_is_told(tmp_path):
+    story = stories.Story("x", [], "", [], pins=("3.999",), apart="x")
+    assert run.lacks(story, tmp_path / "bin/python") == "python3.999"

@@ -374,13 +374,11 @@ static int print(const struct seep_check_arguments *arguments,
     return !written && code != SEEP_EXIT_OVER_LIMIT ? SEEP_EXIT_FAILED : code;
 }
 
-static int hold(const struct seep_gathering *gathering,
-                const struct seep_gathering *baseline,
-                const struct seep_check_arguments *arguments, FILE *file)
+static struct seep_check_options
+options_of(const struct seep_check_arguments *arguments,
+           const struct seep_gathering *baseline)
 {
-    const struct seep_report *const *reports = gathering->reports;
-    size_t count = seep_gather_held(gathering);
-    struct seep_check_options checking = {
+    return (struct seep_check_options){
         .limits = arguments->limits,
         .count = arguments->count,
         .warmup_s = arguments->warmup_s,
@@ -388,6 +386,15 @@ static int hold(const struct seep_gathering *gathering,
         .baseline = baseline->reports,
         .baseline_count = baseline->count,
     };
+}
+
+static int hold(const struct seep_gathering *gathering,
+                const struct seep_gathering *baseline,
+                const struct seep_check_arguments *arguments, FILE *file)
+{
+    const struct seep_report *const *reports = gathering->reports;
+    size_t count = seep_gather_held(gathering);
+    struct seep_check_options checking = options_of(arguments, baseline);
     struct seep_families families;
     struct seep_check_result *results;
     struct seep_check_set set = {
@@ -419,6 +426,35 @@ static int hold(const struct seep_gathering *gathering,
     return code;
 }
 
+/* Of so many reports all is kept; of more what may be at a limit, and rows for
+ * the family. */
+#define WHOLE_MOST 64U
+
+struct whole {
+    struct seep_check_options checking;
+    bool compares; /* with a baseline */
+    size_t count;  /* of reports so far */
+};
+
+static bool may_be_at_a_limit(const struct seep_report_site *site)
+{
+    return seep_check_counts(site, (int)site->space);
+}
+
+static void let_go(void *context, struct seep_report *report)
+{
+    struct whole *whole = context;
+
+    if (++whole->count > WHOLE_MOST &&
+        seep_check_measure_all(&whole->checking, report)) {
+        seep_report_let_go(report);
+        /* A baseline excuses call sites one by one, whatever they are. */
+        if (!whole->compares) {
+            seep_report_keep_rows(report, may_be_at_a_limit);
+        }
+    }
+}
+
 int seep_gate(char *const *paths, size_t count,
               struct seep_check_arguments *arguments, FILE *file)
 {
@@ -426,14 +462,17 @@ int seep_gate(char *const *paths, size_t count,
                                           .symbols = !arguments->no_symbols};
     char *old[] = {(char *)arguments->baseline};
     struct seep_gathering gathering;
-    struct seep_gathering baseline;
+    struct seep_gathering baseline = {.count = 0};
+    struct whole whole = {.checking = options_of(arguments, &baseline),
+                          .compares = arguments->baseline != NULL};
     int code = seep_knowledge_load(&arguments->knowledge, &reading);
 
     if (code != 0) {
         return code;
     }
-    seep_gather(paths, count, &reading, &gathering);
-    seep_gather(old, arguments->baseline != NULL, &reading, &baseline);
+    seep_gather_noted(paths, count, &reading, let_go, &whole, &gathering);
+    seep_gather_noted(old, arguments->baseline != NULL, &reading, let_go,
+                      &whole, &baseline);
     code = hold(&gathering, &baseline, arguments, file);
     seep_gather_close(&baseline);
     seep_gather_close(&gathering);

@@ -248,7 +248,8 @@ static size_t count_recordings(char *const *paths, size_t count)
     for (size_t i = 0; i < count; i++) {
         char **found;
 
-        if (seep_report_list(paths[i], NULL, &found) == 0) {
+        if (!seep_report_is_beside(paths, count, i) &&
+            seep_report_list(paths[i], NULL, &found) == 0) {
             for (char **each = found; *each != NULL; each++) {
                 sum++;
             }

@@ -228,13 +228,49 @@ static void print_group(struct seep_page *page,
                         "%s (%zu of %zu blocks)", held == NULL ? "?" : held,
                         group->block_count, asked_count);
     if (group->end != SEEP_HELD_END_CYCLE &&
-        group->end != SEEP_HELD_END_UNROOTED && group->step_count > 0 &&
+        group->end != SEEP_HELD_END_UNROOTED &&
+        group->end != SEEP_HELD_END_LOST && group->step_count > 0 &&
         chain != NULL && share >= 0.1) {
         seep_page_paragraph(page, SEEP_STYLE_FAINT, is_first ? "by way of" : "",
                             INDENT + 2, "%s", chain);
     }
     free(held);
     free(chain);
+}
+
+static void print_missing(struct seep_page *page, uint64_t missing_bytes)
+{
+    if (missing_bytes > 0) {
+        seep_page_paragraph(
+            page, SEEP_STYLE_WARNING, "core", INDENT,
+            "%s of the process's memory are not in the core: what holds the blocks may be there, and nothing is told as lost",
+            SEEP_UNITS_BYTES((double)missing_bytes));
+    }
+}
+
+static void print_other_file(struct seep_page *page, const char *path)
+{
+    if (path != NULL) {
+        seep_page_paragraph(
+            page, SEEP_STYLE_WARNING, "core", INDENT,
+            "%s is not the file that the process had: nothing of it was read; give the core where that is",
+            path);
+    }
+}
+
+/* Its objects have no names then, which is not to be seen of the answer. */
+static void print_unknown_python(struct seep_page *page, uint32_t version)
+{
+    char text[32];
+
+    if (seep_held_knows_python(version)) {
+        return;
+    }
+    seep_words_python_version(version, text, sizeof(text));
+    seep_page_paragraph(
+        page, SEEP_STYLE_WARNING, "python", INDENT,
+        "objects of Python %s are not known, those of 3.8 to 3.15 are: its blocks have no names",
+        text);
 }
 
 static void print_effort(struct seep_page *page,
@@ -295,7 +331,7 @@ static bool print_row(struct seep_page *page, const struct asked *asked,
             answer->asked_count, SEEP_WORDS_HELD_LEAST);
         return false;
     }
-    share = (double)answer->groups[0].block_count / (double)answer->asked_count;
+    share = seep_words_held_share(answer);
     if (share < SEEP_WORDS_HELD_CLEAR) {
         seep_page_paragraph(
             page, SEEP_STYLE_WARNING, "", INDENT,
@@ -304,11 +340,17 @@ static bool print_row(struct seep_page *page, const struct asked *asked,
     for (size_t i = 0; i < answer->group_count && i < GROUPS_SHOWN; i++) {
         print_group(page, &answer->groups[i], answer->asked_count, i == 0);
     }
-    remedy = seep_words_held_remedy(&answer->groups[0]);
+    remedy =
+        answer->missing_bytes > 0 && answer->groups[0].end != SEEP_HELD_END_HELD
+            ? "give a core that is whole: it needs room on the disk, `ulimit -c unlimited`, and all of the heap by coredump_filter"
+            : seep_words_held_remedy(&answer->groups[0]);
     if (share >= SEEP_WORDS_HELD_CLEAR && *remedy != '\0') {
         seep_page_paragraph(page, SEEP_STYLE_PLAIN, "next", INDENT, "%s",
                             remedy);
     }
+    print_unknown_python(page, asked->report->python_version);
+    print_missing(page, answer->missing_bytes);
+    print_other_file(page, answer->other_file);
     print_effort(page, answer);
     return true;
 }

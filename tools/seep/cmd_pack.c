@@ -85,8 +85,12 @@ static int list(char *const *paths, size_t count, struct seep_open_list *all)
     for (size_t i = 0; i < count; i++) {
         struct seep_refusal refusal = {0};
         char **found;
-        int error = seep_report_list(paths[i], &refusal, &found);
+        int error;
 
+        if (seep_report_is_beside(paths, count, i)) {
+            continue;
+        }
+        error = seep_report_list(paths[i], &refusal, &found);
         if (error != 0) {
             refuse(paths[i], &refusal);
             code = SEEP_EXIT_FAILED;

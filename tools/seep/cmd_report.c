@@ -179,9 +179,6 @@ static struct seep_json_options json_options(const struct arguments *arguments)
     };
 }
 
-/* Of so many reports all is kept; of more what is told of each in the end. */
-#define WHOLE_MOST 64U
-
 struct whole {
     struct seep_json_options json;
     bool is_json;
@@ -193,7 +190,7 @@ static void let_go(void *context, struct seep_report *report)
 {
     struct whole *whole = context;
 
-    if (++whole->count <= WHOLE_MOST) {
+    if (++whole->count <= SEEP_GATHER_WHOLE_MOST) {
         return;
     }
     if (whole->is_json && whole->json.spool == NULL) {
@@ -203,30 +200,9 @@ static void let_go(void *context, struct seep_report *report)
                             seep_json_spool_add(whole->json.spool, report))) {
         seep_report_let_go(report);
         if (whole->is_json) {
-            seep_report_keep_rows(report);
+            seep_report_keep_rows(report, NULL);
         }
         whole->let_go_count++;
-    }
-}
-
-/* Those that are shown in full are read once more; of a document the first, to
- * which an answer may be attached yet. */
-static void read_again(struct seep_gathering *gathering,
-                       const struct arguments *arguments)
-{
-    size_t limit = arguments->json ? 1 : arguments->text.process_limit;
-
-    for (size_t i = 0; i < gathering->count && (limit == 0 || i < limit); i++) {
-        struct seep_report *again;
-
-        if (gathering->reports[i]->bucket_count == 0 &&
-            seep_report_open(gathering->reports[i]->path, &arguments->report,
-                             NULL, &again) == 0) {
-            seep_ask_attach(again);
-            seep_report_close(
-                (struct seep_report *)(uintptr_t)gathering->reports[i]);
-            gathering->reports[i] = again;
-        }
     }
 }
 
@@ -327,7 +303,11 @@ static int report(char *const *paths, size_t count, struct arguments *arguments)
                       &whole, &gathering);
     code = seep_gather_exit(&gathering);
     if (whole.let_go_count > 0) {
-        read_again(&gathering, arguments);
+        /* Those that are shown in full; of a document the first, to which an
+         * answer may be attached yet. */
+        seep_gather_read_again(
+            &gathering, arguments->json ? 1 : arguments->text.process_limit,
+            &arguments->report);
     }
     if (arguments->asks && gathering.count > 0) {
         seep_ask_living((struct seep_report *)(uintptr_t)gathering.reports[0],

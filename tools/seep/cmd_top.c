@@ -174,6 +174,17 @@ static int print_frame(const struct seep_gathering *gathering,
     return error;
 }
 
+/* Of very many one is shown whole; of the others a line and their families. */
+static void let_go(void *context, struct seep_report *report)
+{
+    size_t *count = context;
+
+    if (++*count > SEEP_GATHER_WHOLE_MOST) {
+        seep_report_let_go(report);
+        seep_report_keep_rows(report, NULL);
+    }
+}
+
 /* Print what @arguments ask for to stdout. @return the exit code */
 static int top_once(char *const *words, size_t count,
                     const struct seep_top_arguments *arguments)
@@ -185,13 +196,18 @@ static int top_once(char *const *words, size_t count,
     struct seep_gathering gathering;
     struct seep_open_list all = {.paths = NULL};
     bool complete = find_all(words, count, &all);
+    size_t read = 0;
     int error = 0;
 
     if (arguments->json || arguments->row_limit == 0 ||
         arguments->row_limit > report.site_limit) {
         report.site_limit = 0;
     }
-    seep_gather(all.paths, all.count, &report, &gathering);
+    seep_gather_noted(all.paths, all.count, &report,
+                      arguments->json ? NULL : let_go, &read, &gathering);
+    if (!arguments->json) {
+        seep_gather_read_again(&gathering, 1, &report);
+    }
     int code = complete ? seep_gather_exit(&gathering) : SEEP_EXIT_FAILED;
     if (arguments->asks && gathering.count > 0) {
         seep_ask_living((struct seep_report *)(uintptr_t)gathering.reports[0],

@@ -10,6 +10,9 @@
 #include "capture/native/cfi.h"
 
 #include <dwarf.h> /* numbers: nothing of elfutils is called */
+#include <string.h>
+
+#include "base/compiler.h"
 
 /* Of DW_EH_PE_*: how a pointer is written, and what it is relative to. */
 #define PE_FORMAT_MASK 0x0fU
@@ -525,23 +528,9 @@ static bool evaluate(struct seep_cfi_cursor expression, uintptr_t pc,
 
 /* Call frame instructions. */
 
-/* Compilers nest them once. */
-#define REMEMBERED_MAX 2U
-
 #define CFA_SHORT_MASK 0xc0U
 
-struct machine {
-    const struct seep_cfi_entry *entry;
-    struct seep_cfi_cursor at;
-    uintptr_t target; /* the pc that is asked for */
-    uintptr_t pc;     /* the pc that the program has reached */
-    struct seep_cfi_row *row;
-    struct seep_cfi_row first; /* after the CIE: what restore goes back to */
-    struct seep_cfi_row remembered[REMEMBERED_MAX];
-    size_t remembered_count;
-};
-
-static void set_place(struct machine *machine, uint64_t number,
+static void set_place(struct seep_cfi_machine *machine, uint64_t number,
                       enum seep_cfi_place_kind kind, uint64_t base,
                       int64_t offset)
 {
@@ -553,33 +542,34 @@ static void set_place(struct machine *machine, uint64_t number,
     if (base != (uint8_t)base || offset != (seep_cfi_offset)offset) {
         kind = SEEP_CFI_UNSUPPORTED;
     }
-    machine->row->places[index] = (struct seep_cfi_place){
+    machine->row.places[index] = (struct seep_cfi_place){
         .kind = (uint8_t)kind,
         .base = (uint8_t)base,
         .offset = (seep_cfi_offset)offset,
     };
 }
 
-static int64_t factored(const struct machine *machine, int64_t value)
+static int64_t factored(const struct seep_cfi_machine *machine, int64_t value)
 {
     return (int64_t)((uint64_t)value *
                      (uint64_t)machine->entry->data_alignment);
 }
 
-static void restore_place(struct machine *machine, uint64_t number)
+static void restore_place(struct seep_cfi_machine *machine, uint64_t number)
 {
     size_t index = seep_cfi_place_index(number);
 
     if (index != SEEP_CFI_PLACES) {
-        machine->row->places[index] = machine->first.places[index];
+        machine->row.places[index] = machine->first.places[index];
     }
 }
 
-static void set_cfa(struct machine *machine, uint64_t base, int64_t offset)
+static void set_cfa(struct seep_cfi_machine *machine, uint64_t base,
+                    int64_t offset)
 {
     bool fits = base < NO_BASE && offset == (int32_t)offset;
 
-    machine->row->cfa = (struct seep_cfi_cfa){
+    machine->row.cfa = (struct seep_cfi_cfa){
         .kind = fits ? SEEP_CFI_CFA_REGISTER : SEEP_CFI_CFA_UNSUPPORTED,
         .base = (uint8_t)base,
         .offset = (int32_t)offset,
@@ -587,7 +577,7 @@ static void set_cfa(struct machine *machine, uint64_t base, int64_t offset)
 }
 
 /* The block of an expression operation: its length, then its bytes. */
-static struct seep_cfi_cursor take_block(struct machine *machine)
+static struct seep_cfi_cursor take_block(struct seep_cfi_machine *machine)
 {
     uint64_t bytes = take_uleb(&machine->at);
     const uint8_t *block = take(&machine->at, bytes);
@@ -596,32 +586,34 @@ static struct seep_cfi_cursor take_block(struct machine *machine)
         .at = block, .end = machine->at.at, .failed = block == NULL};
 }
 
-static void set_cfa_expression(struct machine *machine)
+static void set_cfa_expression(struct seep_cfi_machine *machine)
 {
     struct seep_cfi_cursor block = take_block(machine);
     struct value value;
 
     set_cfa(machine, NO_BASE, 0);
+    machine->by_target = true;
     if (!block.failed && evaluate(block, machine->target, &value) &&
         value.base != NO_BASE) {
         set_cfa(machine, value.base, value.offset);
-        if (value.loaded && machine->row->cfa.kind == SEEP_CFI_CFA_REGISTER) {
-            machine->row->cfa.kind = value.added == (int16_t)value.added
-                                         ? SEEP_CFI_CFA_LOADED
-                                         : SEEP_CFI_CFA_UNSUPPORTED;
-            machine->row->cfa.added = (int16_t)value.added;
+        if (value.loaded && machine->row.cfa.kind == SEEP_CFI_CFA_REGISTER) {
+            machine->row.cfa.kind = value.added == (int16_t)value.added
+                                        ? SEEP_CFI_CFA_LOADED
+                                        : SEEP_CFI_CFA_UNSUPPORTED;
+            machine->row.cfa.added = (int16_t)value.added;
         }
     }
 }
 
 /* An expression for where a register is, or for what it is. */
-static void set_expression(struct machine *machine,
+static void set_expression(struct seep_cfi_machine *machine,
                            enum seep_cfi_place_kind kind)
 {
     uint64_t number = take_uleb(&machine->at);
     struct seep_cfi_cursor block = take_block(machine);
     struct value value;
 
+    machine->by_target = true;
     if (!block.failed && evaluate(block, machine->target, &value) &&
         value.base != NO_BASE &&
         (!value.loaded || (kind == SEEP_CFI_IS_REGISTER && value.added == 0))) {
@@ -633,7 +625,7 @@ static void set_expression(struct machine *machine,
 }
 
 /* Go on to another pc. @return false if the row for the target is reached */
-static bool go_to(struct machine *machine, uintptr_t pc)
+static bool go_to(struct seep_cfi_machine *machine, uintptr_t pc)
 {
     if (pc > machine->target) {
         return false;
@@ -642,34 +634,34 @@ static bool go_to(struct machine *machine, uintptr_t pc)
     return true;
 }
 
-static bool advance(struct machine *machine, uint64_t units)
+static bool advance(struct seep_cfi_machine *machine, uint64_t units)
 {
     return go_to(machine, machine->pc + units * machine->entry->code_alignment);
 }
 
-static void remember(struct machine *machine)
+static void remember(struct seep_cfi_machine *machine)
 {
-    if (machine->remembered_count == REMEMBERED_MAX) {
+    if (machine->remembered_count == SEEP_CFI_REMEMBERED) {
         machine->at.failed = true;
         return;
     }
-    machine->remembered[machine->remembered_count++] = *machine->row;
+    machine->remembered[machine->remembered_count++] = machine->row;
 }
 
-static void restore_state(struct machine *machine)
+static void restore_state(struct seep_cfi_machine *machine)
 {
     if (machine->remembered_count == 0) {
         machine->at.failed = true;
         return;
     }
-    *machine->row = machine->remembered[--machine->remembered_count];
+    machine->row = machine->remembered[--machine->remembered_count];
 }
 
 /* The operations that say where the CFA is. @return false: not one */
-static bool run_cfa(struct machine *machine, uint8_t op)
+static bool run_cfa(struct seep_cfi_machine *machine, uint8_t op)
 {
     struct seep_cfi_cursor *at = &machine->at;
-    const struct seep_cfi_cfa *cfa = &machine->row->cfa;
+    const struct seep_cfi_cfa *cfa = &machine->row.cfa;
     uint64_t base;
 
     switch (op) {
@@ -699,7 +691,7 @@ static bool run_cfa(struct machine *machine, uint8_t op)
 }
 
 /* The operations that say where a register is. @return false: not one */
-static bool run_register(struct machine *machine, uint8_t op)
+static bool run_register(struct seep_cfi_machine *machine, uint8_t op)
 {
     struct seep_cfi_cursor *at = &machine->at;
     uint64_t number;
@@ -750,7 +742,7 @@ static bool run_register(struct machine *machine, uint8_t op)
 }
 
 /* The operations without a short form. @return false: the row is reached */
-static bool run_extended(struct machine *machine, uint8_t op)
+static bool run_extended(struct seep_cfi_machine *machine, uint8_t op)
 {
     struct seep_cfi_cursor *at = &machine->at;
 
@@ -786,19 +778,19 @@ static bool run_extended(struct machine *machine, uint8_t op)
     }
 }
 
-/* @return false if anything in the program is malformed */
-static bool run_program(struct machine *machine, struct seep_cfi_cursor program)
+/* From where the machine stands on, which is where it can go on from then.
+ * @return false if anything in the program is malformed */
+static bool run_program(struct seep_cfi_machine *machine)
 {
-    machine->at = program;
     while (machine->at.at < machine->at.end && !machine->at.failed) {
+        const uint8_t *here = machine->at.at;
         uint8_t op = (uint8_t)take_unsigned(&machine->at, 1);
         uint8_t operand = op & (uint8_t)~CFA_SHORT_MASK;
+        bool goes_on = true;
 
         switch (op & CFA_SHORT_MASK) {
         case DW_CFA_advance_loc:
-            if (!advance(machine, operand)) {
-                return true;
-            }
+            goes_on = advance(machine, operand);
             break;
         case DW_CFA_offset:
             set_place(machine, operand, SEEP_CFI_AT_CFA, 0,
@@ -808,31 +800,50 @@ static bool run_program(struct machine *machine, struct seep_cfi_cursor program)
             restore_place(machine, operand);
             break;
         default:
-            if (!run_extended(machine, op)) {
-                return !machine->at.failed;
-            }
+            goes_on = run_extended(machine, op);
+        }
+        if (!goes_on && !machine->at.failed) {
+            machine->at.at = here;
+            return true;
         }
     }
     return !machine->at.failed;
 }
 
-enum seep_cut seep_cfi_run(const struct seep_cfi_entry *entry, uintptr_t pc,
-                           struct seep_cfi_row *ret_row)
+bool seep_cfi_begin(struct seep_cfi_machine *machine,
+                    const struct seep_cfi_entry *entry, uintptr_t pc)
 {
-    struct machine machine;
+    /* In place: a hook's stack has no room for a second one. */
+    memset(machine, 0, sizeof(*machine));
+    machine->entry = entry;
+    machine->at = entry->common;
+    machine->pc = entry->pc_low;
+    machine->target = pc;
+    if (!run_program(machine)) {
+        return false;
+    }
+    machine->by_target |= machine->at.at < machine->at.end;
+    machine->first = machine->row;
+    machine->pc = entry->pc_low;
+    machine->at = entry->own;
+    return true;
+}
 
-    machine.entry = entry;
-    machine.target = pc;
-    machine.pc = entry->pc_low;
-    machine.row = ret_row;
-    *ret_row = (struct seep_cfi_row){0};
-    machine.first = *ret_row;
-    machine.remembered_count = 0;
-    if (!run_program(&machine, entry->common)) {
+bool seep_cfi_go_on(struct seep_cfi_machine *machine, uintptr_t pc)
+{
+    machine->target = pc;
+    return run_program(machine);
+}
+
+SEEP_NOINLINE enum seep_cut seep_cfi_run(const struct seep_cfi_entry *entry,
+                                         uintptr_t pc,
+                                         struct seep_cfi_row *ret_row)
+{
+    struct seep_cfi_machine machine;
+
+    if (!seep_cfi_begin(&machine, entry, pc) || !seep_cfi_go_on(&machine, pc)) {
         return SEEP_CUT_MALFORMED;
     }
-    machine.first = *ret_row;
-    machine.pc = entry->pc_low;
-    return run_program(&machine, entry->own) ? SEEP_CUT_NONE
-                                             : SEEP_CUT_MALFORMED;
+    *ret_row = machine.row;
+    return SEEP_CUT_NONE;
 }

@@ -180,6 +180,30 @@ seep_cfi_place(const struct seep_cfi_row *row, uint64_t number)
 enum seep_cut seep_cfi_find(const struct seep_cfi_section *section,
                             uintptr_t pc, struct seep_cfi_entry *ret_entry);
 
+/** Compilers nest them once. */
+#define SEEP_CFI_REMEMBERED 2U
+
+/** The programs of an entry, run so far. */
+struct seep_cfi_machine {
+    const struct seep_cfi_entry *entry;
+    struct seep_cfi_cursor at;
+    uintptr_t target; /* the pc that is asked for */
+    uintptr_t pc;     /* the pc that the program has reached */
+    struct seep_cfi_row row;
+    struct seep_cfi_row first; /* after the CIE: what restore goes back to */
+    struct seep_cfi_row remembered[SEEP_CFI_REMEMBERED];
+    size_t remembered_count;
+    bool by_target; /* .row is so at the target alone */
+};
+
+/** Begin, to go on to @pc. @return false: malformed */
+bool seep_cfi_begin(struct seep_cfi_machine *machine,
+                    const struct seep_cfi_entry *entry, uintptr_t pc);
+
+/** To the row at @pc, which is not before .pc. From there it can go on, unless
+ * .by_target. @return false: malformed */
+bool seep_cfi_go_on(struct seep_cfi_machine *machine, uintptr_t pc);
+
 /** Run the programs of @entry up to @pc. @return as seep_cfi_find() */
 enum seep_cut seep_cfi_run(const struct seep_cfi_entry *entry, uintptr_t pc,
                            struct seep_cfi_row *ret_row);

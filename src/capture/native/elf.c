@@ -120,17 +120,25 @@ bool seep_elf_is_code(const struct seep_elf_image *image, uintptr_t address)
     return find_segment(image, address, PF_X, &low, &high);
 }
 
-/* @return @bytes at @address, or NULL if not all of them are loaded; of no
- * image nothing is checked */
+/* @return @bytes at @address, or NULL if not all of them are loaded, by one
+ * segment or by some that touch (patchelf makes such); of no image nothing is
+ * checked */
 static const void *loaded(const struct seep_elf_image *image, uintptr_t address,
                           size_t bytes)
 {
+    uintptr_t at = address;
     uintptr_t low;
     uintptr_t high;
 
-    if (image != NULL && (!seep_elf_segment(image, address, &low, &high) ||
-                          bytes > high - address)) {
-        return NULL;
+    while (image != NULL) {
+        if (!seep_elf_segment(image, at, &low, &high)) {
+            return NULL;
+        }
+        if (bytes <= high - at) {
+            break;
+        }
+        bytes -= high - at;
+        at = high;
     }
     return (const void *)address;
 }

@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is read of the interpreter: the texts of a code object, the
- * frames of a thread state from the innermost outwards, and whether all that is
- * what the offsets say; then these frames and the native ones as one stack.
+ * What is read of code objects, and whether that and the frames are what the
+ * offsets say; then Python's frames (chain.c) and the native ones as one stack.
  *
- * Invariant: a walk ends, by a limit on all that is passed; a frame is passed
- * only if it is aligned and what is read of it is in range.
+ * Invariant: nothing is read of an object whose type is not as it must be.
  */
 #include "capture/python/interpreter.h"
-
-/* Objects. */
-
-/* Is it an object of that type? */
-static bool is_a(struct seep_python_memory *memory, uintptr_t object,
-                 uintptr_t type)
-{
-    uintptr_t seen;
-
-    return seep_python_is_plausible(object) &&
-           seep_python_read_word(memory, object + SEEP_PYTHON_OBJECT_TYPE,
-                                 &seen) &&
-           seen == type;
-}
-
-static bool read_int(struct seep_python_memory *memory, uintptr_t from,
-                     int32_t *ret_int)
-{
-    return seep_python_read(memory, ret_int, from, sizeof(*ret_int));
-}
 
 /*
  * Strings of a code object as UTF-8.
@@ -51,9 +29,10 @@ struct characters {
     uint8_t window[WINDOW_BYTES];
 };
 
-static bool find_characters(const struct seep_python *python,
-                            struct seep_python_memory *memory, uintptr_t text,
-                            struct characters *ret_characters)
+SEEP_INLINE bool find_characters(const struct seep_python *python,
+                                 struct seep_python_memory *memory,
+                                 uintptr_t text,
+                                 struct characters *ret_characters)
 {
     int32_t state;
     int64_t length;
@@ -62,8 +41,8 @@ static bool find_characters(const struct seep_python *python,
     bool compact;
     int header = python->offsets.text_header;
 
-    if (!is_a(memory, text, python->text_type) ||
-        !read_int(memory, text + SEEP_PYTHON_TEXT_STATE, &state) ||
+    if (!seep_python_is_a(memory, text, python->text_type) ||
+        !seep_python_read_int(memory, text + SEEP_PYTHON_TEXT_STATE, &state) ||
         !seep_python_read(memory, &length, text + SEEP_PYTHON_OBJECT_SIZE,
                           sizeof(length))) {
         return false;
@@ -177,14 +156,14 @@ static bool copy_end(struct characters *from, char *buffer, size_t size,
 /* What a frame refers to stays, but not all that this refers to in turn: from
  * 3.13 on the end takes names from under the code that has them, long after it
  * has begun. */
-static bool has_ended(const struct seep_python *python,
-                      const struct seep_python_memory *memory)
+SEEP_INLINE bool has_ended(const struct seep_python *python,
+                           const struct seep_python_memory *memory)
 {
     return memory->may_end && python->is_finalizing() != 0;
 }
 
 /* Of the name that is recorded: the qualified one where there is one. */
-static int name_offset(const struct seep_python_offsets *at)
+SEEP_INLINE int name_offset(const struct seep_python_offsets *at)
 {
     return at->code_qualname != SEEP_PYTHON_OFFSET_NONE ? at->code_qualname
                                                         : at->code_name;
@@ -214,21 +193,22 @@ bool seep_python_text(const struct seep_python *python,
 
 /* Texts that are made in a loop get the same address again, too, and differ
  * in a number, which most have near their end. */
-static bool mark_text(const struct seep_python *python,
-                      struct seep_python_memory *memory, uintptr_t text,
-                      uint64_t *ret_mark)
+SEEP_INLINE bool mark_text(const struct seep_python *python,
+                           struct seep_python_memory *memory, uintptr_t text,
+                           uint64_t *ret_mark)
 {
     uint64_t end[2] = {0, 0};
     struct characters from;
     size_t bytes;
-    size_t part;
 
     if (!find_characters(python, memory, text, &from)) {
         return false;
     }
     bytes = from.count * from.width;
-    part = bytes < sizeof(end) ? bytes : sizeof(end);
-    if (!seep_python_read(memory, end, from.at + bytes - part, part)) {
+    if (!(bytes >= sizeof(end)
+              ? seep_python_read(memory, end, from.at + bytes - sizeof(end),
+                                 sizeof(end))
+              : seep_python_read(memory, end, from.at, bytes))) {
         return false;
     }
     *ret_mark = text + end[0] * UINT64_C(0xc2b2ae3d27d4eb4f) +
@@ -236,7 +216,7 @@ static bool mark_text(const struct seep_python *python,
     return true;
 }
 
-bool seep_python_identify(const struct seep_python *python,
+SEEP_INLINE bool identify(const struct seep_python *python,
                           struct seep_python_memory *memory, uintptr_t code,
                           struct seep_python_identity *ret_identity)
 {
@@ -245,7 +225,6 @@ bool seep_python_identify(const struct seep_python *python,
     uintptr_t filename;
     uintptr_t name;
     uintptr_t data;
-    size_t part;
     int32_t first_line;
 
     if (has_ended(python, memory) ||
@@ -255,8 +234,9 @@ bool seep_python_identify(const struct seep_python *python,
                                &name) ||
         !seep_python_read_word(memory, code + (uintptr_t)at->code_lines,
                                &it.lines) ||
-        !read_int(memory, code + (uintptr_t)at->code_first_line, &first_line) ||
-        !is_a(memory, it.lines, python->bytes_type) ||
+        !seep_python_read_int(memory, code + (uintptr_t)at->code_first_line,
+                              &first_line) ||
+        !seep_python_is_a(memory, it.lines, python->bytes_type) ||
         !seep_python_read_word(memory, it.lines + SEEP_PYTHON_OBJECT_SIZE,
                                &it.lines_bytes) ||
         it.lines_bytes > (uintptr_t)LINES_MAX ||
@@ -267,17 +247,144 @@ bool seep_python_identify(const struct seep_python *python,
     /* Code that is made and dies in a loop gets the same addresses again, for
      * tables of the same length. */
     data = it.lines + SEEP_PYTHON_BYTES_DATA;
-    part = it.lines_bytes < sizeof(it.lines_head) ? it.lines_bytes
-                                                  : sizeof(it.lines_head);
-    if (!seep_python_read(memory, &it.lines_head, data, part) ||
-        !seep_python_read(memory, &it.lines_tail, data + it.lines_bytes - part,
-                          part)) {
+    if (it.lines_bytes >= sizeof(it.lines_head)) {
+        if (!seep_python_read_word(memory, data, &it.lines_head) ||
+            !seep_python_read_word(
+                memory, data + it.lines_bytes - sizeof(it.lines_tail),
+                &it.lines_tail)) {
+            return false;
+        }
+    } else if (!seep_python_read(memory, &it.lines_head, data,
+                                 it.lines_bytes)) {
         return false;
+    } else {
+        it.lines_tail = it.lines_head;
     }
     it.first_line = first_line;
     it.hash = seep_python_identity_hash(&it);
     *ret_identity = it;
     return true;
+}
+
+bool seep_python_identify(const struct seep_python *python,
+                          struct seep_python_memory *memory, uintptr_t code,
+                          struct seep_python_identity *ret_identity)
+{
+    /* Mostly, and then without a question at each load. */
+    if (seep_likely(memory->pages == NULL)) {
+        struct seep_python_memory plain = {.may_end = memory->may_end};
+
+        return identify(python, &plain, code, ret_identity);
+    }
+    return identify(python, memory, code, ret_identity);
+}
+
+/*
+ * Words as they were, without a question what they mean. A part of eight bytes
+ * that ends where a string does begins in its object, however short it is.
+ */
+
+static inline __attribute__((no_sanitize("address"))) uint64_t
+word_at(uintptr_t address)
+{
+#ifdef SEEP_PYTHON_COPY_BYTEWISE
+    struct seep_python_memory plain = {0};
+    uint64_t word = 0;
+
+    seep_python_read(&plain, &word, address, sizeof(word));
+#else
+    uint64_t word;
+
+    memcpy(&word, (const void *)address, sizeof(word));
+#endif
+    return word;
+}
+
+static inline void read_code(const struct seep_python_offsets *at,
+                             uintptr_t code, uint64_t words[5])
+{
+    words[0] = word_at(code + SEEP_PYTHON_OBJECT_TYPE);
+    words[1] = word_at(code + (uintptr_t)at->code_filename);
+    words[2] = word_at(code + (uintptr_t)name_offset(at));
+    words[3] = word_at(code + (uintptr_t)at->code_lines);
+    words[4] = word_at(code + (uintptr_t)at->code_first_line);
+}
+
+static inline void read_objects(const uint64_t code[5], uint64_t words[8])
+{
+    for (size_t i = 0; i < 3; i++) {
+        words[2 * i] = word_at(code[1 + i] + SEEP_PYTHON_OBJECT_TYPE);
+        words[2 * i + 1] = word_at(code[1 + i] + SEEP_PYTHON_OBJECT_SIZE);
+    }
+    words[6] = word_at(code[1] + SEEP_PYTHON_TEXT_STATE);
+    words[7] = word_at(code[2] + SEEP_PYTHON_TEXT_STATE);
+}
+
+static inline void read_parts(const uintptr_t places[6], uint64_t words[6])
+{
+    for (size_t i = 0; i < 6; i++) {
+        words[i] = word_at(places[i]);
+    }
+}
+
+static inline bool are_same(const uint64_t *a, const uint64_t *b, size_t count)
+{
+    uint64_t other = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        other |= a[i] ^ b[i];
+    }
+    return other == 0;
+}
+
+bool seep_python_is_proved(const struct seep_python *python, uintptr_t code,
+                           const struct seep_python_proof *proof)
+{
+    uint64_t words[8];
+
+    if (proof->python != python) {
+        return false;
+    }
+    read_code(&python->offsets, code, words);
+    if (!are_same(words, proof->code, 5)) {
+        return false;
+    }
+    read_objects(proof->code, words);
+    if (!are_same(words, proof->objects, 8)) {
+        return false;
+    }
+    read_parts(proof->places, words);
+    return are_same(words, proof->parts, 6);
+}
+
+void seep_python_prove(const struct seep_python *python, uintptr_t code,
+                       const struct seep_python_identity *identity,
+                       struct seep_python_proof *ret_proof)
+{
+    struct seep_python_memory plain = {0};
+    uintptr_t lines = identity->lines + SEEP_PYTHON_BYTES_DATA;
+    uintptr_t end = lines + identity->lines_bytes - sizeof(uint64_t);
+
+    ret_proof->python = NULL;
+    read_code(&python->offsets, code, ret_proof->code);
+    if (ret_proof->code[0] != python->code_type) {
+        return;
+    }
+    read_objects(ret_proof->code, ret_proof->objects);
+    for (size_t i = 0; i < 2; i++) {
+        struct characters text;
+
+        if (!find_characters(python, &plain, ret_proof->code[1 + i], &text)) {
+            return;
+        }
+        text.at += text.count * text.width;
+        ret_proof->places[2 * i] = text.at - 2 * sizeof(uint64_t);
+        ret_proof->places[2 * i + 1] = text.at - sizeof(uint64_t);
+    }
+    ret_proof->places[4] = lines < end ? lines : end;
+    ret_proof->places[5] = end;
+    read_parts(ret_proof->places, ret_proof->parts);
+    ret_proof->python = python;
 }
 
 /* Bytes of the instructions of a code object. */
@@ -292,7 +399,7 @@ static bool code_bytes_of(const struct seep_python *python,
         (!seep_python_read_word(
              memory, code + (uintptr_t)python->offsets.code_instructions,
              &of) ||
-         !is_a(memory, of, python->bytes_type))) {
+         !seep_python_is_a(memory, of, python->bytes_type))) {
         return false;
     }
     if (!seep_python_read(memory, &bytes, of + SEEP_PYTHON_OBJECT_SIZE,
@@ -301,228 +408,6 @@ static bool code_bytes_of(const struct seep_python *python,
         return false;
     }
     *ret_bytes = python->offsets.minor < 11 ? bytes : 2 * bytes;
-    return true;
-}
-
-/* The frames of a thread state. */
-
-#define INSTRUCTION_MAX (INT64_C(1) << 28)
-#define CALLS_APART_MAX (UINT64_C(64) << 20)
-/* Of a frame's owner from 3.12 on; 3.14 has another name for the first. */
-#define OWNED_BY_C 3
-#define OWNER_MAX 4
-
-struct walk {
-    const struct seep_python *python;
-    struct seep_python_memory *memory;
-    struct seep_python_chain *chain;
-    uintptr_t frame;
-    /* 3.11: the call of the evaluator that runs the frame, and the next one
-     * out, with the frame that it begins at. */
-    uintptr_t call;
-    uintptr_t outer_call;
-    uintptr_t outer_frame;
-    size_t marked; /* frames before it have their marker */
-};
-
-static bool read_word(struct walk *walk, uintptr_t base, int offset,
-                      uintptr_t *ret_word)
-{
-    return seep_python_read_word(walk->memory, base + (uintptr_t)offset,
-                                 ret_word);
-}
-
-/* The call outside of walk->call. The outermost _PyCFrame is none: it is part
- * of the thread state, away from the stack. */
-static bool find_outer_call(struct walk *walk)
-{
-    const struct seep_python_offsets *at = &walk->python->offsets;
-    uintptr_t previous;
-
-    walk->outer_call = 0;
-    walk->outer_frame = 0;
-    if (!read_word(walk, walk->call, at->cframe_previous, &previous)) {
-        return false;
-    }
-    if (previous <= walk->call || previous - walk->call > CALLS_APART_MAX ||
-        !seep_python_is_plausible(previous)) {
-        return true;
-    }
-    walk->outer_call = previous;
-    return read_word(walk, previous, at->cframe_current, &walk->outer_frame);
-}
-
-static bool begin(struct walk *walk, uintptr_t state)
-{
-    const struct seep_python_offsets *at = &walk->python->offsets;
-
-    if (!seep_python_is_plausible(state) ||
-        !read_word(walk, state, at->thread_frame, &walk->frame)) {
-        return false;
-    }
-    if (at->cframe_current == SEEP_PYTHON_OFFSET_NONE) {
-        return true;
-    }
-    walk->call = walk->frame;
-    return seep_python_is_plausible(walk->call) &&
-           read_word(walk, walk->call, at->cframe_current, &walk->frame) &&
-           (at->minor != 11 || find_outer_call(walk));
-}
-
-/* All frames since the last marker were run by one call. */
-static void mark(struct walk *walk, uintptr_t marker)
-{
-    while (walk->marked < walk->chain->count) {
-        walk->chain->frames[walk->marked++].marker = marker;
-    }
-}
-
-static bool find_instruction(struct walk *walk, uintptr_t code,
-                             int32_t *ret_instruction)
-{
-    const struct seep_python_offsets *at = &walk->python->offsets;
-    uintptr_t place;
-    int64_t offset;
-    int32_t last;
-
-    if (at->minor >= 11) {
-        if (!read_word(walk, walk->frame, at->frame_instruction, &place)) {
-            return false;
-        }
-        offset = (int64_t)(place - code) - at->code_instructions;
-    } else {
-        if (!read_int(walk->memory,
-                      walk->frame + (uintptr_t)at->frame_instruction, &last)) {
-            return false;
-        }
-        offset = at->minor == 10 ? 2 * (int64_t)last : last;
-    }
-    *ret_instruction = (int32_t)offset;
-    return offset >= -2 && offset < INSTRUCTION_MAX;
-}
-
-/* 3.13 and later: the frame that tidies up behind __init__ has a code object
- * of its own inside the interpreter, without a file. */
-static bool is_cleanup(struct walk *walk, uintptr_t code, bool *ret_broken)
-{
-    const struct seep_python *python = walk->python;
-    uintptr_t filename;
-    uintptr_t name;
-
-    if (python->offsets.minor < 13 || code < python->start ||
-        code >= python->end) {
-        return false;
-    }
-    *ret_broken =
-        !read_word(walk, code, python->offsets.code_filename, &filename) ||
-        !read_word(walk, code, python->offsets.code_name, &name);
-    return !*ret_broken && filename == name;
-}
-
-static bool take_frame(struct walk *walk)
-{
-    const struct seep_python *python = walk->python;
-    struct seep_python_chain *chain = walk->chain;
-    struct seep_python_frame frame = {0};
-    bool broken = false;
-
-    if (!read_word(walk, walk->frame, python->offsets.frame_code,
-                   &frame.code)) {
-        return false;
-    }
-    if (python->offsets.minor >= 14) {
-        frame.code &= ~(uintptr_t)3; /* the tag of a _PyStackRef */
-    }
-    if ((!walk->memory->frames_only &&
-         !is_a(walk->memory, frame.code, python->code_type)) ||
-        !find_instruction(walk, frame.code, &frame.instruction)) {
-        return false;
-    }
-    if (is_cleanup(walk, frame.code, &broken) || broken) {
-        return !broken;
-    }
-    if (chain->count == chain->capacity) {
-        /* The last is the outermost that was come to, however many are left
-         * out before it: it may be the user's. */
-        chain->truncated = true;
-        frame.marker = chain->frames[chain->count - 1].marker;
-        chain->frames[chain->count - 1] = frame;
-        return true;
-    }
-    chain->frames[chain->count++] = frame;
-    return true;
-}
-
-/* To the frame that called this one. */
-static bool step(struct walk *walk, uintptr_t *ret_back)
-{
-    const struct seep_python_offsets *at = &walk->python->offsets;
-    uint8_t owner = 0;
-
-    if (!seep_python_is_plausible(walk->frame) ||
-        !read_word(walk, walk->frame, at->frame_back, ret_back) ||
-        (at->frame_owner != SEEP_PYTHON_OFFSET_NONE &&
-         !seep_python_read(walk->memory, &owner,
-                           walk->frame + (uintptr_t)at->frame_owner, 1))) {
-        return false;
-    }
-    if (owner >= OWNED_BY_C) {
-        mark(walk, walk->frame);
-        return at->minor >= 12 && owner <= OWNER_MAX;
-    }
-    if (at->minor == 11 && walk->frame == walk->outer_frame) {
-        mark(walk, walk->call);
-        walk->call = walk->outer_call;
-        if (!find_outer_call(walk)) {
-            return false;
-        }
-    }
-    return take_frame(walk);
-}
-
-bool seep_python_walk(const struct seep_python *python,
-                      struct seep_python_memory *memory, uintptr_t state,
-                      struct seep_python_chain *chain)
-{
-    struct walk walk = {.python = python, .memory = memory, .chain = chain};
-    bool fine;
-
-    chain->count = 0;
-    chain->truncated = false;
-    chain->whole = false;
-    fine = begin(&walk, state);
-    for (size_t hops = 0; fine && walk.frame != 0; hops++) {
-        uintptr_t back = 0;
-
-        if (hops == 4 * chain->capacity ||
-            (chain->truncated && memory->pages != NULL &&
-             (python->offsets.minor < 11 || walk.marked == chain->count))) {
-            chain->truncated = true;
-            break;
-        }
-        fine = step(&walk, &back);
-        walk.frame = back;
-    }
-    if (!fine) {
-        chain->count = 0;
-        return false;
-    }
-    if (python->offsets.minor == 11) {
-        mark(&walk, walk.call);
-    }
-    chain->whole = walk.marked == chain->count && walk.outer_frame == 0;
-    return true;
-}
-
-bool seep_python_chain_is_code(const struct seep_python *python,
-                               struct seep_python_memory *memory,
-                               const struct seep_python_chain *chain)
-{
-    for (size_t i = 0; i < chain->count; i++) {
-        if (!is_a(memory, chain->frames[i].code, python->code_type)) {
-            return false;
-        }
-    }
     return true;
 }
 
@@ -658,7 +543,7 @@ static enum seep_python_state check_frame(const struct seep_python *python,
     size_t bytes;
     char text[64];
 
-    if (!is_a(memory, frame->code, python->code_type) ||
+    if (!seep_python_is_a(memory, frame->code, python->code_type) ||
         !code_bytes_of(python, memory, frame->code, &code_bytes) ||
         frame->instruction >= code_bytes) {
         return SEEP_PYTHON_FRAME;
@@ -752,6 +637,7 @@ static void put_python(struct merge *merge, size_t end)
     for (size_t i = 0; i < count; i++) {
         to[i].address = from[i].code;
         to[i].instruction = from[i].instruction;
+        to[i].number = (uint16_t)(merge->taken + i);
         to[i].is_python = true;
     }
     merge->count += count;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/hash.h"
 #include "base/word.h"
 #include "capture/native/elf.h"
 
@@ -162,9 +163,11 @@ bool seep_python_is_arena(uintptr_t pc, size_t size_bytes)
     const struct seep_python *python = in_use();
 
     return python != NULL && pc >= python->start && pc < python->end &&
-           size_bytes == (python->offsets.minor < 10
-                              ? SEEP_PYTHON_ARENA_BYTES_TO_3_9
-                              : SEEP_PYTHON_ARENA_BYTES);
+           (size_bytes == (python->offsets.minor < 10
+                               ? SEEP_PYTHON_ARENA_BYTES_TO_3_9
+                               : SEEP_PYTHON_ARENA_BYTES) ||
+            (size_bytes == SEEP_PYTHON_ARENA_BYTES_HUGE &&
+             python->offsets.minor >= 15));
 }
 
 uint32_t seep_python_version(void)
@@ -332,6 +335,7 @@ struct seep_python_stack *seep_python_stack_take(void)
                                memory_order_acquire, memory_order_relaxed))) {
             stack->python = NULL;
             stack->memory.pages = NULL;
+            stack->turn++;
             stack->interrupted = false;
             stack->own_low = 0;
             stack->own_high = 0;
@@ -476,6 +480,7 @@ static bool walk(const struct seep_python *python,
 {
     enum seep_python_state found = SEEP_PYTHON_ON;
 
+    stack->chain.kept = !probation && !stack->interrupted ? &stack->kept : NULL;
     if (!seep_python_walk(python, &stack->memory, thread_state,
                           &stack->chain)) {
         found = SEEP_PYTHON_FRAME;
@@ -535,7 +540,7 @@ void seep_python_stack_fill(struct seep_python_stack *stack)
     stack->truncated = false;
     stack->attached = false;
     stack->chain = (struct seep_python_chain){
-        .frames = stack->frames, .capacity = SEEP_STACK_FRAMES_MAX};
+        .room = stack->frames, .capacity = SEEP_STACK_FRAMES_MAX};
     thread_state = python != NULL ? find_state(python, &stack->attached) : 0;
     if (thread_state == 0 || !choose_memory(stack, python, probation) ||
         !is_of_this_thread(python, stack, thread_state, probation) ||
@@ -550,6 +555,56 @@ void seep_python_stack_fill(struct seep_python_stack *stack)
         seep_python_merge(stack->python, &native, &stack->chain, stack->merged,
                           SEEP_STACK_FRAMES_MAX, &full);
     stack->truncated = full || stack->chain.truncated;
+}
+
+/* Anew. */
+static SEEP_NOINLINE const struct seep_python_known *
+identify(struct seep_python_stack *stack, uintptr_t code,
+         struct seep_python_known *known)
+{
+    struct seep_python_identity identity;
+
+    if (!seep_python_identify(stack->python, &stack->memory, code, &identity)) {
+        return NULL;
+    }
+    if (memcmp(&known->identity, &identity, sizeof(identity)) != 0) {
+        known->identity = identity;
+        stack->versions += stack->versions == UINT32_MAX ? 2 : 1;
+        known->version = stack->versions;
+    }
+    known->proof.python = NULL;
+    if (stack->memory.pages == NULL && !stack->memory.may_end) {
+        seep_python_prove(stack->python, code, &identity, &known->proof);
+    }
+    known->turn = stack->turn;
+    return known;
+}
+
+const struct seep_python_known *
+seep_python_stack_know(struct seep_python_stack *stack, uintptr_t code)
+{
+    struct seep_python_known *known =
+        &stack->known[(code >> 4) * SEEP_HASH_SEED >> 57];
+
+    if (seep_likely(known->identity.code == code)) {
+        if (seep_likely(known->turn == stack->turn)) {
+            return known;
+        }
+        if (seep_likely(
+                stack->memory.pages == NULL && !stack->memory.may_end &&
+                seep_python_is_proved(stack->python, code, &known->proof))) {
+            known->turn = stack->turn;
+            return known;
+        }
+    }
+    return identify(stack, code, known);
+}
+
+static void forget_kept(void)
+{
+    for (size_t i = 0; i < STACKS; i++) {
+        seep_python_kept_forget(&stacks[i].kept);
+    }
 }
 
 bool seep_python_stack_text(struct seep_python_stack *stack, uintptr_t code)
@@ -567,6 +622,7 @@ bool seep_python_stack_text(struct seep_python_stack *stack, uintptr_t code)
 void seep_python_use(const struct seep_python *python)
 {
     main_thread = self();
+    forget_kept();
     publish(python, SEEP_PYTHON_PROBATION);
 }
 
@@ -577,6 +633,8 @@ void seep_python_after_fork(void)
     for (size_t i = 0; i < STACKS; i++) {
         seep_word_store(&stacks[i].owner, 0);
     }
+    /* What its caller made of them was for another recording. */
+    forget_kept();
     seep_python_pages_after_fork();
 }
 
@@ -605,11 +663,9 @@ void seep_python_restrict(void)
     .frame_back = 8, .frame_code = 0, .frame_instruction = 56,    \
     .code_filename = 112, .code_name = 120, .code_qualname = 128, \
     .code_first_line = 68, .code_lines = 136, .text_header = 40
-#define WITHOUT_CFRAMES                                           \
-    .thread_id = 152, .thread_frame = 72, .cframe_current = NONE, \
-    .cframe_previous = NONE
+#define WITHOUT_CFRAMES \
+    .thread_frame = 72, .cframe_current = NONE, .cframe_previous = NONE
 
-/* 3.14 is from its headers alone. */
 static const struct seep_python_offsets rows[] = {
     {.minor = 8, .frame_instruction = 104, FRAME_OBJECTS},
     {.minor = 9, .frame_instruction = 104, FRAME_OBJECTS},
@@ -644,6 +700,7 @@ static const struct seep_python_offsets rows[] = {
     },
     {
         .minor = 13,
+        .thread_id = 152,
         .frame_owner = 70,
         .code_instructions = 200,
         INTERPRETER_FRAMES,
@@ -651,6 +708,15 @@ static const struct seep_python_offsets rows[] = {
     },
     {
         .minor = 14,
+        .thread_id = 152,
+        .frame_owner = 74,
+        .code_instructions = 208,
+        INTERPRETER_FRAMES,
+        WITHOUT_CFRAMES,
+    },
+    {
+        .minor = 15,
+        .thread_id = 176,
         .frame_owner = 74,
         .code_instructions = 208,
         INTERPRETER_FRAMES,
@@ -663,6 +729,7 @@ static const struct seep_python_offsets rows[] = {
 struct groups {
     unsigned int minor;
     unsigned int thread;
+    unsigned int thread_id; /* this word, within the group */
     unsigned int frame;
     unsigned int code;
     unsigned int object;
@@ -672,14 +739,14 @@ struct groups {
 };
 
 static const struct groups groups[] = {
-    {13, 19, 28, 34, 44, 64, 67, 71},
-    {14, 22, 31, 39, 50, 74, 77, 81},
+    {13, 19, 5, 28, 34, 44, 64, 67, 71},
+    {14, 22, 5, 31, 39, 50, 74, 77, 81},
+    {15, 22, 8, 39, 47, 58, 86, 89, 93},
 };
 
 /* And the words in each, counted from the first. */
 enum {
     THREAD_CURRENT_FRAME = 4,
-    THREAD_ID = 5,
     FRAME_PREVIOUS = 1,
     FRAME_EXECUTABLE = 2,
     FRAME_INSTR_PTR = 3,
@@ -723,7 +790,7 @@ static bool agrees(const struct seep_python_offsets *row,
         int value;
     } wanted[] = {
         {at->thread + THREAD_CURRENT_FRAME, row->thread_frame},
-        {at->thread + THREAD_ID, row->thread_id},
+        {at->thread + at->thread_id, row->thread_id},
         {at->frame + FRAME_PREVIOUS, row->frame_back},
         {at->frame + FRAME_EXECUTABLE, row->frame_code},
         {at->frame + FRAME_INSTR_PTR, row->frame_instruction},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /**
  * Python frames of the calling thread, from inside a hook, merged with the
- * native ones. CPython 3.8 to 3.14 with the GIL; see src/README.md. Hooks use
+ * native ones. CPython 3.8 to 3.15 with the GIL; see src/README.md. Hooks use
  * the last section; the others are what the files of this folder share.
  *
  * Threads: any number at once. Nothing here allocates, locks or makes a
@@ -15,6 +15,8 @@
 #ifndef SEEP_CAPTURE_PYTHON_INTERPRETER_H
 #define SEEP_CAPTURE_PYTHON_INTERPRETER_H
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,7 +130,7 @@ static inline bool seep_python_read_word(struct seep_python_memory *memory,
  */
 
 #define SEEP_PYTHON_MINOR_MIN 8U
-#define SEEP_PYTHON_MINOR_MAX 14U
+#define SEEP_PYTHON_MINOR_MAX 15U
 #define SEEP_PYTHON_OFFSET_NONE (-1)
 
 /**
@@ -180,6 +182,24 @@ size_t seep_python_offsets_words(unsigned int minor);
 enum seep_python_state
 seep_python_offsets_find(uint32_t hex, const uint64_t *words,
                          struct seep_python_offsets *ret_offsets);
+
+/** Is it an object of that type? */
+static inline bool seep_python_is_a(struct seep_python_memory *memory,
+                                    uintptr_t object, uintptr_t type)
+{
+    uintptr_t seen;
+
+    return seep_python_is_plausible(object) &&
+           seep_python_read_word(memory, object + SEEP_PYTHON_OBJECT_TYPE,
+                                 &seen) &&
+           seen == type;
+}
+
+static inline bool seep_python_read_int(struct seep_python_memory *memory,
+                                        uintptr_t from, int32_t *ret_int)
+{
+    return seep_python_read(memory, ret_int, from, sizeof(*ret_int));
+}
 
 /*
  * What an interpreter exports. What is called of it takes no lock and makes no
@@ -262,6 +282,36 @@ bool seep_python_identify(const struct seep_python *python,
                           struct seep_python_memory *memory, uintptr_t code,
                           struct seep_python_identity *ret_identity);
 
+/** The words that say which code object it is, as they were read: each group
+ * says that the next one may be read. */
+struct seep_python_proof {
+    const struct seep_python *python; /* of which it is; NULL: nothing proves */
+    uint64_t code[5];                 /* type, file, name, lines, first line */
+    uint64_t objects[8];              /* of these: types, lengths, states */
+    uint64_t parts[6];                /* how they begin or end */
+    uintptr_t places[6];              /* of the parts */
+};
+
+/** A code object that was identified, and by which capture last. */
+struct seep_python_known {
+    uint64_t turn;
+    uint32_t version; /* another one for another code object; not 0 */
+    struct seep_python_proof proof;
+    struct seep_python_identity identity;
+};
+
+/** Is it the code object that it was? By plain loads, a third of what it takes
+ * to identify it. */
+bool seep_python_is_proved(const struct seep_python *python, uintptr_t code,
+                           const struct seep_python_proof *proof);
+
+/** Note it for the next time, once it was identified. */
+void seep_python_prove(const struct seep_python *python, uintptr_t code,
+                       const struct seep_python_identity *identity,
+                       struct seep_python_proof *ret_proof);
+
+#define SEEP_PYTHON_KNOWN 128U
+
 enum seep_python_text {
     SEEP_PYTHON_FILE, /* too long: its end is kept */
     SEEP_PYTHON_NAME, /* the qualified name from 3.11 on; its beginning is */
@@ -289,11 +339,26 @@ struct seep_python_frame {
     uintptr_t marker; /* an address in the C frame of the call of the evaluator
                          that runs it (3.11 and later); 0: not known */
     int32_t instruction; /* byte offset in the code; below 0: not begun */
+    uint32_t version;    /* of .code, for which .word holds; 0: none yet */
+    uintptr_t at;        /* where it lies */
+    uint64_t word;       /* what the caller has made of code and instruction */
 };
 
+/** The last stack of whoever walked: what the next has of it is not walked. */
+struct seep_python_kept {
+    const struct seep_python *python; /* NULL: none is kept */
+    size_t first;                     /* its innermost frame */
+    struct seep_python_frame frames[SEEP_STACK_FRAMES_MAX];
+    uint8_t numbers[256]; /* by a hash of where they lie, as a guess */
+};
+
+void seep_python_kept_forget(struct seep_python_kept *kept);
+
 struct seep_python_chain {
-    struct seep_python_frame *frames; /* innermost first */
-    size_t capacity;
+    struct seep_python_frame *frames; /* innermost first; in .room, or .kept */
+    struct seep_python_frame *room;
+    struct seep_python_kept *kept; /* NULL: walk all of it, and keep nothing */
+    size_t capacity;               /* of .room, at most SEEP_STACK_FRAMES_MAX */
     size_t count;
     bool truncated; /* there were more, before the last */
     bool whole;     /* from 3.11 on: it ends where the outermost call began */
@@ -374,6 +439,7 @@ bool seep_python_lines_check(const struct seep_python *python,
 struct seep_merged_frame {
     uintptr_t address; /* a pc as captured, or the code object */
     int32_t instruction;
+    uint16_t number; /* of Python's: which frame of the chain */
     bool is_python;
 };
 
@@ -412,9 +478,11 @@ enum seep_python_state seep_python_state(void);
 /** Are Python frames to be had, as far as is known? */
 bool seep_python_is_on(void);
 
-/** Arenas of Python's own allocator, pymalloc. */
+/** Arenas of Python's own allocator, pymalloc; from 3.15 on it may have been
+ * built for huge pages. */
 #define SEEP_PYTHON_ARENA_BYTES_TO_3_9 (UINT64_C(256) << 10)
 #define SEEP_PYTHON_ARENA_BYTES (UINT64_C(1) << 20)
+#define SEEP_PYTHON_ARENA_BYTES_HUGE (UINT64_C(2) << 20)
 
 /** Does Python's own allocator map an arena there, of that size? Who needs the
  * next one need not be who keeps objects in it. */
@@ -426,33 +494,40 @@ uint32_t seep_python_version(void);
 #define SEEP_PYTHON_FILE_BYTES 1024U
 #define SEEP_PYTHON_NAME_BYTES 256U
 
-/** One capture under way, with all that is too large for a hook's stack. */
+/** One capture under way, with all that is too large for a hook's stack. What
+ * each capture writes, also one without Python, is in its first line. */
 struct seep_python_stack {
-    /* Filled by the caller: a native capture. */
-    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
-    uintptr_t sps[SEEP_STACK_FRAMES_MAX];
+    _Alignas(64) _Atomic uintptr_t owner;
+    uint64_t turn;                    /* which capture this is */
+    const struct seep_python *python; /* NULL: native frames only */
     size_t native_count;
     uintptr_t own_low; /* by seep_python_stack_own() */
     uintptr_t own_high;
     /* A signal came to one of these: Python may be in the middle of changing
      * its chain, so that is read with care, and proves nothing. */
     bool interrupted;
-
-    /* Filled by seep_python_stack_fill(). */
-    struct seep_merged_frame merged[SEEP_STACK_FRAMES_MAX];
-    size_t count;
     bool truncated; /* frames of either kind are missing */
     bool attached;  /* the thread holds the GIL */
+    struct seep_python_memory memory;
 
-    struct seep_python_frame frames[SEEP_STACK_FRAMES_MAX];
+    /* Filled by the caller: a native capture. */
+    uintptr_t pcs[SEEP_STACK_FRAMES_MAX];
+    uintptr_t sps[SEEP_STACK_FRAMES_MAX];
+
+    /* Filled by seep_python_stack_fill(). */
+    size_t count;
+    struct seep_merged_frame merged[SEEP_STACK_FRAMES_MAX];
     struct seep_python_chain chain;
-    const struct seep_python *python; /* NULL: native frames only */
+    struct seep_python_frame frames[SEEP_STACK_FRAMES_MAX];
+
+    /* From one capture to the next. */
+    struct seep_python_kept kept;
+    struct seep_python_known known[SEEP_PYTHON_KNOWN];
+    uint32_t versions; /* that were given to .known */
 
     /* Filled by seep_python_stack_text(). */
     char file[SEEP_PYTHON_FILE_BYTES];
     char name[SEEP_PYTHON_NAME_BYTES];
-    struct seep_python_memory memory;
-    _Atomic uintptr_t owner;
 };
 
 /** Take one of a few. @return NULL if all are in use: native only */
@@ -476,6 +551,15 @@ void seep_python_stack_fill(struct seep_python_stack *stack);
 
 /** The file and the name of a code object, cut to what fits. */
 bool seep_python_stack_text(struct seep_python_stack *stack, uintptr_t code);
+
+/**
+ * Identify a code object, once a capture: as long as its frames hold it, it is
+ * what it is.
+ *
+ * @return NULL: it cannot be read any more
+ */
+const struct seep_python_known *
+seep_python_stack_know(struct seep_python_stack *stack, uintptr_t code);
 
 /** Use an interpreter that is made up, on probation. For tests. */
 void seep_python_use(const struct seep_python *python);

@@ -15,6 +15,7 @@
 #include "preload/hooks.h"
 #include "preload/options.h"
 #include "preload/python/wrap.h"
+#include "preload/real.h"
 #include "preload/track.h"
 
 #define SILENT_LOOKS_MAX 8U
@@ -90,7 +91,8 @@ static void *arena_alloc(void *context, size_t size)
 
     (void)context;
     if ((size != SEEP_PYTHON_ARENA_BYTES_TO_3_9 &&
-         size != SEEP_PYTHON_ARENA_BYTES) ||
+         size != SEEP_PYTHON_ARENA_BYTES &&
+         size != SEEP_PYTHON_ARENA_BYTES_HUGE) ||
         seep_track_is_marked() || seep_python_wrap_is_blind() ||
         (!is_in_front() && !seep_python_wrap_is_used())) {
         return real_arenas.alloc(real_arenas.context, size);
@@ -142,6 +144,30 @@ static void wrap_arenas(void *get_symbol, void *set_symbol)
     set(&ours);
 }
 
+/*
+ * May RAW's free be taken for free(), as long as nobody sets another? Not
+ * where malloc is not ours: who stands before it may know its blocks. From 3.12
+ * on what is set stands in one row: RAW, MEM, OBJ.
+ */
+static void watch_raw(seep_python_allocator_call *get)
+{
+    struct seep_python_allocator raw;
+    struct seep_elf_image python;
+
+    get(SEEP_PYTHON_DOMAIN_RAW, &raw);
+    if (seep_real_is_behind || !seep_objects_find((uintptr_t)get, &python) ||
+        (uintptr_t)raw.free < python.start ||
+        (uintptr_t)raw.free >= python.end) {
+        return;
+    }
+    if (get_without_lock != NULL) {
+        seep_python_wrap_watch_raw(NULL, get);
+    } else if (in_force != NULL &&
+               memcmp(&in_force[-2], &raw, sizeof(raw)) == 0) {
+        seep_python_wrap_watch_raw(&in_force[-2], NULL);
+    }
+}
+
 static enum seep_python_objects find_and_wrap(void)
 {
     enum seep_python_state python = seep_python_state();
@@ -175,6 +201,7 @@ static enum seep_python_objects find_and_wrap(void)
     } else {
         get_without_lock = get;
     }
+    watch_raw(get);
     return SEEP_PYTHON_OBJECTS_ON;
 }
 

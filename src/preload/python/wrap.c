@@ -15,15 +15,23 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/word.h"
+#include "preload/real.h"
 #include "preload/track.h"
+#include "preload/twins.h"
 
 /* Python's own numbers of its domains. */
 #define SEEP_PYTHON_DOMAIN_MEM 1
 
 /* The most that pymalloc takes from its arenas. */
 #define SMALL_BYTES_MAX 512U
+
+/* Names that the cache of methods takes (twins.h): of 100 characters at most,
+ * a byte each, behind a head that was longer to 3.11. */
+#define NAME_BYTES_LEAST 42U
+#define NAME_BYTES_MOST 149U
 
 struct domain {
     struct seep_python_allocator real;
@@ -51,6 +59,12 @@ static_assert(sizeof(struct domain) <= 64, "one line of the cache");
 static bool frees_are_mallocs;
 /* The last that was to be was not: its free will not be seen. */
 static _Atomic bool unseen;
+
+/* What RAW was, and how that is seen now: where it is kept, or by asking. With
+ * neither it is not known. */
+static struct seep_python_allocator first_raw;
+static const struct seep_python_allocator *kept_raw;
+static seep_python_allocator_call *get_raw;
 
 /* Nearly always it is so already: the line is not taken from who reads it. */
 SEEP_INLINE void set_flag(_Atomic bool *flag, bool value)
@@ -118,15 +132,13 @@ SEEP_INLINE bool passes_large(struct domain *domain, size_t size)
 }
 
 /*
- * What to ask for, to get @size_bytes: a block that ends the countdown is to be
- * malloc's, and that is what pymalloc takes more from than it has itself.
+ * A small block that ends the countdown is to be malloc's: pymalloc is asked
+ * for more than it has itself.
  */
-static size_t size_to_ask(int64_t countdown_bytes, size_t size_bytes)
+static bool is_to_be_mallocs(int64_t countdown_bytes, size_t size_bytes)
 {
     return frees_are_mallocs && size_bytes <= SMALL_BYTES_MAX &&
-                   countdown_bytes <= (int64_t)size_bytes
-               ? SMALL_BYTES_MAX + 1
-               : size_bytes;
+           countdown_bytes <= (int64_t)size_bytes;
 }
 
 /* How much malloc was asked for under the mark of @block. */
@@ -148,21 +160,135 @@ static void record(const struct seep_capture_start *start, const void *block,
     seep_word_store(&unseen, lost);
 }
 
+/*
+ * What pymalloc does not know it gives to RAW, and that to free(). A twin is
+ * for free()'s hook alone: it is none while RAW is another's, who may look at
+ * what it has not given. (Who comes later has to pass on what is older.)
+ */
+static bool raw_is_mallocs(void)
+{
+    struct seep_python_allocator now;
+
+    if (kept_raw != NULL) {
+        now = *kept_raw;
+    } else if (get_raw != NULL) {
+        get_raw(SEEP_PYTHON_DOMAIN_RAW, &now);
+    } else {
+        return false;
+    }
+    return memcmp(&now, &first_raw, sizeof(now)) == 0;
+}
+
+static bool may_be_name(size_t size_bytes)
+{
+    return size_bytes >= NAME_BYTES_LEAST && size_bytes <= NAME_BYTES_MOST;
+}
+
+/*
+ * In place of @block, which goes; NULL: it stays. Python counts what it has of
+ * RAW by its own calls, and will count that the twin goes: so it asks for one
+ * of RAW's, and that goes behind its back. It shows, too, that RAW is malloc.
+ */
+static void *twin_of(struct domain *domain, void *block, size_t size)
+{
+    const struct seep_python_allocator *real = &domain->real;
+    int64_t mark = seep_thread.countdown_bytes;
+    void *twin = seep_twins_make(block, size);
+    void *counted;
+
+    if (twin == NULL) {
+        return NULL;
+    }
+    counted = real->malloc(real->context, SMALL_BYTES_MAX + 1);
+    if (counted == NULL ||
+        mark - seep_thread.countdown_bytes != SMALL_BYTES_MAX + 1) {
+        real->free(real->context, counted);
+        seep_twins_free(twin);
+        return NULL;
+    }
+    seep_real.free(counted);
+    memcpy(twin, block, size);
+    real->free(real->context, block);
+    return twin;
+}
+
+/* The two that follow are for a block that is to be malloc's, and not else;
+ * under a mark. Where it cannot be it is given as the real one gives it. */
+
+static SEEP_NOINLINE void *malloc_mallocs(struct domain *domain, size_t size,
+                                          bool *ret_is_mallocs)
+{
+    const struct seep_python_allocator *real = &domain->real;
+    bool is_name = may_be_name(size) && raw_is_mallocs();
+    int error = errno;
+    void *own = NULL; /* the one that Python would have had */
+    void *block;
+
+    if (is_name) {
+        own = real->malloc(real->context, size);
+        trust(domain, size, size_malloced(NULL));
+        block = own == NULL ? NULL : twin_of(domain, own, size);
+        *ret_is_mallocs = block != NULL;
+        if (own == NULL || block != NULL) {
+            return block;
+        }
+        seep_thread.countdown_bytes = seep_track_mark(NULL);
+    }
+    block = real->malloc(real->context, SMALL_BYTES_MAX + 1);
+    *ret_is_mallocs = size_malloced(NULL) == SMALL_BYTES_MAX + 1;
+    trust(domain, SMALL_BYTES_MAX + 1, size_malloced(NULL));
+    if (seep_unlikely(block == NULL)) {
+        errno = error;
+        return is_name ? own : real->malloc(real->context, size);
+    }
+    if (is_name) {
+        real->free(real->context, own);
+    }
+    return block;
+}
+
+static SEEP_NOINLINE void *realloc_mallocs(struct domain *domain, void *block,
+                                           size_t size, bool *ret_is_mallocs)
+{
+    const struct seep_python_allocator *real = &domain->real;
+    bool is_name = may_be_name(size) && raw_is_mallocs();
+    int64_t mark = seep_thread.countdown_bytes;
+    int error = errno;
+    void *own = block;
+    void *moved;
+
+    if (is_name) {
+        own = real->realloc(real->context, block, size);
+        moved = own == NULL ? NULL : twin_of(domain, own, size);
+        *ret_is_mallocs = moved != NULL;
+        seep_thread.countdown_bytes = mark;
+        if (own == NULL || moved != NULL) {
+            return moved;
+        }
+    }
+    moved = real->realloc(real->context, own, SMALL_BYTES_MAX + 1);
+    *ret_is_mallocs = mark - seep_thread.countdown_bytes == SMALL_BYTES_MAX + 1;
+    if (seep_unlikely(moved == NULL)) {
+        errno = error;
+        return is_name ? own : real->realloc(real->context, own, size);
+    }
+    return moved;
+}
+
 /* Called last by the wrapper, so that the stack begins at its caller. */
 static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
 {
     int64_t countdown_bytes = seep_track_enter_mark(NULL);
-    size_t asked = size_to_ask(countdown_bytes, size);
-    int error = errno;
     bool is_mallocs;
-    void *block = domain->real.malloc(domain->real.context, asked);
+    void *block;
 
-    if (seep_unlikely(block == NULL) && asked != size) {
-        errno = error;
+    if (seep_unlikely(is_to_be_mallocs(countdown_bytes, size))) {
+        block = malloc_mallocs(domain, size, &is_mallocs);
+    } else {
         block = domain->real.malloc(domain->real.context, size);
+        is_mallocs = size_malloced(NULL) == size;
+        trust(domain, size, size_malloced(NULL));
     }
-    is_mallocs = size_malloced(NULL) == asked;
-    trust(domain, asked, size_malloced(NULL));
     seep_track_leave_mark(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, size))) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
@@ -200,7 +326,8 @@ static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
     if (__builtin_mul_overflow(count, size, &total)) {
         total = SIZE_MAX;
     }
-    asked = size_to_ask(countdown_bytes, total);
+    asked =
+        is_to_be_mallocs(countdown_bytes, total) ? SMALL_BYTES_MAX + 1 : total;
     if (asked != total) {
         block = domain->real.calloc(domain->real.context, 1, asked);
     }
@@ -237,22 +364,19 @@ SEEP_INLINE void *object_realloc(struct domain *domain, void *context,
 {
     struct seep_track_out out = {false, 0};
     int64_t countdown_bytes;
-    int error = errno;
     bool is_mallocs;
-    size_t asked;
     void *moved;
 
     if (seep_unlikely(!seep_track_ignores(block))) {
         out = seep_track_realloc_out(block);
     }
     countdown_bytes = seep_track_enter_mark(block);
-    asked = size_to_ask(countdown_bytes, size);
-    moved = domain->real.realloc(context, block, asked);
-    if (seep_unlikely(moved == NULL) && asked != size) {
-        errno = error;
+    if (seep_unlikely(is_to_be_mallocs(countdown_bytes, size))) {
+        moved = realloc_mallocs(domain, block, size, &is_mallocs);
+    } else {
         moved = domain->real.realloc(context, block, size);
+        is_mallocs = size_malloced(block) == size;
     }
-    is_mallocs = size_malloced(block) == asked;
     seep_track_leave_mark(countdown_bytes);
     if (seep_unlikely(moved == NULL)) {
         /* Of whatever size: to Python, none of 0 bytes is a failure too. */
@@ -311,6 +435,13 @@ SEEP_INLINE void object_free(struct domain *domain, void *context, void *block)
 FUNCTIONS_OF(mem)
 FUNCTIONS_OF(obj)
 
+void seep_python_wrap_watch_raw(const struct seep_python_allocator *kept,
+                                seep_python_allocator_call *get)
+{
+    kept_raw = kept;
+    get_raw = get;
+}
+
 bool seep_python_wrap_is(const struct seep_python_allocator *it)
 {
     return it->malloc == obj_malloc && it->realloc == obj_realloc;
@@ -341,6 +472,7 @@ void seep_python_wrap(seep_python_allocator_call *get,
     struct seep_python_allocator obj = {NULL, obj_malloc, obj_calloc,
                                         obj_realloc, obj_free};
 
+    get(SEEP_PYTHON_DOMAIN_RAW, &first_raw);
     get(SEEP_PYTHON_DOMAIN_MEM, &mem_domain.real);
     get(SEEP_PYTHON_DOMAIN_OBJ, &obj_domain.real);
     mem.context = mem_domain.real.context;

@@ -14,9 +14,10 @@
  * is asked of malloc, as large ones are anyway, and its free is seen there.
  *
  * Invariant: a wrapper gives exactly what the allocator beneath it gives; for a
- * block that is to be malloc's, what it gives for 513 bytes. What is recorded
- * is seen to go, or recorded as freed at once. A mark left behind by a jump is
- * undone by the thread's next wrapper that marks.
+ * block that is to be malloc's, what it gives for 513 bytes, or a twin of what
+ * it gives, where that is sure to come back by free(). What is recorded is seen
+ * to go, or recorded as freed at once. A mark left behind by a jump is undone
+ * by the thread's next wrapper that marks.
  */
 #ifndef SEEP_PRELOAD_PYTHON_WRAP_H
 #define SEEP_PRELOAD_PYTHON_WRAP_H
@@ -25,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SEEP_PYTHON_DOMAIN_RAW 0
 #define SEEP_PYTHON_DOMAIN_OBJ 2
 
 /** PyMemAllocatorEx of CPython 3.5 and later. */
@@ -47,6 +49,14 @@ typedef void seep_python_allocator_call(int domain,
  */
 void seep_python_wrap(seep_python_allocator_call *get,
                       seep_python_allocator_call *set, bool leave_frees);
+
+/**
+ * What is set for RAW can be seen without a lock: @kept is where Python keeps
+ * it, or NULL, and then @get is asked. Small texts are twins (twins.h) as long
+ * as that is what it was when they were wrapped.
+ */
+void seep_python_wrap_watch_raw(const struct seep_python_allocator *kept,
+                                seep_python_allocator_call *get);
 
 /** Is it the wrapper of OBJ? */
 bool seep_python_wrap_is(const struct seep_python_allocator *it);

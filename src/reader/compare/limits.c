@@ -280,8 +280,7 @@ static bool was_so_before(const struct seep_check_options *options,
         if (!seep_check_is_same_program(before, result->report)) {
             continue;
         }
-        seep_check_measure(limit->kind, limit->space, before,
-                           seep_check_warmup_of(options, before), &measure);
+        seep_check_measure_limit(options, limit, before, &measure);
         if (measure.valid &&
             seep_check_decide(limit->kind, limit->value, &measure.value) ==
                 SEEP_CHECK_FAIL &&

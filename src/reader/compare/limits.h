@@ -115,6 +115,22 @@ void seep_check_measure(enum seep_check_kind kind, int space,
                         const struct seep_report *report, double warmup_s,
                         struct seep_check_measure *ret_measure);
 
+/**
+ * The same for every limit of @options, kept by @report, which can let go of
+ * its series then (report.h). Without memory it keeps none.
+ *
+ * @return whether it has them
+ */
+bool seep_check_measure_all(const struct seep_check_options *options,
+                            struct seep_report *report);
+
+/** What @limit, which is one of @options, is held against of @report; of a
+ * limit on a total, of this process alone. */
+void seep_check_measure_limit(const struct seep_check_options *options,
+                              const struct seep_check_limit *limit,
+                              const struct seep_report *report,
+                              struct seep_check_measure *ret_measure);
+
 /** The same of the limit and the report or the family of @result. */
 void seep_check_measure_result(const struct seep_check_options *options,
                                struct seep_check_result *result);

@@ -13,10 +13,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/view.h"
 #include "reader/compare/limits.h"
 #include "reader/judge/family.h"
 #include "reader/judge/sites.h"
 #include "reader/judge/verdict.h"
+#include "reader/recording/store.h"
 
 /* The share of a run that is warm-up where none is named. */
 #define WARMUP_SHARE 0.2
@@ -164,11 +166,13 @@ slope_of_private(const struct seep_report *report, double from_s)
 double seep_check_unseen_bytes(const struct seep_report *report, int space)
 {
     /* Of the other spaces every block is known. */
-    bool is_sampled = report->sample_bytes > 1 &&
-                      (space == SEEP_CHECK_ALL_SPACES ||
-                       space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON);
+    bool is_sampled =
+        report->sample_bytes > 1 && (space == SEEP_CHECK_ALL_SPACES ||
+                                     seep_view_is_sampled((uint32_t)space));
+    uint64_t mean = space == SEEP_SPACE_TENSOR ? report->tensor_sample_bytes
+                                               : report->sample_bytes;
 
-    return is_sampled ? UNSEEN_SAMPLES * (double)report->sample_bytes : 0;
+    return is_sampled ? UNSEEN_SAMPLES * (double)mean : 0;
 }
 
 /* Growth. */
@@ -521,6 +525,37 @@ void seep_check_measure(enum seep_check_kind kind, int space,
     *ret_measure = measure;
 }
 
+void seep_check_measure_limit(const struct seep_check_options *options,
+                              const struct seep_check_limit *limit,
+                              const struct seep_report *report,
+                              struct seep_check_measure *ret_measure)
+{
+    enum seep_check_kind kind = limit->kind == SEEP_CHECK_GROWTH_TOTAL
+                                    ? SEEP_CHECK_GROWTH
+                                    : limit->kind;
+
+    if (report->measures != NULL) {
+        *ret_measure = report->measures[limit - options->limits];
+        return;
+    }
+    seep_check_measure(kind, limit->space, report,
+                       seep_check_warmup_of(options, report), ret_measure);
+}
+
+bool seep_check_measure_all(const struct seep_check_options *options,
+                            struct seep_report *report)
+{
+    struct seep_check_measure *measures = seep_store_take(
+        seep_report_store(report), options->count, sizeof(*measures));
+
+    for (size_t i = 0; measures != NULL && i < options->count; i++) {
+        seep_check_measure_limit(options, &options->limits[i], report,
+                                 &measures[i]);
+    }
+    report->measures = measures;
+    return measures != NULL;
+}
+
 /*
  * What all processes of a service grow by. A member of which nothing was
  * measured can have grown by any amount: it takes the upper bound of the sum
@@ -528,16 +563,15 @@ void seep_check_measure(enum seep_check_kind kind, int space,
  */
 static struct seep_check_measure
 measure_family(const struct seep_check_options *options,
-               const struct seep_family *family, int space)
+               const struct seep_family *family,
+               const struct seep_check_limit *limit)
 {
     struct seep_check_measure all = {.reason = "", .device = -1};
 
     for (size_t i = 0; i < family->together_count; i++) {
-        const struct seep_report *report = family->together[i];
         struct seep_check_measure one;
 
-        seep_check_measure(SEEP_CHECK_GROWTH, space, report,
-                           seep_check_warmup_of(options, report), &one);
+        seep_check_measure_limit(options, limit, family->together[i], &one);
         if (one.valid) {
             seep_family_add_rate(&all.value, &one.value);
         } else {
@@ -559,10 +593,9 @@ void seep_check_measure_result(const struct seep_check_options *options,
     const struct seep_check_limit *limit = result->limit;
 
     if (result->family != NULL) {
-        result->measure = measure_family(options, result->family, limit->space);
+        result->measure = measure_family(options, result->family, limit);
     } else {
-        seep_check_measure(limit->kind, limit->space, result->report,
-                           seep_check_warmup_of(options, result->report),
-                           &result->measure);
+        seep_check_measure_limit(options, limit, result->report,
+                                 &result->measure);
     }
 }

@@ -131,30 +131,23 @@ static void filter_fill(struct filter *ret_filter,
     }
 }
 
-/* @length letters that a name must have. */
-static bool has_letters(const struct filter *filter, const char *letters,
-                        size_t length)
+static bool has_gram(const struct filter *filter, const char *gram)
 {
-    for (size_t i = 0; i + GRAM_LENGTH <= length; i++) {
-        uint32_t hash = hash_gram(letters + i);
+    uint32_t hash = hash_gram(gram);
 
-        if ((filter->words[hash / 64] >> hash % 64 & 1) == 0) {
-            return false;
-        }
-    }
-    return true;
+    return (filter->words[hash / 64] >> hash % 64 & 1) != 0;
 }
 
+/* Nearly always the first letters are in no name. */
 static bool may_text(const struct filter *filter, const char *pattern)
 {
-    while (pattern != NULL && *pattern != '\0') {
-        size_t length = strcspn(pattern, "*^$");
+    size_t length = 0; /* of letters that a name must have, up to here */
 
-        if (!has_letters(filter, pattern, length)) {
+    for (const char *at = pattern; at != NULL && *at != '\0'; at++) {
+        length = *at == '*' || *at == '^' || *at == '$' ? 0 : length + 1;
+        if (length >= GRAM_LENGTH && !has_gram(filter, at + 1 - GRAM_LENGTH)) {
             return false;
         }
-        pattern += length;
-        pattern += strspn(pattern, "*^$");
     }
     return true;
 }

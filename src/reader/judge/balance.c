@@ -526,6 +526,28 @@ static double part_at(const struct seep_window_series *series, double t_s)
                : -1;
 }
 
+#define PINNED_LEAST_BYTES (1024.0 * 1024)
+
+void seep_balance_own_pinned(struct seep_balance_point *points, size_t count)
+{
+    double before = -1; /* shared, when the least was pinned that counts */
+
+    for (size_t i = 0; i < count; i++) {
+        struct seep_balance_point *point = &points[i];
+        double shared =
+            point->rss - point->anonymous - seep_balance_positive(point->own);
+
+        if (!(point->rss >= 0) || !(point->anonymous >= 0)) {
+            continue;
+        }
+        if (before < 0 || !(point->pinned >= PINNED_LEAST_BYTES)) {
+            before = seep_balance_positive(shared);
+        }
+        point->anonymous += fmin(seep_balance_positive(point->pinned),
+                                 seep_balance_positive(shared - before));
+    }
+}
+
 void seep_balance_fill(const struct seep_balance_input *input,
                        struct seep_report_memory *ret_memory,
                        struct seep_balance_outside *ret_outside,

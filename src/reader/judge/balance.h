@@ -28,6 +28,7 @@ struct seep_balance_point {
     double cgroup;
     double heap;      /* live blocks of the allocator, as seep knows them */
     double beside;    /* live blocks of the other spaces that lie in RSS */
+    double pinned;    /* of that, what is pinned for a device */
     double files;     /* mapped of files, resident or not */
     double allocated; /* the allocator's own figures */
     double active;
@@ -37,6 +38,16 @@ struct seep_balance_point {
     double own;    /* of what is shared: the recording */
     double mapped; /* resident or in swap, of mappings that seep knows */
 };
+
+/**
+ * What a driver pins it mapped of its device, which the kernel counts as
+ * shared; it is as much the process's as what is private, and is counted there:
+ * as much as what is shared rose by since there was any. Where the kernel
+ * counts it as private, or not at all, nothing rose.
+ *
+ * @param points  by time; .anonymous is changed
+ */
+void seep_balance_own_pinned(struct seep_balance_point *points, size_t count);
 
 struct seep_balance_input {
     const struct seep_balance_point *points; /* by time */

@@ -68,8 +68,7 @@ static bool is_of_allocator(const struct seep_report_site *site)
         }
         if (is_inside && !frame->python &&
             !seep_where_is_plumbing(frame->module)) {
-            if (strncmp(seep_text_base_name(frame->module), "libc10_cuda",
-                        strlen("libc10_cuda")) == 0) {
+            if (seep_where_is_cache_of_tensors(frame->module)) {
                 return true;
             }
             is_inside = false;

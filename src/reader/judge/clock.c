@@ -27,8 +27,9 @@
 /* End of bucket @i; the run may end inside the last one. */
 static double edge(const struct seep_clock *clock, uint32_t i)
 {
-    return fmin((double)((uint64_t)i << clock->width_log2),
-                (double)clock->end_tick);
+    uint64_t tick = (uint64_t)i << clock->width_log2;
+
+    return (double)(tick < clock->end_tick ? tick : clock->end_tick);
 }
 
 /* Sum @work up into shares, @at each edge. @return false if there was none */

@@ -170,6 +170,14 @@ static double least_slope(const struct seep_report_extent *extent)
     return extent->slope_bytes_per_s - extent->slope_error;
 }
 
+static double most_slope(const struct seep_report_extent *extent)
+{
+    return extent->slope_bytes_per_s + extent->slope_error;
+}
+
+/* Who has less than this of what a device grows by is not what fills it. */
+#define OTHERS_SHARE 0.5
+
 struct seep_report_forecast
 seep_forecast_of_device(const struct seep_report_device *device,
                         bool is_followed, const struct seep_verdict_pace *pace)
@@ -182,6 +190,7 @@ seep_forecast_of_device(const struct seep_report_device *device,
     };
     enum seep_forecast_basis basis =
         is_followed ? SEEP_FORECAST_GROWS : SEEP_FORECAST_UNTOLD;
+    bool by_others = false;
     struct seep_report_forecast forecast;
 
     if (pace->is_known &&
@@ -191,10 +200,13 @@ seep_forecast_of_device(const struct seep_report_device *device,
     } else if (least_slope(used) > 0) {
         limit.bytes_per_s =
             seep_interval_around(used->slope_bytes_per_s, used->slope_error);
+        by_others = most_slope(&device->tracked) <
+                    OTHERS_SHARE * used->slope_bytes_per_s;
     }
     seep_forecast_make(&limit, 1, basis, &forecast);
     if (forecast.answer != SEEP_FORECAST_UNKNOWN) {
         forecast.device = (int)device->ordinal;
+        forecast.by_others = by_others;
     }
     return forecast;
 }

@@ -21,7 +21,7 @@
 
 bool seep_sites_has_series(const struct seep_site_work *work)
 {
-    return work->series != NULL || work->loose_count > 0;
+    return work->series.kind != SEEP_SERIES_NONE || work->loose_count > 0;
 }
 
 /* On the grid of the run; not of a damaged file, where it may be on another. */
@@ -102,7 +102,7 @@ void seep_sites_read_series(const struct seep_sites *sites,
             &sites->members[work->member_first + i];
         struct seep_series_table table;
 
-        if (member->series != NULL) {
+        if (member->series.kind != SEEP_SERIES_NONE) {
             seep_series_read(member->series, member->first_tick, grid, &table);
             add_table(ret_table, &table);
         }
@@ -130,10 +130,8 @@ struct entry {
 static bool is_loose(const struct seep_view *view,
                      const struct seep_site_work *work, uint32_t site)
 {
-    uint32_t series = seep_word_load(&view->sites[site].series);
-
     return work->member_count > 1 &&
-           (series == 0 || series > view->series_capacity);
+           seep_series_source_of(view, site).kind == SEEP_SERIES_NONE;
 }
 
 /* What is at @index of the live table. @return whether it belongs to a site */
@@ -459,17 +457,14 @@ static void add_member(const struct seep_snapshot *snapshot,
 {
     const struct seep_view *view = &snapshot->view;
     struct seep_rec_site *site = &view->sites[index];
-    uint32_t series = seep_word_load(&site->series);
 
     ret_member->index = index;
     ret_member->first_tick = seep_word_load(&site->first_tick);
-    ret_member->series = series > 0 && series <= view->series_capacity
-                             ? &view->series[series - 1]
-                             : NULL;
-    if (work->series == NULL) {
+    ret_member->series = seep_series_source_of(view, index);
+    if (work->series.kind == SEEP_SERIES_NONE) {
         work->series = ret_member->series;
     }
-    if (ret_member->series == NULL) {
+    if (ret_member->series.kind == SEEP_SERIES_NONE) {
         work->loose_born +=
             blocks_of(seep_word_load(&site->allocated_count_q16));
         work->loose_freed += blocks_of(seep_word_load(&site->freed_count_q16));
@@ -625,7 +620,9 @@ static int list_rows(const struct seep_view *view, struct keyed *keyed,
 {
     size_t rows;
 
-    qsort(keyed, count, sizeof(*keyed), compare_keyed);
+    if (keys != NULL) { /* else each is one, and they stand in order */
+        qsort(keyed, count, sizeof(*keyed), compare_keyed);
+    }
     rows = count_rows(keyed, count, ret_work_of);
     if (rows > SEEP_SITES_ROWS_MOST) {
         merge_least(view, keyed, count);

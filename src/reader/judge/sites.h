@@ -110,7 +110,7 @@ struct seep_site_key {
 struct seep_site_member {
     uint32_t index; /* in SITES */
     uint32_t first_tick;
-    struct seep_rec_series *series; /* NULL: none was kept */
+    struct seep_series_source series; /* none: none was kept */
 };
 
 /** A live block of a site without series, in a row of several sites. */
@@ -132,10 +132,10 @@ struct seep_site_work {
     struct seep_report_site site;
     uint64_t id;
     uint64_t line_id;
-    uint32_t index;                 /* in SITES, of the one that holds most */
-    struct seep_rec_series *series; /* the first there is; NULL: none */
-    size_t member_first;            /* in the members of all rows */
-    size_t member_count;            /* 0 is as 1: .series is all there is */
+    uint32_t index;                   /* in SITES, of the one that holds most */
+    struct seep_series_source series; /* the first there is */
+    size_t member_first;              /* in the members of all rows */
+    size_t member_count;              /* 0 is as 1: .series is all there is */
     size_t loose_first;
     size_t loose_count;
     double loose_bytes;    /* they hold */

@@ -22,7 +22,7 @@
 #define PARTS_MIN 4
 #define APART_SHARE 0.15 /* of what is kept, that may be elsewhere in time */
 #define APART_NOISE 1.5  /* times what chance puts there */
-/* Of CPython 3.8 to 3.14: float 24, list 56, dict 48 or 64, tables of small
+/* Of CPython 3.8 to 3.15: float 24, list 56, dict 48 or 64, tables of small
  * dicts up to 184, tuples of 1 to 20. All are multiples of 8, as texts and
  * numbers are not but by chance. */
 #define LENT_LEAST 24

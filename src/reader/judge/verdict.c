@@ -158,9 +158,11 @@ static struct seep_verdict_now call_pool(struct seep_report_verdict *verdict,
 
 enum course { STANDS, SLOWS, GOES_ON };
 
-/* The allocator has it: in the pages of live blocks, or by itself. */
-static void call_kept(struct seep_report_verdict *verdict,
-                      enum seep_balance_free free, enum course course)
+/* The allocator has it: in the pages of live blocks, or by itself.
+ * @return what can be foretold of that */
+static enum seep_forecast_basis call_kept(struct seep_report_verdict *verdict,
+                                          enum seep_balance_free free,
+                                          enum course course)
 {
     static const char *const reasons[][3] = {
         {"the allocator keeps memory that no live block uses; it no longer grows",
@@ -175,6 +177,7 @@ static void call_kept(struct seep_report_verdict *verdict,
     verdict->class =
         scattered ? SEEP_VERDICT_FRAGMENTATION : SEEP_VERDICT_RETENTION;
     verdict->reason = reasons[scattered][course];
+    return course == SLOWS ? SEEP_FORECAST_SUSPECTED : SEEP_FORECAST_GROWS;
 }
 
 /* What is not live is free only if what is live was recorded. */
@@ -209,10 +212,8 @@ call_vetoed(const struct seep_verdict_input *input,
     verdict->growth_bytes_per_s = drift->bytes_per_s;
     if (share < MATERIAL_SHARE && knows_what_is_free(input) &&
         input->free_growth_bytes >= SEEP_VERDICT_MOSTLY * drift->growth_bytes) {
-        call_kept(verdict, input->outside.free, drift->slows ? SLOWS : GOES_ON);
-        if (!drift->slows) {
-            now.basis = SEEP_FORECAST_GROWS;
-        }
+        now.basis = call_kept(verdict, input->outside.free,
+                              drift->slows ? SLOWS : GOES_ON);
         return now;
     }
     verdict->class = SEEP_VERDICT_INSUFFICIENT;
@@ -513,13 +514,18 @@ static double hidden_of(const struct seep_verdict_input *input,
                : balance;
 }
 
-/* What could hide, and what is missing; .class is there. */
+/* What could hide, and what is missing; .class is there. Where nothing is known
+ * of the host, tensors do not make it known. */
 static void add_power(const struct seep_verdict_input *input,
                       const struct seep_verdict_counts *counts,
                       struct seep_report_verdict *verdict)
 {
     if (worked_s(input) > 0) {
         verdict->hidden_bytes_per_s = hidden_of(input, counts, verdict);
+        if (verdict->hidden_bytes_per_s > 0) {
+            verdict->hidden_bytes_per_s = fmax(
+                verdict->hidden_bytes_per_s, input->hidden_tensor_bytes_per_s);
+        }
         verdict->need_s = need_of(input, counts, verdict);
     }
     verdict->reassures = is_quiet(verdict) && verdict->hidden_bytes_per_s > 0;
@@ -688,7 +694,8 @@ call_outside(struct seep_report_verdict *verdict,
     if (outside->has_overhead && knows_what_is_free(input) &&
         outside->overhead_growth_bytes >=
             SEEP_VERDICT_MOSTLY * outside->growth_bytes) {
-        call_kept(verdict, outside->free, true);
+        now.basis = call_kept(verdict, outside->free,
+                              input->private_drift.slows ? SLOWS : GOES_ON);
         return now;
     }
     if (seep_verdict_is_in_pool(input, pool)) {

@@ -45,8 +45,12 @@ struct seep_verdict_input {
     double sample_bytes;      /* mean interval of sampling; 0: every block */
     double lost_share;        /* of its events: not recorded */
     bool unreachable;         /* how it ended may have hidden what was live */
-    /* What calls of the process hold of each device grew by at least. */
+    /* What calls of the process hold of each device grew by at least, or what
+     * PyTorch has handed out of it. */
     double least_device_bytes[SEEP_DEVICES_MAX];
+    /* What tensors can grow by, unseen by samples and by PyTorch's own sums; 0
+     * where there are none. */
+    double hidden_tensor_bytes_per_s;
     /* That mappings which no hook saw grow by, as seen from outside. */
     double stray_bytes_per_s;
     /* What is charged to no call site grew by at most so much: many things at

@@ -378,9 +378,13 @@ static void add_process(struct seep_vitals *vitals,
     }
 }
 
+/* Of a damaged recording a sum may be more than a word has. */
 static uint64_t bytes_of(double bytes)
 {
-    return bytes > 0 ? (uint64_t)bytes : 0;
+    if (!(bytes > 0)) {
+        return 0;
+    }
+    return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
 
 static void add_totals(struct seep_vitals *vitals,

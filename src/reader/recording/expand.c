@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A series for each site of a copy; see snapshot.h.
+ * A series for each site of a copy, where one is needed; see snapshot.h.
  *
  * Invariant: what a series is made in is all zeros, whatever recording had the
  * room before.
@@ -15,25 +15,33 @@
 
 #include "format/account.h"
 #include "format/series.h"
+#include "reader/recording/series.h"
 #include "reader/recording/snapshot.h"
+
+/* What a site is told by that is neither a series nor a brief, nor its totals.
+ */
+#define SERIES_NONE SEEP_SERIES_IS_BRIEF
+
+static bool is_brief(const struct seep_view *view, uint32_t index)
+{
+    enum seep_series_kind kind = seep_series_source_of(view, index).kind;
+
+    return kind == SEEP_SERIES_BRIEF || kind == SEEP_SERIES_TOTALS;
+}
 
 /* A copy of the site's brief, or the one that it would have. @return false: it
  * has a series, or nothing */
 static bool read_brief(const struct seep_view *view, uint32_t index,
                        struct seep_rec_brief *brief)
 {
-    struct seep_rec_site *site = &view->sites[index];
-    uint32_t number = seep_word_load(&site->series);
-    uint32_t at = number & ~SEEP_SERIES_IS_BRIEF;
+    struct seep_series_source source = seep_series_source_of(view, index);
 
     memset((void *)brief, 0, sizeof(*brief));
-    if (at != number && at != 0 && at <= view->brief_capacity) {
-        memcpy((void *)brief, (const void *)&view->briefs[at - 1],
-               sizeof(*brief));
+    if (source.kind == SEEP_SERIES_BRIEF) {
+        memcpy((void *)brief, (const void *)source.from.brief, sizeof(*brief));
         return true;
     }
-    if (index != 0 && number == 0 && seep_account_is_whole(site) &&
-        seep_word_load(&site->state) == SEEP_PUBLISHED) {
+    if (source.kind == SEEP_SERIES_TOTALS) {
         seep_account_tell(view, index, brief);
         return true;
     }
@@ -45,21 +53,6 @@ static uint32_t count_series(const struct seep_view *view)
     uint32_t count = seep_word_load(&view->header->series_count);
 
     return count < view->series_capacity ? count : view->series_capacity;
-}
-
-void seep_snapshot_give_back(const struct seep_snapshot *snapshot, void *part,
-                             size_t bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t first = (size_t)((char *)part - (char *)snapshot->bytes);
-    size_t from = (first + page - 1) / page * page;
-    size_t to = first + bytes < snapshot->mapped_bytes
-                    ? (first + bytes) / page * page
-                    : snapshot->mapped_bytes;
-
-    if (from < to) {
-        madvise((char *)snapshot->bytes + from, to - from, MADV_DONTNEED);
-    }
 }
 
 /*
@@ -90,11 +83,10 @@ static struct chosen choose(const struct seep_view *view)
 {
     struct chosen chosen = {.class = CLASS_COUNT, .room = EXPANDED_MOST};
     uint64_t counts[CLASS_COUNT] = {0};
-    struct seep_rec_brief brief;
     uint64_t all = 0;
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
-        if (read_brief(view, i, &brief)) {
+        if (is_brief(view, i)) {
             counts[class_of(&view->sites[i])]++;
             all++;
         }
@@ -199,7 +191,7 @@ static uint32_t expand_all(struct seep_view *view,
             continue;
         }
         if (!take(&chosen, &view->sites[i])) {
-            seep_word_store(&view->sites[i].series, 0);
+            seep_word_store(&view->sites[i].series, SERIES_NONE);
             continue;
         }
         seep_brief_expand(&brief, next_of(room, used));
@@ -208,6 +200,41 @@ static uint32_t expand_all(struct seep_view *view,
     }
     seep_view_count(view, SEEP_COUNT_SERIES_FULL, chosen.left_out);
     return used;
+}
+
+/* As many as the recording could have of both. */
+static uint64_t most_of(const struct seep_view *view)
+{
+    const struct seep_rec_section *series =
+        &view->header->sections[SEEP_SECTION_SERIES];
+
+    return (uint64_t)series->entry_count + view->brief_capacity;
+}
+
+/* From now on nothing but series tells of a site. */
+static void forget_briefs(struct seep_view *view)
+{
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (seep_word_load(&view->sites[i].series) == 0) {
+            seep_word_store(&view->sites[i].series, SERIES_NONE);
+        }
+    }
+    view->brief_capacity = 0;
+}
+
+int seep_snapshot_bound_series(struct seep_snapshot *snapshot)
+{
+    struct seep_view *view = &snapshot->view;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        count += is_brief(view, i);
+    }
+    if (count > EXPANDED_MOST || count_series(view) + count > most_of(view)) {
+        return seep_snapshot_expand(snapshot);
+    }
+    view->series_capacity = count_series(view);
+    return 0;
 }
 
 /*
@@ -220,8 +247,12 @@ int seep_snapshot_expand(struct seep_snapshot *snapshot)
 {
     struct seep_view *view = &snapshot->view;
     uint32_t used = count_series(view);
-    uint64_t most = (uint64_t)view->series_capacity + view->brief_capacity;
+    uint64_t most = most_of(view);
     struct seep_snapshot_series *room;
+
+    if (snapshot->series != NULL) {
+        return 0;
+    }
 
     most = most < used + EXPANDED_MOST ? most : used + EXPANDED_MOST;
     room = take_room(most + 1);
@@ -233,9 +264,11 @@ int seep_snapshot_expand(struct seep_snapshot *snapshot)
     room->used = room->used < used ? used : room->used;
     snapshot->series = room;
     used = expand_all(view, room, used, most);
-    seep_snapshot_give_back(snapshot, view->series,
-                            (size_t)view->series_capacity *
-                                sizeof(*room->list));
+    forget_briefs(view);
+    seep_snapshot_give_back(
+        snapshot, view->series,
+        (size_t)view->header->sections[SEEP_SECTION_SERIES].entry_count *
+            sizeof(*room->list));
     view->series = room->list;
     view->series_capacity = used;
     return 0;

@@ -391,6 +391,39 @@ void seep_report_list_free(char **paths)
     free(paths);
 }
 
+/* The length of the name that @path lies beside; 0: it is no such name. */
+static size_t stem_bytes(const char *path)
+{
+    static const char *const suffixes[] = {SEEP_EXTERNAL_SUFFIX,
+                                           SEEP_HELD_SUFFIX};
+    size_t length = strlen(path);
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        size_t suffix = strlen(suffixes[i]);
+
+        if (length > suffix &&
+            strcmp(path + length - suffix, suffixes[i]) == 0) {
+            return length - suffix;
+        }
+    }
+    return 0;
+}
+
+bool seep_report_is_beside(char *const *paths, size_t count, size_t at)
+{
+    size_t bytes = stem_bytes(paths[at]);
+
+    /* Of names in their order it is the one before, or before that. */
+    for (size_t i = 1; bytes > 0 && i < count; i++) {
+        const char *path = paths[(at + count - i) % count];
+
+        if (strncmp(path, paths[at], bytes) == 0 && path[bytes] == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Bytes of a file that may shrink meanwhile. */
 
 #define CHUNK_BYTES (UINT64_C(64) << 20)
@@ -448,14 +481,19 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static int read_first_page(int fd, uint64_t size_bytes, void *bytes,
-                           size_t mapped_bytes,
-                           struct seep_refusal *ret_refusal)
+int seep_open_header(int fd, uint64_t size_bytes,
+                     struct seep_refusal *ret_refusal, void *bytes,
+                     size_t mapped_bytes)
 {
     enum seep_recording_check result;
-    int error =
-        seep_snapshot_read(fd, bytes, 0, least(size_bytes, SEEP_PAGE_BYTES));
+    int error;
 
+    /* What is read ahead, holes and all, comes into the page cache in pieces of
+     * up to 2 MiB; and the process that records is charged for a whole piece
+     * as soon as it touches any of it. */
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    error =
+        seep_snapshot_read(fd, bytes, 0, least(size_bytes, SEEP_PAGE_BYTES));
     if (error != 0) {
         return seep_open_refuse_read(ret_refusal, error);
     }
@@ -484,52 +522,12 @@ int seep_open_copy(int fd, uint64_t size_bytes,
     if (bytes == MAP_FAILED) {
         return seep_open_refuse_errno(ret_refusal, -errno);
     }
-    /* What is read ahead, holes and all, comes into the page cache in pieces of
-     * up to 2 MiB; and the process that records is charged for a whole piece
-     * as soon as it touches any of it. */
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-    error = read_first_page(fd, size_bytes, bytes, mapped_bytes, ret_refusal);
+    error = seep_open_header(fd, size_bytes, ret_refusal, bytes, mapped_bytes);
     if (error != 0) {
         munmap(bytes, mapped_bytes);
         return error;
     }
     *ret_bytes = bytes;
     *ret_mapped_bytes = mapped_bytes;
-    return 0;
-}
-
-/* A file system without SEEK_DATA says that everything is data. */
-int seep_snapshot_read_sparse(int fd, void *to, uint64_t offset, uint64_t bytes)
-{
-    uint64_t end = offset + bytes;
-    uint64_t at = offset;
-
-    while (at < end) {
-        off_t data = lseek(fd, (off_t)at, SEEK_DATA);
-        off_t hole;
-        int error;
-
-        if (data < 0) {
-            /* ENXIO: no data behind; whether the file still reaches so far
-             * is for the caller to look. */
-            return errno == ENXIO
-                       ? 0
-                       : seep_snapshot_read(fd, (char *)to + (at - offset), at,
-                                            end - at);
-        }
-        if ((uint64_t)data >= end) {
-            return 0;
-        }
-        hole = lseek(fd, data, SEEK_HOLE);
-        if (hole <= data || (uint64_t)hole > end) {
-            hole = (off_t)end;
-        }
-        error = seep_snapshot_read(fd, (char *)to + ((uint64_t)data - offset),
-                                   (uint64_t)data, (uint64_t)(hole - data));
-        if (error != 0) {
-            return error;
-        }
-        at = (uint64_t)hole;
-    }
     return 0;
 }

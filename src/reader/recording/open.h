@@ -76,6 +76,11 @@ int seep_open_copy(int fd, uint64_t size_bytes,
                    struct seep_refusal *ret_refusal, void **ret_bytes,
                    size_t *ret_mapped_bytes);
 
+/** Only its first page, into the first of @mapped_bytes that are there. */
+int seep_open_header(int fd, uint64_t size_bytes,
+                     struct seep_refusal *ret_refusal, void *bytes,
+                     size_t mapped_bytes);
+
 /** Up to @bytes, as many as there are. @return how many, or negative errno */
 ssize_t seep_open_read(int fd, void *to, uint64_t offset, uint64_t bytes);
 
@@ -96,10 +101,6 @@ static inline int seep_snapshot_read(int fd, void *to, uint64_t offset,
     atomic_thread_fence(memory_order_acquire);
     return error;
 }
-
-/** The same into memory that is zero: holes of the file are skipped. */
-int seep_snapshot_read_sparse(int fd, void *to, uint64_t offset,
-                              uint64_t bytes);
 
 /** Write all of @bytes at @offset. @return 0 or -errno */
 int seep_open_write(int fd, const void *from, uint64_t offset, uint64_t bytes);

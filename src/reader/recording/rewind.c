@@ -114,7 +114,7 @@ static unsigned level_of(const struct seep_rewind *rewind, uint32_t site)
     const struct seep_view *view = &rewind->snapshot->view;
     uint32_t space = view->sites[site].space;
 
-    return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON
+    return seep_view_is_sampled(space)
                ? seep_word_load(&view->header->sample_log2) & 63
                : 0;
 }
@@ -181,16 +181,21 @@ struct moments {
     uint32_t final_tick;
 };
 
+/* Tensors lie in what their device's allocator keeps after them: they fall by
+ * themselves, and what they lie in stays. */
+#define TENSOR_PLACE SEEP_PLACE_COUNT /* and so on, one for each device */
+#define FALL_PLACES (TENSOR_PLACE + SEEP_DEVICES_MAX)
+
 /* Live bytes of what collapsed, by place. */
 struct fall {
-    double bytes[SEEP_PLACE_COUNT];
+    double bytes[FALL_PLACES];
     double at[SEEP_ERAS_KEPT];     /* at each moment, of all places */
     double stands[SEEP_ERAS_KEPT]; /* of that, what stood before them all */
     double stood;
     double at_end;
     double before; /* what stood as long before the first moment as it is ago */
     /* And of everything, at the end of each bucket. */
-    double live[SEEP_PLACE_COUNT][SEEP_BUCKET_COUNT];
+    double live[FALL_PLACES][SEEP_BUCKET_COUNT];
     uint32_t buckets;
 };
 
@@ -221,6 +226,10 @@ static unsigned place_of(const struct seep_rec_site *site)
         .device = seep_sites_device_of(site),
     };
 
+    if (shown.space == SEEP_SPACE_TENSOR && shown.device >= 0 &&
+        shown.device < (int)SEEP_DEVICES_MAX) {
+        return TENSOR_PLACE + (unsigned)shown.device;
+    }
     return seep_sites_place_of(&shown);
 }
 
@@ -237,9 +246,29 @@ static double live_at_edge(struct seep_rec_site *site)
     return allocated > freed ? (double)(allocated - freed) : 0;
 }
 
+/* Live bytes at the end of each bucket. */
+struct course {
+    uint32_t width_log2;
+    uint32_t count;
+    uint64_t live_bytes[SEEP_BUCKET_COUNT];
+};
+
+static void read_course(struct seep_rec_site *site,
+                        struct seep_series_source source, uint64_t end_tick,
+                        struct course *ret_course)
+{
+    struct seep_series_course course;
+
+    seep_series_read_course(source, seep_word_load(&site->first_tick),
+                            seep_series_grid_of(end_tick), &course);
+    ret_course->width_log2 = course.width_log2;
+    ret_course->count = course.count;
+    seep_series_fill_live(&course, ret_course->live_bytes);
+}
+
 /* Live bytes of a site with a series at @moment. */
-static double live_at(struct seep_rec_site *site,
-                      const struct seep_series_table *table, uint32_t moment)
+static double live_at(struct seep_rec_site *site, const struct course *table,
+                      uint32_t moment)
 {
     uint32_t bucket = moment >> table->width_log2;
 
@@ -250,13 +279,13 @@ static double live_at(struct seep_rec_site *site,
         return live_at_edge(site);
     }
     return bucket > 0 && bucket <= table->count
-               ? (double)table->buckets[bucket - 1].live_bytes
+               ? (double)table->live_bytes[bucket - 1]
                : 0;
 }
 
 /* The lowest that it was at the end of so many @buckets before @moment. (The
  * lowest inside of them counts what was folded late as not there yet.) */
-static double low_before(const struct seep_series_table *table, uint32_t moment,
+static double low_before(const struct course *table, uint32_t moment,
                          uint32_t buckets)
 {
     uint32_t end = moment >> table->width_log2;
@@ -264,14 +293,14 @@ static double low_before(const struct seep_series_table *table, uint32_t moment,
 
     end = end < table->count ? end : table->count;
     for (uint32_t i = end > buckets ? end - buckets : 0; i < end; i++) {
-        low = fmin(low, (double)table->buckets[i].live_bytes);
+        low = fmin(low, (double)table->live_bytes[i]);
     }
     return isfinite(low) ? low : 0;
 }
 
 /* What stood as long before @first as the end is after it. */
-static double stood_before(const struct seep_series_table *table,
-                           uint32_t first, uint64_t end_tick)
+static double stood_before(const struct course *table, uint32_t first,
+                           uint64_t end_tick)
 {
     uint64_t ago = end_tick - first;
     uint32_t bucket = 1U << table->width_log2;
@@ -282,20 +311,19 @@ static double stood_before(const struct seep_series_table *table,
 }
 
 static void add_with_series(struct seep_rec_site *site,
-                            struct seep_rec_series *series, uint64_t end_tick,
+                            struct seep_series_source source, uint64_t end_tick,
                             const struct moments *moments, struct fall *fall)
 {
-    struct seep_series_table table;
+    struct course table;
     unsigned place = place_of(site);
     double end = live_now(site);
     uint32_t first = moments->ticks[moments->count - 1];
     double low;
     double stood;
 
-    seep_series_read(series, seep_word_load(&site->first_tick),
-                     seep_series_grid_of(end_tick), &table);
+    read_course(site, source, end_tick, &table);
     for (uint32_t i = 0; i < table.count; i++) {
-        fall->live[place][i] += (double)table.buckets[i].live_bytes;
+        fall->live[place][i] += (double)table.live_bytes[i];
     }
     fall->buckets = table.count > fall->buckets ? table.count : fall->buckets;
     low = low_before(&table, first, STEADY_BUCKETS);
@@ -345,19 +373,23 @@ static void measure(const struct seep_snapshot *snapshot, uint64_t end_tick,
 
     for (uint32_t i = 0; i < view->site_capacity; i++) {
         struct seep_rec_site *site = &view->sites[i];
-        struct seep_rec_series *series = seep_rewind_series_of(view, i);
+        struct seep_series_source source = seep_series_source_of(view, i);
 
         if (!seep_sites_is_used(site, i) ||
-            !seep_sites_space_holds((enum seep_space)site->space)) {
+            !(seep_sites_space_holds((enum seep_space)site->space) ||
+              site->space == SEEP_SPACE_TENSOR)) {
             continue;
         }
-        if (series != NULL) {
-            add_with_series(site, series, end_tick, moments, ret_fall);
+        if (source.kind != SEEP_SERIES_NONE) {
+            add_with_series(site, source, end_tick, moments, ret_fall);
         } else {
             add_without_series(site, moments, ret_fall);
         }
     }
 }
+
+/* Tensors of the last request go at every end. */
+#define TENSORS_SHARE 0.02
 
 /* The share of one place's memory that no verdict looks at is no collapse. */
 static bool is_material(const struct fall *fall, const struct moments *moments,
@@ -366,11 +398,15 @@ static bool is_material(const struct fall *fall, const struct moments *moments,
     uint32_t bucket = moments->ticks[moments->count - 1] >> width_log2;
 
     bucket = bucket > 0 ? bucket - 1 : 0;
-    for (unsigned i = 0; i < SEEP_PLACE_COUNT; i++) {
+    for (unsigned i = 0; i < FALL_PLACES; i++) {
         double live = bucket < fall->buckets ? fall->live[i][bucket] : 0;
+        double floor_bytes =
+            seep_sites_floor_bytes((uint64_t)fmin(fmax(live, 0), 1e18));
 
-        if (fall->bytes[i] >=
-            seep_sites_floor_bytes((uint64_t)fmin(fmax(live, 0), 1e18))) {
+        if (i >= TENSOR_PLACE) {
+            floor_bytes = fmax(floor_bytes, TENSORS_SHARE * live);
+        }
+        if (fall->bytes[i] >= floor_bytes) {
             return true;
         }
     }
@@ -420,7 +456,7 @@ static bool fell_before(const struct fall *fall, uint32_t moment,
     uint32_t from = (uint32_t)(LATE_FROM * fall->buckets);
 
     first = first < fall->buckets ? first : fall->buckets;
-    for (unsigned i = 0; i < SEEP_PLACE_COUNT && first > 0; i++) {
+    for (unsigned i = 0; i < FALL_PLACES && first > 0; i++) {
         const double *live = fall->live[i];
         double peak = 0;
 
@@ -547,8 +583,9 @@ static int rewind_to(struct seep_snapshot *snapshot, uint64_t end_tick,
 {
     uint32_t chosen = choose(fall, moments);
     uint32_t moment = moments->ticks[chosen];
-    int error = undo(snapshot, moment);
+    int error = seep_snapshot_expand(snapshot);
 
+    error = error == 0 ? undo(snapshot, moment) : error;
     if (error == 0) {
         ret_end->judged_before = true;
         ret_end->judged_to_s = seep_sites_seconds(moment);

@@ -65,14 +65,91 @@ struct seep_series_grid {
 /** Of a run that lasted up to @life_tick, and is judged there. */
 struct seep_series_grid seep_series_grid_of(uint64_t life_tick);
 
+/**
+ * What tells of a site's time: most sites of a recording have a brief, or
+ * totals that say all, and few of their buckets have anything. To make a whole
+ * series of each took a sixth of what a report of a Python takes.
+ */
+enum seep_series_kind {
+    SEEP_SERIES_NONE,
+    SEEP_SERIES_WHOLE,
+    SEEP_SERIES_BRIEF,
+    SEEP_SERIES_TOTALS, /* a block that came, and maybe went */
+};
+
+struct seep_series_source {
+    enum seep_series_kind kind;
+    union {
+        struct seep_rec_series *series;
+        const struct seep_rec_brief *brief;
+        struct seep_rec_site *site;
+    } from; /* that .kind says */
+};
+
+/** Of the site at @index of a snapshot. */
+struct seep_series_source seep_series_source_of(const struct seep_view *view,
+                                                uint32_t index);
+
+static inline struct seep_series_source
+seep_series_source_whole(struct seep_rec_series *series)
+{
+    return (struct seep_series_source){SEEP_SERIES_WHOLE, {.series = series}};
+}
+
+/** When it begins, and what was live then. */
+struct seep_series_begin {
+    uint32_t tick;
+    uint64_t base_bytes;
+};
+struct seep_series_begin seep_series_begin_of(struct seep_series_source source);
+
 /** An empty one: it begins in the last bucket. */
 void seep_series_start_table(struct seep_series_grid grid,
                              struct seep_series_table *ret_table);
 
-/** Of a damaged file it may be on a wider grid. */
-void seep_series_read(struct seep_rec_series *series, uint32_t site_first_tick,
-                      struct seep_series_grid grid,
+/** Of a damaged file it may be on a wider grid. What lies behind .count of the
+ * buckets is not written. */
+void seep_series_read(struct seep_series_source source,
+                      uint32_t site_first_tick, struct seep_series_grid grid,
                       struct seep_series_table *ret_table);
+
+/** A bucket that something was allocated in, or at whose end so much is live
+ * that was not before; up to the next of them the same is live. */
+struct seep_series_step {
+    uint32_t bucket;
+    uint64_t allocated_bytes;
+    uint64_t live_bytes;
+};
+
+/** Of a table what was allocated and what is live alone, where either changes:
+ * where a series of each site is looked at, the rest is most of what that
+ * costs. Before the first step nothing is live. */
+struct seep_series_course {
+    uint32_t width_log2;
+    uint32_t count; /* buckets */
+    uint32_t step_count;
+    struct seep_series_step steps[SEEP_BUCKET_COUNT]; /* by bucket */
+};
+
+/** The same buckets and figures as of seep_series_read(). */
+void seep_series_read_course(struct seep_series_source source,
+                             uint32_t site_first_tick,
+                             struct seep_series_grid grid,
+                             struct seep_series_course *ret_course);
+
+/** The buckets of @grid at whose end what step @i says is live: from the one
+ * that is returned to the one before *@ret_end. (A damaged series can have
+ * wider ones.) */
+uint32_t seep_series_span(const struct seep_series_course *course, uint32_t i,
+                          struct seep_series_grid grid, uint32_t *ret_end);
+
+/** Live bytes at the end of each of .count buckets. */
+void seep_series_fill_live(const struct seep_series_course *course,
+                           uint64_t live_bytes[SEEP_BUCKET_COUNT]);
+
+/** Live bytes at the end of @bucket. */
+uint64_t seep_series_live_at(const struct seep_series_course *course,
+                             uint32_t bucket);
 
 /**
  * A memory that can be full: that of the host, of a device by its ordinal, or

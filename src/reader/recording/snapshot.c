@@ -529,30 +529,29 @@ static void end_strings(struct seep_snapshot *s)
 }
 
 /* Of a recording that no one writes any more: behind its last data there is
- * no site. */
-static void end_sites(struct seep_snapshot *s, int fd)
+ * no site, no code and no device. Of one entry that is cut short the rest is
+ * zero. */
+static void end_tables(struct seep_snapshot *s)
 {
-    const struct seep_rec_section *section =
-        &s->view.header->sections[SEEP_SECTION_SITES];
-    uint64_t end = section->offset_bytes + section->bytes;
-    uint64_t last = section->offset_bytes;
+    uint64_t sites =
+        seep_snapshot_data_end(s, SEEP_SECTION_SITES) / sizeof(*s->view.sites) +
+        1;
+    uint64_t codes =
+        seep_snapshot_data_end(s, SEEP_SECTION_CODES) / sizeof(*s->view.codes) +
+        1;
+    uint64_t device_bytes = sizeof(*s->view.devices) * SEEP_BUCKET_COUNT;
+    uint64_t devices =
+        (seep_snapshot_data_end(s, SEEP_SECTION_DEVICES) + device_bytes - 1) /
+        device_bytes;
 
-    while (last < end) {
-        off_t data = lseek(fd, (off_t)last, SEEK_DATA);
-        off_t hole =
-            data >= 0 && (uint64_t)data < end ? lseek(fd, data, SEEK_HOLE) : -1;
-
-        if (data < 0 && errno != ENXIO) {
-            return; /* nobody knows */
-        }
-        if (hole <= data) {
-            break;
-        }
-        last = (uint64_t)hole < end ? (uint64_t)hole : end;
+    if (sites < s->view.site_capacity) {
+        s->view.site_capacity = (uint32_t)sites;
     }
-    end = (last - section->offset_bytes) / sizeof(*s->view.sites) + 1;
-    if (end < s->view.site_capacity) {
-        s->view.site_capacity = (uint32_t)end;
+    if (codes < s->view.code_capacity) {
+        s->view.code_capacity = (uint32_t)codes;
+    }
+    if (devices < s->view.device_count) {
+        s->view.device_count = (uint32_t)devices;
     }
 }
 
@@ -560,17 +559,19 @@ static int copy_whole(struct seep_snapshot *s, int fd)
 {
     int error = copy_header(s, fd);
 
-    end_sites(s, fd);
-    return error != 0 ? error
-                      : seep_snapshot_read_sparse(
-                            fd, (char *)s->bytes + SEEP_PAGE_BYTES,
-                            SEEP_PAGE_BYTES, s->file_bytes - SEEP_PAGE_BYTES);
+    error = error == 0 ? seep_snapshot_copy_data(s, fd) : error;
+    if (error == 0) {
+        end_tables(s);
+    }
+    return error;
 }
 
 static int copy_while_written(struct seep_snapshot *s, int fd)
 {
-    int error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
+    int error;
 
+    seep_snapshot_clear_copy(s);
+    error = copy_parts(s, fd, folded, sizeof(folded) / sizeof(*folded));
     if (error == 0 && s->view.site_capacity > 0) {
         error = snapshot_settle(s, fd);
     }
@@ -579,10 +580,10 @@ static int copy_while_written(struct seep_snapshot *s, int fd)
                                    sizeof(referred) / sizeof(*referred));
 }
 
-static int copy_all(struct seep_snapshot *s, int fd, bool dead)
+static int copy_all(struct seep_snapshot *s, int fd)
 {
     struct stat status;
-    int error = dead ? copy_whole(s, fd) : copy_while_written(s, fd);
+    int error = s->is_dead ? copy_whole(s, fd) : copy_while_written(s, fd);
 
     end_strings(s);
     /* A hole and a lost end look the same until one asks. */
@@ -597,7 +598,7 @@ static int copy_all(struct seep_snapshot *s, int fd, bool dead)
 }
 
 /* The copy as a reader wants it: locks noted, then what is pending folded. */
-static void fold(struct seep_snapshot *s, bool dead)
+static void fold(struct seep_snapshot *s)
 {
     for (uint32_t i = 0; i < s->view.site_capacity; i++) {
         if (seep_word_load(&s->view.sites[i].lock) % 2 != 0) {
@@ -606,18 +607,18 @@ static void fold(struct seep_snapshot *s, bool dead)
         }
     }
     if (s->view.site_capacity > 0) {
-        seep_fold_private_copy(&s->view, dead, &s->pending_events,
+        seep_fold_private_copy(&s->view, s->is_dead, &s->pending_events,
                                &s->torn_slots);
     }
 }
 
-static int make_ready(struct seep_snapshot *s, bool dead)
+static int make_ready(struct seep_snapshot *s)
 {
     int error;
 
-    fold(s, dead);
+    fold(s);
     error = snapshot_gather_live(s);
-    return error == 0 ? seep_snapshot_expand(s) : error;
+    return error == 0 ? seep_snapshot_bound_series(s) : error;
 }
 
 /* As a reader wants it, or as the file has it. */
@@ -627,7 +628,6 @@ static int fill(struct seep_snapshot *s, int fd,
                 bool (*is_dead)(const struct seep_rec_header *),
                 enum purpose purpose, struct seep_refusal *ret_refusal)
 {
-    bool dead;
     int error;
 
     seep_view_init(&s->view, s->bytes);
@@ -637,10 +637,10 @@ static int fill(struct seep_snapshot *s, int fd,
         return seep_open_refuse_errno(ret_refusal, -ENOMEM);
     }
     /* Asked before the copy: who was dead then wrote nothing since. */
-    dead = is_dead(s->view.header);
-    error = copy_all(s, fd, dead);
+    s->is_dead = is_dead(s->view.header);
+    error = copy_all(s, fd);
     if (error == 0 && purpose == TO_READ) {
-        error = make_ready(s, dead);
+        error = make_ready(s);
     }
     return error == 0 ? 0 : seep_open_refuse_read(ret_refusal, error);
 }
@@ -651,8 +651,7 @@ static int init(int fd, uint64_t size_bytes,
                 struct seep_snapshot *ret_snapshot)
 {
     struct seep_snapshot snapshot = {.bytes = NULL};
-    int error = seep_open_copy(fd, size_bytes, ret_refusal, &snapshot.bytes,
-                               &snapshot.mapped_bytes);
+    int error = seep_snapshot_open_copy(&snapshot, fd, size_bytes, ret_refusal);
 
     if (error == 0) {
         error = fill(&snapshot, fd, is_dead, purpose, ret_refusal);
@@ -683,14 +682,11 @@ int seep_snapshot_copy(int fd, uint64_t size_bytes,
 
 void seep_snapshot_fini(struct seep_snapshot *snapshot)
 {
-    if (snapshot->bytes != NULL) {
-        munmap(snapshot->bytes, snapshot->mapped_bytes);
-    }
+    seep_snapshot_leave_copy(snapshot);
     seep_snapshot_leave_series(snapshot);
     free(snapshot->live);
     free(snapshot->torn);
     snapshot->live = NULL;
-    snapshot->bytes = NULL;
     snapshot->torn = NULL;
 }
 

@@ -24,13 +24,16 @@
 #include "reader/report/report.h"
 
 struct seep_snapshot {
-    struct seep_view view; /* of the copy */
+    struct seep_view view;               /* of the copy */
+    struct seep_snapshot_memory *memory; /* that it lies in */
     void *bytes;
     size_t mapped_bytes;
+    bool is_dead; /* nobody wrote it any more */
     uint64_t file_bytes;
     uint64_t disk_bytes; /* of these, what the file takes of the disk */
-    struct seep_snapshot_series *series; /* memory of .view.series, once all
-                                            have one */
+    struct seep_snapshot_series *series; /* memory of .view.series, once
+                                            expanded; NULL: a site may be told
+                                            by a brief, or its totals */
     struct seep_rec_live *live; /* that of .view, the live blocks alone */
     uint8_t *torn;              /* one a site: 1 if it was being written */
     uint64_t torn_sites;
@@ -65,12 +68,39 @@ uint64_t seep_sites_last_tick(const struct seep_snapshot *snapshot);
  * expand.c
  */
 
-/** Give each site a series. @return 0 or -ENOMEM */
+/** Of very many sites only some have a series: see expand.c. Of others, what
+ * they have tells of them (seep_series_source_of()). @return 0 or -ENOMEM */
+int seep_snapshot_bound_series(struct seep_snapshot *snapshot);
+/** Give each site a series, for who changes them; once. @return 0 or -ENOMEM */
 int seep_snapshot_expand(struct seep_snapshot *snapshot);
 /** They are gone; the next recording has their room. */
 void seep_snapshot_leave_series(struct seep_snapshot *snapshot);
+
+/*
+ * copy.c
+ */
+
+/** Memory for the recording @fd of @size_bytes, with its first page, which is
+ * valid. What lies behind is not for use before one of the next two. */
+int seep_snapshot_open_copy(struct seep_snapshot *snapshot, int fd,
+                            uint64_t size_bytes,
+                            struct seep_refusal *ret_refusal);
+/** All of a file that nobody writes any more. @return 0 or negative errno */
+int seep_snapshot_copy_data(struct seep_snapshot *snapshot, int fd);
+/** Nothing yet: all is zero. */
+void seep_snapshot_clear_copy(struct seep_snapshot *snapshot);
+/** Bytes of a section to the end of its last that are no hole, of what
+ * seep_snapshot_copy_data() has copied. */
+uint64_t seep_snapshot_data_end(const struct seep_snapshot *snapshot,
+                                enum seep_section which);
 /** Whole pages of the copy that nobody reads any more. */
 void seep_snapshot_give_back(const struct seep_snapshot *snapshot, void *part,
                              size_t bytes);
+/** It is gone; the next recording has its memory. */
+void seep_snapshot_leave_copy(struct seep_snapshot *snapshot);
+
+/** Bytes of a file into memory that is zero: its holes are skipped. */
+int seep_snapshot_read_sparse(int fd, void *to, uint64_t offset,
+                              uint64_t bytes);
 
 #endif

@@ -78,20 +78,19 @@ const char *seep_beginning_words(enum seep_beginning source)
  * imports comes before any function of the user's. The body of a module of his
  * is the import's work, what a function of his does is his own.
  */
-static enum part part_of(struct seep_report_build *build, uint32_t site)
+static enum part find_part(struct seep_report_build *build,
+                           const struct seep_names_stack *stack)
 {
-    struct seep_names_stack stack;
     const struct seep_report_frame *frame;
     enum part part = PART_MODULE;
 
-    seep_names_stack(build, site, &stack);
-    for (uint32_t i = 0; i < stack.count; i++) {
-        if ((stack.words[i] & SEEP_FRAME_IS_CODE) == 0) {
+    for (uint32_t i = 0; i < stack->count; i++) {
+        if ((stack->words[i] & SEEP_FRAME_IS_CODE) == 0) {
             continue;
         }
-        seep_names_frames(build, stack.words[i], &frame, 1);
+        seep_names_frames(build, stack->words[i], &frame, 1);
         if (seep_where_python_imports(frame->file)) {
-            return i == 0 && stack.count <= 2 ? PART_COARSE : part;
+            return i == 0 && stack->count <= 2 ? PART_COARSE : part;
         }
         if (seep_where_python_origin(frame->file) == SEEP_PYTHON_USER &&
             (frame->function[0] != '<' ||
@@ -100,6 +99,24 @@ static enum part part_of(struct seep_report_build *build, uint32_t site)
         }
     }
     return PART_NONE;
+}
+
+static enum part part_of(struct seep_report_build *build, uint32_t site)
+{
+    struct seep_alike *known = seep_names_alike(build, site);
+    struct seep_names_stack stack;
+    enum part part;
+
+    if (known != NULL && known->has_part) {
+        return (enum part)known->part;
+    }
+    seep_names_stack(build, site, &stack);
+    part = find_part(build, &stack);
+    if (known != NULL) {
+        known->has_part = true;
+        known->part = (unsigned char)part;
+    }
+    return part;
 }
 
 static bool is_import(const struct seep_report_build *build, uint32_t site)
@@ -118,29 +135,47 @@ struct flow {
     double kept[SEEP_BUCKET_COUNT];
 };
 
+/* What a site allocated, where it did. */
+struct part_flow {
+    uint32_t count;
+    uint32_t buckets[SEEP_BUCKET_COUNT]; /* ascending */
+    double bytes[SEEP_BUCKET_COUNT];
+};
+
+static void add_bytes(struct part_flow *flow, uint32_t bucket, double bytes)
+{
+    if (bytes > 0) {
+        flow->buckets[flow->count] = bucket;
+        flow->bytes[flow->count++] = bytes;
+    }
+}
+
 /* Of a site without a series all of it when it first did. */
 static void read_flow(const struct seep_report_build *build, uint32_t index,
-                      double bytes[SEEP_BUCKET_COUNT])
+                      struct part_flow *ret_flow)
 {
     const struct seep_view *view = &build->snapshot.view;
     const struct seep_clock *clock = &build->clock;
     struct seep_rec_site *site = &view->sites[index];
     uint32_t first_tick = seep_word_load(&site->first_tick);
-    uint32_t series = seep_word_load(&site->series);
-    struct seep_series_table table = {.count = 0};
+    struct seep_series_source source = seep_series_source_of(view, index);
+    struct seep_series_course course;
     uint32_t at = first_tick >> clock->width_log2;
 
-    if (series > 0 && series <= view->series_capacity) {
-        seep_series_read(&view->series[series - 1], first_tick,
-                         seep_clock_grid(clock), &table);
+    ret_flow->count = 0;
+    course.count = 0;
+    if (source.kind != SEEP_SERIES_NONE) {
+        seep_series_read_course(source, first_tick, seep_clock_grid(clock),
+                                &course);
     }
-    if (table.count != clock->count) {
-        bytes[at < clock->count ? at : clock->count - 1] =
-            (double)seep_word_load(&site->allocated_bytes);
+    if (course.count != clock->count) {
+        add_bytes(ret_flow, at < clock->count ? at : clock->count - 1,
+                  (double)seep_word_load(&site->allocated_bytes));
         return;
     }
-    for (uint32_t i = 0; i < table.count; i++) {
-        bytes[i] = fmax(0, (double)(int64_t)table.buckets[i].allocated_bytes);
+    for (uint32_t i = 0; i < course.step_count; i++) {
+        add_bytes(ret_flow, course.steps[i].bucket,
+                  (double)(int64_t)course.steps[i].allocated_bytes);
     }
 }
 
@@ -149,25 +184,25 @@ static void add_flow(const struct seep_report_build *build, uint32_t index,
 {
     struct seep_rec_site *site = &build->snapshot.view.sites[index];
     double freed = (double)seep_word_load(&site->freed_bytes);
-    double bytes[SEEP_BUCKET_COUNT] = {0};
-    uint32_t first = build->clock.count;
-    uint32_t last = 0;
+    struct part_flow part;
+    uint32_t first;
+    uint32_t last;
 
-    read_flow(build, index, bytes);
-    for (uint32_t i = 0; i < build->clock.count; i++) {
-        last = bytes[i] > 0 ? i : last;
-        first = bytes[i] > 0 && i < first ? i : first;
-    }
+    read_flow(build, index, &part);
+    first = part.count > 0 ? part.buckets[0] : build->clock.count;
+    last = part.count > 0 ? part.buckets[part.count - 1] : 0;
     if (build->import_parts[index] == PART_MODULE && first < last &&
         last - first > MODULE_MOST * build->clock.count) {
         build->import_parts[index] = PART_INSIDE;
     }
-    for (uint32_t i = 0; i <= last; i++) {
-        flow->all[i] += bytes[i];
-        flow->inside[i] +=
-            build->import_parts[index] == PART_INSIDE ? bytes[i] : 0;
-        *(is_import(build, index) ? &flow->imports[i]
-                                  : &flow->until[last][i]) += bytes[i];
+    for (uint32_t i = 0; i < part.count; i++) {
+        uint32_t at = part.buckets[i];
+
+        flow->all[at] += part.bytes[i];
+        flow->inside[at] +=
+            build->import_parts[index] == PART_INSIDE ? part.bytes[i] : 0;
+        *(is_import(build, index) ? &flow->imports[at]
+                                  : &flow->until[last][at]) += part.bytes[i];
     }
     if (!is_import(build, index)) {
         flow->kept[last] +=

@@ -148,11 +148,18 @@ int seep_report_add_stacks(struct seep_report_build *build)
 
 #define NO_ROW UINT32_MAX
 
+/* Whose blocks it is one of. */
+enum list {
+    IN_MEMORY, /* the process's own, by address */
+    IN_NONE,   /* a mapping, with whatever lies in it */
+    OF_DRIVER  /* and of its space all that follow */
+};
+
 struct born {
     struct seep_report_block block;
     uint32_t row;
     uint32_t birth_tick;
-    bool is_range; /* a mapping, with whatever lies in it */
+    enum list list;
 };
 
 /* Rows that are shown, by their id and space. */
@@ -240,11 +247,41 @@ static int compare_blocks(const void *one, const void *other)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* What lies in the address space, and is no file's: the rest has no block. */
-static bool is_memory(const struct seep_rec_site *site)
+bool seep_report_is_of_driver(enum seep_space space)
 {
-    return site->space == SEEP_SPACE_HEAP || site->space == SEEP_SPACE_PYTHON ||
-           site->space == SEEP_SPACE_MAPPED || site->space == SEEP_SPACE_PINNED;
+    return space == SEEP_SPACE_PINNED || space == SEEP_SPACE_MANAGED ||
+           space == SEEP_SPACE_DEVICE || space == SEEP_SPACE_TENSOR;
+}
+
+/* What lies in the address space, and is no file's; and what the program has by
+ * an address that a driver gave. @return 0: the rest, which has none */
+static uint64_t address_of(uint64_t address, enum seep_space space)
+{
+    if (!SEEP_ADDRESS_IS_KEY(address)) {
+        return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON ||
+                       space == SEEP_SPACE_MAPPED ||
+                       space == SEEP_SPACE_PINNED || space == SEEP_SPACE_TENSOR
+                   ? address
+                   : 0;
+    }
+    switch ((uint32_t)(address >> SEEP_KEY_KIND_SHIFT)) {
+    case SEEP_CUDA_POINTER:
+    case SEEP_CUDA_HOST:
+    case SEEP_CUDA_TENSOR:
+        return seep_report_is_of_driver(space) ? address & SEEP_KEY_VALUE_MASK
+                                               : 0;
+    default:
+        return 0;
+    }
+}
+
+static enum list list_of(uint64_t address, enum seep_space space)
+{
+    return SEEP_ADDRESS_IS_KEY(address) || space == SEEP_SPACE_TENSOR
+               ? (enum list)(OF_DRIVER + (int)space)
+           : space == SEEP_SPACE_MAPPED || space == SEEP_SPACE_PINNED
+               ? IN_NONE
+               : IN_MEMORY;
 }
 
 static size_t collect(const struct seep_report_build *build,
@@ -255,17 +292,21 @@ static size_t collect(const struct seep_report_build *build,
 
     for (uint32_t i = 0; i < view->live_capacity; i++) {
         struct seep_block block = seep_live_read(&view->live[i]);
+        enum seep_space space;
+        uint64_t address;
 
-        if (block.address != 0 && !SEEP_ADDRESS_IS_KEY(block.address) &&
-            block.site < view->site_capacity && block.size > 0 &&
-            is_memory(&view->sites[block.site])) {
+        if (block.address == 0 || block.site >= view->site_capacity ||
+            block.size == 0) {
+            continue;
+        }
+        space = (enum seep_space)view->sites[block.site].space;
+        address = address_of(block.address, space);
+        if (address != 0) {
             born[count++] = (struct born){
-                .block = {block.address, block.size},
+                .block = {address, block.size},
                 .row = rows[block.site],
                 .birth_tick = block.birth_tick,
-                .is_range =
-                    view->sites[block.site].space == SEEP_SPACE_MAPPED ||
-                    view->sites[block.site].space == SEEP_SPACE_PINNED,
+                .list = list_of(block.address, space),
             };
         }
     }
@@ -295,25 +336,46 @@ static int take_row(struct seep_report_build *build,
     return 0;
 }
 
+/* Those of @list, by address. */
+static int take_list(struct seep_report_build *build, const struct born *born,
+                     size_t count, enum list list,
+                     struct seep_report_blocks *ret_blocks)
+{
+    struct seep_report_block *items;
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        used += born[i].list == list;
+    }
+    items = seep_store_take(&build->store, used + 1, sizeof(*items));
+    if (items == NULL) {
+        return -ENOMEM;
+    }
+    used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (born[i].list == list) {
+            items[used++] = born[i].block;
+        }
+    }
+    qsort(items, used, sizeof(*items), compare_blocks);
+    *ret_blocks = (struct seep_report_blocks){items, used};
+    return 0;
+}
+
 static int take_known(struct seep_report_build *build, const struct born *born,
                       size_t count)
 {
-    struct seep_report_block *known =
-        seep_store_take(&build->store, count + 1, sizeof(*known));
-    size_t used = 0;
+    struct seep_report *report = &build->report;
+    int error = take_list(build, born, count, IN_MEMORY, &report->known_blocks);
 
-    if (known == NULL) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!born[i].is_range) {
-            known[used++] = born[i].block;
+    for (int space = 0; error == 0 && space < SEEP_SPACE_COUNT; space++) {
+        if (seep_report_is_of_driver((enum seep_space)space)) {
+            error =
+                take_list(build, born, count, (enum list)(OF_DRIVER + space),
+                          &report->driver_blocks[space]);
         }
     }
-    qsort(known, used, sizeof(*known), compare_blocks);
-    build->report.known_blocks = known;
-    build->report.known_block_count = used;
-    return 0;
+    return error;
 }
 
 int seep_report_add_blocks(struct seep_report_build *build)

@@ -40,12 +40,14 @@ struct seep_report_build {
     struct seep_sites sites;
     struct seep_names *names;
     unsigned char *import_parts; /* by site of the recording: of begin.c */
+    struct seep_alike **known;   /* by site: of names.c */
     const struct seep_report_options *options;
     /* What is live of the allocator's blocks, and of the other spaces that lie
      * in RSS, at the end of each bucket of the clock. */
     double heap_live[SEEP_BUCKET_COUNT];
     double beside_live[SEEP_BUCKET_COUNT];
-    double file_live[SEEP_BUCKET_COUNT]; /* mapped of files */
+    double pinned_live[SEEP_BUCKET_COUNT]; /* of beside_live */
+    double file_live[SEEP_BUCKET_COUNT];   /* mapped of files */
     double beside_variance; /* of it, by sampling: of Python's small blocks */
     struct seep_balance_outside outside;
     struct seep_device_live devices[SEEP_DEVICES_MAX];
@@ -106,6 +108,28 @@ const char *seep_names_module(const struct seep_names *names, uint64_t word);
 size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
                          const struct seep_report_frame **frames,
                          size_t capacity);
+
+/** What was found of a stack before; all zero: nothing yet. */
+struct seep_alike {
+    bool has_part;
+    unsigned char part; /* what it has to do with imports */
+    bool has_ids;
+    uint64_t id; /* of its row; */
+    uint64_t line_id;
+    /* What is shown of it, of which nothing is the report's; NULL: nothing. */
+    const struct seep_report_frame **frames;
+    size_t frame_count;
+    size_t where_frame;
+    const char *where;
+};
+
+/** Find it for each site, before there is anything to be known.
+ * @return 0 or -ENOMEM */
+int seep_names_find_alike(struct seep_report_build *build);
+
+/** Of a site of the recording; NULL: of that nothing can be known. */
+struct seep_alike *seep_names_alike(const struct seep_report_build *build,
+                                    uint32_t site);
 
 /* pools.c: whose memory is handed out where no hook sees it */
 

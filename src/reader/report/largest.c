@@ -15,22 +15,110 @@
 
 #define HOLDERS 3U
 
+/* The bucket that @from_s is in. */
+static uint32_t bucket_at(double from_s, uint32_t width_log2, uint32_t count)
+{
+    uint32_t low = 0;
+    uint32_t high = count - 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (seep_sites_seconds(ldexp(middle + 1, (int)width_log2)) <= from_s) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Of a row's table, as seep_sites_read_series() makes it, what it takes to tell
+ * its rise: of many rows the rest would be most of the time. */
+struct ends {
+    uint32_t width_log2;
+    uint32_t count;
+    uint32_t first;
+    uint32_t from;
+    uint64_t before; /* live at the end of bucket .from */
+    uint64_t after;  /* and of the last */
+};
+
+static void add_begin(struct ends *ends, uint32_t first_tick)
+{
+    uint32_t first = first_tick >> ends->width_log2;
+
+    first = first < ends->count ? first : ends->count - 1;
+    ends->first = first < ends->first ? first : ends->first;
+}
+
+static void add_source(struct ends *ends, struct seep_series_source source,
+                       const struct seep_series_course *course)
+{
+    add_begin(ends, seep_series_begin_of(source).tick);
+    ends->before += seep_series_live_at(course, ends->from);
+    ends->after += seep_series_live_at(course, ends->count - 1);
+}
+
+static void begin(struct ends *ends, uint32_t width_log2, uint32_t count,
+                  double from_s)
+{
+    *ends = (struct ends){.width_log2 = width_log2,
+                          .count = count,
+                          .first = count - 1,
+                          .from = bucket_at(from_s, width_log2, count)};
+}
+
+/* On the grid of the run; what of a damaged file is on another is left out. */
+static void add_members(const struct seep_sites *sites,
+                        const struct seep_site_work *work,
+                        struct seep_series_grid grid, struct ends *ends)
+{
+    for (size_t i = 0; i < work->member_count; i++) {
+        const struct seep_site_member *member =
+            &sites->members[work->member_first + i];
+        struct seep_series_course course;
+
+        if (member->series.kind == SEEP_SERIES_NONE) {
+            continue;
+        }
+        seep_series_read_course(member->series, member->first_tick, grid,
+                                &course);
+        if (course.width_log2 == ends->width_log2 &&
+            course.count == ends->count) {
+            add_source(ends, member->series, &course);
+        }
+    }
+    for (size_t i = 0; i < work->loose_count; i++) {
+        const struct seep_site_loose *loose =
+            &sites->loose[work->loose_first + i];
+        uint32_t at = loose->birth_tick >> ends->width_log2;
+
+        at = at < ends->count ? at : ends->count - 1;
+        ends->first = at < ends->first ? at : ends->first;
+        ends->before += at <= ends->from ? loose->bytes : 0;
+        ends->after += loose->bytes;
+    }
+}
+
 double seep_report_rise_of(const struct seep_report_build *build,
                            const struct seep_site_work *work, double from_s)
 {
-    struct seep_series_table table;
-    uint32_t from = 0;
-    double before;
+    struct seep_series_grid grid = seep_clock_grid(&build->clock);
+    struct seep_series_course course;
+    struct ends ends;
 
-    seep_sites_read_series(&build->sites, work, seep_clock_grid(&build->clock),
-                           &table);
-    while (from + 1 < table.count &&
-           seep_sites_seconds(ldexp(from + 1, (int)table.width_log2)) <=
-               from_s) {
-        from++;
+    if (work->member_count <= 1) {
+        seep_series_read_course(work->series, work->first_tick, grid, &course);
+        begin(&ends, course.width_log2, course.count, from_s);
+        add_source(&ends, work->series, &course);
+    } else {
+        begin(&ends, grid.width_log2,
+              (uint32_t)(grid.end_tick >> grid.width_log2) + 1, from_s);
+        add_members(&build->sites, work, grid, &ends);
     }
-    before = from >= table.first ? (double)table.buckets[from].live_bytes : 0;
-    return (double)table.buckets[table.count - 1].live_bytes - before;
+    return (double)ends.after -
+           (ends.from >= ends.first ? (double)ends.before : 0);
 }
 
 /* The most of what the rows have by @measure, from @least on; SIZE_MAX: none.

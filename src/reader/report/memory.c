@@ -44,17 +44,18 @@ static void add_live(struct space_sum *sum, const struct seep_site_work *work,
 static void add_series(struct space_sum *sum, const struct seep_site_work *work,
                        const struct seep_clock *clock)
 {
-    struct seep_series_table table;
+    struct seep_series_course course;
 
-    seep_series_read(work->series, work->first_tick, seep_clock_grid(clock),
-                     &table);
-    for (uint32_t i = 0; i < clock->count; i++) {
-        /* A damaged width can be wider than the grid. */
-        uint64_t at =
-            (((uint64_t)(i + 1) << clock->width_log2) - 1) >> table.width_log2;
+    seep_series_read_course(work->series, work->first_tick,
+                            seep_clock_grid(clock), &course);
+    for (uint32_t i = 0, end; i < course.step_count; i++) {
+        uint64_t bytes = course.steps[i].live_bytes;
 
-        at = at < table.count ? at : table.count - 1;
-        add_live(sum, work, i, table.buckets[at].live_bytes);
+        for (uint32_t at =
+                 seep_series_span(&course, i, seep_clock_grid(clock), &end);
+             bytes > 0 && at < end; at++) {
+            add_live(sum, work, at, bytes);
+        }
     }
 }
 
@@ -79,7 +80,7 @@ static void add_site(struct space_sum *sum, const struct seep_site_work *work,
     sum->space.allocated_bytes += work->site.allocated_bytes;
     sum->space.freed_bytes += work->site.freed_bytes;
     sum->variance += work->variance;
-    if (work->series != NULL) {
+    if (work->series.kind != SEEP_SERIES_NONE) {
         add_series(sum, work, clock);
     } else {
         add_constant(sum, work, clock);
@@ -148,6 +149,7 @@ static void keep_live(struct seep_report_build *build,
                                 sums[SEEP_SPACE_PINNED].live[i] +
                                 sums[SEEP_SPACE_MANAGED].live[i] +
                                 arenas->live[i];
+        build->pinned_live[i] = sums[SEEP_SPACE_PINNED].live[i];
         build->file_live[i] = sums[SEEP_SPACE_FILE].live[i];
     }
     build->beside_variance = arenas->variance;
@@ -465,9 +467,9 @@ static size_t below(const struct ranges *ranges, uint64_t end)
 }
 
 /* Does anything lie in [@start, @end)? */
-static bool ranges_meet(const struct ranges *ranges, uint64_t start,
-                        uint64_t end)
+static bool ranges_meet(void *context, uint64_t start, uint64_t end)
 {
+    const struct ranges *ranges = context;
     size_t count = below(ranges, end);
 
     return count > 0 && ranges->ranges[count - 1].reach > start;
@@ -590,7 +592,7 @@ static size_t add_moments(struct seep_report_build *build,
 /* Resident in mappings of the allocator; -1 where it cannot be told. */
 static double held_in(const struct seep_external_sample *sample,
                       const struct seep_external_samples *samples, bool glibc,
-                      const struct ranges *heap)
+                      struct ranges *heap)
 {
     double sum = 0;
     bool any = false;
@@ -612,7 +614,7 @@ static double held_in(const struct seep_external_sample *sample,
 static void read_sample(struct seep_report_build *build,
                         const struct seep_external_sample *sample,
                         const struct seep_external_samples *samples,
-                        const struct ranges *heap,
+                        struct ranges *heap,
                         struct seep_balance_point *ret_point)
 {
     struct seep_report_memory *memory = &build->report.memory;
@@ -642,7 +644,7 @@ static void read_sample(struct seep_report_build *build,
 
 static size_t add_samples(struct seep_report_build *build,
                           const struct seep_external_samples *samples,
-                          const struct ranges *heap,
+                          struct ranges *heap,
                           struct seep_balance_point *points)
 {
     double latest_s = build->report.duration_s * LATE_SHARE + 1;
@@ -685,32 +687,42 @@ static void fill_own(struct seep_balance_point *points, size_t count)
     }
 }
 
-/* Live bytes at @t_s, linear between the ends of the buckets. */
-static double live_at(const struct seep_clock *clock, const double *live,
-                      double t_s)
+/* Live bytes at @t_s, which is in @bucket, linear between the ends of these. */
+static double live_at(const struct seep_report *report, const double *live,
+                      size_t bucket, double t_s)
 {
-    double before_s = 0;
-    double before = live[0];
+    const double *end_s = report->bucket_end_s;
+    double before_s = bucket > 0 ? end_s[bucket - 1] : 0;
+    double before = live[bucket > 0 ? bucket - 1 : 0];
 
-    for (uint32_t i = 0; i < clock->count; i++) {
-        double end_s =
-            seep_sites_bucket_end_s(i, clock->width_log2, clock->end_tick);
-
-        if (t_s <= end_s) {
-            return end_s > before_s
-                       ? before + (live[i] - before) * (t_s - before_s) /
-                                      (end_s - before_s)
-                       : live[i];
-        }
-        before_s = end_s;
-        before = live[i];
+    if (bucket == report->bucket_count) { /* behind the last */
+        return before;
     }
-    return before;
+    return end_s[bucket] > before_s
+               ? before + (live[bucket] - before) * (t_s - before_s) /
+                              (end_s[bucket] - before_s)
+               : live[bucket];
 }
 
-static bool meets(void *context, uint64_t start, uint64_t end)
+/* @points: by time */
+static void add_live_at(const struct seep_report_build *build,
+                        struct seep_balance_point *points, size_t count)
 {
-    return ranges_meet(context, start, end);
+    const struct seep_report *report = &build->report;
+    size_t bucket = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double t_s = points[i].t_s;
+
+        while (bucket < report->bucket_count &&
+               t_s > report->bucket_end_s[bucket]) {
+            bucket++;
+        }
+        points[i].heap = live_at(report, build->heap_live, bucket, t_s);
+        points[i].beside = live_at(report, build->beside_live, bucket, t_s);
+        points[i].pinned = live_at(report, build->pinned_live, bucket, t_s);
+        points[i].files = live_at(report, build->file_live, bucket, t_s);
+    }
 }
 
 static int add_mappings(struct seep_report_build *build,
@@ -726,11 +738,11 @@ static int add_mappings(struct seep_report_build *build,
     if (mappings == NULL) {
         return -ENOMEM;
     }
-    error = seep_external_growth(samples,
-                                 seep_window_time_at(build->report.begin.from_s,
-                                                     build->report.duration_s,
-                                                     SEEP_WINDOW_SETTLE),
-                                 meets, all, mappings, MAPPING_LIMIT, &count);
+    error = seep_external_growth(
+        samples,
+        seep_window_time_at(build->report.begin.from_s,
+                            build->report.duration_s, SEEP_WINDOW_SETTLE),
+        ranges_meet, all, mappings, MAPPING_LIMIT, &count);
     for (size_t i = 0; error == 0 && i < count; i++) {
         mappings[i].name = seep_store_text(&build->store, mappings[i].name);
         error = mappings[i].name == NULL ? -ENOMEM : 0;
@@ -877,14 +889,8 @@ int seep_report_add_memory(struct seep_report_build *build)
     }
     qsort(points, input.count, sizeof(*points), compare_points);
     fill_own(points, input.count);
-    for (size_t i = 0; i < input.count; i++) {
-        points[i].heap =
-            live_at(&build->clock, build->heap_live, points[i].t_s);
-        points[i].beside =
-            live_at(&build->clock, build->beside_live, points[i].t_s);
-        points[i].files =
-            live_at(&build->clock, build->file_live, points[i].t_s);
-    }
+    add_live_at(build, points, input.count);
+    seep_balance_own_pinned(points, input.count);
     if (memory->allocator_reported && build->report.exact) {
         input.heap_pages_bytes = ranges_pages(&build->snapshot.view);
     }

@@ -25,11 +25,13 @@
 struct code_name {
     const char *name;
     const char *file;
+    uint64_t number; /* in the memory that reports share; 0: not yet */
 };
 
 struct module_name {
     const char *path;
     const char *build_id;
+    uint64_t number; /* ditto */
 };
 
 /* What one word of a stack is, for all stacks that it is in. */
@@ -78,7 +80,7 @@ static int name_module(struct seep_report_build *build, uint32_t index,
     struct seep_rec_module *module = &view->modules[index];
     struct module_name *name = &build->names->modules[index];
 
-    *name = (struct module_name){"", ""};
+    *name = (struct module_name){"", "", 0};
     ret_named->path = "";
     if (seep_word_load(&module->state) != SEEP_PUBLISHED) {
         return 0;
@@ -278,7 +280,7 @@ static struct seep_rec_code *code_of(const struct seep_view *view,
 static const struct code_name *name_code(struct seep_report_build *build,
                                          const struct seep_rec_code *code)
 {
-    static const struct code_name nameless = {"", ""};
+    static const struct code_name nameless = {"", "", 0};
     const struct seep_view *view = &build->snapshot.view;
     struct code_name *named = &build->names->codes[code - view->codes];
 
@@ -468,4 +470,144 @@ size_t seep_names_frames(struct seep_report_build *build, uint64_t word,
         frames[i] = &found->frames[i];
     }
     return capacity;
+}
+
+/*
+ * What was found of a stack in one recording, for all others of the same
+ * programs: with a thousand of them names, ids and whose line it is were a
+ * third of what their reports took.
+ *
+ * Invariant: what is known is what would be found again. A stack is told by
+ * all that its answers hang on: space, device, what a row is, its thread, and
+ * of each frame build-id, path and offset, or name, file and line. One of which
+ * something else tells as well (a map of a JIT, a pack, a file without a
+ * build-id) is not known.
+ */
+
+/* 0: nothing tells it. */
+static uint64_t tell_code(struct seep_report_build *build, uint64_t word)
+{
+    struct seep_symbol_memory *memory = build->options->memory;
+    const struct seep_view *view = &build->snapshot.view;
+    const struct seep_rec_code *code = code_of(view, word);
+    struct code_name *named;
+
+    if (code == NULL || code->kind != SEEP_CODE_PYTHON) {
+        return SEEP_FRAME_IS_CODE; /* a frame that lost its name */
+    }
+    if (name_code(build, code)->name[0] == '\0') {
+        return 0;
+    }
+    named = &build->names->codes[code - view->codes];
+    if (named->number == 0) {
+        const char *const pair[] = {named->name, named->file};
+
+        named->number = seep_symbol_memory_number(memory, &memory->codes, pair);
+    }
+    return named->number == 0
+               ? 0
+               : SEEP_FRAME_IS_CODE | named->number << SEEP_FRAME_LINE_BITS |
+                     (word & SEEP_FRAME_LINE_MASK);
+}
+
+/* A file without a build-id may be another one by the next recording. */
+static uint64_t tell_native(struct seep_report_build *build, uint64_t word)
+{
+    struct seep_symbol_memory *memory = build->options->memory;
+    size_t module = module_of(build->names, word);
+    struct module_name *named;
+
+    if (module == SIZE_MAX || *build->names->modules[module].build_id == '\0') {
+        return 0;
+    }
+    named = &build->names->modules[module];
+    if (named->number == 0) {
+        const char *const pair[] = {named->path, named->build_id};
+
+        named->number =
+            seep_symbol_memory_number(memory, &memory->modules, pair);
+    }
+    return named->number >= SEEP_FRAME_IS_CODE >> SEEP_FRAME_OFFSET_BITS
+               ? 0
+               : named->number << SEEP_FRAME_OFFSET_BITS |
+                     (word & SEEP_FRAME_OFFSET_MASK);
+}
+
+/* A word for each of its own. @return false: nothing tells it */
+static bool tell(struct seep_report_build *build,
+                 const struct seep_names_stack *stack, uint64_t *ret_words)
+{
+    for (uint32_t i = 0; i < stack->count; i++) {
+        uint64_t word = stack->words[i];
+
+        ret_words[i] = (word & SEEP_FRAME_IS_CODE) != 0
+                           ? tell_code(build, word)
+                           : tell_native(build, word);
+        if (ret_words[i] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#define KEY_WORDS 2U /* before those of the frames */
+
+struct seep_alike *seep_names_alike(const struct seep_report_build *build,
+                                    uint32_t site)
+{
+    return build->known != NULL ? build->known[site] : NULL;
+}
+
+static struct seep_alike *find(struct seep_symbol_memory *memory,
+                               const uint64_t *words, size_t count)
+{
+    bool is_full = memory->stacks.count >= SEEP_SYMBOL_STACKS_MOST;
+    struct seep_store_entry *entry =
+        seep_store_find(is_full ? NULL : &memory->store, &memory->stacks, words,
+                        count * sizeof(*words));
+
+    if (entry != NULL && entry->value == NULL) {
+        entry->value =
+            seep_store_take(&memory->store, 1, sizeof(struct seep_alike));
+    }
+    return entry != NULL ? (struct seep_alike *)(uintptr_t)entry->value : NULL;
+}
+
+/* NULL: it cannot be known. */
+static struct seep_alike *find_of(struct seep_report_build *build,
+                                  uint32_t site)
+{
+    const struct seep_rec_site *from = &build->snapshot.view.sites[site];
+    struct seep_names_stack stack;
+    uint64_t words[KEY_WORDS + SEEP_STACK_FRAMES_MAX];
+
+    seep_names_stack(build, site, &stack);
+    if (stack.count == 0 || !tell(build, &stack, words + KEY_WORDS)) {
+        return NULL;
+    }
+    words[0] = (uint64_t)build->report.by << 48 | (uint64_t)from->space << 32 |
+               (uint32_t)seep_sites_device_of(from);
+    words[1] = *stack.thread != '\0' ? (uintptr_t)stack.thread : 0;
+    return find(build->options->memory, words, KEY_WORDS + stack.count);
+}
+
+int seep_names_find_alike(struct seep_report_build *build)
+{
+    const struct seep_view *view = &build->snapshot.view;
+
+    if (build->options == NULL || build->options->memory == NULL ||
+        !build->options->memory->shares || build->packed.pack != NULL) {
+        return 0;
+    }
+    build->known =
+        calloc((size_t)view->site_capacity + 1, sizeof(*build->known));
+    if (build->known == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            build->known[i] = find_of(build, i);
+        }
+    }
+    return 0;
 }

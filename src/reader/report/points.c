@@ -138,7 +138,8 @@ static void add_told(const struct seep_report_build *build,
         const struct seep_rec_site *site =
             &build->snapshot.view.sites[member->index];
 
-        if (member->series == NULL && is_told(build, member->index) &&
+        if (member->series.kind == SEEP_SERIES_NONE &&
+            is_told(build, member->index) &&
             (work->member_count == 1 ||
              seep_word_load(&site->freed_bytes) != 0)) {
             add_once(table, site);
@@ -168,16 +169,15 @@ static bool find_untold(const struct seep_report_build *build,
                         double *ret_from_tick, double *ret_to_tick)
 {
     struct seep_rec_site *site = &build->snapshot.view.sites[member->index];
-    uint32_t begins = member->series != NULL
-                          ? seep_word_load(&member->series->first_tick)
-                          : seep_word_load(&site->last_tick) + 1;
+    bool has_series = member->series.kind != SEEP_SERIES_NONE;
+    struct seep_series_begin begin = seep_series_begin_of(member->series);
+    uint32_t begins =
+        has_series ? begin.tick : seep_word_load(&site->last_tick) + 1;
 
     *ret_from_tick = member->first_tick;
     *ret_to_tick = begins;
-    return member->series != NULL
-               ? seep_word_load(&member->series->base_bytes) != 0 ||
-                     begins > member->first_tick
-               : !is_told(build, member->index);
+    return has_series ? begin.base_bytes != 0 || begins > member->first_tick
+                      : !is_told(build, member->index);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)

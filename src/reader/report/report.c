@@ -242,9 +242,21 @@ static void add_usage(struct seep_report_build *build)
     report->usage_modules.used = seep_word_load(&header->module_count);
     report->usage_modules.capacity = view->module_capacity;
     report->usage_codes.used = seep_word_load(&header->code_count);
-    report->usage_codes.capacity = view->code_capacity;
+    report->usage_codes.capacity = sections[SEEP_SECTION_CODES].entry_count;
     report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
     report->usage_live.capacity = sections[SEEP_SECTION_LIVE].entry_count;
+}
+
+/* Who was away when the copy was begun is so for good. */
+static enum seep_process_presence
+presence_of(const struct seep_report_build *build)
+{
+    if (build->packed.pack != NULL) {
+        return (enum seep_process_presence)build->packed.image.presence;
+    }
+    return build->snapshot.is_dead
+               ? SEEP_PRESENCE_AWAY
+               : seep_process_presence_of(build->snapshot.view.header, NULL);
 }
 
 static int add_process(struct seep_report_build *build)
@@ -255,10 +267,7 @@ static int add_process(struct seep_report_build *build)
     uint32_t sample_log2 = seep_word_load(&header->sample_log2) & 63;
     int error;
 
-    report->state = seep_process_state_of(
-        header, build->packed.pack != NULL
-                    ? (enum seep_process_presence)build->packed.image.presence
-                    : seep_process_presence_of(header, NULL));
+    report->state = seep_process_state_of(header, presence_of(build));
     report->redacted =
         build->packed.pack != NULL &&
         (build->packed.pack->header.flags & SEEP_PACK_IS_REDACTED) != 0;
@@ -276,6 +285,11 @@ static int add_process(struct seep_report_build *build)
     report->exact =
         report->began_exact && sample_log2 == 0 && !lost_events(snapshot);
     report->sample_bytes = UINT64_C(1) << sample_log2;
+    report->tensor_sample_bytes =
+        sample_log2 == 0
+            ? 1
+            : report->sample_bytes
+                  << (seep_word_load(&header->tensor_doublings) & 15);
     report->first_sample_bytes = UINT64_C(1)
                                  << (header->first_sample_log2 & 63);
     report->sample_rose_s =
@@ -432,22 +446,62 @@ static double stray_bytes_per_s(const struct seep_report_memory *memory)
     return sum;
 }
 
+static struct seep_window_slope
+slope_of_device(const struct seep_report_build *build, const double *values,
+                uint32_t first)
+{
+    struct seep_window_series series;
+
+    seep_clock_series(&build->clock, values, first, &series);
+    return seep_window_slope_of(
+        &series, seep_clock_time_at(&build->clock, SEEP_WINDOW_SETTLE),
+        build->report.duration_s);
+}
+
+static double least_of(const struct seep_window_slope *slope)
+{
+    return slope->valid ? fmax(0, slope->per_s - slope->error) : 0;
+}
+
+/* So many samples of a leak show it. */
+#define TENSORS_SEEN 20.0
+
+/* Samples of tensors can be far apart, and a leak of them fills what the cache
+ * has free; what PyTorch has handed out is no estimate. */
+static double hidden_tensors(const struct seep_report_build *build,
+                             const struct seep_window_slope *handed_out)
+{
+    double samples = build->report.tensor_sample_bytes > 1
+                         ? TENSORS_SEEN *
+                               (double)build->report.tensor_sample_bytes /
+                               seep_clock_worked_s(&build->clock)
+                         : 0;
+    double sums = handed_out->valid
+                      ? fmax(0, handed_out->per_s) + handed_out->error
+                      : INFINITY;
+
+    return fmin(samples, sums);
+}
+
 static void add_device_bounds(const struct seep_report_build *build,
                               struct seep_verdict_input *input)
 {
-    double end_s = build->report.duration_s;
-    struct seep_window_series series;
-    struct seep_window_slope slope;
+    double worked_s = seep_clock_worked_s(&build->clock);
 
     for (uint32_t i = 0; i < SEEP_DEVICES_MAX; i++) {
-        seep_clock_series(&build->clock, build->devices[i].device, 0, &series);
-        slope = seep_window_slope_of(
-            &series, seep_clock_time_at(&build->clock, SEEP_WINDOW_SETTLE),
-            end_s);
-        input->least_device_bytes[i] =
-            slope.valid ? fmax(0, slope.per_s - slope.error) *
-                              seep_clock_worked_s(&build->clock)
-                        : 0;
+        const struct seep_device_live *live = &build->devices[i];
+        struct seep_window_slope slope =
+            slope_of_device(build, live->device, 0);
+        double least = least_of(&slope);
+
+        if (live->has_tensors && worked_s > 0) {
+            slope = slope_of_device(build, live->allocated, live->cache_first);
+            least = fmax(least, least_of(&slope));
+            input->hidden_tensor_bytes_per_s =
+                fmax(input->hidden_tensor_bytes_per_s,
+                     hidden_tensors(build, &slope));
+        }
+        input->least_device_bytes[i] = least * worked_s;
     }
 }
 
@@ -660,6 +714,7 @@ static int fill(struct seep_report_build *build, const char *path)
         add_process,
         add_time,
         seep_names_open,
+        seep_names_find_alike,
         seep_report_add_begin,
         seep_report_add_spaces, /* before there are rows: each has as much */
         add_rows,
@@ -731,6 +786,8 @@ int seep_report_open(const char *path,
     seep_names_close(build);
     free(build->import_parts);
     build->import_parts = NULL;
+    free(build->known);
+    build->known = NULL;
     seep_sites_fini(&build->sites);
     seep_symboliser_settle(build->symboliser);
     seep_snapshot_fini(&build->snapshot);
@@ -779,23 +836,38 @@ void seep_report_let_go(struct seep_report *report)
     seep_store_fini(&kept->course);
 }
 
-void seep_report_keep_rows(struct seep_report *report)
+void seep_report_keep_rows(struct seep_report *report,
+                           seep_report_keeper *keeps)
 {
     struct kept *kept = (void *)report;
-    struct seep_report_row *rows =
-        seep_store_take(&kept->store, report->site_count + 1, sizeof(*rows));
-    size_t count = 0;
+    struct seep_report_site *sites;
+    struct seep_report_row *rows;
+    size_t site_count = 0;
+    size_t row_count = 0;
 
-    if (rows == NULL) {
+    for (size_t i = 0; i < report->site_count; i++) {
+        site_count += keeps != NULL && keeps(&report->sites[i]);
+    }
+    sites = seep_store_take(&kept->store, site_count, sizeof(*sites));
+    rows = seep_store_take(&kept->store, report->site_count - site_count + 1,
+                           sizeof(*rows));
+    if (sites == NULL || rows == NULL) {
         return;
     }
+    site_count = 0;
     for (size_t i = 0; i < report->site_count; i++) {
-        count += seep_family_row_of(report, &report->sites[i], &rows[count]);
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (keeps != NULL && keeps(site)) {
+            sites[site_count++] = *site;
+        } else {
+            row_count += seep_family_row_of(report, site, &rows[row_count]);
+        }
     }
     report->rows = rows;
-    report->row_count = count;
-    report->sites = NULL;
-    report->site_count = 0;
+    report->row_count = row_count;
+    report->sites = sites;
+    report->site_count = site_count;
     seep_store_fini(&kept->listed);
 }
 

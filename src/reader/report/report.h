@@ -275,11 +275,20 @@ struct seep_report_site {
     const struct seep_held_kept *held;
 };
 
-/** A block that lives, of the address space of the process. */
+/** A block that lives, of the address space of the process; of a space that a
+ * driver has, by the address that it gave. */
 struct seep_report_block {
     uint64_t address;
     uint64_t bytes;
 };
+
+struct seep_report_blocks {
+    const struct seep_report_block *items; /* by address */
+    size_t count;
+};
+
+/** Does a program have what is in @space by an address that a driver gave? */
+bool seep_report_is_of_driver(enum seep_space space);
 
 /** What of a call site is compared with that of other processes; one whose
  * growth counts, and is not suppressed. */
@@ -456,6 +465,8 @@ struct seep_report_forecast {
                            or not slow down further */
     bool by_private;    /* private memory grows by .bytes_per_s at most, less
                            than what is kept: .estimate is the earliest */
+    bool by_others;     /* of a device: most of what it grows by is not of calls
+                           of this process */
     bool of_all;        /* what all processes of the machine use is counted */
     double bytes_per_s; /* that it is made of; 0 if not TIME */
     double pace; /* that, over what the verdict grew by over the run; 0: it is
@@ -551,6 +562,8 @@ struct seep_report_end {
                            could be gone back to: what it freed is not known */
 };
 
+struct seep_check_measure; /* compare/limits.h */
+
 struct seep_report {
     const char *path;
     enum seep_process_state state;
@@ -603,8 +616,9 @@ struct seep_report {
     double last_event_s; /* since the start: the last that was recorded */
     bool exact;          /* began exact, nothing lost, never thinned */
     bool began_exact;
-    uint64_t sample_bytes;       /* mean interval now; 1 exact */
-    uint64_t first_sample_bytes; /* as it began; more often than now */
+    uint64_t sample_bytes;        /* mean interval now; 1 exact */
+    uint64_t first_sample_bytes;  /* as it began; more often than now */
+    uint64_t tensor_sample_bytes; /* as .sample_bytes, of tensors */
     double sample_rose_s; /* the last time that the mean rose; 0: not known */
     double budget;        /* SEEP_BUDGET, a share; 0: none was given */
     enum seep_unwinder unwinder;
@@ -629,15 +643,19 @@ struct seep_report {
     const struct seep_report_site *sites; /* in reading order */
     size_t site_count;
     size_t site_total; /* with those that site_limit left without symbols */
-    const struct seep_report_row *rows; /* instead of them, of one that was let
-                                           go by seep_report_keep_rows() */
+    const struct seep_report_row *rows; /* instead of those that were let go by
+                                           seep_report_keep_rows() */
     size_t row_count;
+    /* What each limit is held against, by the limits of who measured before it
+     * let go of the series that tell it; NULL: they are there. */
+    const struct seep_check_measure *measures;
     const struct seep_report_stack *stacks; /* if they were asked for */
     size_t stack_count;
     /* If blocks were asked for: all that are known to live of the heap and of
      * Python, by address. */
-    const struct seep_report_block *known_blocks;
-    size_t known_block_count;
+    struct seep_report_blocks known_blocks;
+    /* And what the program has by addresses that a driver gave, by space. */
+    struct seep_report_blocks driver_blocks[SEEP_SPACE_COUNT];
     const char *const *modules; /* paths of the objects that were recorded */
     size_t module_count;
     /* Files whose names were given up: not those that are not there, or are
@@ -710,9 +728,13 @@ struct seep_store *seep_report_store(struct seep_report *report);
  */
 void seep_report_let_go(struct seep_report *report);
 
-/** The same for the call sites: of them rows are left. Without memory for those
- * nothing changes. */
-void seep_report_keep_rows(struct seep_report *report);
+/** Is a call site left as it is? */
+typedef bool seep_report_keeper(const struct seep_report_site *site);
+
+/** The same for the call sites: of those that @keeps leaves out, or of all if
+ * it is NULL, rows are left. Without memory for these nothing changes. */
+void seep_report_keep_rows(struct seep_report *report,
+                           seep_report_keeper *keeps);
 
 /** NULL is fine. */
 void seep_report_close(struct seep_report *report);
@@ -727,6 +749,11 @@ void seep_report_close(struct seep_report *report);
 int seep_report_list(const char *path, struct seep_refusal *ret_refusal,
                      char ***ret_paths);
 void seep_report_list_free(char **paths);
+
+/** Is the path @at of @count what lies beside another, RECORDING.looks or
+ * .held? A shell's star names them as well: they are read with their recording.
+ */
+bool seep_report_is_beside(char *const *paths, size_t count, size_t at);
 
 /*
  * Processes by their labels (SEEP_LABELS): which model, version or role grows,

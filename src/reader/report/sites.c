@@ -199,44 +199,84 @@ static void name_all(struct naming *naming)
     naming->frame_count = count;
 }
 
-static int finish_site(struct naming *naming, struct seep_report_site *site,
-                       const struct seep_site_work *work)
+static int set_frames(struct naming *naming, struct seep_report_site *site,
+                      struct seep_alike *known)
 {
     struct seep_report_build *build = naming->build;
-    struct seep_symbol_memory *memory =
-        build->options == NULL ? NULL : build->options->memory;
     const struct seep_report_frame **frames;
-    char where[WHERE_BYTES];
 
+    if (known != NULL && known->frames != NULL) {
+        site->frames = known->frames;
+        site->frame_count = known->frame_count;
+        site->where_frame = known->where_frame;
+        return 0;
+    }
+    name_all(naming);
     /* Nobody writes there: C takes no list of lists that cannot be. */
     frames = (const struct seep_report_frame **)seep_symbol_memory_keep_run(
-        memory, &build->store, naming->frames,
-        naming->frame_count * sizeof(*frames));
+        build->options == NULL ? NULL : build->options->memory, &build->store,
+        naming->frames, naming->frame_count * sizeof(*frames));
     if (frames == NULL) {
         return -ENOMEM;
     }
     site->frames = frames;
     site->frame_count = naming->frame_count;
+    if (naming->frame_count > 0) {
+        site->where_frame = seep_where_pick(frames, naming->frame_count);
+    }
+    if (known != NULL) {
+        known->frames = frames;
+        known->frame_count = site->frame_count;
+        known->where_frame = site->where_frame;
+    }
+    return 0;
+}
+
+static int set_where(struct naming *naming, struct seep_report_site *site,
+                     struct seep_alike *known)
+{
+    struct seep_report_build *build = naming->build;
+    char where[WHERE_BYTES];
+
+    if (site->pool != NULL && build->report.by != SEEP_BY_THREAD) {
+        site->where = site->pool;
+        return 0;
+    }
+    if (known != NULL && known->where != NULL) {
+        site->where = known->where;
+        return 0;
+    }
+    name_row(build->report.by, site, where, sizeof(where));
+    site->where = seep_symbol_memory_keep(
+        build->options == NULL ? NULL : build->options->memory, &build->store,
+        where, SIZE_MAX);
+    if (known != NULL) {
+        known->where = site->where;
+    }
+    return site->where != NULL ? 0 : -ENOMEM;
+}
+
+static int finish_site(struct naming *naming, struct seep_report_site *site,
+                       const struct seep_site_work *work)
+{
+    struct seep_alike *known = seep_names_alike(naming->build, work->index);
+    int error = set_frames(naming, site, known);
+
+    if (error != 0) {
+        return error;
+    }
     snprintf(site->id, sizeof(site->id), "%016" PRIx64, work->id);
     if (work->line_id != 0) {
         snprintf(site->line_id, sizeof(site->line_id), "%016" PRIx64,
                  work->line_id);
     }
-    if (naming->frame_count == 0) {
+    if (site->frame_count == 0) {
         site->where = work->is_rest      ? "call sites that hold least"
                       : work->index != 0 ? "a call site without frames"
                                          : "no call site: the tables were full";
         return 0;
     }
-    site->where_frame = seep_where_pick(frames, naming->frame_count);
-    if (site->pool != NULL && naming->build->report.by != SEEP_BY_THREAD) {
-        site->where = site->pool;
-        return 0;
-    }
-    name_row(naming->build->report.by, site, where, sizeof(where));
-    site->where =
-        seep_symbol_memory_keep(memory, &build->store, where, SIZE_MAX);
-    return site->where != NULL ? 0 : -ENOMEM;
+    return set_where(naming, site, known);
 }
 
 static int set_entries(struct seep_report_build *build,
@@ -273,7 +313,6 @@ int seep_report_name_sites(struct seep_report_build *build,
         const struct seep_site_work *work = &works[i];
 
         seep_names_stack(build, work->index, &naming.stack);
-        name_all(&naming);
         sites[i].cut = naming.stack.cut;
         sites[i].thread = naming.stack.thread;
         error = finish_site(&naming, &sites[i], work);
@@ -290,7 +329,7 @@ int seep_report_name_sites(struct seep_report_build *build,
  */
 
 /* What a row is made by, in its id. A stack's has none. */
-enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD, BY_POOL };
+enum kind { BY_LINE = 1, BY_FUNCTION, BY_MODULE, BY_THREAD, BY_POOL, SEGMENT };
 
 static uint64_t add_text(uint64_t hash, const char *text)
 {
@@ -530,11 +569,68 @@ static uint64_t start_of(const struct seep_rec_site *site)
     return device < 0 ? hash : seep_hash_add(hash, (uint64_t)device);
 }
 
+/* A segment of PyTorch's cache, by the object that asked CUDA's runtime: what a
+ * library takes for itself at the same line is memory beside it. */
+static bool is_segment(struct naming *naming, const struct seep_rec_site *site)
+{
+    const struct seep_names_stack *stack = &naming->stack;
+
+    for (uint32_t i = 0; site->space == SEEP_SPACE_DEVICE && i < stack->count;
+         i++) {
+        const char *module;
+
+        if ((stack->words[i] & SEEP_FRAME_IS_CODE) != 0) {
+            continue;
+        }
+        module = seep_names_module(naming->build->names, stack->words[i]);
+        if (!seep_where_is_plumbing(module)) {
+            return seep_where_is_cache_of_tensors(module);
+        }
+    }
+    return false;
+}
+
+/* What the row of site @index is, found or known. A pool is one by what is
+ * around it in the recording, and rules ask for frames. */
+static void find_key(struct naming *naming, uint32_t index,
+                     struct seep_site_key *ret_key)
+{
+    struct seep_report_build *build = naming->build;
+    const struct seep_rec_site *site = &build->snapshot.view.sites[index];
+    enum seep_grouping by = build->report.by;
+    uint64_t hash = start_of(site);
+    uint64_t of_many; /* stacks in one row */
+    struct seep_alike *known = NULL;
+
+    if (naming->pool == NULL && !has_rules(build->options)) {
+        known = seep_names_alike(build, index);
+    }
+    if (known != NULL && known->has_ids) {
+        *ret_key =
+            (struct seep_site_key){known->id, known->id, known->line_id, NULL};
+        return;
+    }
+    naming->frame_count = 0;
+    seep_names_stack(build, index, &naming->stack);
+    of_many = is_segment(naming, site) ? seep_hash_add(hash, SEGMENT) : hash;
+    ret_key->id = id_of(naming, by, by == SEEP_BY_STACK ? hash : of_many);
+    if (by == SEEP_BY_STACK) {
+        ret_key->line_id = id_of(naming, SEEP_BY_LINE, of_many);
+    }
+    ret_key->pool = naming->pool;
+    /* No call site at all is not one whose frames are missing. */
+    ret_key->row = add_rules(ret_key->id + (index == 0), naming);
+    if (known != NULL) {
+        known->has_ids = true;
+        known->id = ret_key->id;
+        known->line_id = ret_key->line_id;
+    }
+}
+
 int seep_group_keys(struct seep_report_build *build,
                     struct seep_site_key **ret_keys)
 {
     const struct seep_view *view = &build->snapshot.view;
-    enum seep_grouping by = build->report.by;
     struct naming naming = {.build = build};
     struct seep_site_key *keys =
         calloc((size_t)view->site_capacity + 1, sizeof(*keys));
@@ -548,22 +644,10 @@ int seep_group_keys(struct seep_report_build *build,
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < view->site_capacity; i++) {
-        uint64_t hash;
-
-        if (!seep_sites_is_used(&view->sites[i], i)) {
-            continue;
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            naming.pool = pools[i];
+            find_key(&naming, i, &keys[i]);
         }
-        hash = start_of(&view->sites[i]);
-        naming.frame_count = 0;
-        naming.pool = pools[i];
-        seep_names_stack(build, i, &naming.stack);
-        keys[i].id = id_of(&naming, by, hash);
-        if (by == SEEP_BY_STACK) {
-            keys[i].line_id = id_of(&naming, SEEP_BY_LINE, hash);
-        }
-        keys[i].pool = pools[i];
-        /* No call site at all is not one whose frames are missing. */
-        keys[i].row = add_rules(keys[i].id + (i == 0), &naming);
     }
     free(naming.frames);
     free(pools);

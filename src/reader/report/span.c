@@ -9,12 +9,14 @@
  * series says.
  */
 #include "reader/report/span.h"
+#include "format/view.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/view.h"
 #include "reader/recording/series.h"
 
 /* Times are sums of powers of two of nanoseconds: they differ by rounding. */
@@ -125,13 +127,16 @@ static double error_of(const struct seep_report *report,
                        const struct seep_report_site *site, double bytes)
 {
     double live = (double)site->live_bytes;
-    bool is_sampled = !report->exact && (site->space == SEEP_SPACE_HEAP ||
-                                         site->space == SEEP_SPACE_PYTHON);
+    bool is_sampled = !report->exact && seep_view_is_sampled(site->space);
 
     if (live > 0) {
         return site->live_bytes_error * sqrt(fmax(bytes, live) / live);
     }
-    return is_sampled ? SIGMAS * sqrt(bytes * (double)report->sample_bytes) : 0;
+    return is_sampled ? SIGMAS * sqrt(bytes *
+                                      (double)(site->space == SEEP_SPACE_TENSOR
+                                                   ? report->tensor_sample_bytes
+                                                   : report->sample_bytes))
+                      : 0;
 }
 
 /* Blocks. */

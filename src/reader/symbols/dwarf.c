@@ -260,7 +260,7 @@ static bool step(struct seep_symbolise_dwarf *dwarf)
     return dwarf->steps_left > 0 && dwarf->steps_left-- > 0;
 }
 
-static bool go_to_sibling(Dwarf_Die *entry)
+bool seep_symbolise_next(Dwarf_Die *entry)
 {
     Dwarf_Die next;
 
@@ -352,7 +352,7 @@ static int walk_unit(struct seep_symbolise_dwarf *dwarf,
         } else if (may_hold_functions(tag)) {
             result = walk_unit(dwarf, unit, &entry, unused, depth + 1);
         }
-    } while (result == 0 && step(dwarf) && go_to_sibling(&entry));
+    } while (result == 0 && step(dwarf) && seep_symbolise_next(&entry));
     return result;
 }
 
@@ -393,7 +393,7 @@ static int walk_function(struct seep_symbolise_dwarf *dwarf,
             result =
                 walk_function(dwarf, function, &entry, parent_call, depth + 1);
         }
-    } while (result == 0 && step(dwarf) && go_to_sibling(&entry));
+    } while (result == 0 && step(dwarf) && seep_symbolise_next(&entry));
     return result;
 }
 
@@ -559,6 +559,18 @@ int seep_symbolise_dwarf_find(struct seep_symbolise_dwarf *dwarf,
         ret_places[i].folder = folder;
     }
     return 0;
+}
+
+bool seep_symbolise_dwarf_unit(const struct seep_symbolise_dwarf *dwarf,
+                               uint64_t address, Dwarf_Off *ret_entry)
+{
+    const struct seep_symbolise_range *range =
+        seep_symbolise_index_find(&dwarf->module.ranges, address - dwarf->bias);
+
+    if (range != NULL) {
+        *ret_entry = dwarf->module.items[range->value].entry;
+    }
+    return range != NULL;
 }
 
 static void fini_scope(struct seep_symbolise_scope *scope)

@@ -153,6 +153,14 @@ int seep_symbolise_dwarf_find(struct seep_symbolise_dwarf *dwarf,
                               struct seep_symbolise_place *ret_places,
                               size_t *ret_count);
 
+/** The unit whose code @address is. @return false: none is known */
+bool seep_symbolise_dwarf_unit(const struct seep_symbolise_dwarf *dwarf,
+                               uint64_t address, Dwarf_Off *ret_entry);
+
 void seep_symbolise_dwarf_fini(struct seep_symbolise_dwarf *dwarf);
+
+/** @entry becomes the one behind it. @return false: there is none in the same
+ * unit, whatever DWARF says */
+bool seep_symbolise_next(Dwarf_Die *entry);
 
 #endif

@@ -178,7 +178,9 @@ static void append(const char *piece, size_t piece_bytes, void *opaque)
     size_t room_bytes = output->capacity_bytes - 1 - output->used_bytes;
     size_t taken_bytes = piece_bytes < room_bytes ? piece_bytes : room_bytes;
 
-    memcpy(output->text + output->used_bytes, piece, taken_bytes);
+    if (taken_bytes > 0) { /* of nothing there is no address */
+        memcpy(output->text + output->used_bytes, piece, taken_bytes);
+    }
     output->used_bytes += taken_bytes;
     if (taken_bytes < piece_bytes) {
         longjmp(output->full, 1);
@@ -248,6 +250,9 @@ void seep_symbol_memory_fini(struct seep_symbol_memory *memory)
     seep_store_table_fini(&memory->functions);
     seep_store_table_fini(&memory->answers);
     seep_store_table_fini(&memory->failures);
+    seep_store_table_fini(&memory->modules);
+    seep_store_table_fini(&memory->codes);
+    seep_store_table_fini(&memory->stacks);
 }
 
 void seep_symbol_memory_close(struct seep_symbol_memory *memory)
@@ -311,6 +316,22 @@ const void *seep_symbol_memory_keep_run(struct seep_symbol_memory *memory,
     }
     copy = seep_store_take(store, bytes, 1);
     return copy != NULL ? memcpy(copy, frames, bytes) : NULL;
+}
+
+uint64_t seep_symbol_memory_number(struct seep_symbol_memory *memory,
+                                   struct seep_store_table *table,
+                                   const char *const pair[2])
+{
+    struct seep_store_entry *entry =
+        seep_store_find(&memory->store, table, pair, 2 * sizeof(*pair));
+
+    if (entry == NULL) {
+        return 0;
+    }
+    if (entry->value == NULL) {
+        entry->value = (void *)(uintptr_t)table->count;
+    }
+    return (uintptr_t)entry->value;
 }
 
 const struct seep_symbol_answer *

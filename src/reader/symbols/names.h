@@ -60,6 +60,7 @@ void seep_perf_map_close(struct seep_perf_map *map);
  */
 
 #define SEEP_SYMBOL_MEMORY_MOST 100000U /* addresses */
+#define SEEP_SYMBOL_STACKS_MOST 65536U  /* of half a kilobyte */
 
 /** Start from an all-zero struct. A symboliser has one of its own, of which it
  * forgets nothing. */
@@ -73,6 +74,9 @@ struct seep_symbol_memory {
     struct seep_store_table functions; /* symbols to names */
     struct seep_store_table answers;   /* by module and offset */
     struct seep_store_table failures;  /* of modules: why they have no names */
+    struct seep_store_table modules;   /* numbers by path and build-id, */
+    struct seep_store_table codes;     /* and of Python by name and file */
+    struct seep_store_table stacks;    /* what reports found of each */
     struct seep_symbol_pack *pack; /* that was read last; NULL: it failed, */
     uint64_t pack_hash;            /* and of which it is */
 };
@@ -133,5 +137,11 @@ const char *seep_symbol_memory_keep(struct seep_symbol_memory *memory,
 const void *seep_symbol_memory_keep_run(struct seep_symbol_memory *memory,
                                         struct seep_store *store,
                                         const void *frames, size_t bytes);
+
+/** The number of a pair of texts that @memory has, from 1 on, in @table of it;
+ * 0: no memory. */
+uint64_t seep_symbol_memory_number(struct seep_symbol_memory *memory,
+                                   struct seep_store_table *table,
+                                   const char *const pair[2]);
 
 #endif

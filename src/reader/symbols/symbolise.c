@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "reader/symbols/members.h"
 #include "reader/symbols/module.h"
 #include "reader/symbols/names.h"
 #include "reader/symbols/packed.h"
@@ -154,10 +155,12 @@ static_assert(SEEP_SYMBOLISE_PLACES_MAX <= SEEP_WALL_FRAMES_MAX,
 struct opened {
     struct seep_symbol_module source; /* its texts are the house's */
     bool is_map;
-    int error; /* why it is without names */
+    bool has_symbols; /* which members are told without */
+    int error;        /* why it is without names */
     struct seep_symbolise_file file;
     struct seep_symbolise_elf elf;
     struct seep_symbolise_dwarf dwarf;
+    struct seep_symbolise_members members;
     struct seep_perf_map *perf_map;
 };
 
@@ -174,14 +177,20 @@ static const struct seep_symbol_frame unknown_frame = {
 
 /* What is below runs behind the wall. */
 
+static int open_symbols(struct opened *module)
+{
+    module->has_symbols = true;
+    return seep_symbolise_elf_init(module->file.module, &module->elf);
+}
+
 static int open_module(const struct seep_symbol_house *house,
-                       struct opened *module)
+                       struct opened *module, bool with_symbols)
 {
     int result = seep_symbolise_file_init(&module->source, &house->options,
                                           &module->file);
 
-    if (result == 0) {
-        result = seep_symbolise_elf_init(module->file.module, &module->elf);
+    if (result == 0 && with_symbols) {
+        result = open_symbols(module);
     }
     if (result == 0) {
         result = seep_symbolise_dwarf_init(module->file.module, &module->dwarf);
@@ -233,6 +242,38 @@ static int find_in_map(struct seep_symbol_house *house,
     return 0;
 }
 
+/* One frame a hop. */
+static int find_members(struct seep_symbol_house *house, struct opened *module,
+                        const struct seep_symbol_thing *thing,
+                        struct seep_symbol_answer *answer)
+{
+    struct seep_symbolise_member members[SEEP_SYMBOL_HOPS_MOST];
+    struct seep_symbol_frame *frames;
+    int result;
+
+    if (module->dwarf.dwarf == NULL ||
+        thing->hop_count > SEEP_SYMBOL_HOPS_MOST) {
+        return -ENOENT;
+    }
+    result = seep_symbolise_members_find(&module->members, &module->dwarf,
+                                         thing, members);
+    frames = result != 0 ? NULL
+                         : seep_store_take(&house->names.store,
+                                           thing->hop_count, sizeof(*frames));
+    for (size_t i = 0; frames != NULL && i < thing->hop_count; i++) {
+        frames[i] = unknown_frame;
+        frames[i].function =
+            seep_symbol_memory_text(&house->names, members[i].path);
+        frames[i].file =
+            seep_symbol_memory_text(&house->names, members[i].type);
+        if (frames[i].function == NULL || frames[i].file == NULL) {
+            return -ENOMEM;
+        }
+    }
+    *answer = (struct seep_symbol_answer){frames, thing->hop_count};
+    return frames != NULL ? 0 : -ENOMEM;
+}
+
 static bool is_same(const struct opened *module,
                     const struct seep_wall_question *question)
 {
@@ -273,7 +314,7 @@ static struct opened *open_asked(struct seep_symbol_house *house,
     list[house->count++] = module;
     module->error = question->is_map
                         ? seep_perf_map_open(path, &module->perf_map)
-                        : open_module(house, module);
+                        : open_module(house, module, question->thing == NULL);
     return module;
 }
 
@@ -293,6 +334,15 @@ static int answer_behind(void *context,
     }
     if (module == NULL || module->error != 0) {
         return module == NULL ? -ENOMEM : module->error;
+    }
+    if (question->thing != NULL) {
+        return find_members(house, module, question->thing, ret_answer);
+    }
+    if (!question->is_map && !module->has_symbols) {
+        module->error = open_symbols(module);
+        if (module->error != 0) {
+            return module->error;
+        }
     }
     return question->is_map
                ? find_in_map(house, module->perf_map, question->offset,
@@ -320,6 +370,7 @@ open_house(const struct seep_symboliser_options *options)
 
 static void close_opened(struct opened *module)
 {
+    seep_symbolise_members_fini(&module->members);
     seep_symbolise_dwarf_fini(&module->dwarf);
     seep_symbolise_elf_fini(&module->elf);
     seep_symbolise_file_fini(&module->file);
@@ -507,7 +558,7 @@ static void ask(struct seep_symboliser *symboliser, struct module *module,
     struct seep_symbol_house *house = house_of(symboliser);
     struct seep_wall_question question = {
         &module->source,
-        module == &symboliser->modules[symboliser->module_count], offset};
+        module == &symboliser->modules[symboliser->module_count], offset, NULL};
     int error = -ENOMEM;
 
     if (house != NULL) {
@@ -634,4 +685,28 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t index,
         *ret_count = answer.count;
     }
     return result;
+}
+
+bool seep_symboliser_members(struct seep_symboliser *symboliser, size_t index,
+                             const struct seep_symbol_thing *thing,
+                             const struct seep_symbol_frame **ret_frames)
+{
+    struct seep_symbol_house *house = house_of(symboliser);
+    struct module *module = module_of(symboliser, index);
+    struct seep_wall_question question = {.thing = thing};
+    struct seep_symbol_answer answer = {NULL, 0};
+    int error;
+
+    if (house == NULL || module == NULL || module->without_names ||
+        thing->hop_count == 0 || symboliser->options.pack != NULL) {
+        return false;
+    }
+    question.source = &module->source;
+    error = symboliser->options.without_wall
+                ? answer_behind(house, &question, &answer)
+                : seep_wall_ask(&house->wall, &question, &module->spent,
+                                &symboliser->own, &answer);
+    module->without_names = error != 0;
+    *ret_frames = answer.frames;
+    return error == 0 && answer.count == thing->hop_count;
 }

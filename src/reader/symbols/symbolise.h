@@ -85,6 +85,36 @@ int seep_symboliser_resolve(struct seep_symboliser *symboliser, size_t module,
                             const struct seep_symbol_frame **ret_frames,
                             size_t *ret_count);
 
+/** One thing that leads to another: from where it was pointed to. */
+struct seep_symbol_hop {
+    uint64_t offset; /* to the word that leads on */
+    uint64_t bytes;  /* that there are of it, at most; 0: not known */
+};
+
+#define SEEP_SYMBOL_HOPS_MOST 8U
+
+/** A variable or an object of a class, and what its words lead down to. */
+struct seep_symbol_thing {
+    const char *class_symbol; /* of its type information: "N2ns5CacheE"; "": it
+                                 is a variable */
+    uint64_t address;     /* of the variable; of code of the class, 0: none */
+    bool is_thread_local; /* the variable: .address is one in its segment */
+    struct seep_symbol_hop hops[SEEP_SYMBOL_HOPS_MOST]; /* itself first */
+    size_t hop_count;
+};
+
+/**
+ * Which member each hop is by, as DWARF has it: "items_", "cells[...].first".
+ * Containers of the standard library are one word. Nothing is remembered.
+ *
+ * @param ret_frames  one for each hop: .function is the member, .file the type
+ *                    that it is a member of; "" where it is not known
+ * @return false: nothing is known
+ */
+bool seep_symboliser_members(struct seep_symboliser *symboliser, size_t module,
+                             const struct seep_symbol_thing *thing,
+                             const struct seep_symbol_frame **ret_frames);
+
 /** What a memory has of the files that names were looked up in. NULL is fine.
  */
 struct seep_symbol_house;

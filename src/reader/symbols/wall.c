@@ -52,16 +52,19 @@
 #define TEXTS_BYTES_MAX \
     ((size_t)SEEP_WALL_FRAMES_MAX * 2 * (TEXT_BYTES_MAX + 1))
 
-/* As much of it as .path_bytes says. */
+/* As much of it as its counts of bytes say, each without a 0. */
 struct question {
     struct asked {
         uint64_t offset;
-        uint32_t path_bytes; /* without a 0 */
+        uint32_t path_bytes;
+        uint32_t class_bytes;
         uint32_t is_map;
         uint32_t build_id_bytes;
         uint8_t build_id[SEEP_BUILD_ID_MAX];
+        struct seep_symbol_thing thing; /* of no hop: none is asked for */
     } head;
     char path[PATH_MAX];
+    char class[SEEP_WALL_CLASS_BYTES_MAX + 1];
 };
 
 /* .texts: of each frame the function, a 0, the file, a 0. */
@@ -320,14 +323,18 @@ static bool take_question(struct question *taken,
                           struct seep_wall_question *question)
 {
     if (!receive_all(&taken->head, sizeof(taken->head)) ||
-        !receive_all(taken->path, taken->head.path_bytes)) {
+        !receive_all(taken->path, taken->head.path_bytes) ||
+        !receive_all(taken->class, taken->head.class_bytes)) {
         return false;
     }
     taken->path[taken->head.path_bytes] = '\0';
+    taken->class[taken->head.class_bytes] = '\0';
+    taken->head.thing.class_symbol = taken->class;
     *source = (struct seep_symbol_module){taken->path, taken->head.build_id,
                                           taken->head.build_id_bytes};
-    *question = (struct seep_wall_question){source, taken->head.is_map != 0,
-                                            taken->head.offset};
+    *question = (struct seep_wall_question){
+        source, taken->head.is_map != 0, taken->head.offset,
+        taken->head.thing.hop_count > 0 ? &taken->head.thing : NULL};
     return true;
 }
 
@@ -591,10 +598,16 @@ static bool send_question(struct seep_wall *wall,
         memcpy(sent.head.build_id, source->build_id, source->build_id_bytes);
     }
     memcpy(sent.path, source->path, sent.head.path_bytes);
+    if (question->thing != NULL) {
+        sent.head.thing = *question->thing;
+        sent.head.class_bytes = (uint32_t)strlen(sent.head.thing.class_symbol);
+        memcpy(sent.class, sent.head.thing.class_symbol, sent.head.class_bytes);
+    }
     wall->first = wall->first == 0 ? hash : wall->first;
     wall->is_crowded |= wall->first != hash;
     return send_all(wall->socket, &sent,
-                    sizeof(sent.head) + sent.head.path_bytes);
+                    sizeof(sent.head) + sent.head.path_bytes) &&
+           send_all(wall->socket, sent.class, sent.head.class_bytes);
 }
 
 /* @return of the file, or of the child; then it is gone */
@@ -640,7 +653,9 @@ int seep_wall_ask(struct seep_wall *wall,
     uint64_t start = time_ns(CLOCK_MONOTONIC);
     int result;
 
-    if (strlen(question->source->path) >= PATH_MAX) {
+    if (strlen(question->source->path) >= PATH_MAX ||
+        (question->thing != NULL &&
+         strlen(question->thing->class_symbol) > SEEP_WALL_CLASS_BYTES_MAX)) {
         return -ENAMETOOLONG;
     }
     result = ask_once(wall, question, spent, memory, ret_answer);

@@ -27,12 +27,16 @@
 /** What a file may become when it is inflated, all of its sections. */
 #define SEEP_WALL_INFLATED_MAX (UINT64_C(512) << 20)
 
-/** What is asked: the code at @offset of a file. */
+/** What is asked of a file: the code at @offset, or the members of a thing. */
 struct seep_wall_question {
     const struct seep_symbol_module *source;
     bool is_map; /* it is a JIT's map, and has no build-id */
     uint64_t offset;
+    const struct seep_symbol_thing *thing; /* NULL: code is asked for */
 };
+
+/** Of the name of a class. */
+#define SEEP_WALL_CLASS_BYTES_MAX 1024U
 
 /** Behind the wall: the frames, which live until it ends. */
 typedef int seep_wall_answer(void *context,

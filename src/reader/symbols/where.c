@@ -20,27 +20,36 @@
  */
 
 /* Tails of files, of Python's library and of packages. */
-static const char *const dispatchers[] = {
-    "asyncio/base_events.py",
-    "asyncio/events.py",
-    "asyncio/runners.py",
-    "concurrent/futures/thread.py",
-    "concurrent/futures/process.py",
-    "multiprocessing/process.py",
-    "multiprocessing/spawn.py",
-    "multiprocessing/forkserver.py",
-    "socketserver.py",
-    "threading.py",
-    "trio/_core/_run.py",
-    "anyio/_backends/_asyncio.py",
-    "gevent/greenlet.py",
-    "eventlet/greenpool.py",
-    NULL,
+static const struct tail {
+    const char *text;
+    size_t length;
+} dispatchers[] = {
+#define TAIL(text)               \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+    TAIL("asyncio/base_events.py"),
+    TAIL("asyncio/events.py"),
+    TAIL("asyncio/runners.py"),
+    TAIL("concurrent/futures/thread.py"),
+    TAIL("concurrent/futures/process.py"),
+    TAIL("multiprocessing/process.py"),
+    TAIL("multiprocessing/spawn.py"),
+    TAIL("multiprocessing/forkserver.py"),
+    TAIL("socketserver.py"),
+    TAIL("threading.py"),
+    TAIL("trio/_core/_run.py"),
+    TAIL("anyio/_backends/_asyncio.py"),
+    TAIL("gevent/greenlet.py"),
+    TAIL("eventlet/greenpool.py"),
+#undef TAIL
 };
 
 static bool is_any(const char *text, const char *const *table)
 {
-    while (*table != NULL && strcmp(text, *table) != 0) {
+    /* Nearly all differ in the first character, and there are many of each. */
+    while (*table != NULL &&
+           (text[0] != (*table)[0] || strcmp(text, *table) != 0)) {
         table++;
     }
     return *table != NULL;
@@ -182,8 +191,19 @@ int seep_where_python_module(const char *file, char *text, size_t capacity)
  */
 static bool where_python_dispatches(const char *file)
 {
-    return is_any(seep_where_python_tail(file), dispatchers) &&
-           seep_where_python_origin(file) != SEEP_PYTHON_USER;
+    size_t length = strlen(file);
+
+    for (size_t i = 0; i < sizeof(dispatchers) / sizeof(dispatchers[0]); i++) {
+        const struct tail *tail = &dispatchers[i];
+
+        /* A tail is the end of its file, which is quicker to look at. */
+        if (tail->length <= length &&
+            strcmp(file + length - tail->length, tail->text) == 0 &&
+            strcmp(seep_where_python_tail(file), tail->text) == 0) {
+            return seep_where_python_origin(file) != SEEP_PYTHON_USER;
+        }
+    }
+    return false;
 }
 
 bool seep_where_python_runs_task(const char *file, const char *function)
@@ -296,7 +316,8 @@ static const char *const exact_function_names[] = {
 
 static bool begins_with_any(const char *text, const char *const *table)
 {
-    while (*table != NULL && strncmp(text, *table, strlen(*table)) != 0) {
+    while (*table != NULL && (text[0] != (*table)[0] ||
+                              strncmp(text, *table, strlen(*table)) != 0)) {
         table++;
     }
     return *table != NULL;
@@ -436,6 +457,13 @@ bool seep_where_is_pool(const struct seep_report_frame **frames, size_t count,
         }
     }
     return false;
+}
+
+bool seep_where_is_cache_of_tensors(const char *module)
+{
+    static const char name[] = "libc10_cuda";
+
+    return strncmp(seep_text_base_name(module), name, sizeof(name) - 1) == 0;
 }
 
 bool seep_where_is_user(const struct seep_report_frame *frame)

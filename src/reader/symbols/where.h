@@ -19,6 +19,9 @@
 /** Is all of the object at @module between a program and its memory? */
 bool seep_where_is_plumbing(const char *module);
 
+/** Is it PyTorch's allocator for CUDA? */
+bool seep_where_is_cache_of_tensors(const char *module);
+
 bool seep_where_is_user(const struct seep_report_frame *frame);
 
 /** Index of the user's frame; 0 when there is none. */

@@ -3,9 +3,9 @@
 
     gpu_worker.py CASE SECONDS
 
-Invariant: each request does the same at a steady pace, whatever it keeps, and
-what is kept is asked for by a function of its own. The last line is what the
-service knows of itself.
+Invariant: each request does the same, whatever it keeps, at a pace that a
+machine which was busy for a while does not change; and what is kept is asked
+for by a function of its own. The last line is what the service knows of itself.
 """
 import ctypes
 import json
@@ -15,7 +15,7 @@ import sys
 import time
 
 KIB, MIB = 1 << 10, 1 << 20
-PAUSE_S = 0.02
+PERIOD_S = 0.022  # from one request to the next
 LEAKED_BYTES = 192 * KIB  # a request
 BATCH_BYTES = 1536 * KIB
 LAYER_BYTES = 24 * MIB
@@ -82,14 +82,14 @@ def answer(keep):
 def serve(contexts, keep, seconds):
     """Requests to each device, until the time is over; how many to each. Only
     the last device has to do with what keeps something."""
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     count = 0
-    while time.monotonic() < end:
+    while time.monotonic() < begin + seconds:
         for context in contexts:
             check(CUDA.cuCtxSetCurrent(context))
             answer(keep if context is contexts[-1] else keep_nothing)
         count += 1
-        time.sleep(PAUSE_S)
+        time.sleep(max(0, begin + count * PERIOD_S - time.monotonic()))
     return count
 
 

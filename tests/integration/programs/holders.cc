@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kBytes = 4000;
 constexpr int kSlots = 1 << 16;
+constexpr size_t kFreedBytes = 700;
 
 struct Item {
     Item *next;
@@ -147,6 +148,14 @@ LINE(by_nobody, "lost", "")
 {
     (void)fill(malloc(kBytes));
 }
+LINE(in_a_freed_table, "lost", "") // whose words are still there
+{
+    auto *block = fill(malloc(kBytes));
+    auto **freed = static_cast<char **>(malloc(kFreedBytes));
+    freed[2 + i % (kFreedBytes / sizeof(*freed) - 2)] = block;
+    asm volatile("" : : "r"(freed) : "memory");
+    free(freed);
+}
 LINE(behind_a_mask, "lost", "")
 {
     hidden[i % kSlots] = (unsigned long)fill(malloc(kBytes)) ^ 0x5555555555555555;
@@ -199,6 +208,7 @@ LINE(in_a_local, "held", "the stack of thread")
     X(behind_shared_pointers, &shared_items) \
     X(by_an_object, &replies)                \
     X(by_nobody, nullptr)                    \
+    X(in_a_freed_table, nullptr)             \
     X(behind_a_mask, nullptr)                \
     X(by_each_other, nullptr)                \
     X(in_a_thread_local, &per_thread)        \

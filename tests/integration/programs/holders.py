@@ -314,6 +314,29 @@ def uncollected_cycle(i):
     one.following = Node(None, one)
 
 
+def forget(thing):
+    """As an extension does that does not give back its reference."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+@kind("lost")
+def lost_reference(i):
+    forget(Box(bytearray(4096)))  # BLOCK
+
+
+@kind("lost")
+def lost_exception(i):
+    try:
+        fail_alone(i)
+    except ValueError as error:
+        forget(error)
+
+
+def fail_alone(i):
+    local = bytearray(4096)  # BLOCK of lost_exception
+    raise ValueError(i, len(local))
+
+
 @kind("holders.head")
 def linked_list(i):
     global head
@@ -420,13 +443,39 @@ async def wait_for_ever():
     return block
 
 
+async def wait_for_an_event():
+    block = bytearray(4096)  # BLOCK of tasks_that_leave_a_set
+    await asyncio.Event().wait()
+    return block
+
+
+def watch():
+    """As asyncio's manual has it: each task has the set, by its callback."""
+    for _ in range(8):
+        task = asyncio.get_running_loop().create_task(wait_for_an_event())
+        board.watched.add(task)
+        task.add_done_callback(board.watched.discard)
+
+
+class Board:
+    """What was made early lies behind all that has its set later."""
+    __slots__ = ("watched",)
+
+
 tasks = set()
+board = Board()
+board.watched = set()
 messages = None
 
 
 @kind("holders.tasks")
 def pending_tasks(i):
     """By the loop's thread."""
+
+
+@kind("holders.board.watched")
+def tasks_that_leave_a_set(i):
+    """By the loop's thread, too."""
 
 
 @kind("holders.messages._queue")
@@ -440,11 +489,13 @@ def run_loop(count, ready):
         messages = asyncio.Queue()
         for _ in range(count):
             tasks.add(asyncio.get_running_loop().create_task(wait_for_ever()))
+            watch()
         await asyncio.sleep(0)
         ready.set()
         while True:
             await asyncio.sleep(0.2)
             tasks.add(asyncio.get_running_loop().create_task(wait_for_ever()))
+            watch()
     asyncio.run(main())
 
 
@@ -659,6 +710,21 @@ def frames_kept(i):
         block = bytearray(4096)  # BLOCK of frames_kept
         return sys._getframe(), len(block)
     frames.append(hold()[0])
+
+
+# The interpreter keeps lists for the next use, and forgets which it gave out:
+# so many that what it knew of this one stays.
+waste = [[] for _ in range(200)]
+del waste
+deep = []
+more_of_them = [[] for _ in range(79)]
+
+
+@kind("holders.deep")
+def far_below(i):
+    low = Box(collections.deque([bytearray(4096)]))  # BLOCK
+    middle = Box(collections.deque([[{"low": (i, low)}]]))
+    deep.append([{"middle": (middle,)}])
 
 
 finalized = []

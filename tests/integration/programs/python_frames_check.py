@@ -291,6 +291,20 @@ async def coroutines():
     return [i async for i in async_generator()]
 
 
+def rarely(i):
+    if i % 4000 == 3999:
+        check("hot loop")
+    return i + 1
+
+
+def hot():
+    """Long enough that Python compiles it, where it does."""
+    total = 0
+    for i in range(20000):
+        total += rarely(i)
+    return total
+
+
 def everything():
     for depth in (0, 1, 5, 40, 100, 300):
         nested(depth)
@@ -308,6 +322,7 @@ def everything():
     except ValueError:
         pass
     throws()
+    hot()
     naïve_名前_ÿ()
     long_code()
     sorted([3, 1, 2], key=lambda k: check("key") or k)

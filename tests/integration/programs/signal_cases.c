@@ -28,6 +28,7 @@
 #define CANCELLED 200
 #define ROUNDS 400
 #define FORKED 500
+#define STARTED 400
 
 static sigjmp_buf place;
 static volatile sig_atomic_t jump_count;
@@ -225,6 +226,45 @@ static int handler_forks(void)
     return 0;
 }
 
+/* A child's recording begins with its first block, which is left by a jump. */
+static void begin_and_leave(int number)
+{
+    struct itimerval timer = {{0, 500}, {0, 20 + number * 7 % 2800}};
+
+    if (sigsetjmp(place, 1) == 0) {
+        setitimer(ITIMER_REAL, &timer, NULL);
+        while (jump_count == 0) {
+            free(site_storm(64));
+        }
+    }
+    no_more();
+    free(site_storm(4000));
+}
+
+static int jump_out_of_start(void)
+{
+    struct sigaction action = {.sa_sigaction = on_jump,
+                               .sa_flags = SA_SIGINFO | SA_RESTART};
+    int ended = 0;
+
+    in_libc_find();
+    sigaction(SIGALRM, &action, NULL);
+    free(site_storm(4000));
+    for (int i = 0; i < STARTED; i++) {
+        pid_t child = fork();
+        int status = -1;
+
+        if (child == 0) {
+            begin_and_leave(i);
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        ended += status == 0;
+    }
+    printf("%d children ended\n", ended);
+    return 0;
+}
+
 static int handler_allocates(void)
 {
     uint64_t pairs = 0;
@@ -318,6 +358,9 @@ int main(int argument_count, char **arguments)
     }
     if (!strcmp(name, "jump_out_beside_threads")) {
         return jump_out_beside_threads();
+    }
+    if (!strcmp(name, "jump_out_of_start")) {
+        return jump_out_of_start();
     }
     if (!strcmp(name, "handler_forks")) {
         return handler_forks();

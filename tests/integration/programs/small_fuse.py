@@ -11,6 +11,7 @@ when its stdin ends.
 Invariant: speaks the kernel's protocol itself (7.12 on), so nothing need be
 installed.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -78,15 +79,17 @@ def serve(device, data):
         ready, _, _ = select.select([device, 0], [], [])
         if 0 in ready and not os.read(0, 1):
             return
-        if device not in ready:
-            continue
-        request = os.read(device, 1 << 18)
+        try:
+            request = os.read(device, 1 << 18)
+        except BlockingIOError:
+            continue  # who asked was killed, and the request is gone
         _, operation, unique, node = struct.unpack_from("<IIQQ", request)
         said = answer(data, operation, node, request[40:])
         if said is not None:
             error, payload = said
-            os.write(device, struct.pack("<IiQ", 16 + len(payload), error,
-                                         unique) + payload)
+            with contextlib.suppress(FileNotFoundError):  # killed meanwhile
+                os.write(device, struct.pack("<IiQ", 16 + len(payload), error,
+                                             unique) + payload)
 
 
 def main(point, path):
@@ -95,7 +98,7 @@ def main(point, path):
     with open(path, "rb") as file:
         data = file.read()
     try:
-        device = os.open("/dev/fuse", os.O_RDWR)
+        device = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
     except OSError as error:
         print(error, flush=True)
         return

@@ -7,7 +7,11 @@
  * Invariant: what is printed depends on the case only.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,6 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -234,6 +241,96 @@ static int deep_stack(void)
     return 0;
 }
 
+#define WAIT_MS 20000
+#define LARGE_BYTES (64U << 20)
+#define DESCRIPTORS 64
+
+static int count_descriptors(void)
+{
+    int count = 0;
+
+    for (int fd = 3; fd < DESCRIPTORS; fd++) {
+        count += fcntl(fd, F_GETFD) != -1;
+    }
+    return count;
+}
+
+/* This thread's calls of fallocate() wait for who reads what is returned. The C
+ * library's own function is asked: who hears of a filter asks for no more. */
+static int stop_at_fallocate(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]),
+                                 .filter = filter};
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    void *found = libc == NULL ? NULL : dlsym(libc, "syscall");
+    long (*call)(long, ...) = NULL;
+
+    if (found == NULL) {
+        return -1;
+    }
+    memcpy(&call, &found, sizeof(found));
+    call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return (int)call(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                     SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+static atomic_int listener;
+
+/* A block that is sampled: with it the recording begins. */
+static void *begin(void *argument)
+{
+    atomic_store_explicit(&listener, stop_at_fallocate(), memory_order_relaxed);
+    free(site_thread(LARGE_BYTES));
+    return argument;
+}
+
+/* What a child has open that its parent had not. */
+static int count_held(int own)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(count_descriptors() - own);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A fork while another thread is about to reserve the recording's file. */
+static int fork_beside_a_start(void)
+{
+    struct seccomp_notif asked = {0};
+    struct seccomp_notif_resp answer = {.flags =
+                                            SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    struct pollfd poll_fd = {.events = POLLIN};
+    int own = count_descriptors() + 1; /* and the listener */
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, begin, NULL);
+    while ((poll_fd.fd =
+                atomic_load_explicit(&listener, memory_order_relaxed)) == 0) {
+        usleep(100);
+    }
+    if (poll_fd.fd > 0 && poll(&poll_fd, 1, WAIT_MS) == 1 &&
+        (poll_fd.revents & POLLIN) != 0) {
+        printf("stopped, %d held by a child\n", count_held(own));
+        ioctl(poll_fd.fd, SECCOMP_IOCTL_NOTIF_RECV, &asked);
+        answer.id = asked.id;
+        ioctl(poll_fd.fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    } else {
+        puts("not stopped");
+    }
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 int main(int argument_count, char **arguments)
 {
     static const struct {
@@ -247,6 +344,7 @@ int main(int argument_count, char **arguments)
         {"coroutines", coroutines},
         {"other_stack", other_stack},
         {"deep_stack", deep_stack},
+        {"fork_beside_a_start", fork_beside_a_start},
     };
     const char *name = argument_count == 2 ? arguments[1] : "";
 

@@ -17,6 +17,8 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--dtype", default="bfloat16")
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--batches", type=int, help="so many, however long")
+parser.add_argument("--at-least", type=float, default=0,
+                    help="seconds, if so many batches take less")
 parser.add_argument("--longest", type=int, default=500)
 parser.add_argument("--layers", action="store_true",
                     help="oneDNN's own layers, where the CPU has no bfloat16")
@@ -36,9 +38,11 @@ def main():
         model = to_mkldnn(model, torch.float)
     work = Work(1e9 if arguments.batches else arguments.seconds)
     took = []
+    begun = time.monotonic()
     shapes = set()
     for count in work:
-        if arguments.batches is not None and count == arguments.batches:
+        if arguments.batches is not None and count >= arguments.batches and \
+                time.monotonic() - begun >= arguments.at_least:
             break
         texts = embedder.sentences(random.randint(1, 2), arguments.longest)
         shapes.add((len(texts), max(len(text.split()) for text in texts)))

@@ -47,5 +47,5 @@ class Work:
         print(json.dumps({"kept_bytes": kept, "rss_first_bytes": self.first,
                           "rss_last_bytes": rss_bytes(),
                           "work_s": time.monotonic() - self.start,
-                          "pid": os.getpid()} | more),
+                          "pid": os.getpid(), **more}),
               flush=True)

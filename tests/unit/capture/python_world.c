@@ -165,6 +165,19 @@ static uintptr_t make_code(unsigned int frame)
     return code;
 }
 
+/* From 3.15 on a frame of C's stands behind the outermost call, in the thread
+ * state. */
+static uintptr_t make_base(void)
+{
+    const struct seep_python_offsets *o = &world.python.offsets;
+    uintptr_t base = world.state + 240;
+
+    put(base, o->frame_back, 0);
+    put(base, o->frame_code, 0x7e0000);
+    ((uint8_t *)base)[o->frame_owner] = 3;
+    return base;
+}
+
 /* The C frame of the @call-th call: behind the leaf, with one in between. */
 static uintptr_t c_frame(unsigned int call)
 {
@@ -183,7 +196,8 @@ static void make_frame(unsigned int i)
     if (o->minor >= 12 && (back == 0 || call_of[i] != call_of[i + 1])) {
         uintptr_t shim = c_frame(call_of[i]) + 64;
 
-        put(shim, o->frame_back, back);
+        put(shim, o->frame_back,
+            back == 0 && o->minor >= 15 ? make_base() : back);
         put(shim, o->frame_code, 0x7e0000);
         ((uint8_t *)shim)[o->frame_owner] = 3;
         back = shim;
@@ -311,9 +325,11 @@ size_t python_world_debug_words(unsigned int minor, uint64_t *words)
     /* First words of thread_state, interpreter_frame, code_object, pyobject,
      * bytes and unicode, and the number of all, as the headers say. */
     static const unsigned int at[][7] = {{19, 28, 34, 44, 64, 67, 73},
-                                         {22, 31, 39, 50, 74, 77, 95}};
+                                         {22, 31, 39, 50, 74, 77, 95},
+                                         {22, 39, 47, 58, 86, 89, 111}};
     const unsigned int *group = at[minor - 13];
-    const uint64_t thread[] = {0, 8, 0, 16, 72, 152, 160};
+    const uint64_t thread_to_14[] = {0, 8, 0, 16, 72, 152, 160};
+    const uint64_t thread_from_15[] = {0, 8, 0, 16, 72, 80, 88, 96, 176, 184};
     const uint64_t frame[] = {88, 8, 0, 56, 80, minor == 13 ? 70 : 74};
     const uint64_t code[] = {216, 112, 120, 128, 136,
                              68,  0,   0,   0,   minor == 13 ? 200 : 208};
@@ -324,7 +340,11 @@ size_t python_world_debug_words(unsigned int minor, uint64_t *words)
     memset(words, 0, group[6] * sizeof(words[0]));
     memcpy(words, "xdebugpy", 8);
     words[1] = 0x030000f0U | minor << 16;
-    memcpy(&words[group[0]], thread, sizeof(thread));
+    if (minor >= 15) {
+        memcpy(&words[group[0]], thread_from_15, sizeof(thread_from_15));
+    } else {
+        memcpy(&words[group[0]], thread_to_14, sizeof(thread_to_14));
+    }
     memcpy(&words[group[1]], frame, sizeof(frame));
     memcpy(&words[group[2]], code, sizeof(code));
     memcpy(&words[group[3]], object, sizeof(object));
@@ -406,7 +426,7 @@ static void fill_with_garbage(unsigned int seed)
 
 void python_world_make(unsigned int minor, unsigned int seed)
 {
-    uint64_t words[96] = {0};
+    uint64_t words[WORLD_DEBUG_WORDS] = {0};
     uint32_t hex = 0x030000f0U | minor << 16;
 
     memset(&world, 0, sizeof(world));

@@ -14,6 +14,7 @@
 #define WORLD_NATIVE_MAX 16U
 #define WORLD_FILE "/srv/w\xc3\xb6rk/serve.py"
 #define WORLD_FIRST_LINE 100
+#define WORLD_DEBUG_WORDS 112U
 
 struct python_world {
     unsigned int minor;
@@ -45,7 +46,8 @@ void python_world_make(unsigned int minor, unsigned int seed);
 uintptr_t python_world_lookup(const void *data, const char *name,
                               size_t *ret_bytes);
 
-/** What _Py_DebugOffsets of 3.13 or 3.14 says. @return number of words */
+/** What _Py_DebugOffsets says, which is there from 3.13 on. @return number of
+ * words */
 size_t python_world_debug_words(unsigned int minor, uint64_t *words);
 
 /** The line of a frame's instruction, and what is called there. */

@@ -270,6 +270,45 @@ static void a_name_ends_with_the_table_of_strings(void **state)
     assert_true(seep_elf_definition(&image, "names") == 0);
 }
 
+/* As patchelf leaves it, which puts a new segment before the first one. */
+static void a_table_may_go_on_in_the_next_segment(void **state)
+{
+    const ElfW(Dyn) dynamic[] = {{DT_SYMTAB, {AT(symbols)}},
+                                 {DT_STRTAB, {AT(strings)}},
+                                 {DT_STRSZ, {sizeof(definer.strings)}},
+                                 {DT_HASH, {AT(hash)}},
+                                 {DT_NULL, {0}}};
+    const size_t middle = AT(strings) + 3;
+    ElfW(Phdr) headers[] = {
+        {.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = middle},
+        {.p_type = PT_DYNAMIC,
+         .p_vaddr = AT(dynamic),
+         .p_memsz = sizeof(dynamic)},
+        {.p_type = PT_LOAD,
+         .p_flags = PF_R,
+         .p_vaddr = middle,
+         .p_memsz = sizeof(definer) - middle},
+    };
+    const struct seep_elf_image image = {
+        .start = (uintptr_t)&definer,
+        .end = (uintptr_t)(&definer + 1),
+        .bias = (uintptr_t)&definer,
+        .headers = headers,
+        .header_count = 3,
+    };
+
+    (void)state;
+    memcpy(definer.dynamic, dynamic, sizeof(dynamic));
+    definer.strings[5] = '\0';
+    assert_true(seep_elf_definition(&image, "name") == image.bias + 16);
+    headers[2].p_vaddr++;
+    headers[2].p_memsz--;
+    assert_true(seep_elf_definition(&image, "name") == 0);
+    headers[2].p_vaddr--;
+    headers[2].p_memsz = 2;
+    assert_true(seep_elf_definition(&image, "name") == 0);
+}
+
 static void without_dl_find_object_the_answers_are_the_same(void **state)
 {
     (void)state;
@@ -311,6 +350,7 @@ int main(void)
         cmocka_unit_test(tables_that_are_not_aligned_are_not_read),
         cmocka_unit_test(headers_that_do_not_add_up_are_not_believed),
         cmocka_unit_test(a_name_ends_with_the_table_of_strings),
+        cmocka_unit_test(a_table_may_go_on_in_the_next_segment),
         cmocka_unit_test(without_dl_find_object_the_answers_are_the_same),
         cmocka_unit_test(an_object_loaded_later_is_seen_after_a_dlclose),
     };

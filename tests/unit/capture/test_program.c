@@ -51,19 +51,24 @@
 /* What every x86-64 CIE says. */
 static const uint8_t usual_common[] = {DEF_CFA(7, 8), OFFSET(16, 1)};
 
-static enum seep_cut run(const uint8_t *bytes, size_t size, unsigned int at,
-                         struct seep_cfi_row *row)
+static struct seep_cfi_entry entry_of(const uint8_t *own, size_t size)
 {
-    /* On the heap, to the byte: a sanitizer sees a read behind the end. */
-    uint8_t *exact = malloc(size > 0 ? size : 1);
-    struct seep_cfi_entry entry = {
+    return (struct seep_cfi_entry){
         .pc_low = CODE,
         .pc_high = CODE + 0x100,
         .code_alignment = 1,
         .data_alignment = -8,
         .common = {usual_common, usual_common + sizeof(usual_common), false},
-        .own = {exact, exact + size, false},
+        .own = {own, own + size, false},
     };
+}
+
+static enum seep_cut run(const uint8_t *bytes, size_t size, unsigned int at,
+                         struct seep_cfi_row *row)
+{
+    /* On the heap, to the byte: a sanitizer sees a read behind the end. */
+    uint8_t *exact = malloc(size > 0 ? size : 1);
+    struct seep_cfi_entry entry = entry_of(exact, size);
     enum seep_cut cut;
 
     memcpy(exact, bytes, size);
@@ -330,6 +335,49 @@ static void unknown_or_unpaired_operations_are_malformed(void **state)
                      SEEP_CUT_MALFORMED);
 }
 
+/* Is the row at @to the same by way of that at @from, which is no later? */
+static void assert_goes_on(const uint8_t *bytes, size_t size, unsigned int from,
+                           unsigned int to)
+{
+    struct seep_cfi_entry entry = entry_of(bytes, size);
+    struct seep_cfi_machine machine;
+    struct seep_cfi_row row;
+
+    assert_true(seep_cfi_begin(&machine, &entry, CODE + from));
+    assert_true(seep_cfi_go_on(&machine, CODE + from));
+    assert_true(machine.pc <= CODE + from);
+    assert_false(machine.by_target);
+    assert_true(seep_cfi_go_on(&machine, CODE + to));
+    assert_int_equal(run(bytes, size, to, &row), SEEP_CUT_NONE);
+    assert_memory_equal(&machine.row, &row, sizeof(row));
+}
+
+static void a_program_goes_on_from_where_it_stands(void **state)
+{
+    static const uint8_t with_rbp[] = {WITH_RBP};
+    static const uint8_t remembered[] = {REMEMBERED};
+
+    (void)state;
+    for (unsigned int from = 0; from < 0x38; from++) {
+        for (unsigned int to = from; to < 0x38; to++) {
+            assert_goes_on(with_rbp, sizeof(with_rbp), from, to);
+            assert_goes_on(remembered, sizeof(remembered), from, to);
+        }
+    }
+}
+
+static void what_depends_on_the_pc_is_true_there_alone(void **state)
+{
+    static const uint8_t plt[] = {PLT};
+    struct seep_cfi_entry entry = entry_of(plt, sizeof(plt));
+    struct seep_cfi_machine machine;
+
+    (void)state;
+    assert_true(seep_cfi_begin(&machine, &entry, CODE + 0x20 + 10));
+    assert_true(seep_cfi_go_on(&machine, CODE + 0x20 + 10));
+    assert_true(machine.by_target);
+}
+
 /* Bytes at random: whatever they mean, it ends and reads nothing beyond. */
 static void any_bytes_end(void **state)
 {
@@ -369,6 +417,8 @@ int main(void)
         cmocka_unit_test(large_frames_keep_their_exact_size),
         cmocka_unit_test(a_program_cut_short_is_malformed_and_not_read_beyond),
         cmocka_unit_test(unknown_or_unpaired_operations_are_malformed),
+        cmocka_unit_test(a_program_goes_on_from_where_it_stands),
+        cmocka_unit_test(what_depends_on_the_pc_is_true_there_alone),
         cmocka_unit_test(any_bytes_end),
     };
 

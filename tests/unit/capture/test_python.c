@@ -167,7 +167,7 @@ static void no_shifted_field_is_believed(void **state)
             /* Fields that this version does not use, or only to merge. */
             assert_int_equal(stack->chain.count, WORLD_FRAMES);
             for (unsigned int j = 0; j < stack->chain.count; j++) {
-                assert_true(stack->frames[j].code == world.codes[j]);
+                assert_true(stack->chain.frames[j].code == world.codes[j]);
             }
             give(stack);
         } else {
@@ -531,6 +531,28 @@ frames_of_a_page_are_copied_together_and_for_each_stack(void **state)
     assert_false(reads(256, page, 6));
 }
 
+static void an_arena_is_of_a_size_that_its_version_has(void **state)
+{
+    static const struct {
+        uintptr_t bytes;
+        unsigned int first;
+        unsigned int last;
+    } cases[] = {{256 << 10, 8, 9}, {1 << 20, 10, 15}, {2 << 20, 15, 15}};
+
+    (void)state;
+    FOR_EACH_MINOR(minor)
+    {
+        use(minor);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(
+                seep_python_is_arena(world.python.start, cases[i].bytes),
+                minor >= cases[i].first && minor <= cases[i].last);
+            assert_false(
+                seep_python_is_arena(world.python.end, cases[i].bytes));
+        }
+    }
+}
+
 static void one_that_may_be_unloaded_must_be_on_the_stack(void **state)
 {
     (void)state;
@@ -668,6 +690,7 @@ int main(void)
         cmocka_unit_test(the_threads_own_stack_needs_no_copies),
         cmocka_unit_test(
             frames_of_a_page_are_copied_together_and_for_each_stack),
+        cmocka_unit_test(an_arena_is_of_a_size_that_its_version_has),
         cmocka_unit_test(one_that_may_be_unloaded_must_be_on_the_stack),
         cmocka_unit_test(a_cut_native_stack_keeps_all_python_frames),
         cmocka_unit_test(stacks_that_all_threads_hold_are_not_to_be_had),

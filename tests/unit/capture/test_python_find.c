@@ -65,11 +65,11 @@ static void other_versions_are_refused(void **state)
         enum seep_python_state wanted;
     } cases[] = {
         {0x030700f0, SEEP_PYTHON_OLD},        {0x02071200, SEEP_PYTHON_OLD},
-        {0x030f00f0, SEEP_PYTHON_NEW},        {0x040000f0, SEEP_PYTHON_NEW},
+        {0x031000f0, SEEP_PYTHON_NEW},        {0x040000f0, SEEP_PYTHON_NEW},
         {0x030c00b4, SEEP_PYTHON_UNFINISHED}, {0x030c00c1, SEEP_PYTHON_ON},
         {0x030c00f0, SEEP_PYTHON_ON}};
     struct seep_python_offsets offsets;
-    uint64_t words[96] = {0};
+    uint64_t words[WORLD_DEBUG_WORDS] = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -82,10 +82,10 @@ static void other_versions_are_refused(void **state)
 static void debug_offsets_must_be_those_of_the_table(void **state)
 {
     (void)state;
-    for (unsigned int minor = 13; minor <= 14; minor++) {
+    for (unsigned int minor = 13; minor <= SEEP_PYTHON_MINOR_MAX; minor++) {
         uint32_t hex = 0x030000f0U | minor << 16;
         struct seep_python_offsets offsets;
-        uint64_t words[96];
+        uint64_t words[WORLD_DEBUG_WORDS];
         unsigned int refused = 0;
 
         assert_true(seep_python_offsets_words(minor) <

@@ -129,7 +129,7 @@ static void lines_are_what_python_says(void **state)
         }
     }
     fclose(file);
-    for (minor = 8; minor <= 13; minor++) {
+    for (minor = 8; minor <= SEEP_PYTHON_MINOR_MAX; minor++) {
         assert_true(checked[minor] > 200);
     }
 }
@@ -137,7 +137,7 @@ static void lines_are_what_python_says(void **state)
 static void an_instruction_before_the_first_has_the_first_line(void **state)
 {
     (void)state;
-    for (unsigned int minor = 8; minor <= 14; minor++) {
+    for (unsigned int minor = 8; minor <= SEEP_PYTHON_MINOR_MAX; minor++) {
         struct seep_python_identity identity;
         int32_t line = 0;
 
@@ -221,7 +221,7 @@ static void names_of_every_width_become_utf_8(void **state)
     static const uint32_t wider[] = {0x1f600, 'z', 0xe9};
 
     (void)state;
-    for (unsigned int minor = 8; minor <= 14; minor++) {
+    for (unsigned int minor = 8; minor <= SEEP_PYTHON_MINOR_MAX; minor++) {
         make_python(minor);
         put_text("plain", 5, 1, true);
         assert_true(get_text(SEEP_PYTHON_NAME, 64, "plain"));

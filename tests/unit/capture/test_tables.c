@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "capture/native/elf.h"
 #include "capture/native/rule.h"
 
@@ -270,6 +271,33 @@ static void no_call_is_made_where_calls_are_not_welcome(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A program goes on from where it stood; of what has none behind it, it begins
+ * again. */
+static void rows_are_the_same_in_whatever_order_they_are_asked_for(void **state)
+{
+    uintptr_t code = (uintptr_t)dlsym(RTLD_DEFAULT, "vfwprintf");
+    uint64_t random = 1;
+
+    (void)state;
+    assert_true(code != 0);
+    for (unsigned int i = 0; i < 20000; i++) {
+        uintptr_t pc = i < 4000   ? code + i
+                       : i < 8000 ? code + 8000 - i
+                                  : code + seep_hash_random(&random) % 4000;
+        struct seep_cfi_entry entry;
+        struct seep_cfi_row wanted;
+        struct seep_cfi_row row;
+        bool is_signal;
+
+        if (seep_rule_entry(pc, &entry) == SEEP_CUT_NONE) {
+            assert_int_equal(seep_cfi_run(&entry, pc, &wanted), SEEP_CUT_NONE);
+            assert_int_equal(seep_rule_row(pc, &row, &is_signal),
+                             SEEP_CUT_NONE);
+            assert_memory_equal(&row, &wanted, sizeof(row));
+        }
+    }
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -296,6 +324,8 @@ int main(void)
         cmocka_unit_test(another_object_at_the_same_address_is_another),
         cmocka_unit_test(the_file_of_what_was_unloaded_is_let_go),
         cmocka_unit_test(who_has_few_addresses_keeps_them),
+        cmocka_unit_test(
+            rows_are_the_same_in_whatever_order_they_are_asked_for),
         cmocka_unit_test(no_call_is_made_where_calls_are_not_welcome),
     };
 

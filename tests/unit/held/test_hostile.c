@@ -7,6 +7,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -41,8 +42,10 @@ struct fixture {
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
+    struct fixture *f;
 
+    malloc_trim(0);
+    f = calloc(1, sizeof(*f));
     assert_non_null(f);
     f->blocks = mmap(NULL, BLOCKS * BLOCK_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -257,10 +260,18 @@ static void have_room_for_all(struct fixture *f)
     }
 }
 
+/* Late or not: from 6.7 on the kernel tells where a hole ends. */
 static void mappings_of_32_tib_end_at_the_limit(void **state)
 {
+    struct seep_held_answer *answer;
+
     begin(*state, have_room_for_all);
-    was_late_and_told_nothing(*state);
+    answer = ask(*state, LIMIT_S);
+    assert_true(answer->was_cut_short || !answer->was_late);
+    for (size_t i = 0; i < answer->group_count; i++) {
+        assert_int_not_equal(answer->groups[i].end, SEEP_HELD_END_LOST);
+    }
+    seep_held_close(answer);
 }
 
 /* Words that lead to other words, all over it, and at last to the blocks. */
@@ -489,6 +500,10 @@ static void a_heap_that_says_it_is_all_there_is_costs_nothing(void **state)
 
 int main(void)
 {
+    /* What a question took goes back, and is no memory of the next process: of
+     * a million nodes each has the address of a block. */
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+
     const struct CMUnitTest tests[] = {
         EACH(a_block_without_a_pointer_is_lost),
         EACH(what_moves_is_not_lost),

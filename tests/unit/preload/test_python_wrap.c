@@ -11,8 +11,11 @@
 #include "seep_test.h"
 
 #include "preload/python/wrap.h"
+#include "preload/real.h"
 #include "preload/track.h"
+#include "preload/twins.h"
 
+#define RAW 0
 #define MEM 1
 #define OBJ 2
 
@@ -81,7 +84,18 @@ static int tag;
 static int marks_seen;
 static size_t size_asked;
 static jmp_buf out_of_it;
-static char block_of[256] __attribute__((aligned(16)));
+static char block_of[512] __attribute__((aligned(512)));
+static int frees; /* of Python's */
+static int libc_frees;
+
+unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES];
+struct seep_real seep_real;
+
+static void libc_free(void *block)
+{
+    assert_ptr_equal(block, block_of);
+    libc_frees++;
+}
 
 static SEEP_NOINLINE void *give(void *context, size_t size)
 {
@@ -123,7 +137,11 @@ static void *real_realloc(void *context, void *block, size_t size)
 static void real_free(void *context, void *block)
 {
     assert_ptr_equal(context, &tag);
+    if (block == NULL) {
+        return;
+    }
     assert_ptr_equal(block, block_of);
+    frees++;
     if (beneath == FREES) { /* as the hook of free does */
         seep_track_freed(block);
         seep_track_freed(block_of + 16);
@@ -170,6 +188,11 @@ static int begin(void **state)
     lasting_count = 0;
     told[0] = '\0';
     marks_seen = 0;
+    frees = 0;
+    libc_frees = 0;
+    seep_real.free = libc_free;
+    set[RAW] = (struct seep_python_allocator){0};
+    seep_python_wrap_watch_raw(NULL, NULL);
     seep_thread.countdown_bytes = 1 << 20;
     seep_thread.sample_log2 = 19;
     seep_filter_fill(false);
@@ -499,6 +522,137 @@ static void who_is_not_recorded_asks_for_what_it_needs(void **state)
     assert_string_equal(told, "");
 }
 
+static bool is_twin(const void *block)
+{
+    return seep_twins_own(block) &&
+           ((uintptr_t)block - (uintptr_t)block_of) % SEEP_TWINS_SPAN_BYTES ==
+               0;
+}
+
+static void
+a_short_text_that_is_to_be_told_lies_where_pythons_would(void **state)
+{
+    void *block;
+
+    (void)state;
+    beneath = ARENAS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 64;
+    block = obj_malloc(64);
+    assert_true(is_twin(block));
+    assert_string_equal(told, "A");
+    assert_ptr_equal(last_block, block);
+    assert_int_equal(last_size, 64);
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    /* Python's goes; it counts one of RAW, which is none. */
+    assert_int_equal(frees, 1);
+    assert_int_equal(libc_frees, 1);
+    assert_false(seep_python_wrap_is_blind());
+    seep_twins_free(block);
+    seep_python_wrap_watch_raw(NULL, get_allocator);
+    block = obj_malloc(149);
+    assert_true(is_twin(block));
+    seep_twins_free(block);
+}
+
+static void a_text_that_is_resized_and_told_takes_what_is_in_it(void **state)
+{
+    void *block;
+
+    (void)state;
+    beneath = ARENAS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 42;
+    memset(block_of, 'x', sizeof(block_of));
+    block = set[OBJ].realloc(set[OBJ].context, block_of, 42);
+    assert_true(is_twin(block));
+    assert_memory_equal(block, block_of, 42);
+    assert_string_equal(told, "A");
+    assert_int_equal(frees, 1);
+    assert_int_equal(libc_frees, 1);
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    seep_twins_free(block);
+}
+
+static void what_is_no_short_text_is_no_twin(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 0;
+    assert_ptr_equal(obj_malloc(41), block_of);
+    assert_ptr_equal(obj_malloc(150), block_of);
+    assert_ptr_equal(set[OBJ].calloc(set[OBJ].context, 1, 64), block_of);
+    assert_ptr_equal(set[OBJ].realloc(set[OBJ].context, block_of, 150),
+                     block_of);
+    assert_int_equal(size_asked, 513);
+    assert_string_equal(told, "AAAA");
+    assert_int_equal(frees, 0);
+}
+
+static void there_is_no_twin_while_raw_is_anothers(void **state)
+{
+    (void)state;
+    beneath = ARENAS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    set[RAW].context = &tag;
+    seep_thread.countdown_bytes = 0;
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_ptr_equal(set[OBJ].realloc(set[OBJ].context, block_of, 64),
+                     block_of);
+    seep_python_wrap_watch_raw(NULL, get_allocator);
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_int_equal(size_asked, 513);
+    assert_string_equal(told, "AAA");
+    assert_int_equal(frees, 0);
+    assert_int_equal(libc_frees, 0);
+}
+
+static void where_malloc_is_not_asked_for_it_there_is_no_twin(void **state)
+{
+    (void)state;
+    beneath = POOR;
+    errno = 0;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 0;
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_ptr_equal(set[OBJ].realloc(set[OBJ].context, block_of, 64),
+                     block_of);
+    assert_int_equal(errno, 0);
+    assert_string_equal(told, "AFAF");
+    assert_int_equal(frees, 0);
+    assert_int_equal(libc_frees, 0);
+    beneath = TALL;
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_string_equal(told, "AFAFAF");
+    assert_int_equal(libc_frees, 0);
+    assert_true(seep_python_wrap_is_blind());
+}
+
+static void where_no_twin_has_room_malloc_gives_it(void **state)
+{
+    void *twins[128];
+    size_t count = 0;
+
+    (void)state;
+    while ((twins[count] = seep_twins_make(block_of, 64)) != NULL) {
+        count++;
+    }
+    beneath = ARENAS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 0;
+    assert_ptr_equal(obj_malloc(64), block_of);
+    assert_int_equal(size_asked, 513);
+    assert_int_equal(frees, 1); /* the one that was to have a twin */
+    assert_ptr_equal(set[OBJ].realloc(set[OBJ].context, block_of, 64),
+                     block_of);
+    assert_string_equal(told, "AA");
+    assert_int_equal(libc_frees, 0);
+    while (count > 0) {
+        seep_twins_free(twins[--count]);
+    }
+}
+
 static int run_leaving_frees(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +671,15 @@ static int run_leaving_frees(void)
                                begin),
         cmocka_unit_test_setup(who_is_not_recorded_asks_for_what_it_needs,
                                begin),
+        cmocka_unit_test_setup(
+            a_short_text_that_is_to_be_told_lies_where_pythons_would, begin),
+        cmocka_unit_test_setup(
+            a_text_that_is_resized_and_told_takes_what_is_in_it, begin),
+        cmocka_unit_test_setup(what_is_no_short_text_is_no_twin, begin),
+        cmocka_unit_test_setup(there_is_no_twin_while_raw_is_anothers, begin),
+        cmocka_unit_test_setup(
+            where_malloc_is_not_asked_for_it_there_is_no_twin, begin),
+        cmocka_unit_test_setup(where_no_twin_has_room_malloc_gives_it, begin),
     };
 
     return cmocka_run_group_tests_name("frees are left", tests,

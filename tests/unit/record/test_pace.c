@@ -28,6 +28,7 @@ static void begin(unsigned first, unsigned settled)
     header->first_sample_log2 = (uint16_t)first;
     header->settled_sample_log2 = (uint16_t)settled;
     header->budget = 0;
+    seep_word_store(&header->tensor_doublings, 0);
     atomic_store_explicit(&header->sample_log2, first, memory_order_relaxed);
     seep_pace_drop();
     seep_pace_start(&view);
@@ -113,6 +114,52 @@ a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean(void **state)
     spend_looks(1);
     assert_int_equal(level(), 15);
     assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_THINNINGS]), 1);
+}
+
+/* As much, and for tensors. */
+static void spend_looks_for_tensors(unsigned looks)
+{
+    double cycles =
+        LOOK_MS * cycles_a_ms / EVENTS_A_LOOK / SEEP_PACE_TIMED_EVERY;
+
+    for (unsigned i = 0; i < looks * EVENTS_A_LOOK; i++) {
+        seep_pace_for_tensor((uint64_t)cycles, false);
+        seep_pace_spent(&view, (uint64_t)cycles, false);
+    }
+}
+
+static void
+what_tensors_cost_makes_tensors_sparser_and_not_the_rest(void **state)
+{
+    (void)state;
+    assert_int_equal(seep_pace_tensor_log2(&view), 14);
+    spend_looks_for_tensors(LOOKS_WITHIN_CREDIT + 1);
+    assert_int_equal(level(), 14);
+    assert_int_equal(seep_pace_tensor_log2(&view), 15);
+    spend_looks_for_tensors(20 * LOOKS_WITHIN_CREDIT);
+    assert_int_equal(seep_word_load(&view.header->tensor_doublings),
+                     SEEP_PACE_TENSOR_DOUBLINGS);
+    assert_true(level() > 14); /* it was not enough */
+}
+
+static void where_a_mean_was_asked_for_tensors_keep_it(void **state)
+{
+    (void)state;
+    begin(14, 0);
+    spend_looks_for_tensors(4 * LOOKS_WITHIN_CREDIT);
+    assert_int_equal(seep_pace_tensor_log2(&view), 14);
+    begin(0, 0); /* exact */
+    spend_looks_for_tensors(4 * LOOKS_WITHIN_CREDIT);
+    assert_int_equal(seep_pace_tensor_log2(&view), 0);
+}
+
+/* Whoever writes into the file must not shift a mean out of its word. */
+static void doublings_that_nobody_made_count_as_the_most(void **state)
+{
+    (void)state;
+    seep_word_store(&view.header->tensor_doublings, UINT32_MAX);
+    assert_int_equal(seep_pace_tensor_log2(&view),
+                     14 + SEEP_PACE_TENSOR_DOUBLINGS);
 }
 
 static void it_is_recorded_when_the_mean_last_rose(void **state)
@@ -318,6 +365,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_tenth_of_a_second_changes_nothing_and_more_doubles_the_mean),
+        TEST(what_tensors_cost_makes_tensors_sparser_and_not_the_rest),
+        TEST(where_a_mean_was_asked_for_tensors_keep_it),
+        TEST(doublings_that_nobody_made_count_as_the_most),
         TEST(it_is_recorded_when_the_mean_last_rose),
         TEST(after_a_doubling_half_of_that_is_left),
         TEST(half_a_percent_of_the_processor_is_free),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -33,18 +34,28 @@ static void complete(void *mapping)
     mapped->fixed_hash = seep_layout_fixed_hash(mapped);
 }
 
+static bool wanted = true;
+
+static bool is_wanted(void)
+{
+    return wanted;
+}
+
 static struct seep_region_options options = {
     .executable = "prog",
     .host = "box",
     .start_s = 99,
     .pid = 4242,
     .complete = complete,
+    .is_wanted = is_wanted,
     .any_filesystem = true,
 };
 
 static int set_up(void **state)
 {
     (void)state;
+    wanted = true;
+    options.complete = complete;
     strcpy(folder, "/tmp/seep-region-XXXXXX");
     seep_place_floor = (struct seep_place_floor){.given = true};
     memset((void *)&header, 0, sizeof(header));
@@ -72,6 +83,14 @@ static int create(const char *name, void **ret_mapping)
 }
 
 static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static const char *path_of_second(const char *name)
 {
     static char path[256];
 
@@ -235,6 +254,86 @@ static void the_last_of_a_disk_is_left_alone(void **state)
     seep_region_drop(mapping, header.file_bytes);
 }
 
+static int count_files(void)
+{
+    DIR *entries = opendir(folder);
+    int count = -2; /* itself, and the one above it */
+
+    while (entries != NULL && readdir(entries) != NULL) {
+        count++;
+    }
+    closedir(entries);
+    return count;
+}
+
+static void what_is_left_before_it_is_settled_is_gone(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_abandon();
+    assert_int_equal(access(path_of("x.seep"), F_OK), -1);
+    assert_int_equal(msync(mapping, SEEP_PAGE_BYTES, MS_ASYNC), -1);
+
+    /* What came to its name meanwhile is another's. */
+    assert_int_equal(create("x.seep", &mapping), 0);
+    assert_int_equal(rename(path_of("x.seep"), path_of_second("y.seep")), 0);
+    fclose(fopen(path_of("x.seep"), "w"));
+    seep_region_abandon();
+    assert_int_equal(access(path_of("x.seep"), F_OK), 0);
+    assert_int_equal(access(path_of("y.seep"), F_OK), 0);
+}
+
+static void what_is_settled_is_not_abandoned(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_settle();
+    seep_region_abandon();
+    assert_int_equal(access(path_of("x.seep"), F_OK), 0);
+    assert_int_equal(seep_check(mapping, header.file_bytes), SEEP_CHECK_VALID);
+    seep_region_drop(mapping, header.file_bytes);
+    seep_region_abandon();
+    assert_int_equal(access(path_of("x.seep"), F_OK), 0);
+}
+
+static void a_child_leaves_what_its_parent_creates(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    seep_region_leave();
+    assert_int_equal(access(path_of("x.seep"), F_OK), 0);
+    assert_int_equal(msync(mapping, SEEP_PAGE_BYTES, MS_ASYNC), -1);
+}
+
+static void forsake(void *mapping)
+{
+    complete(mapping);
+    wanted = false;
+    seep_region_forsake();
+    complete(mapping); /* of its own by now */
+}
+
+static void who_forsakes_a_creation_makes_no_file(void **state)
+{
+    int lowest = open("/dev/null", O_RDONLY);
+    void *mapping = NULL;
+
+    (void)state;
+    close(lowest);
+    options.complete = forsake;
+    assert_true(create("x.seep", &mapping) < 0);
+    assert_null(mapping);
+    assert_int_equal(count_files(), 0);
+    assert_int_equal(open("/dev/null", O_RDONLY), lowest);
+    close(lowest);
+}
+
 /** A system call that is answered by an error. */
 struct refused_call {
     long number;
@@ -256,18 +355,6 @@ static bool refuse_calls(const struct refused_call calls[2])
 
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-static int count_files(void)
-{
-    DIR *entries = opendir(folder);
-    int count = -2; /* itself, and the one above it */
-
-    while (entries != NULL && readdir(entries) != NULL) {
-        count++;
-    }
-    closedir(entries);
-    return count;
 }
 
 enum outcome { MADE, NOTHING_LEFT, LEFT_OVER, NO_FILTER };
@@ -370,6 +457,10 @@ int main(void)
         TEST(a_former_image_makes_way_for_the_command),
         TEST(the_last_of_a_disk_is_left_alone),
         TEST(a_refusal_at_any_step_leaves_nothing_behind),
+        TEST(what_is_left_before_it_is_settled_is_gone),
+        TEST(what_is_settled_is_not_abandoned),
+        TEST(a_child_leaves_what_its_parent_creates),
+        TEST(who_forsakes_a_creation_makes_no_file),
         TEST(a_missing_folder_is_refused),
         TEST(the_file_size_limit_is_asked_first),
     };

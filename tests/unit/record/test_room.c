@@ -23,6 +23,11 @@
 
 static char folder[64];
 
+static bool is_wanted(void)
+{
+    return true;
+}
+
 static void complete(void *mapping)
 {
     (void)mapping;
@@ -60,8 +65,8 @@ static void *create(bool exact)
 {
     static char pattern[256];
     static struct seep_rec_header header;
-    struct seep_region_options options = {.pattern = pattern,
-                                          .complete = complete};
+    struct seep_region_options options = {
+        .pattern = pattern, .complete = complete, .is_wanted = is_wanted};
     void *mapping = NULL;
 
     memset((void *)&header, 0, sizeof(header));

@@ -487,6 +487,54 @@ an_import_is_its_line_the_module_and_the_innermost_frames(void **state)
     assert_int_equal(counter(SEEP_COUNT_STACKS_SHORT), 0);
 }
 
+static uint32_t asked_frames;
+
+static uint64_t counted_frame(const struct seep_view *of, uintptr_t address)
+{
+    asked_frames++;
+    return same_frame(of, address);
+}
+
+/* Native frames on both sides of the module, and what imports it: @outer of
+ * that and @inner are in no site's frames. */
+static uint32_t intern_module(uint64_t inner, uint64_t outer)
+{
+    uint64_t machinery = line_of("<frozen importlib._bootstrap>", 241);
+    uint64_t words[] = {1,
+                        line_of("/usr/lib/python3.11/enum.py", 5),
+                        2,
+                        line_in("/x/site-packages/a.py", "<module>", 7),
+                        3,
+                        line_of("/usr/lib/python3.11/runpy.py", 8),
+                        inner,
+                        machinery,
+                        outer,
+                        machinery,
+                        line_of("/srv/serve.py", 31)};
+    struct seep_sites_stack stack = {.addresses = words,
+                                     .count = sizeof(words) / sizeof(words[0])};
+
+    return seep_sites_intern(&view, heap, &stack, counted_frame);
+}
+
+static void an_imports_frames_that_are_not_kept_are_not_asked_for(void **state)
+{
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site = intern_module(4, 5);
+    uint32_t asked = asked_frames;
+
+    (void)state;
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     8);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(frames[2 * i], 1 + i);
+    }
+    assert_int_equal(asked, 8);
+    assert_int_equal(intern_module(4, 6), site);
+    assert_int_equal(intern_module(7, 5), site);
+    assert_int_equal(asked_frames, asked);
+}
+
 static void
 imports_take_a_third_of_the_table_and_are_never_refused(void **state)
 {
@@ -549,6 +597,7 @@ int main(void)
         TEST(a_short_stack_keeps_its_threads_name),
         TEST(stacks_are_short_from_the_start_if_asked),
         TEST(an_import_is_its_line_the_module_and_the_innermost_frames),
+        TEST(an_imports_frames_that_are_not_kept_are_not_asked_for),
         TEST(imports_take_a_third_of_the_table_and_are_never_refused),
         TEST(a_users_line_inside_of_an_import_has_its_whole_stack),
     };

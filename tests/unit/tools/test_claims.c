@@ -594,6 +594,17 @@ static void when_memory_is_full(void **state)
     forecast->device = 0;
     fails("the device's 8 GiB");
     holds("At its current rate, GPU 0's 8 GiB will be full in 2 h 51 min");
+    forecast->by_others = true;
+    forecast->bytes_per_s = MIB;
+    holds("GPU 0 fills by 60.0 MiB/min");
+    holds(", most of it by other processes, contexts or code. ");
+    forecast->by_others = false;
+    fails("GPU 0 fills by 60.0 MiB/min");
+    fails(", most of it by other processes, contexts or code. ");
+    forecast->used_bytes = forecast->limit_bytes - (4 << 20);
+    holds("GPU 0's 8 GiB are used up already");
+    forecast->used_bytes = forecast->limit_bytes - (64 << 20);
+    fails("GPU 0's 8 GiB are used up already");
     forecast->device = -1;
     fails("At its current rate, GPU 0's 8 GiB will be full in 2 h 51 min");
 }

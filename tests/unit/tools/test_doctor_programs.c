@@ -284,7 +284,7 @@ static void pythons_are_told_apart_by_how_the_trial_went(void **state)
     python->trial.status = 9;
     expect(seep_doctor_check_python, SEEP_DOCTOR_WARN, "signal 9");
     strcpy(python->name, "cpython");
-    strcpy(python->version, "3.15.0");
+    strcpy(python->version, "3.16.0");
     python->trial = (struct seep_doctor_trial){.recorded = true,
                                                .python_state = SEEP_PYTHON_NEW};
     expect(seep_doctor_check_python, SEEP_DOCTOR_WARN,

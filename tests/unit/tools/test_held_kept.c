@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who held what: kept beside a recording, read again, and said in one line. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static struct seep_held_group group = {
     .step_count = 3,
     .holder = 0,
     .shares_edge = true,
+    .is_object = true,
 };
 static struct seep_held_answer answer = {
     .asked_count = 64,
@@ -118,6 +120,7 @@ static void what_was_kept_is_read(void **state)
     assert_int_equal(first->block_count, 60);
     assert_int_equal(first->holder, 0);
     assert_true(first->shares_edge);
+    assert_true(first->is_object);
     assert_int_equal(first->step_count, 3);
     assert_int_equal(first->steps[0].items, 35411);
     assert_true(first->steps[0].has_items);
@@ -368,6 +371,7 @@ static void one_line_says_who_holds_it(void **state)
     answer.asked_count = 64;
     group.block_count = 64;
     group.end = SEEP_HELD_END_LOST;
+    group.step_count = 0;
     assert_line(1 << 20, "lost or hidden: no pointer to any of 64 blocks");
     group.end = SEEP_HELD_END_MOVED;
     group.step_count = 0;
@@ -530,6 +534,52 @@ static void a_variable_is_that_of_the_function_that_runs(void **state)
     free(holder);
 }
 
+static void a_lost_object_of_python_was_not_given_back(void **state)
+{
+    struct seep_held_step step = plain;
+    struct seep_held_group one = {.end = SEEP_HELD_END_LOST,
+                                  .is_object = true,
+                                  .block_count = 8,
+                                  .steps = &step,
+                                  .step_count = 1};
+    char *words;
+
+    (void)state;
+    step.kind = SEEP_HELD_KIND_OBJECT;
+    step.edge = SEEP_HELD_EDGE_DATA;
+    step.name = "numpy.ndarray";
+    words = seep_words_held(&one);
+    assert_string_equal(words, "something lost or hidden, with no pointer to "
+                               "it: data of numpy.ndarray");
+    free(words);
+    assert_non_null(strstr(seep_words_held_remedy(&one), "Py_DECREF"));
+    one.step_count = 0;
+    words = seep_words_held(&one);
+    assert_string_equal(words,
+                        "nothing that was found: lost, or its pointer is "
+                        "hidden");
+    free(words);
+    assert_non_null(strstr(seep_words_held_remedy(&one), "Py_DECREF"));
+    one.is_object = false;
+    assert_non_null(strstr(seep_words_held_remedy(&one), "missing free()"));
+}
+
+static void what_is_lost_in_several_ways_is_lost(void **state)
+{
+    struct seep_held_group ways[] = {
+        {.end = SEEP_HELD_END_LOST, .block_count = 4},
+        {.end = SEEP_HELD_END_HELD, .block_count = 3},
+        {.end = SEEP_HELD_END_LOST, .block_count = 3},
+    };
+    const struct seep_held_answer one = {
+        .asked_count = 10, .groups = ways, .group_count = 3};
+
+    (void)state;
+    assert_int_equal(lround(10 * seep_words_held_share(&one)), 7);
+    ways[0].end = SEEP_HELD_END_CYCLE;
+    assert_int_equal(lround(10 * seep_words_held_share(&one)), 4);
+}
+
 static void what_is_not_clear_has_no_advice(void **state)
 {
     char *advice = seep_words_held_advice(&kept);
@@ -558,6 +608,8 @@ int main(void)
         cmocka_unit_test(a_function_that_runs_is_named_whoever_has_its_frame),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),
+        cmocka_unit_test(a_lost_object_of_python_was_not_given_back),
+        cmocka_unit_test(what_is_lost_in_several_ways_is_lost),
         cmocka_unit_test(what_is_not_clear_has_no_advice),
     };
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "held/kept.h"
 #include "pack/pack.h"
 #include "reader/recording/pack.h"
 #include "recording_builder.h"
@@ -317,6 +318,49 @@ static void one_that_changed_is_read_again(void **state)
     assert_int_equal(read_pack(f, reason), -EBADMSG);
 }
 
+static struct seep_held_step step_of(enum seep_held_kind kind, const char *name)
+{
+    return (struct seep_held_step){
+        .edge = SEEP_HELD_EDGE_ATTRIBUTE,
+        .edge_name = name,
+        .edge_function = "",
+        .kind = kind,
+        .name = "Cache",
+        .function = "",
+        .file = "",
+    };
+}
+
+/* What an attribute is called by setattr(), somebody set. */
+static void members_of_code_stay_and_other_names_do_not(void **state)
+{
+    struct seep_held_step steps[] = {
+        step_of(SEEP_HELD_KIND_GLOBAL, "cells[...].first"),
+        step_of(SEEP_HELD_KIND_CXX_OBJECT, "shelf.books"),
+        step_of(SEEP_HELD_KIND_BLOCK, "[...].payload"),
+        step_of(SEEP_HELD_KIND_OBJECT, "books"),
+        step_of(SEEP_HELD_KIND_OBJECT, "host.example"),
+        step_of(SEEP_HELD_KIND_OBJECT, "[...]"),
+    };
+    static const bool stays[] = {true, true, true, true, false, false};
+    const struct seep_held_group group = {.steps = steps, .step_count = 6};
+    const struct seep_held_answer answer = {.groups = &group, .group_count = 1};
+    const struct seep_held_kept kept = {.site_id = "a", .answer = &answer};
+    struct seep_held_book book = {&kept, 1};
+    struct seep_redaction redaction = {0};
+    const char *before[6];
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        before[i] = steps[i].edge_name;
+    }
+    assert_int_equal(seep_redact_held(&redaction, &book), 0);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(strcmp(steps[i].edge_name, before[i]) == 0, stays[i]);
+    }
+    seep_redaction_fini(&redaction);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +373,7 @@ int main(void)
         TEST(a_recording_is_called_like_a_file),
         TEST(its_directory_is_read_once_for_all_that_are_in_it),
         TEST(one_that_changed_is_read_again),
+        cmocka_unit_test(members_of_code_stay_and_other_names_do_not),
     };
 
     return cmocka_run_group_tests_name("packs", tests, NULL, NULL);

@@ -448,6 +448,9 @@ static void a_cache_that_fragments_is_a_reason_beside_others(void **state)
                         "PyTorch's cache on GPU 0 grows by 114 MiB/min, "
                         "but the tensors in it do not"));
     assert_printed("): memory of GPU 0 grows");
+    assert_printed("grows, but its tensors do not\n");
+    fake.sites[0].space = SEEP_SPACE_TENSOR; /* and leaks */
+    assert_printed("grows by more than its tensors\n");
 }
 
 static void fragmentation_of_the_host_is_told_as_ever(void **state)

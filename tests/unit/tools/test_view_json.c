@@ -180,10 +180,10 @@ static const char *const verdict_members[][2] = {
     {NULL, NULL},
 };
 static const char *const forecast_members[][2] = {
-    {"answer", "s"},      {"what", "s?"},       {"device", "n?"},
-    {"limit_bytes", "n"}, {"used_bytes", "n"},  {"if_suspect", "b"},
-    {"by_private", "b"},  {"used_by_all", "b"}, {"bytes_per_s", "n?"},
-    {"seconds", "o?"},    {NULL, NULL},
+    {"answer", "s"},       {"what", "s?"},      {"device", "n?"},
+    {"limit_bytes", "n"},  {"used_bytes", "n"}, {"if_suspect", "b"},
+    {"by_private", "b"},   {"by_others", "b"},  {"used_by_all", "b"},
+    {"bytes_per_s", "n?"}, {"seconds", "o?"},   {NULL, NULL},
 };
 static const char *const memory_members[][2] = {
     {"rss", "o?"},

@@ -185,7 +185,7 @@ static void a_python_without_lines_is_told_how_to_have_them(void **state)
     assert_false(is_advised("release build"));
     fake.report.python_state = SEEP_PYTHON_DEBUG;
     assert_true(is_advised(
-        "use a release build of Python 3.8 to 3.14: with this one frames are off: debug build of Python"));
+        "use a release build of Python 3.8 to 3.15: with this one frames are off: debug build of Python"));
     assert_false(is_advised(FRAMES_ADVICE));
     fake.report.python_state = SEEP_PYTHON_NONE;
     assert_true(is_advised(FRAMES_ADVICE));
@@ -243,6 +243,10 @@ static void a_recording_that_began_denser_says_so(void **state)
     fake.report.sample_rose_s = 0;
     fake.report.first_sample_bytes = fake.report.sample_bytes;
     assert_true(is_said(print_report(), "sampled every 512 KiB; "));
+    fake.report.tensor_sample_bytes = 8 << 20;
+    assert_true(is_said(print_report(),
+                        "sampled every 512 KiB, tensors every 8 MiB; "));
+    fake.report.tensor_sample_bytes = 0;
     fake.report.first_sample_bytes = 1; /* by a version that did not tell */
     assert_true(is_said(print_report(), "sampled every 512 KiB; "));
 }

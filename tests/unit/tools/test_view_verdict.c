@@ -469,6 +469,17 @@ static void what_is_full_is_not_reached_in_no_time(void **state)
         "The cgroup's 8 GiB are used up already, counting page cache that the kernel can drop.");
     forecast->what = "ram";
     assert_forecast("The machine's 8 GiB are used up already.");
+
+    /* "in 21 ms", of a process that was killed there. */
+    forecast->used_bytes -= 200 << 10;
+    forecast->seconds = (struct seep_interval){0.021, 0.019, 0.022};
+    assert_forecast("The machine's 8 GiB are used up already.");
+    forecast->used_bytes = forecast->limit_bytes / 2;
+    assert_forecast("At this rate the machine's 8 GiB will be reached in 21 ms "
+                    "(19 ms to 22 ms).");
+    forecast->seconds = (struct seep_interval){3, 2, 4};
+    assert_forecast("At this rate the machine's 8 GiB will be reached in 3.0 s "
+                    "(2.0 s to 4.0 s).");
 }
 
 static void never_and_cannot_tell_are_answers(void **state)

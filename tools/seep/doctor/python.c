@@ -555,13 +555,13 @@ static void find_unseen(const struct seep_doctor_python *python,
 
     if (strcmp(python->name, "cpython") != 0) {
         seep_doctor_find(doctor, "python", SEEP_DOCTOR_WARN,
-                         "use CPython 3.8 to 3.14",
+                         "use CPython 3.8 to 3.15",
                          "%s %s at %s: no lines of Python, only native frames",
                          python->name, python->version, python->path);
     } else if (trial->recorded) {
         seep_doctor_find(
             doctor, "python", SEEP_DOCTOR_WARN,
-            "use a released CPython from 3.8 to 3.14, not a free-threaded or debug build",
+            "use a released CPython from 3.8 to 3.15, not a free-threaded or debug build",
             "%s at %s: no lines of Python (%s)", python->version, python->path,
             seep_python_state_words(trial->python_state));
     } else {

@@ -122,7 +122,7 @@ json_t *seep_json_forecast(const struct seep_report_forecast *forecast)
     seep_json_put_text_or_null(object, "what", forecast->what);
     seep_json_put_device(object, "device", forecast->device);
     SEEP_JSON_COPY(object, forecast, limit_bytes, used_bytes, if_suspect);
-    SEEP_JSON_COPY(object, forecast, by_private);
+    SEEP_JSON_COPY(object, forecast, by_private, by_others);
     seep_json_put(object, "used_by_all", forecast->of_all);
     seep_json_put(object, "bytes_per_s",
                   forecast->answer == SEEP_FORECAST_TIME ? forecast->bytes_per_s
@@ -323,6 +323,7 @@ json_t *seep_json_process(const struct seep_report *report)
     seep_json_put_known(object, "units", report->units);
     seep_json_put(object, "mode", seep_words_mode_name(report));
     SEEP_JSON_COPY(object, report, exact, sample_bytes, first_sample_bytes);
+    SEEP_JSON_COPY(object, report, tensor_sample_bytes);
     SEEP_JSON_COPY(object, report, sample_rose_s);
     seep_json_put(object, "fork", report->is_fork);
     seep_json_put(object, "inert",

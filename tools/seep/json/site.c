@@ -466,10 +466,16 @@ static const char *text_of(struct seep_json_frame *kept,
 
     if (at->text == NULL || !seep_json_frame_is(&at->frame, frame)) {
         json_t *object = seep_json_frame_of(frame);
+        size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
+        size_t bytes = json_dumpb(object, NULL, 0, flags);
 
+        /* Not json_dumps(): whoever gives jansson its memory, this is ours. */
         free(at->text);
         at->frame = *frame;
-        at->text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
+        at->text = calloc(bytes + 1, 1);
+        if (at->text != NULL) {
+            json_dumpb(object, at->text, bytes, flags);
+        }
         json_decref(object);
     }
     return at->text;
@@ -612,6 +618,7 @@ json_t *seep_json_held(const struct seep_held_answer *answer)
     }
     seep_json_put(object, "groups", groups);
     seep_json_put(object, "levels", answer->level_count);
+    seep_json_put(object, "tries", answer->try_count);
     seep_json_put(object, "level_bytes", answer->level_bytes);
     seep_json_put(object, "swapped_bytes", answer->swapped_bytes);
     seep_json_put(object, "failed_bytes", answer->failed_bytes);
@@ -621,6 +628,9 @@ json_t *seep_json_held(const struct seep_held_answer *answer)
     seep_json_put(object, "cpu_limit_s", answer->cpu_limit_s);
     seep_json_put(object, "cut_short", answer->was_cut_short);
     seep_json_put(object, "out_of_time", answer->was_late);
+    seep_json_put(object, "missing_bytes", answer->missing_bytes);
+    put_freed(object, "other_file",
+              answer->other_file == NULL ? NULL : strdup(answer->other_file));
     return object;
 }
 

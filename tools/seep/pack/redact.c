@@ -528,11 +528,20 @@ static bool is_identifier(const char *name, const char *also)
     return true;
 }
 
+/* What C has of it has members: "cells[...].first". */
+static bool is_of_c(const struct seep_held_step *step)
+{
+    return step->kind == SEEP_HELD_KIND_BLOCK ||
+           step->kind == SEEP_HELD_KIND_CXX_OBJECT ||
+           step->kind == SEEP_HELD_KIND_GLOBAL ||
+           step->kind == SEEP_HELD_KIND_THREAD_LOCAL;
+}
+
 static int redact_step(struct seep_redaction *redaction,
                        struct seep_held_step *step)
 {
     step->file = seep_redact_path(redaction, step->file);
-    if (!is_identifier(step->edge_name, "_")) {
+    if (!is_identifier(step->edge_name, is_of_c(step) ? "_.[]" : "_")) {
         step->edge_name = stand_in_all(redaction, VALUE, step->edge_name);
     }
     if (step->kind == SEEP_HELD_KIND_STACK ||

@@ -112,6 +112,9 @@ void seep_probe_gather(char *const *paths, size_t count,
         char **found;
         int error;
 
+        if (seep_report_is_beside(paths, count, i)) {
+            continue;
+        }
         name(set, paths[i]);
         error = seep_report_list(paths[i], &refusal, &found);
         if (error != 0) {

@@ -21,6 +21,7 @@
 
 #include "base/thread.h"
 #include "read/follow.h"
+#include "read/members.h"
 #include "reader/recording/pack.h"
 #include "run/run.h"
 #include "words/held.h"
@@ -39,7 +40,16 @@
 
 struct liveness {
     const char *path;
+    enum seep_space space;
 };
+
+/* Of a space that has its blocks in the memory of the process, all of that. */
+static const struct seep_report_blocks *
+blocks_of(const struct seep_report *report, enum seep_space space)
+{
+    return seep_report_is_of_driver(space) ? &report->driver_blocks[space]
+                                           : &report->known_blocks;
+}
 
 static int compare_addresses(const void *one, const void *other)
 {
@@ -60,17 +70,18 @@ static void still_live(void *context, const struct seep_held_block *blocks,
         .block_limit = 1,
     };
     struct seep_refusal refusal;
+    const struct seep_report_blocks *known;
     struct seep_report *report;
 
     if (seep_report_open(liveness->path, &again, &refusal, &report) < 0) {
         return;
     }
+    known = blocks_of(report, liveness->space);
     for (size_t i = 0; i < count; i++) {
         const struct seep_report_block key = {blocks[i].address, 0};
 
-        ret_live[i] =
-            bsearch(&key, report->known_blocks, report->known_block_count,
-                    sizeof(key), compare_addresses) != NULL;
+        ret_live[i] = bsearch(&key, known->items, known->count, sizeof(key),
+                              compare_addresses) != NULL;
     }
     seep_report_close(report);
 }
@@ -107,7 +118,7 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     struct rlimit before;
     bool is_limited;
     int error;
-    struct liveness liveness = {report->path};
+    struct liveness liveness = {report->path, site->space};
     struct stat status;
     struct seep_held_question question = {
         .pid = ask->pid,
@@ -116,8 +127,10 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
         .python_version = report->python_version,
         .blocks = (const struct seep_held_block *)site->blocks,
         .block_count = site->block_count,
-        .known = (const struct seep_held_block *)report->known_blocks,
-        .known_count = report->known_block_count,
+        .known = (const struct seep_held_block *)report->known_blocks.items,
+        .known_count = report->known_blocks.count,
+        .is_of_driver = seep_report_is_of_driver(site->space),
+        .is_cached = site->space == SEEP_SPACE_TENSOR,
         .freeze_ms = ask->freeze_ms,
         .cpu_limit_s = ask->cpu_limit_s,
         .share_count = ask->share_count,
@@ -134,6 +147,9 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     error = seep_held_ask(&question, ret_answer);
     if (is_limited) {
         setrlimit(RLIMIT_DATA, &before);
+    }
+    if (error == 0) {
+        seep_members_name(ask, *ret_answer);
     }
     return error;
 }
@@ -256,8 +272,7 @@ static bool is_clear(const struct seep_held_kept *kept)
     return answer != NULL && answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
            answer->groups[0].end != SEEP_HELD_END_UNROOTED &&
            answer->groups[0].end != SEEP_HELD_END_MOVED &&
-           (double)answer->groups[0].block_count >=
-               SEEP_WORDS_HELD_CLEAR * (double)answer->asked_count;
+           seep_words_held_share(answer) >= SEEP_WORDS_HELD_CLEAR;
 }
 
 /* Is there more to be learnt of @site than @kept, which may be NULL? */

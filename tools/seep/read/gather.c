@@ -208,7 +208,9 @@ static void open_paths(struct seep_gathering *gathering, char *const *paths,
         shared.memory = gathering->memory;
     }
     for (size_t i = 0; i < path_count; i++) {
-        open_all(gathering, paths[i], &shared);
+        if (!seep_report_is_beside(paths, path_count, i)) {
+            open_all(gathering, paths[i], &shared);
+        }
     }
     seep_symbol_memory_rest(gathering->memory);
     say_more(first, gathering->refused_count, "cannot be read");
@@ -246,6 +248,23 @@ int seep_gather_each(char *const *paths, size_t path_count,
     code = seep_gather_exit(&gathering);
     seep_gather_close(&gathering);
     return code;
+}
+
+void seep_gather_read_again(struct seep_gathering *gathering, size_t limit,
+                            const struct seep_report_options *options)
+{
+    for (size_t i = 0; i < gathering->count && (limit == 0 || i < limit); i++) {
+        struct seep_report *again;
+
+        if (gathering->reports[i]->bucket_count == 0 &&
+            seep_report_open(gathering->reports[i]->path, options, NULL,
+                             &again) == 0) {
+            seep_ask_attach(again);
+            seep_report_close(
+                (struct seep_report *)(uintptr_t)gathering->reports[i]);
+            gathering->reports[i] = again;
+        }
+    }
 }
 
 void seep_gather_close(struct seep_gathering *gathering)

@@ -55,6 +55,14 @@ void seep_gather_noted(char *const *paths, size_t path_count,
                        seep_gather_note *note, void *context,
                        struct seep_gathering *ret_gathering);
 
+/** Of so many reports a note keeps all; of more what is told of each in the
+ * end. */
+#define SEEP_GATHER_WHOLE_MOST 64U
+
+/** Of the first @limit, 0 of all, those that were let go are read once more. */
+void seep_gather_read_again(struct seep_gathering *gathering, size_t limit,
+                            const struct seep_report_options *options);
+
 void seep_gather_close(struct seep_gathering *gathering);
 
 /**

@@ -384,7 +384,10 @@ static void add_tracked(struct seep_table *table,
     if (add_part(table, report, device, "  PyTorch's cache",
                  &device->tensor_reserved) &&
         device->cache_fragments) {
-        seep_table_cell(table, NOTE, SEEP_NOTE_DEVICE_FRAGMENTS);
+        seep_table_cell(table, NOTE,
+                        seep_words_tensors_leak(report, (int)device->ordinal)
+                            ? SEEP_NOTE_DEVICE_CACHE_GROWS
+                            : SEEP_NOTE_DEVICE_FRAGMENTS);
     }
     add_part(table, report, device, "    in tensors",
              &device->tensor_allocated);

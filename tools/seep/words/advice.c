@@ -71,24 +71,6 @@ static char *holder_of(const struct seep_report *report,
                            seep_text_base_name(frame->file), frame->line);
 }
 
-/* Where free is left to malloc (preload/python/wrap.h), a sampled object lies
- * elsewhere than it would. CPython's cache of methods goes by the address of a
- * name: one that lies elsewhere stays in it, where others take turns. */
-#define NAMES_MOST 4096        /* that the cache has room for */
-#define NAME_BYTES_MOST 149    /* of 100 characters, which it takes at most */
-#define NAMES_MEAN (64U << 10) /* the least that free is left to malloc at */
-
-static bool may_be_cached_names(const struct seep_report *report,
-                                const struct seep_report_site *site)
-{
-    return site->space == SEEP_SPACE_PYTHON &&
-           report->sample_bytes >= NAMES_MEAN && site->frame_count > 0 &&
-           strcmp(site->frames[0]->function, "PyUnicode_New") == 0 &&
-           site->live_count > 0 &&
-           (double)site->live_bytes / site->live_count <= NAME_BYTES_MOST &&
-           (double)site->live_bytes < NAMES_MOST * (double)report->sample_bytes;
-}
-
 void seep_words_add_python_reason(const struct seep_report *report,
                                   const struct seep_report_site *site,
                                   struct seep_words_verdict *words)
@@ -97,12 +79,6 @@ void seep_words_add_python_reason(const struct seep_report *report,
         seep_words_reason(
             words,
             "it is an arena of Python's small-object allocator: record Python's objects to see which lines keep them");
-    }
-    if (site != NULL && may_be_cached_names(report, site)) {
-        seep_words_reason(
-            words,
-            "they are short texts: a sampled one can stay in Python's cache of methods, which has room for 4,096, and counts as %s",
-            SEEP_UNITS_BYTES((double)report->sample_bytes));
     }
     if (site != NULL && site->space == SEEP_SPACE_PYTHON &&
         report->verdict.growing_count > 1) {
@@ -131,7 +107,7 @@ static void add_python_advice(const struct seep_report *report,
     if (seep_words_is_without_python(report)) {
         seep_words_advise(
             words,
-            "use a release build of Python 3.8 to 3.14: with this one frames are %s",
+            "use a release build of Python 3.8 to 3.15: with this one frames are %s",
             seep_python_state_words(report->python_state));
     } else if (is_turned_off(report)) {
         seep_words_advise(
@@ -149,6 +125,13 @@ static void add_python_advice(const struct seep_report *report,
 /* Over the mean of the run: what is not between them is another rate. */
 #define PACE_SLOWER 0.75
 #define PACE_FASTER 1.33
+
+/* Of a device that is full, the share that may be left in small pieces. */
+#define DEVICE_LEFT_SHARE 0.001
+
+/* Sooner than that is now: the process may be dead of it. */
+#define NO_TIME_S 1.0
+#define FULL_SHARE 0.99
 
 static bool is_of(const struct seep_report_forecast *forecast, const char *what)
 {
@@ -211,7 +194,7 @@ static const char *lead_of(const struct seep_report *report)
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
     enum seep_verdict_class class = report->verdict.class;
 
-    if (forecast->device != report->verdict.device) {
+    if (forecast->device != report->verdict.device || forecast->by_others) {
         return "At its current rate, ";
     }
     if (!forecast->if_suspect) {
@@ -240,8 +223,19 @@ static void put_pace(FILE *file, const struct seep_report_forecast *forecast)
     }
 }
 
+/* Less than a forecast can know: what is killed at its limit was seen so. */
+static bool is_reached(const struct seep_report_forecast *forecast)
+{
+    double full_bytes = FULL_SHARE * (double)forecast->limit_bytes;
+
+    return forecast->used_bytes >= forecast->limit_bytes ||
+           (forecast->device < 0 && !forecast->if_suspect &&
+            (double)forecast->used_bytes >= full_bytes &&
+            forecast->seconds.estimate < NO_TIME_S);
+}
+
 /* Of what setrlimit() allows there was less left than the last allocation that
- * failed asked for. */
+ * failed asked for. A device is full while some pieces of it are free. */
 static bool is_used_up(const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
@@ -250,8 +244,19 @@ static bool is_used_up(const struct seep_report *report)
                         ? (double)report->failed.last_bytes
                         : 0;
 
-    return (double)forecast->used_bytes + wanted >=
-           (double)forecast->limit_bytes;
+    if (forecast->device >= 0) {
+        wanted = DEVICE_LEFT_SHARE * (double)forecast->limit_bytes;
+    }
+    return is_reached(forecast) || (double)forecast->used_bytes + wanted >=
+                                       (double)forecast->limit_bytes;
+}
+
+bool seep_words_tells_others(const struct seep_report *report, int ordinal)
+{
+    const struct seep_report_forecast *forecast = &report->verdict.forecast;
+
+    return forecast->answer == SEEP_FORECAST_TIME && forecast->by_others &&
+           forecast->device == ordinal && !is_used_up(report);
 }
 
 static void put_time(FILE *file, const struct seep_report *report)
@@ -267,7 +272,16 @@ static void put_time(FILE *file, const struct seep_report *report)
             file);
         return;
     }
-    put_pace(file, forecast);
+    if (forecast->by_others) {
+        char gpu[SEEP_WORDS_GPU_BYTES];
+
+        seep_words_gpu(forecast->device, gpu);
+        fprintf(file, "%s fills by ", gpu);
+        seep_words_put_rate(file, forecast->bytes_per_s);
+        fputs(", most of it by other processes, contexts or code. ", file);
+    } else {
+        put_pace(file, forecast);
+    }
     fputs(lead_of(report), file);
     put_limit(file, forecast);
     fputs(forecast->device >= 0 ? " will be full " : " will be reached ", file);
@@ -284,7 +298,7 @@ static void put_when(FILE *file, const struct seep_report_forecast *forecast)
         fputs("never at this rate: it is not growing", file);
     } else if (forecast->answer == SEEP_FORECAST_UNKNOWN) {
         fputs("unknown: too little data", file);
-    } else if (forecast->used_bytes >= forecast->limit_bytes) {
+    } else if (is_reached(forecast)) {
         fputs("already", file);
     } else {
         put_span(file, forecast);
@@ -437,11 +451,6 @@ static void advise_leak(const struct seep_report *report,
     const struct seep_report_site *site = seep_words_site(report);
     const struct seep_report_site *cache = seep_words_cache(report);
 
-    if (site != NULL && may_be_cached_names(report, site)) {
-        seep_words_advise(
-            words,
-            "record it with --sample 32K: then texts that are sampled live as long as others");
-    }
     if (site != NULL) {
         advise_site(report, site, words);
     }

@@ -87,7 +87,8 @@ static void put_edge(FILE *file, const struct seep_held_step *step)
 {
     switch (step->edge) {
     case SEEP_HELD_EDGE_ATTRIBUTE:
-        fprintf(file, ".%s", step->edge_name);
+        fprintf(file, "%s%s", *step->edge_name == '[' ? "" : ".",
+                step->edge_name);
         break;
     case SEEP_HELD_EDGE_KEY:
         if (step->kind == SEEP_HELD_KIND_MODULE && *step->edge_name != '\0') {
@@ -117,14 +118,27 @@ static bool has_name(const struct seep_held_step *step)
            step->kind == SEEP_HELD_KIND_CLASS;
 }
 
+/* Of C or C++: a member of a variable, or of an object; a row of pointers has
+ * none. */
+static bool has_member(const struct seep_held_step *step)
+{
+    return step->edge == SEEP_HELD_EDGE_ATTRIBUTE &&
+           !is(step->edge_name, "[...]") &&
+           (step->kind == SEEP_HELD_KIND_GLOBAL ||
+            step->kind == SEEP_HELD_KIND_THREAD_LOCAL ||
+            step->kind == SEEP_HELD_KIND_CXX_OBJECT ||
+            step->kind == SEEP_HELD_KIND_BLOCK);
+}
+
 /* The step that the words are about: where a module or a class has all by one
- * name, what has that name; SIZE_MAX: below the first step. */
+ * name, or a member has, what has that name; SIZE_MAX: below the first step. */
 static size_t holder_of(const struct seep_held_group *group)
 {
     size_t holder = group->holder;
 
     return holder < group->step_count && group->shares_edge &&
-                   has_name(&group->steps[holder])
+                   (has_name(&group->steps[holder]) ||
+                    has_member(&group->steps[holder]))
                ? holder - 1
                : holder;
 }
@@ -193,8 +207,10 @@ char *seep_words_held_thing(const struct seep_held_step *step)
     case SEEP_HELD_KIND_CXX_OBJECT:
         return seep_words_make("%s", name);
     case SEEP_HELD_KIND_BLOCK:
-        return seep_words_make("block of %s",
-                               SEEP_UNITS_BYTES((double)step->bytes));
+        return seep_words_make(
+            "%s%s of %s", *step->name == '\0' ? "block" : step->name,
+            *step->edge_name == '[' && *step->name != '\0' ? "[]" : "",
+            SEEP_UNITS_BYTES((double)step->bytes));
     default:
         return seep_words_make("%s", "");
     }
@@ -216,7 +232,9 @@ static void put_thing(FILE *file, const struct seep_held_step *step)
     case SEEP_HELD_KIND_GLOBAL:
         fputs(*step->name != '\0' ? "global " : "", file);
         put_root(file, step);
-        fprintf(file, " of %s", step->file);
+        if (*step->file != '\0') {
+            fprintf(file, " of %s", step->file);
+        }
         break;
     case SEEP_HELD_KIND_THREAD_LOCAL:
         fputs(*step->name != '\0' ? "thread-local " : "", file);
@@ -313,6 +331,8 @@ static void put_nobody(FILE *file, const struct seep_held_group *group)
 
     fputs(group->end == SEEP_HELD_END_CYCLE
               ? "only each other: a cycle that nobody collects, "
+          : group->end == SEEP_HELD_END_LOST
+              ? "something lost or hidden, with no pointer to it: "
               : "something that no root was found of: ",
           file);
     fputs(chain == NULL ? "" : chain, file);
@@ -332,7 +352,7 @@ char *seep_words_held(const struct seep_held_group *group)
     char *holder;
     char *thing;
 
-    if (group->end == SEEP_HELD_END_LOST) {
+    if (group->end == SEEP_HELD_END_LOST && group->step_count == 0) {
         return seep_words_make(
             "%s", "nothing that was found: lost, or its pointer is hidden");
     }
@@ -349,7 +369,8 @@ char *seep_words_held(const struct seep_held_group *group)
         return NULL;
     }
     if (group->end == SEEP_HELD_END_CYCLE ||
-        group->end == SEEP_HELD_END_UNROOTED) {
+        group->end == SEEP_HELD_END_UNROOTED ||
+        group->end == SEEP_HELD_END_LOST) {
         put_nobody(file, group);
         return seep_words_close(&text);
     }
@@ -368,15 +389,29 @@ char *seep_words_held(const struct seep_held_group *group)
     return seep_words_close(&text);
 }
 
+double seep_words_held_share(const struct seep_held_answer *answer)
+{
+    size_t count = answer->groups[0].block_count;
+
+    for (size_t i = 1;
+         answer->groups[0].end == SEEP_HELD_END_LOST && i < answer->group_count;
+         i++) {
+        if (answer->groups[i].end == SEEP_HELD_END_LOST) {
+            count += answer->groups[i].block_count;
+        }
+    }
+    return (double)count / (double)answer->asked_count;
+}
+
 /* Of a group that is not all; what holds most of it where that is few. */
 static char *line_of(const struct seep_held_answer *answer)
 {
     const struct seep_held_group *group = &answer->groups[0];
-    double share = (double)group->block_count / (double)answer->asked_count;
+    double share = seep_words_held_share(answer);
     char *held;
     char *line;
 
-    if (group->end == SEEP_HELD_END_LOST &&
+    if (group->end == SEEP_HELD_END_LOST && group->step_count == 0 &&
         group->block_count == answer->asked_count) {
         return seep_words_make(
             "lost or hidden: no pointer to any of %zu blocks",
@@ -584,6 +619,9 @@ static bool is_for(const struct remedy *remedy,
 
 const char *seep_words_held_remedy(const struct seep_held_group *group)
 {
+    if (group->end == SEEP_HELD_END_LOST && group->is_object) {
+        return "it is an object of Python to which nothing points: what is called here took a reference to it, and does not give it back (Py_DECREF)";
+    }
     if (is_unseen(group)) {
         return "ask about fewer blocks: --blocks 8";
     }
@@ -604,8 +642,7 @@ char *seep_words_held_advice(const struct seep_held_kept *kept)
 
     if (answer == NULL || answer->asked_count < SEEP_WORDS_HELD_LEAST ||
         answer->group_count == 0 ||
-        (double)answer->groups[0].block_count <
-            SEEP_WORDS_HELD_CLEAR * (double)answer->asked_count) {
+        seep_words_held_share(answer) < SEEP_WORDS_HELD_CLEAR) {
         return NULL;
     }
     holder = seep_words_holder(&answer->groups[0]);

@@ -30,6 +30,10 @@ char *seep_words_held_chain(const struct seep_held_group *group);
  * of 35,411 items"; "lost or hidden: no pointer to it was found". */
 char *seep_words_held(const struct seep_held_group *group);
 
+/** The share of the blocks that the first group has; of what is lost all, since
+ * how it is lost makes no difference. */
+double seep_words_held_share(const struct seep_held_answer *answer);
+
 /** The same of a call site, with how many of its blocks agree, as one line;
  * "not clear: ...". NULL: nothing is to be said, or without memory. @param
  * live_bytes  of the site now */

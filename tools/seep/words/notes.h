@@ -27,6 +27,7 @@
 #define SEEP_NOTE_DEVICE_PEAK \
     "by calls of this process, %s at their peak, after %s"
 #define SEEP_NOTE_DEVICE_FRAGMENTS "grows, but its tensors do not"
+#define SEEP_NOTE_DEVICE_CACHE_GROWS "grows by more than its tensors"
 #define SEEP_NOTE_DEVICE_OTHERS "contexts, code, other processes"
 #define SEEP_NOTE_DEVICE_POOL "kept by the driver for cuMemAllocAsync"
 #define SEEP_NOTE_DEVICE_GRAPHS "of CUDA graphs, %s of it in use"

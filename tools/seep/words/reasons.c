@@ -87,7 +87,8 @@ static void tell_outside(const struct seep_report *report,
                          const struct seep_report_device *device,
                          struct seep_words_verdict *words)
 {
-    if (grows_outside(report, device)) {
+    if (grows_outside(report, device) &&
+        !seep_words_tells_others(report, (int)device->ordinal)) {
         const char *rate =
             SEEP_UNITS_RATE(device->unexplained.slope_bytes_per_s);
         seep_words_reason(
@@ -97,11 +98,72 @@ static void tell_outside(const struct seep_report *report,
     }
 }
 
+bool seep_words_tensors_leak(const struct seep_report *report, int ordinal)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->space == SEEP_SPACE_TENSOR && site->device == ordinal &&
+            site->class == SEEP_CLASS_LEAK && site->suppressed_by == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What segments of PyTorch's cache grow by, and the tensors in them. */
+struct cache_growth {
+    double segments;
+    double tensors;
+};
+
+static struct cache_growth growth_of_cache(const struct seep_report *report,
+                                           int ordinal)
+{
+    struct cache_growth growth = {0, 0};
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->device != ordinal || !site->has_growth) {
+            continue;
+        }
+        growth.segments +=
+            site->backs_tensors ? site->growth_bytes_per_s.low : 0;
+        growth.tensors += site->space == SEEP_SPACE_TENSOR
+                              ? site->growth_bytes_per_s.high
+                              : 0;
+    }
+    return growth;
+}
+
+/* Tensors leak, and their cache grows by so many times more. */
+#define CACHE_TIMES 2.0
+
+static void tell_idle_cache(const struct seep_report *report,
+                            const struct seep_report_device *device,
+                            struct seep_words_verdict *words)
+{
+    struct cache_growth growth = growth_of_cache(report, (int)device->ordinal);
+
+    if (growth.tensors > 0 && growth.segments >= CACHE_TIMES * growth.tensors) {
+        const char *rate = SEEP_UNITS_RATE(growth.segments);
+
+        seep_words_reason(
+            words,
+            "PyTorch's cache on GPU %u grows by at least %s, more than the tensors in it: the rest is idle there, or kept for CUDA graphs, each of which has a pool of its own",
+            device->ordinal, rate + (*rate == '+'));
+    }
+}
+
 static void tell_cache(const struct seep_report *report,
                        const struct seep_report_device *device,
                        struct seep_words_verdict *words)
 {
-    if (device->cache_fragments && device != seep_words_fragmented(report)) {
+    if (seep_words_tensors_leak(report, (int)device->ordinal)) {
+        tell_idle_cache(report, device, words);
+    } else if (device->cache_fragments &&
+               device != seep_words_fragmented(report)) {
         const char *rate =
             SEEP_UNITS_RATE(device->tensor_reserved.slope_bytes_per_s);
         seep_words_reason(

@@ -90,6 +90,13 @@ char *seep_words_when(const struct seep_report_forecast *forecast);
 const struct seep_report_device *
 seep_words_fragmented(const struct seep_report *report);
 
+/** Does a line of tensors on that device leak? Then its cache is more than
+ * in pieces. */
+bool seep_words_tensors_leak(const struct seep_report *report, int ordinal);
+
+/** Does the sentence about when it is full say that others fill that device? */
+bool seep_words_tells_others(const struct seep_report *report, int ordinal);
+
 /** The site that speaks for the process is a segment of PyTorch's cache, and
  * what is in it was not recorded: the line only missed the cache. */
 void seep_words_add_segment_advice(const struct seep_report *report,

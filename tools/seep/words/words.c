@@ -215,8 +215,9 @@ void seep_words_mode(const struct seep_report *report, char *text, size_t size)
         snprintf(text, size, "exact except for the losses below");
     } else {
         bool has_time = report->sample_rose_s > 0;
+        bool sparer = report->tensor_sample_bytes > report->sample_bytes;
 
-        snprintf(text, size, "%ssampled every %s%s%s%s%s%s%s",
+        snprintf(text, size, "%ssampled every %s%s%s%s%s%s%s%s%s",
                  report->began_exact ? "began exact, now " : "",
                  SEEP_UNITS_BYTES((double)report->sample_bytes),
                  has_time ? " from " : "",
@@ -224,7 +225,9 @@ void seep_words_mode(const struct seep_report *report, char *text, size_t size)
                  has_time ? " on" : "", denser ? " (" : "",
                  denser ? SEEP_UNITS_BYTES((double)report->first_sample_bytes)
                         : "",
-                 denser ? " at first)" : "");
+                 denser ? " at first)" : "", sparer ? ", tensors every " : "",
+                 sparer ? SEEP_UNITS_BYTES((double)report->tensor_sample_bytes)
+                        : "");
     }
 }
 

@@ -361,6 +361,37 @@ static void assert_finite(void)
     assert_true(isfinite(outside.bytes_per_s.high));
 }
 
+/* What was pinned since lies in a mapping of the device's, as shared. */
+static void what_is_pinned_is_the_processes_own(void **state)
+{
+    struct seep_balance_point moments[3] = {
+        {.rss = 300, .anonymous = 100, .own = -1, .pinned = 0},
+        {.rss = 300 + 2e7, .anonymous = 100, .own = -1, .pinned = 2e7},
+        {.rss = 300 + 5e7, .anonymous = 100, .own = -1, .pinned = 3e7},
+    };
+
+    (void)state;
+    seep_balance_own_pinned(moments, 3);
+    assert_true(moments[0].anonymous == 100);
+    assert_true(moments[1].anonymous == 100 + 2e7);
+    assert_true(moments[2].anonymous == 100 + 3e7);
+}
+
+static void what_is_pinned_in_private_memory_stays_there(void **state)
+{
+    struct seep_balance_point moments[3] = {
+        {.rss = -1, .anonymous = -1, .own = -1, .pinned = 5e7},
+        {.rss = 300 + 2e7, .anonymous = 100 + 2e7, .own = -1, .pinned = 2e7},
+        {.rss = 300 + 3e7, .anonymous = 100 + 3e7, .own = -1, .pinned = 3e7},
+    };
+
+    (void)state;
+    seep_balance_own_pinned(moments, 3);
+    assert_true(moments[0].anonymous == -1);
+    assert_true(moments[1].anonymous == 100 + 2e7);
+    assert_true(moments[2].anonymous == 100 + 3e7);
+}
+
 /* Figures of a damaged recording, of any size and any mixture. */
 static void odd_figures_give_odd_memory_and_no_nan(void **state)
 {
@@ -411,6 +442,8 @@ int main(void)
         WITH(what_is_kept_between_bursts_is_kept),
         WITH(blocks_that_come_and_go_need_their_peak),
         WITH(blocks_that_are_not_resident_leave_nothing_below_zero),
+        WITH(what_is_pinned_is_the_processes_own),
+        WITH(what_is_pinned_in_private_memory_stays_there),
         WITH(odd_figures_give_odd_memory_and_no_nan),
     };
 

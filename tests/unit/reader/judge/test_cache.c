@@ -468,6 +468,124 @@ static void tensors_of_many_lines_leave_the_segments_to_be_named(void **state)
     assert_false(report->devices[0].cache_fragments);
 }
 
+/* The end of main() gives back what was kept; the cache keeps its segments. */
+static void tensors_that_go_at_the_end_leaked_until_then(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+    uint32_t site = device_run_site(run, "/opt/app/keep", SEEP_SPACE_TENSOR, 0);
+    uint64_t keys[10 * (RUN_S - 2)];
+    uint32_t count = sizeof(keys) / sizeof(*keys);
+
+    device_run_work(run);
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = device_run_take(run, site, MIB, i / 10.);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        builder_free(&run->builder, keys[i], device_run_tick(RUN_S - 1));
+    }
+    /* Where the cache was missed is another line. */
+    device_run_segments(run, TORCH, 20 * MIB, 20, RUN_S - 2);
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_LEAK);
+    assert_int_equal(report->sites[0].space, SEEP_SPACE_TENSOR);
+    assert_int_equal(report->sites[0].class, SEEP_CLASS_LEAK);
+    assert_int_equal(row_of(report, SEEP_SPACE_DEVICE)->class,
+                     SEEP_CLASS_BACKING);
+    assert_true(report->end.judged_to_s < RUN_S - 1);
+}
+
+/* 1 MiB each two seconds at one line of Python: by PyTorch's cache, or by a
+ * library for itself. */
+static uint32_t take_at_a_line(struct device_run *run, const char *module)
+{
+    uint32_t code = builder_code(&run->builder, SEEP_CODE_PYTHON,
+                                 "/opt/app/model.py", "forward", 1);
+    const uint64_t frames[] = {
+        builder_frame(builder_module(&run->builder, "/opt/libcudart.so", 1), 1),
+        builder_frame(builder_module(&run->builder, module, 2), 2),
+        builder_code_frame(code, 7),
+    };
+    uint32_t site = builder_site_of_device(
+        &run->builder, builder_stack(&run->builder, frames, 3),
+        SEEP_SPACE_DEVICE, 0);
+
+    for (int i = 0; i < RUN_S; i += 2) {
+        device_run_take(run, site, MIB, i);
+    }
+    return site;
+}
+
+static void what_a_library_takes_at_a_line_is_beside_its_segments(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+    int segments = 0;
+    int others = 0;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    take_at_a_line(run, TORCH);
+    take_at_a_line(run, "/opt/cuda/libcublas.so.12");
+    device_run_ask(run, 0, 0, 0);
+    run->options.by = SEEP_BY_LINE;
+    report = device_run_report(run);
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (report->sites[i].space == SEEP_SPACE_DEVICE) {
+            assert_int_equal(report->sites[i].stack_count, 1);
+            segments += report->sites[i].backs_tensors;
+            others += !report->sites[i].backs_tensors;
+        }
+    }
+    assert_int_equal(segments, 1);
+    assert_int_equal(others, 1);
+}
+
+/* Too few of them were sampled, and the cache has room: its segments stay. */
+static void tensors_that_grow_by_pytorchs_own_word_are_not_steady(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    device_run_segments(run, TORCH, 512 * MIB, 20, 1);
+    for (uint32_t i = 0; i < RUN_S; i++) {
+        run->devices[0].allocated[i] = 10 * MIB + i * 2 * MIB;
+    }
+    device_run_ask(run, 0, 0, 0);
+    report = device_run_report(run);
+
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_INSUFFICIENT);
+    assert_int_equal(report->verdict.device, 0);
+}
+
+/* What PyTorch has handed out is not known, and samples of tensors are 32 MiB
+ * apart: nothing less than twenty of them would have shown. */
+static void what_could_hide_in_tensors_is_said(void **state)
+{
+    struct device_run *run = *state;
+    const struct seep_report *report;
+
+    device_run_work(run);
+    device_run_tensors(run, 0);
+    for (uint32_t i = 0; i < RUN_S; i++) {
+        builder_moment(&run->builder, i, device_run_tick(i + .5), 100 * MIB, 0);
+    }
+    atomic_store_explicit(&run->builder.view.header->sample_log2, 19,
+                          memory_order_relaxed);
+    atomic_store_explicit(&run->builder.view.header->tensor_doublings, 6,
+                          memory_order_relaxed);
+    report = device_run_report(run);
+
+    assert_int_equal(report->tensor_sample_bytes, 32 * MIB);
+    assert_int_equal(report->verdict.class, SEEP_VERDICT_STEADY);
+    assert_true(report->verdict.hidden_bytes_per_s >
+                .9 * 20 * 32 * (double)MIB / RUN_S);
+}
+
 #define WITH(name)                                           \
     cmocka_unit_test_setup_teardown(name, device_run_set_up, \
                                     device_run_tear_down)
@@ -494,6 +612,10 @@ int main(void)
         WITH(growth_at_no_call_site_of_a_device_is_not_steady),
         WITH(what_a_line_leaks_is_not_counted_in_segments_again),
         WITH(tensors_of_many_lines_leave_the_segments_to_be_named),
+        WITH(tensors_that_go_at_the_end_leaked_until_then),
+        WITH(what_a_library_takes_at_a_line_is_beside_its_segments),
+        WITH(tensors_that_grow_by_pytorchs_own_word_are_not_steady),
+        WITH(what_could_hide_in_tensors_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

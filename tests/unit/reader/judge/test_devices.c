@@ -57,6 +57,7 @@ static void a_leak_of_a_cuda_program_is_one_of_its_device(void **state)
     assert_int_equal(device->forecast.device, 0);
     assert_true(device_run_is_near(device->forecast.seconds.estimate,
                                    (double)device->free_bytes / rate, .05));
+    assert_false(device->forecast.by_others);
 }
 
 /* By the hash of what the row's stack has, as it was before devices. */
@@ -332,6 +333,7 @@ static void a_leak_and_a_neighbour_fill_a_device_together(void **state)
     assert_true(device_run_is_near(
         report->devices[0].forecast.seconds.estimate,
         (double)report->devices[0].free_bytes / 30 / (double)MIB, .06));
+    assert_true(report->devices[0].forecast.by_others);
 }
 
 /* What others give back meanwhile they may not have for ever. */

@@ -205,6 +205,12 @@ static void growth_between_blocks_is_fragmentation(void **state)
     outside->free = SEEP_BALANCE_FREE_SCATTERED;
     assert_int_equal(decide(), SEEP_VERDICT_FRAGMENTATION);
     assert_true(says("scattered"));
+    assert_false(says("slower"));
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    process.input.private_drift.slows = true;
+    assert_int_equal(decide(), SEEP_VERDICT_FRAGMENTATION);
+    assert_true(says("ever slower"));
+    assert_int_equal(process.now.basis, SEEP_FORECAST_SUSPECTED);
 }
 
 static void growth_that_is_neither_is_unexplained(void **state)
@@ -221,7 +227,6 @@ static void growth_that_is_neither_is_unexplained(void **state)
     assert_true(says("is unknown"));
 }
 
-/* Each alone undoes it. */
 /* A hook saw the mapping: whoever made it is named. */
 static void what_fills_a_mapping_is_at_whoever_mapped_it(void **state)
 {

@@ -19,6 +19,7 @@
 #include "device_run.h"
 #include "format/layout.h"
 #include "reader/process/vitals.h"
+#include "reader/recording/series.h"
 #include "recording_damage.h"
 
 #define TICKS(seconds) ((uint32_t)((seconds)*953.674))
@@ -546,9 +547,37 @@ static void damage_changes_figures_and_nothing_else(void **state)
     recording_damage_fini(&damage);
 }
 
+static void a_sum_of_more_than_a_word_has_is_the_most_of_it(void **state)
+{
+    struct recording_damage damage;
+    struct seep_vitals vitals;
+    const struct seep_view *view;
+
+    (void)state;
+    recording_damage_init(&damage);
+    recording_damage_reset(&damage);
+    view = &damage.builder.view;
+    for (uint32_t i = 0; i < view->site_capacity; i++) {
+        if (seep_sites_is_used(&view->sites[i], i)) {
+            seep_word_store(&view->sites[i].allocated_bytes, INT64_MAX);
+            seep_word_store(&view->sites[i].freed_bytes, 0);
+        }
+    }
+    builder_seal(&damage.builder);
+    assert_int_equal(
+        pwrite(damage.fd, damage.builder.bytes, damage.builder.size_bytes, 0),
+        damage.builder.size_bytes);
+    assert_int_equal(seep_vitals_read(damage.fd, damage.builder.size_bytes,
+                                      false, NULL, &vitals),
+                     0);
+    assert_true(vitals.host_bytes == UINT64_MAX);
+    recording_damage_fini(&damage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_of_more_than_a_word_has_is_the_most_of_it),
         cmocka_unit_test(the_same_lives_as_in_the_report),
         cmocka_unit_test(what_is_pending_counts),
         cmocka_unit_test(growth_is_that_of_the_report),

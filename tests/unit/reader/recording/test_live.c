@@ -90,14 +90,16 @@ static int teardown(void **state)
     return 0;
 }
 
-static void check_site(const struct seep_report_site *site, bool is_one_moment)
+static void check_site(const struct seep_report_site *site, bool is_one_moment,
+                       bool is_thinned)
 {
     double survivors = 0;
 
     assert_true(site->allocated_bytes >= site->freed_bytes);
     assert_int_equal(site->live_bytes,
                      site->allocated_bytes - site->freed_bytes);
-    assert_int_equal(site->live_bytes % 64, 0);
+    /* A reader that keeps the lock for long lets the table fill. */
+    assert_true(is_thinned || site->live_bytes % 64 == 0);
     for (int i = 0; i < SEEP_GROWTH_WINDOWS; i++) {
         survivors += site->window_bytes[i];
     }
@@ -128,7 +130,8 @@ static void each_report_is_one_moment(void **state)
         is_one_moment = report->exact;
         moments += is_one_moment;
         for (size_t j = 0; j < report->site_count; j++) {
-            check_site(&report->sites[j], is_one_moment);
+            check_site(&report->sites[j], is_one_moment,
+                       report->sample_bytes > 1);
         }
         seep_report_close(report);
     }

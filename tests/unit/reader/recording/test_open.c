@@ -236,6 +236,19 @@ static void a_file_means_itself_and_a_folder_its_recordings(void **state)
     assert_int_equal(seep_report_list("/no/such", &refusal, &paths), -ENOENT);
 }
 
+static void what_lies_beside_one_that_is_given_is_no_recording(void **state)
+{
+    char *const paths[] = {"a.seep", "a.seep.held", "a.seep.looks",
+                           "b.seep.looks", "b.see"};
+    const bool is_beside[] = {false, true, true, false, false};
+    const size_t count = sizeof(paths) / sizeof(paths[0]);
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(seep_report_is_beside(paths, count, i), is_beside[i]);
+    }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -252,6 +265,7 @@ int main(void)
         WITH(a_header_that_does_not_match_its_hash_is_damaged),
         WITH(one_that_was_never_finished_is_refused),
         WITH(a_file_means_itself_and_a_folder_its_recordings),
+        cmocka_unit_test(what_lies_beside_one_that_is_given_is_no_recording),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,11 +87,12 @@ static void of_too_many_sites_those_that_hold_most_keep_a_series(void **state)
                      0);
 
     for (uint32_t i = 1; i <= SITES; i++) {
-        uint32_t series = seep_word_load(&snapshot.view.sites[i].series);
+        enum seep_series_kind kind =
+            seep_series_source_of(&snapshot.view, i).kind;
 
-        assert_true(series != 0 || i % LARGE_EVERY != 0);
-        assert_true(series <= snapshot.view.series_capacity);
-        with_series += series != 0;
+        assert_true(kind == SEEP_SERIES_WHOLE || i % LARGE_EVERY != 0);
+        assert_true(kind == SEEP_SERIES_WHOLE || kind == SEEP_SERIES_NONE);
+        with_series += kind == SEEP_SERIES_WHOLE;
     }
     assert_int_equal(with_series, EXPANDED);
     assert_int_equal(
@@ -105,6 +106,36 @@ static void of_too_many_sites_those_that_hold_most_keep_a_series(void **state)
 
 #define FEW 40U
 
+/* Most need none: what tells of each is read where it lies. */
+static void of_few_sites_no_series_are_made(void **state)
+{
+    struct seep_rec_header layout = {.pid = 0};
+    struct seep_refusal refusal = {.error = 0};
+    struct recording_builder builder;
+    struct seep_snapshot snapshot;
+    int fd = memfd_create("few", MFD_CLOEXEC);
+
+    (void)state;
+    lay_out(&layout, FEW);
+    builder_init_layout(&builder, &layout, fd);
+    add_sites(&builder, FEW);
+    builder_exit(&builder, 1000);
+    builder_seal(&builder);
+    assert_int_equal(seep_snapshot_init(fd, builder.size_bytes, is_dead,
+                                        &refusal, &snapshot),
+                     0);
+
+    assert_null(snapshot.series);
+    for (uint32_t i = 1; i <= FEW; i++) {
+        assert_int_equal(seep_series_source_of(&snapshot.view, i).kind,
+                         SEEP_SERIES_TOTALS);
+    }
+
+    seep_snapshot_fini(&snapshot);
+    builder_fini(&builder);
+    close(fd);
+}
+
 /* Who reads, and the series that were made for it, to be freed. */
 static struct seep_rec_series *read_series(int fd, uint64_t size_bytes,
                                            uint32_t *ret_count)
@@ -116,6 +147,7 @@ static struct seep_rec_series *read_series(int fd, uint64_t size_bytes,
 
     assert_int_equal(
         seep_snapshot_init(fd, size_bytes, is_dead, &refusal, &snapshot), 0);
+    assert_int_equal(seep_snapshot_expand(&snapshot), 0);
     *ret_count = snapshot.view.series_capacity;
     bytes = *ret_count * sizeof(*copy);
     copy = malloc(bytes);
@@ -195,6 +227,71 @@ static void a_recording_is_read_alike_after_any_other(void **state)
     close(busy_fd);
 }
 
+static bool is_not_dead(const struct seep_rec_header *header)
+{
+    (void)header;
+    return false;
+}
+
+/* What no one has folded yet: the reader's own copy has the blocks. */
+static void add_pending(struct recording_builder *builder)
+{
+    add_few(builder);
+    for (uint32_t i = 0; i < 8; i++) {
+        builder_alloc(builder, 4096 * (i + 1), 5000, 1 + i, 10 * i + 1);
+    }
+}
+
+static void add_one(struct recording_builder *builder)
+{
+    add_sites(builder, 1);
+}
+
+/* A copy has each byte of the file, and zero where that has nothing. */
+static void assert_is_copied(int fd, const struct recording_builder *builder,
+                             bool (*dead)(const struct seep_rec_header *))
+{
+    struct seep_refusal refusal = {.error = 0};
+    struct seep_snapshot snapshot;
+
+    assert_int_equal(
+        seep_snapshot_copy(fd, builder->size_bytes, dead, &refusal, &snapshot),
+        0);
+    assert_true(memcmp(snapshot.bytes, builder->bytes, builder->size_bytes) ==
+                0);
+    seep_snapshot_fini(&snapshot);
+}
+
+/* The memory of its copy was that of another, which was read and folded. */
+static void a_copy_has_nothing_of_the_one_before(void **state)
+{
+    static void (*const fills[])(struct recording_builder *) = {
+        add_pending, add_one, add_course, add_few};
+    struct recording_builder builders[4];
+    int fds[4];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        fds[i] = make(&builders[i], fills[i]);
+    }
+    for (size_t i = 0; i < 16; i++) {
+        const struct recording_builder *after = &builders[i / 4];
+        struct seep_rec_series *series;
+        uint32_t count;
+
+        for (size_t j = 0; j < 2; j++) {
+            series =
+                read_series(fds[i % 4], builders[i % 4].size_bytes, &count);
+            free(series);
+            assert_is_copied(fds[i / 4], after, j == 0 ? is_dead : is_not_dead);
+        }
+    }
+    for (size_t i = 0; i < 4; i++) {
+        builder_fini(&builders[i]);
+        close(fds[i]);
+    }
+}
+
 /* A tenth more than there are rows for. */
 #define MANY (SEEP_SITES_ROWS_MOST + SEEP_SITES_ROWS_MOST / 10)
 #define LARGE_COUNT (MANY / LARGE_EVERY)
@@ -262,8 +359,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recording_is_read_alike_after_any_other),
+        cmocka_unit_test(a_copy_has_nothing_of_the_one_before),
         cmocka_unit_test(of_too_many_rows_those_that_hold_least_are_one),
         cmocka_unit_test(of_too_many_sites_those_that_hold_most_keep_a_series),
+        cmocka_unit_test(of_few_sites_no_series_are_made),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

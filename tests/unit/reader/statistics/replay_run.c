@@ -109,7 +109,7 @@ static bool read_sites(const json_t *list, const struct seep_clock *clock,
         work->grown_share = 1;
         if (json_object_get(site, "low") != NULL) {
             fill_series(site, clock->end_tick, &series[i]);
-            work->series = &series[i];
+            work->series = seep_series_source_whole(&series[i]);
         }
         fill_work(site, clock, sites, work);
         sites->count++;

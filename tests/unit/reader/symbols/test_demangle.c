@@ -40,6 +40,7 @@ static void a_mangled_name_becomes_what_its_author_wrote(void **state)
          "GT$$GT$3bar17h930b740aa94f1d3aE",
          "<Test + 'static as foo::Bar<Test>>::bar"},
         {"_RNvC6_123foo3bar", "123foo::bar"},
+        {"_RNvC03foo", "::foo"}, /* of a crate without a name */
         {"_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"},
     };
 

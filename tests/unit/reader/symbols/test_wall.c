@@ -64,7 +64,7 @@ static int ask_for(struct seep_wall *wall, struct seep_symbol_memory *memory,
 {
     struct seep_symbol_answer answer = {NULL, 0};
     struct seep_symbol_module source = {path, (const uint8_t *)"id", 2};
-    struct seep_wall_question question = {&source, false, what};
+    struct seep_wall_question question = {&source, false, what, NULL};
     int result = seep_wall_ask(wall, &question, &spent, memory, &answer);
 
     if (result == 0) {

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which block of glibc's malloc an address lies in, and which of them are free.
+ *
+ * Invariant: the process that is read is this one; of a thread it has an arena
+ * and a cache that nobody allocates from, laid out as one glibc has them.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "held/memory.h"
+#include "seep_test.h"
+
+/* Each heap begins at a multiple of it. */
+#define HEAP_BYTES (UINT64_C(64) << 20)
+#define USED_BYTES 0x21000U
+#define ARENA_AT 0x30U
+#define FLAGS 5U /* of an arena of its own, and the one before is in use */
+#define BLOCK_BYTES 0x40U
+#define BLOCKS 8U
+#define FREED 3U /* the block that the thread has set aside, */
+#define FAST 5U  /* and one in a list of the arena's own */
+#define LIST 2U  /* of blocks so large */
+
+/* What differs between versions of glibc. */
+struct layout {
+    const char *name;
+    uint32_t first;       /* chunk of an arena's first heap */
+    uint32_t top_at;      /* in an arena */
+    uint32_t cache_bytes; /* of the chunk that is a thread's cache */
+    uint32_t list_count;
+    bool has_fastbins;
+};
+
+static const struct layout layouts[] = {
+    {"2.36", 0x8d0, 96, 0x290, 64, true},
+    {"2.42", 0x8d0, 96, 0x300, 76, true},
+    {"2.43", 0x870, 8, 0x300, 76, false},
+};
+
+struct fixture {
+    uint8_t *reserved; /* of which one heap is */
+    uint64_t *heap;
+    uint64_t *thread; /* and pages that are not there around it */
+    struct seep_held_memory memory;
+    struct seep_held_blocks blocks;
+};
+
+static uint64_t address_of(const void *at)
+{
+    return (uintptr_t)at;
+}
+
+static uint8_t *reserve(uint64_t bytes)
+{
+    uint8_t *at = mmap(NULL, bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    assert_true(at != MAP_FAILED);
+    return at;
+}
+
+static void *open_page(uint8_t *at, size_t bytes)
+{
+    assert_int_equal(mprotect(at, bytes, PROT_READ | PROT_WRITE), 0);
+    return at;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    f->reserved = reserve(2 * HEAP_BYTES);
+    f->heap = open_page(f->reserved + (-address_of(f->reserved) % HEAP_BYTES),
+                        USED_BYTES);
+    f->thread =
+        open_page(reserve(3 * SEEP_HELD_PAGE_BYTES) + SEEP_HELD_PAGE_BYTES,
+                  SEEP_HELD_PAGE_BYTES);
+    f->blocks.memory = &f->memory;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    munmap(f->reserved, 2 * HEAP_BYTES);
+    munmap(f->thread - SEEP_HELD_PAGE_BYTES / sizeof(*f->thread),
+           3 * SEEP_HELD_PAGE_BYTES);
+    free(f);
+    return 0;
+}
+
+/* @return where the block of the chunk at @offset of the heap begins */
+static uint64_t *put_chunk(struct fixture *f, uint64_t offset, uint64_t bytes)
+{
+    uint64_t *chunk = f->heap + offset / sizeof(*f->heap);
+
+    chunk[1] = bytes | FLAGS;
+    return chunk + 2;
+}
+
+/* A heap with a cache and @BLOCKS blocks, of which two are free although their
+ * neighbours say otherwise; a control block whose thread has that cache. */
+static void lay_out(struct fixture *f, const struct layout *layout,
+                    uint64_t **ret_blocks)
+{
+    uint64_t *control = f->thread + 256;
+    uint64_t *arena = f->heap + ARENA_AT / sizeof(*f->heap);
+    uint64_t offset = layout->first;
+    uint64_t *cache;
+
+    memset(f->heap, 0, USED_BYTES);
+    f->heap[0] = address_of(arena);
+    f->heap[2] = USED_BYTES;
+    f->heap[3] = USED_BYTES;
+    cache = put_chunk(f, offset, layout->cache_bytes);
+    offset += layout->cache_bytes;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        ret_blocks[i] = put_chunk(f, offset, BLOCK_BYTES);
+        offset += BLOCK_BYTES;
+    }
+    arena[layout->top_at / 8] =
+        address_of(put_chunk(f, offset, USED_BYTES - offset) - 2);
+    control[0] = address_of(control);
+    control[2] = address_of(control);
+    control[-9] = address_of(cache);
+    cache[layout->list_count / 4 + LIST] = address_of(ret_blocks[FREED]);
+    ret_blocks[FREED][0] = address_of(ret_blocks[FREED]) >> 12;
+    if (layout->has_fastbins) {
+        arena[2 + LIST] = address_of(ret_blocks[FAST] - 2);
+        ret_blocks[FAST][0] = address_of(ret_blocks[FAST]) >> 12;
+    }
+}
+
+static void a_block_of_a_threads_arena_is_found(void **state)
+{
+    struct fixture *f = *state;
+    const struct seep_held_source source = {.pid = getpid()};
+
+    for (size_t k = 0; k < sizeof(layouts) / sizeof(*layouts); k++) {
+        uint64_t *blocks[BLOCKS];
+
+        lay_out(f, &layouts[k], blocks);
+        assert_int_equal(seep_held_memory_open(&source, &f->memory), 0);
+        assert_int_equal(seep_held_blocks_init(&f->blocks), 0);
+        for (size_t i = 0; i < BLOCKS; i++) {
+            bool is_free = i == FREED || (i == FAST && layouts[k].has_fastbins);
+            uint64_t start = 0;
+            uint64_t end = 0;
+
+            if ((seep_held_block_at(&f->blocks, address_of(&blocks[i][1]),
+                                    &start, &end) == SEEP_HELD_FREE) !=
+                is_free) {
+                fail_msg("block %zu of glibc %s", i, layouts[k].name);
+            }
+            assert_int_equal(start, address_of(blocks[i]));
+            assert_int_equal(end, start + BLOCK_BYTES - 16);
+        }
+        seep_held_blocks_fini(&f->blocks);
+        seep_held_memory_close(&f->memory);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_block_of_a_threads_arena_is_found,
+                                        set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
