@@ -118,6 +118,10 @@ static json_t *result_of(const struct seep_check_result *result)
     seep_json_put(object, "family", family_of(result->family));
     seep_json_put(object, "sites", sites_of(result));
     SEEP_JSON_COPY(object, result, site_total);
+    seep_json_put(object, "held_together",
+                  seep_check_has_common(result)
+                      ? seep_json_held_together(result->report)
+                      : json_array());
     return object;
 }
 
@@ -488,6 +492,7 @@ void seep_json_report_print(struct seep_json_out *out,
         print_member(out, ",", "counters", counters_in_words(report));
         print_member(out, ",", "words", words_of(report));
     }
+    print_member(out, ",", "held_together", seep_json_held_together(report));
     print_member(out, ",", "site_total",
                  seep_json_count(seep_words_site_total(report)));
     print_member(out, ",", "losses", losses_of(report));

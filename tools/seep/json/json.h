@@ -220,6 +220,9 @@ json_t *seep_json_held(const struct seep_held_answer *answer);
 /** What is known of who holds what @site keeps; null: nothing was asked. */
 json_t *seep_json_kept(const struct seep_report_site *site);
 
+/** What one thing holds of several sites, by growth, the most first. */
+json_t *seep_json_held_together(const struct seep_report *report);
+
 /** @param catalogue  may be NULL */
 json_t *seep_json_verdict(const struct seep_report *report,
                           const struct seep_catalogue *catalogue);

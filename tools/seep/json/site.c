@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "held/kept.h"
 #include "reader/compare/patterns.h"
+#include "words/common.h"
 #include "words/held.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -649,6 +650,50 @@ json_t *seep_json_kept(const struct seep_report_site *site)
     seep_json_put(object, "asked_live_bytes", kept->live_bytes);
     seep_json_put(object, "answer", seep_json_held(kept->answer));
     return object;
+}
+
+static json_t *common_of(const struct seep_report *report,
+                         const struct seep_words_commons *commons,
+                         const struct seep_words_common *common)
+{
+    json_t *object = json_object();
+    json_t *ids = json_array();
+
+    for (size_t i = 0; i < common->site_count; i++) {
+        json_array_append_new(ids, seep_json_text(common->sites[i]->id));
+    }
+    put_freed(object, "sentence",
+              seep_words_common_line(report, commons, common));
+    put_freed(object, "held_by", seep_words_held(&common->held_by));
+    put_freed(object, "holder", seep_words_holder(&common->held_by));
+    seep_json_put_text_or_null(object, "remedy",
+                               seep_words_held_remedy(&common->held_by));
+    seep_json_put(object, "sites", ids);
+    seep_json_put(object, "count", common->site_count);
+    seep_json_put(object, "leaks", common->leak_count);
+    seep_json_put(object, "asked", commons->asked_count);
+    seep_json_put(object, "growing", commons->wanted_count);
+    SEEP_JSON_COPY(object, common, live_bytes, asked_live_bytes);
+    seep_json_put(object, "growth_bytes_per_s", &common->growth_bytes_per_s);
+    seep_json_put(object, "more_than_first",
+                  seep_words_common_is_news(report, common));
+    return object;
+}
+
+json_t *seep_json_held_together(const struct seep_report *report)
+{
+    json_t *array = json_array();
+    struct seep_words_commons commons;
+
+    if (seep_words_commons_make(report, &commons) < 0) {
+        return array;
+    }
+    for (size_t i = 0; i < commons.count; i++) {
+        json_array_append_new(array,
+                              common_of(report, &commons, &commons.list[i]));
+    }
+    seep_words_commons_fini(&commons);
+    return array;
 }
 
 int seep_json_held_rows(FILE *file, const struct seep_report *report,

@@ -154,13 +154,6 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     return error;
 }
 
-bool seep_ask_is_wanted(const struct seep_report_site *site)
-{
-    return (site->class == SEEP_CLASS_LEAK ||
-            site->class == SEEP_CLASS_SUSPECT) &&
-           site->suppressed_by == NULL;
-}
-
 /*
  * Attached.
  */
@@ -173,7 +166,7 @@ static struct seep_report_site *site_of(struct seep_report *report, size_t i)
 static bool has_wanted(const struct seep_report *report)
 {
     for (size_t i = 0; i < report->site_count; i++) {
-        if (seep_ask_is_wanted(&report->sites[i])) {
+        if (seep_words_held_is_wanted(&report->sites[i])) {
             return true;
         }
     }
@@ -186,14 +179,15 @@ static void attach(struct seep_report *report,
     for (size_t i = 0; i < report->site_count; i++) {
         struct seep_report_site *site = site_of(report, i);
         const struct seep_held_kept *kept =
-            seep_ask_is_wanted(site) ? seep_held_book_find(book, site->id)
-                                     : NULL;
+            seep_words_held_is_wanted(site)
+                ? seep_held_book_find(book, site->id)
+                : NULL;
 
-        if (kept == NULL && seep_ask_is_wanted(site)) {
+        if (kept == NULL && seep_words_held_is_wanted(site)) {
             kept = seep_held_book_find(book, site->line_id);
         }
         /* Rows by function, or without symbols, have other ids. */
-        if (kept == NULL && seep_ask_is_wanted(site)) {
+        if (kept == NULL && seep_words_held_is_wanted(site)) {
             kept = seep_held_book_find_stack(book, site->entries,
                                              site->stack_count);
         }
@@ -281,8 +275,8 @@ static bool is_due(const struct seep_report_site *site,
 {
     double times;
 
-    if (!seep_ask_is_wanted(site) || kept == NULL) {
-        return seep_ask_is_wanted(site);
+    if (!seep_words_held_is_wanted(site) || kept == NULL) {
+        return seep_words_held_is_wanted(site);
     }
     times = kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM ? GROWN_TIMES_NO_ROOM
             : is_clear(kept)                           ? GROWN_TIMES
@@ -435,7 +429,7 @@ void seep_ask_again(struct seep_ask_memory *memory, struct seep_report *report,
          i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        rows += seep_ask_is_wanted(site);
+        rows += seep_words_held_is_wanted(site);
         due |= is_due(site, seep_held_book_find(&known->book, site->id));
     }
     if (due && report->state == SEEP_STATE_RUNNING) {

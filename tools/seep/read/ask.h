@@ -42,9 +42,6 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
                   const struct seep_report_site *site,
                   struct seep_held_answer **ret_answer);
 
-/** Does a row of this class have its holder beside it? */
-bool seep_ask_is_wanted(const struct seep_report_site *site);
-
 /** Attach what is kept beside the recording of @report to its rows. */
 void seep_ask_attach(struct seep_report *report);
 

@@ -137,6 +137,26 @@ static void print_sites(struct seep_page *page,
     }
 }
 
+/* What one thing holds of the call sites; once of a process. */
+static void print_common(struct seep_page *page,
+                         const struct seep_check_result *first,
+                         const struct seep_check_result *result)
+{
+    char *common = seep_check_common(result);
+
+    for (; first < result && common != NULL; first++) {
+        if (first->report == result->report && seep_check_has_common(first)) {
+            free(common);
+            common = NULL;
+        }
+    }
+    if (common != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, " held", SITE_INDENT, "%s",
+                            common);
+        free(common);
+    }
+}
+
 static void print_next(struct seep_page *page,
                        const struct seep_check_result *results, size_t count)
 {
@@ -199,6 +219,7 @@ static void print_process(struct seep_page *page,
     print_limits(page, results, count);
     for (size_t i = 0; i < count; i++) {
         print_sites(page, results, &results[i]);
+        print_common(page, results, &results[i]);
     }
     if (worst == SEEP_CHECK_FAIL) {
         print_since(page, set, results[0].report);

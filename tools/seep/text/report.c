@@ -211,8 +211,7 @@ static enum seep_style answer_style(const struct seep_report *report)
                : seep_view_verdict_style(report->verdict.class);
 }
 
-/* Sentences of their own, though each was made as a part of one. */
-static void print_reason(struct seep_page *page, const char *reason)
+void seep_view_reason(struct seep_page *page, const char *reason)
 {
     char first = *reason >= 'a' && *reason <= 'z' ? (char)(*reason - 'a' + 'A')
                                                   : *reason;
@@ -439,7 +438,7 @@ void seep_view_text_report(struct seep_page *page,
     }
     seep_view_answer(page, answer_style(report), &words);
     for (size_t i = 0; i < words.reason_count && !part; i++) {
-        print_reason(page, words.reasons[i]);
+        seep_view_reason(page, words.reasons[i]);
     }
     seep_view_text_head(page, report, "seep:");
     print_begin(page, report);

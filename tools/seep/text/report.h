@@ -55,6 +55,9 @@ enum seep_style seep_view_verdict_style(enum seep_verdict_class class);
 void seep_view_answer(struct seep_page *page, enum seep_style style,
                       const struct seep_words_verdict *words);
 
+/** A sentence of its own, though it was made as a part of one. */
+void seep_view_reason(struct seep_page *page, const char *reason);
+
 /** The process: its command, age, work and state, behind @label. */
 void seep_view_text_head(struct seep_page *page,
                          const struct seep_report *report, const char *label);

@@ -13,6 +13,7 @@
 #include "text/report.h"
 #include "text/table.h"
 #include "top/top.h"
+#include "words/common.h"
 #include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
@@ -264,6 +265,18 @@ static void draw_holder(struct seep_page *page,
     free(held);
 }
 
+/* "12 of 16 call sites that leak or may leak are held by ..." */
+static void draw_common(struct seep_page *page,
+                        const struct seep_report *report)
+{
+    char *common = seep_words_common_news(report);
+
+    if (common != NULL) {
+        seep_view_reason(page, common);
+        free(common);
+    }
+}
+
 static void draw_answer(struct seep_page *page, const struct part *part)
 {
     if (page->columns < WRAP_LEAST) {
@@ -273,6 +286,7 @@ static void draw_answer(struct seep_page *page, const struct part *part)
     if (part->size->lines > 0) {
         draw_holder(page, part->report);
     }
+    draw_common(page, part->report);
 }
 
 /* How much of the page may go to something that is not the rows. */

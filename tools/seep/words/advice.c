@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
+#include "words/common.h"
 #include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
@@ -400,6 +401,19 @@ static void advise_stopped(const struct seep_report *report,
                   words);
 }
 
+/* What holds more than the row that speaks is the place to begin. */
+static void advise_common(const struct seep_report *report,
+                          const struct seep_report_site *site,
+                          struct seep_words_verdict *words)
+{
+    char *advice = seep_words_common_advice(report, site);
+
+    if (advice != NULL) {
+        seep_words_advise(words, "%s", advice);
+        free(advice);
+    }
+}
+
 static void advise_site(const struct seep_report *report,
                         const struct seep_report_site *site,
                         struct seep_words_verdict *words)
@@ -408,6 +422,7 @@ static void advise_site(const struct seep_report *report,
     char *holder = holder_of(report, site);
     char *held = seep_words_held_advice(site->held);
 
+    advise_common(report, site, words);
     if (held != NULL) {
         seep_words_advise(words, "%s", held);
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verbs.h"
+#include "words/common.h"
 #include "words/compare.h"
 #include "words/held.h"
 #include "words/units.h"
@@ -253,6 +254,35 @@ static void put_sites(FILE *file, const struct seep_check_result *result)
     }
 }
 
+bool seep_check_has_common(const struct seep_check_result *result)
+{
+    enum seep_check_kind kind = result->limit->kind;
+    bool is_growth = kind == SEEP_CHECK_GROWTH ||
+                     kind == SEEP_CHECK_GROWTH_PER_UNIT ||
+                     kind == SEEP_CHECK_BASELINE;
+
+    return is_growth && result->limit->space == SEEP_CHECK_ALL_SPACES &&
+           result->outcome == SEEP_CHECK_FAIL && result->family == NULL &&
+           result->report != NULL && result->site_count > 0;
+}
+
+char *seep_check_common(const struct seep_check_result *result)
+{
+    return seep_check_has_common(result)
+               ? seep_words_common_news(result->report)
+               : NULL;
+}
+
+static void put_common(FILE *file, const struct seep_check_result *result)
+{
+    char *common = seep_check_common(result);
+
+    if (common != NULL) {
+        fprintf(file, "; %s", common);
+        free(common);
+    }
+}
+
 char *seep_check_message(const struct seep_check_result *result)
 {
     char *measured = seep_check_measured(result);
@@ -271,6 +301,7 @@ char *seep_check_message(const struct seep_check_result *result)
             fprintf(file, "; %s", result->measure.reason);
         }
         put_sites(file, result);
+        put_common(file, result);
         message = seep_words_close(&text);
     }
     free(title);

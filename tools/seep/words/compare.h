@@ -61,6 +61,11 @@ char *seep_check_since(const struct seep_check_set *set,
 /** The same of .sites[@index] of @result, by all processes that it is of. */
 char *seep_check_place(const struct seep_check_result *result, size_t index);
 
+/** Is it of all that a process grows by, so that it is told what one thing
+ * holds of it? And that, if it is news; NULL: it is not. */
+bool seep_check_has_common(const struct seep_check_result *result);
+char *seep_check_common(const struct seep_check_result *result);
+
 /** The whole of a result in a sentence, with its sites. */
 char *seep_check_message(const struct seep_check_result *result);
 

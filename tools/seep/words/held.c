@@ -389,6 +389,13 @@ char *seep_words_held(const struct seep_held_group *group)
     return seep_words_close(&text);
 }
 
+bool seep_words_held_is_wanted(const struct seep_report_site *site)
+{
+    return (site->class == SEEP_CLASS_LEAK ||
+            site->class == SEEP_CLASS_SUSPECT) &&
+           site->suppressed_by == NULL;
+}
+
 double seep_words_held_share(const struct seep_held_answer *answer)
 {
     size_t count = answer->groups[0].block_count;

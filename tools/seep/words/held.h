@@ -10,11 +10,15 @@
 
 #include "held/held.h"
 #include "held/kept.h"
+#include "reader/report/report.h"
 
 /** Under so many blocks nothing is said, and under this share of them that
  * agree it is not clear. */
 #define SEEP_WORDS_HELD_LEAST 8U
 #define SEEP_WORDS_HELD_CLEAR 0.5
+
+/** Does a row of this class have its holder beside it? */
+bool seep_words_held_is_wanted(const struct seep_report_site *site);
 
 /** Where the holder is, as the program has it: "Handler.model.audit"; "" where
  * it has no name. */

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
+#include "words/common.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -479,7 +480,12 @@ void seep_words_add_reasons(const struct seep_report *report,
     const struct seep_report_site *site = seep_words_site(report);
     const struct seep_report_site *cache = seep_words_cache(report);
     char *kept = cache == NULL ? NULL : seep_words_kept(report, cache);
+    char *common = seep_words_common_news(report);
 
+    if (common != NULL) {
+        seep_words_reason(words, "%s", common);
+        free(common);
+    }
     if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
         seep_words_reason(words, "%s", report->verdict.reason);
     }

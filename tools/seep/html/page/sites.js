@@ -22,6 +22,12 @@ function siteCards(page, host) {
   }
 }
 
+/* What holds it and others; null: nothing that is known. */
+function togetherOf(process, site) {
+  return process.held_together.find((each) =>
+    each.sites.includes(site.id)) || null;
+}
+
 function siteCard(page, site, row) {
   const card = element('article', {class: 'card site',
     'aria-label': `${site.class}: ${clean(site.where, 200)}`});
@@ -31,6 +37,10 @@ function siteCard(page, site, row) {
   }
   if (site.held && site.held.line) {
     words.push(`held by ${site.held.line}`);
+  }
+  const together = togetherOf(page.run.process, site);
+  if (together) {
+    words.push(together.sentence);
   }
   if (site.pattern) {
     words.push(`${site.pattern.name}: ${site.pattern.cause} ${site.pattern.remedy}`);

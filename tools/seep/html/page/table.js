@@ -198,6 +198,7 @@ function detailOf(page, site) {
     ['by way of', site.held && site.held.answer &&
       site.held.answer.groups.length > 0
       ? site.held.answer.groups[0].chain : null],
+    ['held together', (togetherOf(run.process, site) || {}).sentence],
     ['live', `${bytesText(site.live_bytes)}` + (site.live_bytes_error > 0
       ? ` ±${bytesText(site.live_bytes_error)}` : '')],
     ['freed', bytesText(site.freed_bytes)],
