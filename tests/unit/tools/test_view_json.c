@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* tools/seep/view_json, json_*: the document "seep-report/1". */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -613,6 +614,80 @@ static void a_number_has_one_form(void **state)
     }
 }
 
+/* As printf() has it, but for the ".0" of what is whole. */
+static void a_number_is_as_printf_prints_it(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        double value;
+        char wanted[48];
+        char *text;
+
+        random = random * UINT64_C(6364136223846793005) + 1;
+        /* Halves of the last digit, too: those are the hard ones. */
+        value = (double)(random >> 24) / (i % 2 == 0 ? 3e7 : 1 << 20);
+        value = ldexp(value, (int)(random >> 20 & 63) - 50);
+        snprintf(wanted, sizeof(wanted), "%.12g", value);
+        if (strchr(wanted, 'e') != NULL) {
+            continue;
+        }
+        if (strchr(wanted, '.') == NULL) {
+            strcat(wanted, ".0");
+        }
+        text = print(json_real(value), seep_json_out_line);
+        assert_string_equal(text, wanted);
+        free(text);
+    }
+}
+
+static void rows_are_printed_without_values(void **state)
+{
+    struct row {
+        double at_s;
+        uint64_t bytes;
+        double told;
+    };
+    static const struct row list[] = {
+        {0.5, 7, 1},
+        {NAN, UINT64_MAX, -1},
+        {-INFINITY, 0, NAN},
+    };
+    static const struct seep_json_field fields[] = {
+        SEEP_JSON_FIELD("\"at\":", struct row, at_s),
+        SEEP_JSON_FIELD(",\"bytes\":", struct row, bytes),
+        {",\"told\":", SEEP_JSON_TOLD, offsetof(struct row, told)},
+    };
+    char *head = seep_json_members(json_pack("{s:s}", "of", "\xc3\xa9\""));
+    const struct seep_json_rows rows = {
+        .head = head,
+        .fields = fields,
+        .field_count = sizeof(fields) / sizeof(fields[0]),
+        .tail = "}",
+        .between = ",\n",
+        .row_bytes = sizeof(list[0]),
+    };
+    char *text = NULL;
+    size_t size;
+    struct seep_json_out out = {.file = open_memstream(&text, &size)};
+
+    (void)state;
+    assert_non_null(head);
+    seep_json_out_rows(&out, &rows, list, 3);
+    seep_json_out_rows(&out, &rows, list, 0);
+    assert_int_equal(out.error, 0);
+    fclose(out.file);
+    assert_string_equal(
+        text,
+        "{\"of\":\"\\u00E9\\\"\",\"at\":0.5,\"bytes\":7,\"told\":1.0},\n"
+        "{\"of\":\"\\u00E9\\\"\",\"at\":null,\"bytes\":9223372036854775807,"
+        "\"told\":null},\n"
+        "{\"of\":\"\\u00E9\\\"\",\"at\":null,\"bytes\":0,\"told\":null}");
+    free(text);
+    free(head);
+}
+
 static void a_text_is_ascii(void **state)
 {
     static const char *const cases[][2] = {
@@ -698,6 +773,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_has_one_form),
+        cmocka_unit_test(a_number_is_as_printf_prints_it),
+        cmocka_unit_test(rows_are_printed_without_values),
         cmocka_unit_test(a_text_is_ascii),
         cmocka_unit_test(a_value_is_indented_or_on_one_line),
         cmocka_unit_test(a_long_text_is_whole),

@@ -51,40 +51,59 @@ static int put_text(FILE *file, const char *text)
     fputs(*clean != '\0' && strchr("=+-@", *clean) != NULL ? "\"'" : "\"",
           file);
     for (const char *at = clean; *at != '\0'; at++) {
-        fputs(*at == '"' ? "\"\"" : (char[]){*at, '\0'}, file);
+        if (*at == '"') {
+            fputc('"', file);
+        }
+        fputc(*at, file);
     }
     fputs("\",", file);
     free(clean);
     return 0;
 }
 
-static int put_head(FILE *file, const struct seep_report *report,
-                    const char *series, const char *space, const char *where)
+/* What the rows of a series begin with: to be freed; NULL: no memory. */
+static char *head_of(const struct seep_report *report, const char *series,
+                     const char *space, const char *where)
 {
+    char *head = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&head, &size);
     int error;
 
+    if (file == NULL) {
+        return NULL;
+    }
     fprintf(file, "%" PRIu32 ",", report->pid);
     error = put_text(file, series);
     error = error == 0 ? put_text(file, space) : error;
-    return error == 0 ? put_text(file, where) : error;
+    error = error == 0 ? put_text(file, where) : error;
+    if (fclose(file) != 0 || error != 0) {
+        free(head);
+        return NULL;
+    }
+    return head;
 }
 
 static int put_site(FILE *file, const struct seep_report *report,
                     const struct seep_report_site *site)
 {
-    int error = 0;
+    char *head =
+        head_of(report, site->id, seep_words_space(site->space), site->where);
 
-    for (size_t i = 0; i < count_points(site) && error == 0; i++) {
+    if (head == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count_points(site); i++) {
         struct seep_report_point point = point_at(report, site, i);
 
-        error = put_head(file, report, site->id, seep_words_space(site->space),
-                         site->where);
+        fputs(head, file);
         fprintf(file,
                 "%.6f,%.6f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\r\n",
                 point.start_s, point.width_s, point.live_bytes, point.low_bytes,
                 point.allocated_bytes, point.freed_bytes);
     }
-    return error;
+    free(head);
+    return 0;
 }
 
 int seep_csv_begin(struct seep_export *export)
@@ -98,17 +117,19 @@ int seep_csv_begin(struct seep_export *export)
 int seep_csv_add(struct seep_export *export, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
-    int error = 0;
+    char *head = head_of(report, "rss", "process", "");
+    int error = head == NULL ? -ENOMEM : 0;
 
     for (size_t i = 0; i < memory->moment_count && error == 0; i++) {
         const struct seep_report_moment *moment = &memory->moments[i];
 
         if (moment->held_bytes >= 0) {
-            error = put_head(export->file, report, "rss", "process", "");
+            fputs(head, export->file);
             fprintf(export->file, "%.6f,0,%.0f,,,\r\n", moment->t_s,
                     moment->held_bytes);
         }
     }
+    free(head);
     for (size_t i = 0; i < report->site_count && error == 0; i++) {
         error = put_site(export->file, report, &report->sites[i]);
     }
@@ -117,14 +138,21 @@ int seep_csv_add(struct seep_export *export, const struct seep_report *report)
 
 /* Lines of JSON. */
 
-/* Takes @members. */
-static void put_line(struct seep_json_out *out, const char *type,
-                     const struct seep_report *report, json_t *members)
+static json_t *line_of(const char *type, const struct seep_report *report)
 {
     json_t *object = json_object();
 
     seep_json_put(object, "type", type);
     seep_json_put(object, "pid", report->pid);
+    return object;
+}
+
+/* Takes @members. */
+static void put_line(struct seep_json_out *out, const char *type,
+                     const struct seep_report *report, json_t *members)
+{
+    json_t *object = line_of(type, report);
+
     json_object_update(object, members);
     json_decref(members);
     seep_json_out_line(out, object);
@@ -149,33 +177,62 @@ static json_t *site_of(const struct seep_report_site *site)
     return object;
 }
 
-static json_t *point_of(const struct seep_report_site *site,
-                        const struct seep_report_point *point)
+/* Takes @head: what each row begins with. */
+static void put_rows(struct seep_json_out *out, json_t *head,
+                     struct seep_json_rows rows, const void *first,
+                     size_t count)
 {
-    json_t *object = json_object();
+    char *text = seep_json_members(head);
 
-    seep_json_put(object, "site", site->id);
-    SEEP_JSON_COPY(object, point, start_s, width_s);
-    SEEP_JSON_COPY(object, point, live_bytes, low_bytes);
-    SEEP_JSON_COPY(object, point, allocated_bytes, freed_bytes);
-    return object;
+    rows.head = text;
+    rows.tail = "}\n";
+    rows.between = "";
+    if (text != NULL) {
+        seep_json_out_rows(out, &rows, first, count);
+    } else if (out->error == 0) {
+        out->error = -ENOMEM;
+    }
+    free(text);
+}
+
+static void put_points(struct seep_json_out *out,
+                       const struct seep_report *report,
+                       const struct seep_report_site *site)
+{
+#define FIELD(separator, name) \
+    SEEP_JSON_FIELD(separator "\"" #name "\":", struct seep_report_point, name)
+    static const struct seep_json_field fields[] = {
+        FIELD("", start_s),          FIELD(",", width_s),
+        FIELD(",", live_bytes),      FIELD(",", low_bytes),
+        FIELD(",", allocated_bytes), FIELD(",", freed_bytes),
+    };
+#undef FIELD
+    json_t *head = line_of("point", report);
+
+    seep_json_put(head, "site", site->id);
+    put_rows(out, head,
+             (struct seep_json_rows){.fields = fields,
+                                     .field_count =
+                                         sizeof(fields) / sizeof(fields[0]),
+                                     .row_bytes = sizeof(*site->series)},
+             site->series, site->point_count);
 }
 
 static void put_moments(struct seep_json_out *out,
                         const struct seep_report *report)
 {
-    const struct seep_report_memory *memory = &report->memory;
+    static const struct seep_json_field fields[] = {
+        SEEP_JSON_FIELD("\"t_s\":", struct seep_report_moment, t_s),
+        {",\"rss_bytes\":", SEEP_JSON_TOLD,
+         offsetof(struct seep_report_moment, held_bytes)},
+    };
 
-    for (size_t i = 0; i < memory->moment_count && out->error == 0; i++) {
-        const struct seep_report_moment *moment = &memory->moments[i];
-        json_t *object = json_object();
-
-        SEEP_JSON_COPY(object, moment, t_s);
-        seep_json_put(object, "rss_bytes",
-                      moment->held_bytes >= 0 ? json_real(moment->held_bytes)
-                                              : json_null());
-        put_line(out, "memory", report, object);
-    }
+    put_rows(out, line_of("memory", report),
+             (struct seep_json_rows){
+                 .fields = fields,
+                 .field_count = sizeof(fields) / sizeof(fields[0]),
+                 .row_bytes = sizeof(*report->memory.moments)},
+             report->memory.moments, report->memory.moment_count);
 }
 
 int seep_jsonl_add(struct seep_export *export, const struct seep_report *report)
@@ -197,9 +254,7 @@ int seep_jsonl_add(struct seep_export *export, const struct seep_report *report)
         const struct seep_report_site *site = &report->sites[i];
 
         put_line(&out, "site", report, site_of(site));
-        for (size_t k = 0; k < site->point_count && out.error == 0; k++) {
-            put_line(&out, "point", report, point_of(site, &site->series[k]));
-        }
+        put_points(&out, report, site);
     }
     return out.error != 0 ? out.error : ferror(export->file) ? -EIO : 0;
 }

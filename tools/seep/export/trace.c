@@ -28,10 +28,8 @@ struct trace {
     size_t event_count;
 };
 
-/* Takes @members. */
-static void put_event(struct trace *trace, const char *phase,
-                      const struct seep_report *report, const char *name,
-                      double at_s, json_t *members)
+static json_t *event_of(const char *phase, const struct seep_report *report,
+                        const char *name)
 {
     json_t *object = json_object();
 
@@ -39,6 +37,16 @@ static void put_event(struct trace *trace, const char *phase,
     seep_json_put(object, "name", name);
     seep_json_put(object, "pid", report->pid);
     seep_json_put(object, "tid", report->pid);
+    return object;
+}
+
+/* Takes @members. */
+static void put_event(struct trace *trace, const char *phase,
+                      const struct seep_report *report, const char *name,
+                      double at_s, json_t *members)
+{
+    json_t *object = event_of(phase, report, name);
+
     seep_json_put(object, "ts", at_s * US_PER_S);
     json_object_update(object, members);
     json_decref(members);
@@ -46,11 +54,36 @@ static void put_event(struct trace *trace, const char *phase,
     seep_json_out_line(&trace->out, object);
 }
 
-static void put_counter(struct trace *trace, const struct seep_report *report,
-                        const char *name, double at_s, double bytes)
+/* What a space holds at a time, @changes as they are printed. */
+static void put_counters(struct trace *trace, const struct seep_report *report,
+                         const char *name, struct change *changes, size_t count)
 {
-    put_event(trace, "C", report, name, at_s,
-              json_pack("{s:{s:o}}", "args", "bytes", seep_json_real(bytes)));
+    static const struct seep_json_field fields[] = {
+        SEEP_JSON_FIELD("\"ts\":", struct change, at_s),
+        SEEP_JSON_FIELD(",\"args\":{\"bytes\":", struct change, bytes),
+    };
+    char *head = seep_json_members(event_of("C", report, name));
+    const struct seep_json_rows rows = {
+        .head = head,
+        .fields = fields,
+        .field_count = sizeof(fields) / sizeof(fields[0]),
+        .tail = "}}",
+        .between = ",\n",
+        .row_bytes = sizeof(*changes),
+    };
+
+    if (head == NULL) {
+        trace->out.error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        changes[i].at_s *= US_PER_S;
+    }
+    seep_json_out_raw(&trace->out,
+                      count == 0 || trace->event_count == 0 ? "" : ",\n");
+    seep_json_out_rows(&trace->out, &rows, changes, count);
+    trace->event_count += count;
+    free(head);
 }
 
 static int compare(const void *a, const void *b)
@@ -89,14 +122,16 @@ static void put_changes(struct trace *trace, const struct seep_report *report,
                         const char *name, struct change *changes, size_t count)
 {
     double bytes = 0;
+    size_t kept = 0;
 
     qsort(changes, count, sizeof(*changes), compare);
     for (size_t i = 0; i < count; i++) {
         bytes += changes[i].bytes;
         if (i + 1 == count || changes[i + 1].at_s > changes[i].at_s) {
-            put_counter(trace, report, name, changes[i].at_s, bytes);
+            changes[kept++] = (struct change){changes[i].at_s, bytes};
         }
     }
+    put_counters(trace, report, name, changes, kept);
 }
 
 static int put_space(struct trace *trace, const struct seep_report *report,
@@ -143,6 +178,28 @@ static int put_site(struct trace *trace, const struct seep_report *report,
     return trace->out.error;
 }
 
+/* Where it was not sampled nothing is said. */
+static int put_rss(struct trace *trace, const struct seep_report *report)
+{
+    size_t count = report->memory.moment_count;
+    struct change *moments = calloc(count + 1, sizeof(*moments));
+    size_t kept = 0;
+
+    if (moments == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct seep_report_moment *moment = &report->memory.moments[i];
+
+        if (moment->held_bytes >= 0) {
+            moments[kept++] = (struct change){moment->t_s, moment->held_bytes};
+        }
+    }
+    put_counters(trace, report, "RSS", moments, kept);
+    free(moments);
+    return 0;
+}
+
 int seep_trace_begin(struct seep_export *export)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
@@ -161,7 +218,7 @@ int seep_trace_add(struct seep_export *export, const struct seep_report *report)
 {
     struct trace *trace = export->state;
     char *process = seep_export_process(report);
-    int error = 0;
+    int error;
 
     put_event(trace, "M", report, "process_name", 0,
               json_pack("{s:{s:o}}", "args", "name", seep_json_text(process)));
@@ -170,13 +227,7 @@ int seep_trace_add(struct seep_export *export, const struct seep_report *report)
         put_event(trace, "i", report, report->marks[i].name,
                   report->marks[i].at_s, json_pack("{s:s}", "s", "p"));
     }
-    for (size_t i = 0; i < report->memory.moment_count; i++) {
-        const struct seep_report_moment *moment = &report->memory.moments[i];
-
-        if (moment->held_bytes >= 0) {
-            put_counter(trace, report, "RSS", moment->t_s, moment->held_bytes);
-        }
-    }
+    error = put_rss(trace, report);
     for (size_t i = 0; i < report->space_count && error == 0; i++) {
         error = put_space(trace, report, report->spaces[i].space);
     }

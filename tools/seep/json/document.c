@@ -479,7 +479,8 @@ void seep_json_report_print(struct seep_json_out *out,
                  seep_json_verdict(report, options->catalogue));
     print_member(out, ",", "memory", seep_json_memory(report));
     if (!options->no_series) {
-        print_member(out, ",", "timeline", seep_json_timeline(report));
+        seep_json_out_raw(out, ",\n\"timeline\": ");
+        seep_json_timeline_print(out, report);
     }
     print_member(out, ",", "devices", seep_json_devices(report));
     print_member(out, ",", "marks", seep_json_marks(report));

@@ -180,6 +180,51 @@ void seep_json_out_members(struct seep_json_out *out, json_t *object);
 /** Takes @value, indented. */
 void seep_json_out_value(struct seep_json_out *out, json_t *value);
 
+/** How a figure is printed, by the type of its field. */
+enum seep_json_figure {
+    SEEP_JSON_COUNT, /* uint64_t; what is more than INT64_MAX is that */
+    SEEP_JSON_REAL,  /* double; null where it is not finite */
+    SEEP_JSON_TOLD,  /* double; null below 0, too */
+};
+
+/** A figure of a row, and what stands before it. */
+struct seep_json_field {
+    const char *before; /* as it is */
+    enum seep_json_figure kind;
+    size_t offset_bytes;
+};
+
+/** @name of a struct @type, which is a uint64_t or a double, and no other. */
+#define SEEP_JSON_FIELD(before, type, name)               \
+    {                                                     \
+        before,                                           \
+            _Generic(((const type *)NULL)->name, uint64_t \
+                     : SEEP_JSON_COUNT, double            \
+                     : SEEP_JSON_REAL),                   \
+            offsetof(type, name)                          \
+    }
+
+/** Rows of figures that are not made into values before they are printed: of a
+ * course a document has a hundred thousand. */
+struct seep_json_rows {
+    const char *head; /* each begins with it, as it is */
+    const struct seep_json_field *fields;
+    size_t field_count;
+    const char *tail;
+    const char *between;
+    size_t row_bytes;
+};
+
+void seep_json_out_rows(struct seep_json_out *out,
+                        const struct seep_json_rows *rows, const void *first,
+                        size_t count);
+
+/** Takes @object. @return it on one line, to be freed; NULL: no memory */
+char *seep_json_line(json_t *object);
+/** Takes @object, which has members. @return what rows with more of them begin
+ * with: "{...,"; to be freed; NULL: no memory */
+char *seep_json_members(json_t *object);
+
 /** The last line end. @return .error */
 int seep_json_out_finish(struct seep_json_out *out);
 
@@ -229,7 +274,8 @@ json_t *seep_json_verdict(const struct seep_report *report,
 json_t *seep_json_memory(const struct seep_report *report);
 
 /** The same over time: of the time grid what was live, and the samples. */
-json_t *seep_json_timeline(const struct seep_report *report);
+void seep_json_timeline_print(struct seep_json_out *out,
+                              const struct seep_report *report);
 
 /*
  * A call site of the document "seep-report/1", printed at once.

@@ -206,62 +206,71 @@ json_t *seep_json_memory(const struct seep_report *report)
     return object;
 }
 
-/* null where it is below 0. */
-static json_t *told(double value)
+static void print_moments(struct seep_json_out *out,
+                          const struct seep_report_memory *memory)
 {
-    return seep_json_real(value >= 0 ? value : NAN);
-}
-
-static json_t *moments_of(const struct seep_report_memory *memory)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < memory->moment_count; i++) {
-        const struct seep_report_moment *moment = &memory->moments[i];
-        json_t *object = json_object();
-
-        seep_json_put(object, "t_s", moment->t_s);
-        seep_json_put(object, "held_bytes", told(moment->held_bytes));
-        seep_json_put(object, "private_bytes", told(moment->private_bytes));
-        seep_json_put(object, "own_bytes", told(moment->own_bytes));
-        seep_json_put(object, "cgroup_bytes", told(moment->cgroup_bytes));
-        seep_json_put(object, "tracked_bytes", told(moment->tracked_bytes));
-        seep_json_put(object, "allocator_overhead_bytes",
-                      told(moment->allocator_overhead_bytes));
-        seep_json_put(object, "unexplained_bytes",
-                      told(moment->unexplained_bytes));
-        json_array_append_new(array, object);
+#define TOLD(name)                                    \
+    {                                                 \
+        ",\"" #name "\":", SEEP_JSON_TOLD,            \
+            offsetof(struct seep_report_moment, name) \
     }
-    return array;
+    static const struct seep_json_field fields[] = {
+        SEEP_JSON_FIELD("\"t_s\":", struct seep_report_moment, t_s),
+        TOLD(held_bytes),
+        TOLD(private_bytes),
+        TOLD(own_bytes),
+        TOLD(cgroup_bytes),
+        TOLD(tracked_bytes),
+        TOLD(allocator_overhead_bytes),
+        TOLD(unexplained_bytes),
+    };
+#undef TOLD
+    static const struct seep_json_rows rows = {
+        .head = "{",
+        .fields = fields,
+        .field_count = sizeof(fields) / sizeof(fields[0]),
+        .tail = "}",
+        .between = ",\n",
+        .row_bytes = sizeof(struct seep_report_moment),
+    };
+
+    seep_json_out_rows(out, &rows, memory->moments, memory->moment_count);
 }
 
-static json_t *reals_of(const double *values, size_t count)
+static void print_reals(struct seep_json_out *out, const double *values,
+                        size_t count)
 {
-    json_t *array = json_array();
+    static const struct seep_json_field field = {"", SEEP_JSON_REAL, 0};
+    static const struct seep_json_rows rows = {.head = "",
+                                               .fields = &field,
+                                               .field_count = 1,
+                                               .tail = "",
+                                               .between = ",",
+                                               .row_bytes = sizeof(double)};
 
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(array, seep_json_real(values[i]));
-    }
-    return array;
+    seep_json_out_raw(out, "[");
+    seep_json_out_rows(out, &rows, values, count);
+    seep_json_out_raw(out, "]");
 }
 
-json_t *seep_json_timeline(const struct seep_report *report)
+void seep_json_timeline_print(struct seep_json_out *out,
+                              const struct seep_report *report)
 {
-    json_t *object = json_object();
-    json_t *spaces = json_object();
-
+    seep_json_out_raw(out, "{\"end_s\":");
+    print_reals(out, report->bucket_end_s, report->bucket_count);
+    seep_json_out_raw(out, ",\n\"spaces\":{");
     for (size_t i = 0; i < report->space_count; i++) {
         const struct seep_report_space *space = &report->spaces[i];
 
-        seep_json_put(spaces, seep_words_space(space->space),
-                      reals_of(space->live,
-                               space->live == NULL ? 0 : report->bucket_count));
+        seep_json_out_raw(out, i == 0 ? "\n\"" : ",\n\"");
+        seep_json_out_raw(out, seep_words_space(space->space));
+        seep_json_out_raw(out, "\":");
+        print_reals(out, space->live,
+                    space->live == NULL ? 0 : report->bucket_count);
     }
-    seep_json_put(object, "end_s",
-                  reals_of(report->bucket_end_s, report->bucket_count));
-    seep_json_put(object, "spaces", spaces);
-    seep_json_put(object, "moments", moments_of(&report->memory));
-    return object;
+    seep_json_out_raw(out, "},\n\"moments\":[\n");
+    print_moments(out, &report->memory);
+    seep_json_out_raw(out, "]}");
 }
 
 /*
@@ -272,9 +281,13 @@ json_t *seep_json_timeline(const struct seep_report *report)
  * were 40 different ones. */
 #define FRAMES_KEPT 4096U /* a power of two */
 
-struct seep_json_frame {
+struct frame {
     struct seep_report_frame frame;
-    char *text; /* NULL: empty */
+    char *text;
+};
+
+struct seep_json_frame {
+    struct frame *kept[FRAMES_KEPT]; /* NULL: empty */
 };
 
 json_t *seep_json_frame_of(const struct seep_report_frame *frame)
@@ -293,17 +306,6 @@ json_t *seep_json_frame_of(const struct seep_report_frame *frame)
     seep_json_put(object, "offset",
                   frame->python ? NULL : seep_json_address(frame->offset));
     SEEP_JSON_COPY(object, frame, inlined);
-    return object;
-}
-
-static json_t *point_of(const struct seep_report_point *point)
-{
-    json_t *object = json_object();
-
-    seep_json_put(object, "t_s", point->start_s);
-    SEEP_JSON_COPY(object, point, width_s, live_bytes, low_bytes);
-    SEEP_JSON_COPY(object, point, allocated_bytes, freed_bytes,
-                   born_freed_bytes);
     return object;
 }
 
@@ -458,28 +460,32 @@ uint64_t seep_json_frame_hash(const struct seep_report_frame *frame)
     return seep_hash_words(0, words, sizeof(words) / sizeof(words[0]));
 }
 
-/* The text lives until the next call. */
+static void frame_free(struct frame *frame)
+{
+    if (frame != NULL) {
+        free(frame->text);
+        free(frame);
+    }
+}
+
+/* The text lives until the next call. NULL: no memory. */
 static const char *text_of(struct seep_json_frame *kept,
                            const struct seep_report_frame *frame)
 {
-    struct seep_json_frame *at =
-        &kept[seep_json_frame_hash(frame) % FRAMES_KEPT];
+    struct frame **at = &kept->kept[seep_json_frame_hash(frame) % FRAMES_KEPT];
 
-    if (at->text == NULL || !seep_json_frame_is(&at->frame, frame)) {
-        json_t *object = seep_json_frame_of(frame);
-        size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
-        size_t bytes = json_dumpb(object, NULL, 0, flags);
+    if (*at == NULL || !seep_json_frame_is(&(*at)->frame, frame)) {
+        struct frame *made = malloc(sizeof(*made));
 
-        /* Not json_dumps(): whoever gives jansson its memory, this is ours. */
-        free(at->text);
-        at->frame = *frame;
-        at->text = calloc(bytes + 1, 1);
-        if (at->text != NULL) {
-            json_dumpb(object, at->text, bytes, flags);
+        frame_free(*at);
+        *at = made;
+        if (made == NULL) {
+            return NULL;
         }
-        json_decref(object);
+        made->frame = *frame;
+        made->text = seep_json_line(seep_json_frame_of(frame));
     }
-    return at->text;
+    return (*at)->text;
 }
 
 static void print_frames(struct seep_json_out *out,
@@ -503,23 +509,42 @@ static void print_frames(struct seep_json_out *out,
 static void print_series(struct seep_json_out *out,
                          const struct seep_report_site *site)
 {
+    static const struct seep_json_field fields[] = {
+        SEEP_JSON_FIELD("\"t_s\":", struct seep_report_point, start_s),
+#define FIELD(name) \
+    SEEP_JSON_FIELD(",\"" #name "\":", struct seep_report_point, name)
+        FIELD(width_s),
+        FIELD(live_bytes),
+        FIELD(low_bytes),
+        FIELD(allocated_bytes),
+        FIELD(freed_bytes),
+        FIELD(born_freed_bytes),
+#undef FIELD
+    };
+    static const struct seep_json_rows rows = {
+        .head = "{",
+        .fields = fields,
+        .field_count = sizeof(fields) / sizeof(fields[0]),
+        .tail = "}",
+        .between = ",\n",
+        .row_bytes = sizeof(struct seep_report_point),
+    };
+
     seep_json_out_raw(out, ",\n\"series\":[");
-    for (size_t i = 0; i < site->point_count && out->error == 0; i++) {
-        seep_json_out_raw(out, i == 0 ? "\n" : ",\n");
-        seep_json_out_line(out, point_of(&site->series[i]));
-    }
+    seep_json_out_raw(out, site->point_count > 0 ? "\n" : "");
+    seep_json_out_rows(out, &rows, site->series, site->point_count);
     seep_json_out_raw(out, "]");
 }
 
 struct seep_json_frame *seep_json_site_open(void)
 {
-    return calloc(FRAMES_KEPT, sizeof(struct seep_json_frame));
+    return calloc(1, sizeof(struct seep_json_frame));
 }
 
 void seep_json_site_close(struct seep_json_frame *kept)
 {
     for (size_t i = 0; kept != NULL && i < FRAMES_KEPT; i++) {
-        free(kept[i].text);
+        frame_free(kept->kept[i]);
     }
     free(kept);
 }

@@ -118,23 +118,40 @@ static void print_series(struct seep_json_out *out,
                          const struct seep_report *report,
                          const struct seep_report_site *site)
 {
+#define COLUMN(name)                                            \
+    {                                                           \
+        ",\"" #name "\":[",                                     \
+            SEEP_JSON_FIELD("", struct seep_report_point, name) \
+    }
+    static const struct {
+        const char *name;
+        struct seep_json_field field;
+    } columns[] = {
+        COLUMN(live_bytes),
+        COLUMN(allocated_bytes),
+        COLUMN(freed_bytes),
+    };
+#undef COLUMN
     const struct seep_report_point *series = site->series;
+    struct seep_json_rows rows = {.head = "",
+                                  .field_count = 1,
+                                  .tail = "",
+                                  .between = ",",
+                                  .row_bytes = sizeof(*series)};
 
     seep_json_out_raw(out, ",\"series\":{\"bucket\":[");
     for (size_t i = 0; i < site->point_count; i++) {
         put_number(out, i,
                    bucket_at(report, series[i].start_s + series[i].width_s));
     }
-#define COLUMN(field)                                \
-    seep_json_out_raw(out, "],\"" #field "\":[");    \
-    for (size_t i = 0; i < site->point_count; i++) { \
-        put_number(out, i, series[i].field);         \
+    seep_json_out_raw(out, "]");
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+        rows.fields = &columns[i].field;
+        seep_json_out_raw(out, columns[i].name);
+        seep_json_out_rows(out, &rows, series, site->point_count);
+        seep_json_out_raw(out, "]");
     }
-    COLUMN(live_bytes)
-    COLUMN(allocated_bytes)
-    COLUMN(freed_bytes)
-#undef COLUMN
-    seep_json_out_raw(out, "]}");
+    seep_json_out_raw(out, "}");
 }
 
 static json_t *members_of(const struct seep_report_stack *stack)
