@@ -29,6 +29,9 @@ static const char plain_code[] = "\033[0m";
 
 size_t seep_page_read_style(const char *text, enum seep_style *ret_style)
 {
+    if (*text != '\033') {
+        return 0;
+    }
     if (strncmp(text, plain_code, sizeof(plain_code) - 1) == 0) {
         *ret_style = SEEP_STYLE_PLAIN;
         return sizeof(plain_code) - 1;
@@ -143,9 +146,8 @@ static void put_wrapped(struct seep_page *page, size_t indent, size_t start,
 
     while (*text != '\0') {
         size_t length = word_length(text);
-        char *word = strndup(text, length);
-        size_t width = word == NULL ? length : seep_clean_columns(word);
-        free(word);
+        size_t width = seep_clean_columns_of(text, length);
+
         if (!first_word && column + 1 + width > page->columns) {
             fprintf(page->file, "\n%*s", (int)indent, "");
             column = indent;

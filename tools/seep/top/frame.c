@@ -477,29 +477,25 @@ static char *cut(const char *line, size_t length, size_t columns)
 
     for (const char *at = text; result != NULL && *at != '\0';) {
         struct seep_top_piece piece = seep_top_frame_piece(at);
-        char *part = strndup(at, piece.bytes);
         size_t width =
-            piece.is_style || part == NULL ? 0 : seep_clean_columns(part);
+            piece.is_style ? 0 : seep_clean_columns_of(at, piece.bytes);
 
-        if (piece.bytes == 0 || part == NULL) {
-            free(part);
+        if (piece.bytes == 0) {
             break;
         }
         if (used + width > columns) {
             size_t marked = seep_clean_columns(mark);
             size_t fit = seep_clean_fit(
-                part, columns > used + marked ? columns - used - marked : 0);
+                at, columns > used + marked ? columns - used - marked : 0);
 
-            out = mempcpy(out, part, fit);
+            out = mempcpy(out, at, fit);
             out = stpcpy(out, used + marked <= columns ? mark : "");
             out = stpcpy(out, "\033[0m");
-            free(part);
             break;
         }
-        out = mempcpy(out, part, piece.bytes);
+        out = mempcpy(out, at, piece.bytes);
         used += width;
         at += piece.bytes;
-        free(part);
     }
     if (result != NULL) {
         *out = '\0';

@@ -109,11 +109,35 @@ static bool misleads(uint32_t code)
            (code >= 0xe0000 && code <= 0xe007f);
 }
 
+/* Bytes of @text before the first that is more than a printable one of ASCII:
+ * mostly all of them. */
+static size_t count_plain(const char *text)
+{
+    size_t count = 0;
+
+    while (text[count] >= 0x20 && text[count] < 0x7f) {
+        count++;
+    }
+    return count;
+}
+
+/* @text up to @plain as it is, with room for @left bytes more. */
+static char *begin(const char *text, size_t plain, size_t left)
+{
+    char *clean = malloc(plain + left + 1);
+
+    if (clean != NULL) {
+        memcpy(clean, text, plain);
+    }
+    return clean;
+}
+
 char *seep_clean_for_terminal(const char *text)
 {
-    const unsigned char *in = (const unsigned char *)text;
-    char *clean = malloc(strlen(text) * LONGEST_ESCAPE + 1);
-    char *out = clean;
+    size_t plain = count_plain(text);
+    const unsigned char *in = (const unsigned char *)text + plain;
+    char *clean = begin(text, plain, strlen(text + plain) * LONGEST_ESCAPE);
+    char *out = clean + plain;
     uint32_t code;
 
     if (clean == NULL) {
@@ -164,9 +188,10 @@ char *seep_clean_format(const char *format, ...)
 
 char *seep_clean_for_json(const char *text)
 {
-    const unsigned char *in = (const unsigned char *)text;
-    char *clean = malloc(strlen(text) * 3 + 1);
-    char *out = clean;
+    size_t plain = count_plain(text);
+    const unsigned char *in = (const unsigned char *)text + plain;
+    char *clean = begin(text, plain, strlen(text + plain) * 3);
+    char *out = clean + plain;
     uint32_t code;
 
     if (clean == NULL) {
@@ -188,14 +213,21 @@ char *seep_clean_for_json(const char *text)
     return clean;
 }
 
-/* Bytes that fit; *ret_columns is what they take. */
-static size_t measure(const char *text, size_t limit, size_t *ret_columns)
+/* Of the first @bytes of @text those that fit; *ret_columns is what they take.
+ */
+static size_t measure(const char *text, size_t bytes, size_t limit,
+                      size_t *ret_columns)
 {
     const unsigned char *in = (const unsigned char *)text;
     size_t columns = 0;
     size_t used = 0;
 
-    while (in[used] != '\0') {
+    while (used < bytes && in[used] >= 0x20 && in[used] < 0x7f &&
+           used < limit) {
+        used++;
+    }
+    columns = used;
+    while (used < bytes && in[used] != '\0') {
         uint32_t code;
         size_t length = decode(in + used, &code);
         int width = length == 0 ? 1 : columns_of(code);
@@ -214,7 +246,15 @@ size_t seep_clean_columns(const char *text)
 {
     size_t columns;
 
-    measure(text, SIZE_MAX, &columns);
+    measure(text, SIZE_MAX, SIZE_MAX, &columns);
+    return columns;
+}
+
+size_t seep_clean_columns_of(const char *text, size_t bytes)
+{
+    size_t columns;
+
+    measure(text, bytes, SIZE_MAX, &columns);
     return columns;
 }
 
@@ -222,7 +262,7 @@ size_t seep_clean_fit(const char *text, size_t columns)
 {
     size_t used;
 
-    return measure(text, columns, &used);
+    return measure(text, SIZE_MAX, columns, &used);
 }
 
 size_t seep_clean_cut(const char *text, size_t most_bytes)

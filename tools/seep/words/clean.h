@@ -33,6 +33,8 @@ char *seep_clean_for_json(const char *text);
 
 /** Columns that a cleaned @text takes. */
 size_t seep_clean_columns(const char *text);
+/** Those of its first @bytes, whole characters. */
+size_t seep_clean_columns_of(const char *text, size_t bytes);
 
 /**
  * How many bytes of a cleaned @text fit into @columns, whole characters only.
