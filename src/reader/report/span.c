@@ -9,7 +9,6 @@
  * series says.
  */
 #include "reader/report/span.h"
-#include "format/view.h"
 
 #include <errno.h>
 #include <math.h>
@@ -206,10 +205,10 @@ static void add_flows(const struct grid *grid,
                       size_t to, struct seep_span_row *row)
 {
     bool is_whole = from == 0 && to >= grid->last;
+    size_t end = points_before(grid, site, to);
     double born_freed = 0;
 
-    for (size_t i = points_before(grid, site, from);
-         i < points_before(grid, site, to); i++) {
+    for (size_t i = points_before(grid, site, from); i < end; i++) {
         const struct seep_report_point *point = &site->series[i];
 
         row->allocated_bytes += (double)point->allocated_bytes;
