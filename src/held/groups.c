@@ -79,6 +79,7 @@ struct grouping {
     bool *is_taken;
     uint32_t *through; /* by node: how many ways left go through it, and */
     uint64_t *places;  /* the sum of how far up it is on them */
+    size_t node_count; /* that they have room for */
     struct seep_held_group *groups;
     size_t group_count;
 };
@@ -124,6 +125,21 @@ static bool is_left(const struct grouping *grouping, size_t way)
 {
     return !grouping->is_taken[way] &&
            grouping->ways[way].root != SEEP_HELD_NOTHING;
+}
+
+/* Words for a way may name things that were not known before. */
+static int fit_nodes(struct grouping *grouping)
+{
+    size_t nodes = grouping->search->node_count + 1;
+
+    if (grouping->node_count < nodes) {
+        free(grouping->through);
+        free(grouping->places);
+        grouping->through = calloc(nodes, sizeof(*grouping->through));
+        grouping->places = calloc(nodes, sizeof(*grouping->places));
+        grouping->node_count = nodes;
+    }
+    return grouping->through == NULL || grouping->places == NULL ? -ENOMEM : 0;
 }
 
 static void count_through(struct grouping *grouping)
@@ -384,15 +400,14 @@ static int finish_ways(struct grouping *grouping)
     return error;
 }
 
-/* Ways of the blocks that still live. */
-static size_t take_live(struct seep_held_search *search,
-                        struct seep_held_way *ways)
+/* Which of the blocks still live, of all that were asked about. To be freed;
+ * NULL without memory. */
+static bool *find_live(struct seep_held_search *search)
 {
     const struct seep_held_question *question = search->question;
     struct seep_held_block *blocks =
         calloc(search->asked_count + 1, sizeof(*blocks));
     bool *is_live = calloc(search->asked_count + 1, sizeof(*is_live));
-    size_t count = 0;
 
     for (size_t i = 0;
          blocks != NULL && is_live != NULL && i < search->asked_count; i++) {
@@ -403,30 +418,23 @@ static size_t take_live(struct seep_held_search *search,
         question->still_live(question->context, blocks, search->asked_count,
                              is_live);
     }
-    for (size_t i = 0; is_live != NULL && i < search->asked_count; i++) {
-        if (is_live[i]) {
-            ways[count++].asked = search->asked[i];
-        }
-    }
     free(blocks);
-    free(is_live);
-    return count;
+    return is_live;
 }
 
-static int make_groups(struct grouping *grouping,
-                       struct seep_held_answer *answer)
+static int make_groups(struct grouping *grouping, struct seep_held_part *part)
 {
     int error = finish_ways(grouping);
 
+    error = error == 0 ? fit_nodes(grouping) : error;
     if (error == 0) {
         error = group_ways(grouping);
     }
     if (error == 0) {
         qsort(grouping->groups, grouping->group_count,
               sizeof(*grouping->groups), compare_groups);
-        answer->groups = grouping->groups;
-        answer->group_count = grouping->group_count;
-        answer->asked_count = grouping->count;
+        part->group_count = grouping->group_count;
+        part->asked_count = grouping->count;
     }
     return error;
 }
@@ -543,51 +551,92 @@ static bool strike_left_over(struct grouping *grouping,
     return found;
 }
 
-int seep_held_paths(struct seep_held_search *search,
-                    struct seep_held_answer *answer)
+static void grouping_fini(struct grouping *grouping, size_t asked_count)
 {
-    size_t nodes = search->node_count + 1;
-    size_t asked = search->asked_count + 1;
+    for (size_t i = 0; grouping->ways != NULL && i < asked_count; i++) {
+        free(grouping->ways[i].steps);
+    }
+    free(grouping->ways);
+    free(grouping->words);
+    free(grouping->ends);
+    free(grouping->is_taken);
+    free(grouping->through);
+    free(grouping->places);
+}
+
+/* The blocks of one call site: of .asked from @from up to @to, into @groups,
+ * which has room for as many. */
+static int tell_part(struct seep_held_search *search, const bool *is_live,
+                     size_t from, size_t to, struct seep_held_group *groups,
+                     struct seep_held_part *part)
+{
     struct seep_held_ways ways;
+    size_t asked = to - from + 1;
     struct grouping grouping = {
         .search = search,
         .ways = calloc(asked, sizeof(struct seep_held_way)),
         .words = calloc(asked, sizeof(uint64_t)),
         .ends = calloc(asked, sizeof(enum seep_held_end)),
         .is_taken = calloc(asked, sizeof(bool)),
-        .through = calloc(nodes, sizeof(uint32_t)),
-        .places = calloc(nodes, sizeof(uint64_t)),
-        .groups = seep_store_take(search->store, asked,
-                                  sizeof(struct seep_held_group)),
+        .groups = groups,
     };
     int error = seep_held_ways_open(search, &ways);
 
     if (grouping.ways == NULL || grouping.ends == NULL ||
-        grouping.is_taken == NULL || grouping.through == NULL ||
-        grouping.places == NULL || grouping.words == NULL ||
-        grouping.groups == NULL) {
+        grouping.is_taken == NULL || grouping.words == NULL ||
+        fit_nodes(&grouping) < 0) {
         error = -ENOMEM;
     }
-
-    if (error == 0) {
-        grouping.count = take_live(search, grouping.ways);
-        error = seep_held_tell_all(&ways, grouping.ways, grouping.count);
+    for (size_t i = from; error == 0 && i < to; i++) {
+        if (is_live[i]) {
+            grouping.ways[grouping.count++].asked = search->asked[i];
+        }
     }
+    error = error == 0
+                ? seep_held_tell_all(&ways, grouping.ways, grouping.count)
+                : error;
     if (error == 0 && strike_left_over(&grouping, &ways)) {
         error = seep_held_tell_all(&ways, grouping.ways, grouping.count);
     }
     if (error == 0) {
-        error = make_groups(&grouping, answer);
-    }
-    for (size_t i = 0; grouping.ways != NULL && i < asked; i++) {
-        free(grouping.ways[i].steps);
+        error = make_groups(&grouping, part);
     }
     seep_held_ways_close(&ways);
-    free(grouping.ways);
-    free(grouping.words);
-    free(grouping.ends);
-    free(grouping.is_taken);
-    free(grouping.through);
-    free(grouping.places);
+    grouping_fini(&grouping, asked);
+    return error;
+}
+
+int seep_held_paths(struct seep_held_search *search,
+                    struct seep_held_answer *answer)
+{
+    struct seep_held_group *groups = seep_store_take(
+        search->store, search->asked_count + 1, sizeof(*groups));
+    struct seep_held_part *parts =
+        seep_store_take(search->store, search->part_count, sizeof(*parts));
+    bool *is_live = find_live(search);
+    int error = 0;
+    size_t asked_count = 0;
+    size_t group_count = 0;
+    size_t from = 0;
+
+    if (groups == NULL || parts == NULL || is_live == NULL) {
+        error = -ENOMEM;
+    }
+    for (size_t i = 0; error == 0 && i < search->part_count; i++) {
+        parts[i].group_first = group_count;
+        error = tell_part(search, is_live, from, search->part_ends[i],
+                          groups + group_count, &parts[i]);
+        group_count += parts[i].group_count;
+        asked_count += parts[i].asked_count;
+        from = search->part_ends[i];
+    }
+    if (error == 0) {
+        answer->groups = groups;
+        answer->group_count = group_count;
+        answer->asked_count = asked_count;
+        answer->parts = parts;
+        answer->part_count = search->part_count;
+    }
+    free(is_live);
     return error;
 }

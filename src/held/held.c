@@ -128,6 +128,7 @@ static void search_fini(struct seep_held_search *search)
     seep_held_scan_fini(&search->side);
     free(search->dropped);
     free(search->asked);
+    free(search->part_ends);
     free(search->front);
     free(search->hops);
 }

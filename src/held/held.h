@@ -36,6 +36,10 @@ struct seep_held_question {
     uint32_t python_version;  /* as PY_VERSION_HEX; 0: none */
     const struct seep_held_block *blocks;
     size_t block_count;
+    /* Blocks of so many call sites, each behind the other, that are asked about
+     * in the same passes; where those of each end. 0: of one. */
+    const size_t *part_ends;
+    size_t part_count;
     const struct seep_held_block *known; /* live blocks by address; may be
                                             none */
     size_t known_count;
@@ -149,10 +153,20 @@ struct seep_held_group {
     size_t edge_count; /* of each block, if it is not 0 */
 };
 
+/** What came out for one of several call sites. */
+struct seep_held_part {
+    size_t asked_count;
+    size_t group_first;
+    size_t group_count;
+};
+
 struct seep_held_answer {
     size_t asked_count; /* blocks that were looked for and still lived */
-    const struct seep_held_group *groups; /* most blocks first */
+    const struct seep_held_group *groups; /* most blocks first; of several call
+                                             sites those of each */
     size_t group_count;
+    const struct seep_held_part *parts; /* as many as were asked for */
+    size_t part_count;
     uint32_t level_count;
     uint32_t try_count;
     uint64_t level_bytes; /* read, a level */

@@ -27,7 +27,7 @@
 static const struct seep_beside_kind kind = {
     .suffix = SEEP_HELD_SUFFIX,
     .schema = "seep-held-kept/1",
-    .file_bytes_most = (size_t)4 << 20,
+    .file_bytes_most = (size_t)16 << 20,
     .line_bytes_most = (size_t)1 << 20,
 };
 

@@ -23,16 +23,17 @@
 #include "seep/recording.h"
 
 /** Call sites that are kept of a recording: the last that were asked about. */
-#define SEEP_HELD_KEPT_MOST 16U
+#define SEEP_HELD_KEPT_MOST 64U
 
 struct seep_packed;
 
 /** What came of a question: X(SYMBOL, "name in JSON"). */
-#define SEEP_HELD_OUTCOMES(X)                                       \
-    X(ANSWERED, "answered")                                         \
-    X(NOT_PERMITTED, "not-permitted") /* its memory may not be read \
-                                       */                           \
-    X(NO_ROOM, "no-room") /* its cgroup was too full to be asked */ \
+#define SEEP_HELD_OUTCOMES(X)                                                \
+    X(ANSWERED, "answered")                                                  \
+    X(NOT_PERMITTED, "not-permitted") /* its memory may not be read          \
+                                       */                                    \
+    X(NO_ROOM, "no-room") /* its cgroup was too full to be asked */          \
+    X(UNCLEAR, "unclear") /* asked with others, and by itself it may tell */ \
     X(FAILED, "failed")
 
 enum seep_held_outcome {

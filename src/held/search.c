@@ -29,13 +29,29 @@ bool seep_held_search_is_late(struct seep_held_search *search)
     return search->was_cut_short;
 }
 
+/* Of the first @block_count blocks: the call sites that end with these. */
+static void end_parts(struct seep_held_search *search, size_t block_count)
+{
+    const struct seep_held_question *question = search->question;
+
+    for (size_t i = 0; i < question->part_count; i++) {
+        if (question->part_ends[i] == block_count) {
+            search->part_ends[i] = search->asked_count;
+        }
+    }
+    search->part_ends[search->part_count - 1] = search->asked_count;
+}
+
 static int add_asked(struct seep_held_search *search)
 {
     const struct seep_held_question *question = search->question;
 
+    search->part_count = question->part_count > 0 ? question->part_count : 1;
+    search->part_ends = calloc(search->part_count, sizeof(*search->part_ends));
     search->asked = calloc(question->block_count + 1, sizeof(*search->asked));
     search->front = calloc(question->block_count + 1, sizeof(*search->front));
-    if (search->asked == NULL || search->front == NULL) {
+    if (search->asked == NULL || search->front == NULL ||
+        search->part_ends == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < question->block_count; i++) {
@@ -64,6 +80,7 @@ static int add_asked(struct seep_held_search *search)
             search->asked[search->asked_count++] = node;
             search->front[search->front_count++] = node;
         }
+        end_parts(search, i + 1);
     }
     return 0;
 }
@@ -392,8 +409,9 @@ static bool is_enough(struct seep_held_search *search)
         named = seep_held_count_named(search, SEEP_HELD_RANK_RUNTIME);
         named = named > nearly ? named : nearly;
     }
+    /* Of several call sites those that go on are asked by themselves. */
     return named == search->asked_count ||
-           (search->level_count >= DONE_LEVEL &&
+           ((search->level_count >= DONE_LEVEL || search->part_count > 1) &&
             10 * named >= 9 * search->asked_count);
 }
 

@@ -193,6 +193,8 @@ struct seep_held_search {
 
     uint32_t *asked; /* nodes of the blocks */
     size_t asked_count;
+    size_t *part_ends; /* among .asked, of each call site */
+    size_t part_count; /* at least one */
     uint32_t *front;
     size_t front_count;
     struct seep_held_hop *hops; /* room for a way down */

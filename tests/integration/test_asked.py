@@ -122,6 +122,7 @@ def runs_fixture(tmp_path_factory):
     runs = {
         "kept": Run(folder / "kept", "kept"),
         "lost": Run(folder / "lost", "lost"),
+        "many": Run(folder / "many", "many"),
         "file": Run(folder / "file", "kept", preexec_fn=forbid_the_call),
         "unasked": Run(folder / "unasked", "kept", "--no-held"),
         "killed": Run(folder / "killed", "kept"),
@@ -214,6 +215,48 @@ def test_what_nobody_points_to_is_told_to_be_lost(runs):
     assert re.search(r"held by (lost or hidden: no pointer to (any|\d+) of "
                      r"\d+ blocks|nothing that was found: lost, or its "
                      r"pointer is hidden \((9\d|100) %\))", text), text
+
+
+def test_what_one_dict_holds_is_told_with_its_sum(runs, tmp_path):
+    path = runs["many"].recording
+
+    process, = json.loads(seep("report", "--json", path).stdout)["processes"]
+    text = told(path)
+    check = seep("check", "--max-growth", "1KiB/min", path).stdout.decode()
+    top = " ".join(seep("top", "--once", path).stdout.decode().split())
+
+    together = process["held_together"][0]
+    sites = {site["id"]: site for site in process["sites"]}
+    assert together["held_by"].startswith("Handler.model.table, a dict of ")
+    assert together["count"] >= 6 and together["more_than_first"]
+    assert together["growth_bytes_per_s"]["estimate"] == pytest.approx(sum(
+        sites[id]["growth_bytes_per_s"]["estimate"]
+        for id in together["sites"]))
+    for id, site in sites.items():
+        line = (site["held"] or {}).get("line") or ""
+        assert (id in together["sites"]) == line.startswith(
+            "Handler.model.table, "), line
+    words = re.search(r"call sites that (leak or may leak|were asked about).* "
+                      r"are held by Handler\.model\.table, a dict of [\d,]+ "
+                      r"items[^:]*: together they grow by", text)
+    assert words, text
+    assert together["sentence"] in process["verdict"]["reasons"]
+    for view in " ".join(check.split()), top:
+        assert " held by Handler.model.table, a dict of " in view
+        assert ": together they grow by " in view
+
+
+def test_many_call_sites_are_asked_for_the_cost_of_few(runs):
+    """A second of a processor, and one a GiB, for all of them."""
+    entries = [json.loads(line) for line in
+               runs["many"].held.read_text().splitlines()[1:]]
+    times = {}
+    for entry in entries:
+        times.setdefault(entry["asked_s"], []).append(entry.get("cpu_s", 0))
+
+    assert sum(entry["outcome"] == "answered" for entry in entries) >= 6
+    for spent in times.values():
+        assert sum(spent) < 1.5
 
 
 def test_where_only_the_call_is_refused_the_file_is_read(runs):

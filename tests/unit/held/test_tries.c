@@ -332,6 +332,113 @@ static void of_two_tables_each_has_its_own(void **state)
 }
 
 /*
+ * Several call sites in the same passes.
+ */
+
+static const size_t two_parts[] = {LEFT_OVER, BLOCKS};
+
+static struct seep_held_answer *ask_for_two(struct fixture *f,
+                                            void (*make)(struct fixture *f))
+{
+    struct seep_held_answer *answer;
+
+    f->question.part_ends = two_parts;
+    f->question.part_count = 2;
+    begin(f, make);
+    answer = ask(f);
+    assert_int_equal(answer->part_count, 2);
+    return answer;
+}
+
+/* The first group of a part. */
+static const struct seep_held_group *
+first_of(const struct seep_held_answer *answer, size_t part)
+{
+    assert_true(answer->parts[part].group_count > 0);
+    return &answer->groups[answer->parts[part].group_first];
+}
+
+static void of_two_call_sites_each_has_its_holder(void **state)
+{
+    struct seep_held_answer *answer = ask_for_two(*state, have_two_tables);
+    const struct seep_held_group *one = first_of(answer, 0);
+    const struct seep_held_group *other = first_of(answer, 1);
+
+    assert_int_equal(answer->asked_count, BLOCKS);
+    assert_int_equal(answer->parts[0].asked_count, LEFT_OVER);
+    assert_int_equal(answer->parts[1].asked_count, BLOCKS - LEFT_OVER);
+    assert_int_equal(one->block_count, LEFT_OVER);
+    assert_string_equal(one->steps[one->step_count - 1].name, "has_some");
+    assert_int_equal(other->block_count, BLOCKS - LEFT_OVER);
+    assert_int_equal(other->steps[other->step_count - 1].kind,
+                     SEEP_HELD_KIND_STACK);
+    seep_held_close(answer);
+}
+
+static void first_are_gone(void *context, const struct seep_held_block *blocks,
+                           size_t count, bool *ret_live)
+{
+    (void)context;
+    (void)blocks;
+    assert_int_equal(count, BLOCKS);
+    memset(ret_live, 0, LEFT_OVER * sizeof(*ret_live));
+}
+
+static void a_call_site_whose_blocks_are_gone_has_no_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_held_answer *answer;
+
+    f->question.still_live = first_are_gone;
+    answer = ask_for_two(f, have_two_tables);
+    assert_int_equal(answer->parts[0].asked_count, 0);
+    assert_int_equal(answer->parts[0].group_count, 0);
+    assert_int_equal(first_of(answer, 1)->block_count, BLOCKS - LEFT_OVER);
+    seep_held_close(answer);
+}
+
+/* As many as one in ten go on, and are asked by themselves. */
+static void have_but_one(struct fixture *f)
+{
+    has_some = calloc(TABLE_WORDS, sizeof(uint64_t));
+    if (has_some == NULL) {
+        _exit(1);
+    }
+    for (size_t i = 1; i < BLOCKS; i++) {
+        ((uint64_t *)has_some)[i] = block_of(f, i);
+    }
+    for (size_t k = 0, below = block_of(f, 0); k < ROW_LENGTH; k++) {
+        size_t *above = calloc(1, 64 + 16 * k);
+
+        if (above == NULL) {
+            _exit(1);
+        }
+        above[k % 8] = below;
+        below = (size_t)(uintptr_t)above;
+    }
+    be_ready(f);
+}
+
+static void what_goes_on_does_not_hold_up_the_others(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t alone;
+    struct seep_held_answer *answer;
+
+    begin(f, have_but_one);
+    answer = ask(f);
+    alone = answer->level_count;
+    seep_held_close(answer);
+    f->question.part_ends = two_parts;
+    f->question.part_count = 2;
+    answer = ask(f);
+
+    assert_true(answer->level_count < alone);
+    assert_int_equal(first_of(answer, 1)->end, SEEP_HELD_END_HELD);
+    seep_held_close(answer);
+}
+
+/*
  * Tensors.
  */
 
@@ -470,6 +577,9 @@ int main(void)
         TEST(who_has_all_is_told_and_not_who_has_words_of_some),
         TEST(who_has_no_name_explains_nothing),
         TEST(of_two_tables_each_has_its_own),
+        TEST(of_two_call_sites_each_has_its_holder),
+        TEST(a_call_site_whose_blocks_are_gone_has_no_answer),
+        TEST(what_goes_on_does_not_hold_up_the_others),
         TEST(a_tensor_that_blocks_without_a_class_have_is_not_lost),
         TEST(a_tensor_that_nobody_has_is_lost),
         TEST(heads_that_are_too_many_are_not_looked_for_again),

@@ -284,7 +284,7 @@ static void a_place_of_a_variable_is_one_whatever_its_address(void **state)
         chains[i].steps[0].name = "";
         chains[i].steps[0].address = 0x7000 + 0x1000 * i;
         chains[i].steps[1].kind = SEEP_HELD_KIND_GLOBAL;
-        chains[i].steps[1].edge = SEEP_HELD_EDGE_OFFSET;
+        chains[i].steps[1].edge = SEEP_HELD_EDGE_NONE;
         chains[i].steps[1].edge_name = "";
         chains[i].steps[1].offset_bytes = 8;
     }

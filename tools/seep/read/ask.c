@@ -111,9 +111,13 @@ static bool limit_memory(const struct seep_report *report,
            setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
-int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
-                  const struct seep_report_site *site,
-                  struct seep_held_answer **ret_answer)
+/* @parts  .blocks, .part_ends and the counts of these
+ * @param site  whose memory is as that of all of them */
+static int ask_parts(const struct seep_ask *ask,
+                     const struct seep_report *report,
+                     const struct seep_report_site *site,
+                     const struct seep_held_question *parts,
+                     struct seep_held_answer **ret_answer)
 {
     struct rlimit before;
     bool is_limited;
@@ -125,8 +129,10 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
         .core_path = ask->core_path,
         .memory_fd = ask->memory_fd,
         .python_version = report->python_version,
-        .blocks = (const struct seep_held_block *)site->blocks,
-        .block_count = site->block_count,
+        .blocks = parts->blocks,
+        .block_count = parts->block_count,
+        .part_ends = parts->part_ends,
+        .part_count = parts->part_count,
         .known = (const struct seep_held_block *)report->known_blocks.items,
         .known_count = report->known_blocks.count,
         .is_of_driver = seep_report_is_of_driver(site->space),
@@ -151,6 +157,49 @@ int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
     if (error == 0) {
         seep_members_name(ask, *ret_answer);
     }
+    return error;
+}
+
+int seep_ask_site(const struct seep_ask *ask, const struct seep_report *report,
+                  const struct seep_report_site *site,
+                  struct seep_held_answer **ret_answer)
+{
+    const struct seep_held_question one = {
+        .blocks = (const struct seep_held_block *)site->blocks,
+        .block_count = site->block_count,
+    };
+
+    return ask_parts(ask, report, site, &one, ret_answer);
+}
+
+/* Of so many of one kind of memory, in the same passes. */
+static int ask_sites(const struct seep_ask *ask,
+                     const struct seep_report *report,
+                     const struct seep_report_site *const *sites, size_t count,
+                     struct seep_held_answer **ret_answer)
+{
+    size_t ends[SEEP_ASK_TOGETHER_MOST];
+    struct seep_held_question all = {.part_ends = ends, .part_count = count};
+    struct seep_held_block *blocks;
+    size_t room = 0;
+    int error;
+
+    for (size_t i = 0; i < count; i++) {
+        room += sites[i]->block_count;
+    }
+    blocks = calloc(room + 1, sizeof(*blocks));
+    if (blocks == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(blocks + all.block_count, sites[i]->blocks,
+               sites[i]->block_count * sizeof(*blocks));
+        all.block_count += sites[i]->block_count;
+        ends[i] = all.block_count;
+    }
+    all.blocks = blocks;
+    error = ask_parts(ask, report, sites[0], &all, ret_answer);
+    free(blocks);
     return error;
 }
 
@@ -278,6 +327,9 @@ static bool is_due(const struct seep_report_site *site,
     if (!seep_words_held_is_wanted(site) || kept == NULL) {
         return seep_words_held_is_wanted(site);
     }
+    if (kept->outcome == SEEP_HELD_OUTCOME_UNCLEAR) {
+        return true;
+    }
     times = kept->outcome == SEEP_HELD_OUTCOME_NO_ROOM ? GROWN_TIMES_NO_ROOM
             : is_clear(kept)                           ? GROWN_TIMES
                                                        : GROWN_TIMES_UNCLEAR;
@@ -297,68 +349,241 @@ static bool has_room(void)
     return limit == 0 || left >= ROOM_LEAST_BYTES;
 }
 
-/* @return of the question */
-static int ask_row(struct seep_ask *ask, const struct seep_report *report,
-                   const struct seep_report_site *site, double asked_s,
-                   struct seep_held_book *book, struct seep_store *store)
+/* What is asked by whom, and what is known. */
+struct asking {
+    struct seep_ask *ask;
+    const struct seep_report *report;
+    struct seep_held_book *book;
+    struct seep_store *store;
+    double whole_s; /* of .ask's limit, before the first question */
+};
+
+/* Of what was asked with others so much has to agree: a search that goes on
+ * until nine tenths of the blocks of all are known may leave out all of one. */
+#define SURE_SHARE 0.9
+/* Of the time that there is; the rest is for what it leaves unclear. */
+#define TOGETHER_SHARE 0.6
+#define ALONE_SHARE 0.3 /* with less a question would be cut short */
+/* In a larger process one question takes most of the time. */
+#define LARGE_BYTES (GIB / 2)
+
+/* Time for names ends as well. */
+static bool has_names(const struct seep_held_group *group)
 {
-    struct seep_held_kept kept = {
+    for (size_t i = 0; i < group->step_count; i++) {
+        const struct seep_held_step *step = &group->steps[i];
+
+        if (step->edge == SEEP_HELD_EDGE_ATTRIBUTE ||
+            (step->edge == SEEP_HELD_EDGE_KEY &&
+             step->kind == SEEP_HELD_KIND_MODULE)) {
+            /* What has its name by a dict of names has not been read. */
+            if (*step->edge_name == '\0' ||
+                strcmp(step->edge_name, "__dict__") == 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool is_sure(const struct seep_held_answer *answer)
+{
+    return answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
+           answer->groups[0].end == SEEP_HELD_END_HELD &&
+           (!answer->was_late || has_names(&answer->groups[0])) &&
+           seep_words_held_share(answer) >= SURE_SHARE;
+}
+
+static struct seep_held_kept kept_of(const struct asking *asking,
+                                     const struct seep_report_site *site)
+{
+    return (struct seep_held_kept){
         .site_id = site->id,
         .stack = site->entry,
-        .asked_s = asked_s,
+        .asked_s = asking->report->life_s,
         .live_bytes = site->live_bytes,
     };
+}
+
+/* @return of the question */
+static int ask_row(struct asking *asking, const struct seep_report_site *site)
+{
+    struct seep_held_kept kept = kept_of(asking, site);
     struct seep_held_answer *answer = NULL;
     int error = 0;
 
     if (!has_room()) {
         kept.outcome = SEEP_HELD_OUTCOME_NO_ROOM;
-    } else if ((error = seep_ask_site(ask, report, site, &answer)) == 0) {
+    } else if ((error = seep_ask_site(asking->ask, asking->report, site,
+                                      &answer)) == 0) {
         kept.answer = answer;
-        ask->cpu_limit_s -= answer->cpu_s;
+        asking->ask->cpu_limit_s -= answer->cpu_s;
     } else if (error == -EACCES || error == -EPERM) {
         kept.outcome = SEEP_HELD_OUTCOME_NOT_PERMITTED;
     } else {
         return error;
     }
-    put_answer(book, &kept, store);
+    put_answer(asking->book, &kept, asking->store);
     seep_held_close(answer);
     return error;
 }
 
-/* Ask about the first rows of @report that are due by @book, and note it there.
+/* What came out for one of many sites, at its part of the cost. */
+static void put_part(const struct asking *asking,
+                     const struct seep_report_site *site,
+                     const struct seep_held_answer *answer, size_t i)
+{
+    const struct seep_held_part *part = &answer->parts[i];
+    const struct seep_held_kept *before =
+        seep_held_book_find(asking->book, site->id);
+    struct seep_held_kept kept = kept_of(asking, site);
+    struct seep_held_answer one = *answer;
+
+    one.groups = answer->groups + part->group_first;
+    one.group_count = part->group_count;
+    one.asked_count = part->asked_count;
+    one.cpu_s /= (double)answer->part_count;
+    if (is_sure(&one)) {
+        kept.answer = &one;
+    } else if (before != NULL && before->answer != NULL) {
+        return; /* it was clear, and stays due */
+    } else {
+        kept.outcome = SEEP_HELD_OUTCOME_UNCLEAR;
+    }
+    put_answer(asking->book, &kept, asking->store);
+}
+
+/* A driver's blocks are looked for in another way, and of what is mapped it is
+ * not known whether it lives. */
+static bool may_be_with_others(const struct seep_report_site *site)
+{
+    return !seep_report_is_of_driver(site->space) &&
+           site->space != SEEP_SPACE_TENSOR &&
+           site->space != SEEP_SPACE_MAPPED &&
+           site->block_count >= SEEP_WORDS_HELD_LEAST;
+}
+
+/* Has it to be asked by itself? So has what such an answer would be the worse
+ * of. */
+static bool is_alone(const struct seep_held_kept *kept)
+{
+    return kept != NULL && (kept->outcome == SEEP_HELD_OUTCOME_UNCLEAR ||
+                            (kept->answer != NULL && !is_clear(kept)));
+}
+
+/* Rows that are due, as many as may be asked with each other. */
+static size_t find_due(const struct asking *asking,
+                       const struct seep_report_site **ret_sites)
+{
+    const struct seep_report *report = asking->report;
+    size_t wanted = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->site_count && wanted < SEEP_HELD_KEPT_MOST &&
+                       count < SEEP_ASK_TOGETHER_MOST;
+         i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        const struct seep_held_kept *kept =
+            seep_held_book_find(asking->book, site->id);
+
+        wanted += seep_words_held_is_wanted(site);
+        if (is_due(site, kept) && may_be_with_others(site) && !is_alone(kept)) {
+            ret_sites[count++] = site;
+        }
+    }
+    return count;
+}
+
+/*
+ * The same passes over memory answer for many rows, which costs little more
+ * than one: nearly all of it is reading memory. What is not clear then, as a
+ * list whose head moves, is asked about by itself.
+ *
+ * @return how many were asked about; negative errno
+ */
+static int ask_together(struct asking *asking)
+{
+    const struct seep_report_site *sites[SEEP_ASK_TOGETHER_MOST];
+    size_t count = find_due(asking, sites);
+    struct seep_ask limited = *asking->ask;
+    struct seep_held_answer *answer = NULL;
+    int error;
+
+    if (count < 2 || !has_room()) {
+        return 0;
+    }
+    if (limited.cpu_limit_s > TOGETHER_SHARE * asking->whole_s) {
+        limited.cpu_limit_s = TOGETHER_SHARE * asking->whole_s;
+    }
+    error = ask_sites(&limited, asking->report, sites, count, &answer);
+    if (error < 0) {
+        /* Who may not be asked at all is noted of the first row. */
+        return error == -EACCES || error == -EPERM ? 0 : error;
+    }
+    asking->ask->cpu_limit_s -= answer->cpu_s;
+    for (size_t i = 0; i < count; i++) {
+        put_part(asking, sites[i], answer, i);
+    }
+    seep_held_close(answer);
+    return (int)count;
+}
+
+/* At most @most rows one by one, while there is time. @param leaves  those that
+ * may be asked with others. @return how many; negative errno of the last one */
+static int ask_alone(struct asking *asking, size_t most, bool leaves)
+{
+    const struct seep_report *report = asking->report;
+    size_t wanted = 0;
+    size_t asked = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < report->site_count && asked < most &&
+                       wanted < SEEP_HELD_KEPT_MOST && error == 0 &&
+                       asking->ask->cpu_limit_s > ALONE_SHARE * asking->whole_s;
+         i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        const struct seep_held_kept *kept =
+            seep_held_book_find(asking->book, site->id);
+
+        wanted += seep_words_held_is_wanted(site);
+        if (!is_due(site, kept) ||
+            (leaves && may_be_with_others(site) && !is_alone(kept))) {
+            continue;
+        }
+        if (site->block_count < SEEP_WORDS_HELD_LEAST) {
+            struct seep_held_kept few = kept_of(asking, site);
+
+            few.outcome = SEEP_HELD_OUTCOME_FAILED;
+            put_answer(asking->book, &few, asking->store);
+            continue;
+        }
+        error = ask_row(asking, site);
+        asked++;
+    }
+    return error < 0 ? error : (int)asked;
+}
+
+/* Ask about the rows of @report that are due by @book, and note it there.
  * @return how many; negative errno of the last one */
 static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
                     struct seep_held_book *book, struct seep_store *store)
 {
-    size_t asked = 0;
-    int error = 0;
+    struct asking asking = {ask, report, book, store, cpu_limit_of(ask->pid)};
+    int first = 0;
+    int together;
+    int alone = 0;
 
-    ask->cpu_limit_s = cpu_limit_of(ask->pid);
-    for (size_t i = 0; i < report->site_count && asked < SEEP_ASK_ROWS_MOST &&
-                       ask->cpu_limit_s > 0 && error == 0;
-         i++) {
-        const struct seep_report_site *site = &report->sites[i];
-
-        if (!is_due(site, seep_held_book_find(book, site->id))) {
-            continue;
-        }
-        if (site->block_count < SEEP_WORDS_HELD_LEAST) {
-            const struct seep_held_kept few = {
-                .site_id = site->id,
-                .stack = site->entry,
-                .asked_s = report->life_s,
-                .live_bytes = site->live_bytes,
-                .outcome = SEEP_HELD_OUTCOME_FAILED,
-            };
-
-            put_answer(book, &few, store);
-            continue;
-        }
-        error = ask_row(ask, report, site, report->life_s, book, store);
-        asked++;
+    ask->cpu_limit_s = asking.whole_s;
+    if (asking.whole_s > CPU_LEAST_S + LARGE_BYTES / GIB) {
+        first = ask_alone(&asking, 1, false);
     }
-    return error < 0 ? error : (int)asked;
+    together = first < 0 ? first : ask_together(&asking);
+    if (together >= 0) {
+        alone = ask_alone(&asking, SEEP_ASK_ROWS_MOST, together > 0);
+    }
+    return together < 0 ? together
+           : alone < 0  ? alone
+                        : first + together + alone;
 }
 
 /* A second report has the blocks, which are too much to have them always. */

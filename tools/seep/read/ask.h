@@ -5,7 +5,7 @@
  *
  * A question reads the memory of the process and neither stops nor changes it
  * (held/held.h). What it costs is bounded: a second of processor and one a GiB,
- * for a few rows. Errors: 0 or negative errno. Threads: one at a time.
+ * for all rows. Errors: 0 or negative errno. Threads: one at a time.
  */
 #ifndef SEEP_TOOL_READ_ASK_H
 #define SEEP_TOOL_READ_ASK_H
@@ -20,8 +20,10 @@
 #include "reader/process/cgroup.h"
 #include "reader/report/report.h"
 
-/** Rows that are asked about of one process, and blocks of each. */
+/** Rows that are asked about of one process, one by one and in the same passes
+ * over its memory, and blocks of each. */
 #define SEEP_ASK_ROWS_MOST 3U
+#define SEEP_ASK_TOGETHER_MOST 64U
 #define SEEP_ASK_BLOCKS 64U
 /** Processes whose answers are remembered; others are not asked. */
 #define SEEP_ASK_KNOWN_MOST 16U

@@ -51,11 +51,26 @@ static bool has_type(const struct seep_held_step *step)
            step->hop_bytes >= 0;
 }
 
+/* Of one call site its first groups, of several the first of each; NULL: there
+ * are no more. */
+static const struct seep_held_group *
+group_of(const struct seep_held_answer *answer, size_t i)
+{
+    if (answer->part_count > 1) {
+        return i < answer->part_count && answer->parts[i].group_count > 0
+                   ? &answer->groups[answer->parts[i].group_first]
+                   : NULL;
+    }
+    return i < answer->group_count && i < GROUPS_MOST ? &answer->groups[i]
+                                                      : NULL;
+}
+
 static void gather_files(struct naming *naming,
                          const struct seep_held_answer *answer)
 {
-    for (size_t i = 0; i < answer->group_count && i < GROUPS_MOST; i++) {
-        const struct seep_held_group *group = &answer->groups[i];
+    const struct seep_held_group *group;
+
+    for (size_t i = 0; (group = group_of(answer, i)) != NULL; i++) {
 
         for (size_t k = 0; k < group->step_count; k++) {
             const struct seep_held_step *step = &group->steps[k];
@@ -161,6 +176,7 @@ void seep_members_name(const struct seep_ask *ask,
 {
     struct naming naming = {.store = answer->store};
     struct seep_symboliser_options options = {.sysroot = NULL};
+    const struct seep_held_group *group;
     char root[32];
 
     gather_files(&naming, answer);
@@ -171,9 +187,8 @@ void seep_members_name(const struct seep_ask *ask,
                              &naming.symboliser) != 0) {
         return;
     }
-    for (size_t i = 0; i < answer->group_count && i < GROUPS_MOST; i++) {
-        name_steps(&naming,
-                   (struct seep_held_group *)(uintptr_t)&answer->groups[i]);
+    for (size_t i = 0; (group = group_of(answer, i)) != NULL; i++) {
+        name_steps(&naming, (struct seep_held_group *)(uintptr_t)group);
     }
     seep_symboliser_close(naming.symboliser);
 }

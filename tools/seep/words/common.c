@@ -104,7 +104,8 @@ static bool is_same_edge(const struct seep_held_step *a,
 {
     return a->edge == b->edge && is(a->edge_name, b->edge_name) &&
            is(a->edge_function, b->edge_function) &&
-           (a->edge != SEEP_HELD_EDGE_OFFSET ||
+           ((a->edge != SEEP_HELD_EDGE_OFFSET &&
+             a->edge != SEEP_HELD_EDGE_NONE) ||
             a->offset_bytes == b->offset_bytes);
 }
 
