@@ -81,6 +81,34 @@ static void a_wide_character_is_not_cut_in_half(void **state)
     assert_int_equal(seep_clean_fit("abc", 9), 3);
 }
 
+/* Shorter and longer than what most of it is. */
+static void what_is_formatted_is_clean_at_any_length(void **state)
+{
+    char letters[600];
+    char wanted[sizeof(letters) + 8];
+
+    (void)state;
+    memset(letters, 'a', sizeof(letters));
+    for (int length = 0; length < (int)sizeof(letters); length++) {
+        char *text = seep_clean_format("%.*s\033%d", length, letters, 7);
+
+        snprintf(wanted, sizeof(wanted), "%.*s\\x1b7", length, letters);
+        assert_non_null(text);
+        assert_string_equal(text, wanted);
+        free(text);
+    }
+}
+
+static void columns_are_those_of_so_many_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(seep_clean_columns_of("abc def", 3), 3);
+    assert_int_equal(seep_clean_columns_of("日本語", 6), 4);
+    assert_int_equal(seep_clean_columns_of("ab日c", 5), 4);
+    assert_int_equal(seep_clean_columns_of("ab", 9), 2);
+    assert_int_equal(seep_clean_columns_of("ab", 0), 0);
+}
+
 static char *print_table(size_t columns, const char *where)
 {
     static const struct seep_table_column heads[] = {
@@ -223,6 +251,8 @@ int main(void)
         cmocka_unit_test(cleaning_twice_changes_nothing),
         cmocka_unit_test(json_gets_valid_utf8),
         cmocka_unit_test(a_wide_character_is_not_cut_in_half),
+        cmocka_unit_test(what_is_formatted_is_clean_at_any_length),
+        cmocka_unit_test(columns_are_those_of_so_many_bytes),
         cmocka_unit_test(numbers_stand_right_and_no_line_ends_in_blanks),
         cmocka_unit_test(a_line_is_cut_to_the_page),
         cmocka_unit_test(a_hostile_cell_is_cleaned),

@@ -688,6 +688,36 @@ static void rows_are_printed_without_values(void **state)
     free(head);
 }
 
+/* Shorter and longer than most lines. */
+static void a_line_is_whole_at_any_length(void **state)
+{
+    char letters[1200];
+
+    (void)state;
+    memset(letters, 'a', sizeof(letters));
+    for (size_t length = 0; length < sizeof(letters); length++) {
+        char *line = seep_json_line(json_pack("[s%]", letters, length));
+
+        assert_non_null(line);
+        assert_int_equal(strlen(line), length + strlen("[\"\"]"));
+        assert_memory_equal(line + 2, letters, length);
+        assert_string_equal(line + 2 + length, "\"]");
+        free(line);
+    }
+    assert_null(seep_json_line(NULL));
+}
+
+static void a_text_that_is_no_utf8_is_made_it(void **state)
+{
+    json_t *text = seep_json_text("a\xff\xc3\xa9");
+
+    (void)state;
+    assert_string_equal(json_string_value(text), "a\xef\xbf\xbd\xc3\xa9");
+    json_decref(text);
+    text = seep_json_text(NULL);
+    assert_true(json_is_null(text));
+}
+
 static void a_text_is_ascii(void **state)
 {
     static const char *const cases[][2] = {
@@ -775,6 +805,8 @@ int main(void)
         cmocka_unit_test(a_number_has_one_form),
         cmocka_unit_test(a_number_is_as_printf_prints_it),
         cmocka_unit_test(rows_are_printed_without_values),
+        cmocka_unit_test(a_line_is_whole_at_any_length),
+        cmocka_unit_test(a_text_that_is_no_utf8_is_made_it),
         cmocka_unit_test(a_text_is_ascii),
         cmocka_unit_test(a_value_is_indented_or_on_one_line),
         cmocka_unit_test(a_long_text_is_whole),

@@ -31,10 +31,14 @@ json_t *seep_json_value(json_t *value)
 
 json_t *seep_json_text(const char *text)
 {
-    char *clean = text == NULL ? NULL : seep_clean_for_json(text);
-    json_t *value = clean == NULL ? NULL : json_string(clean);
+    json_t *value = text == NULL ? NULL : json_string(text);
 
-    free(clean);
+    if (value == NULL && text != NULL) { /* no UTF-8 */
+        char *clean = seep_clean_for_json(text);
+
+        value = clean == NULL ? NULL : json_string(clean);
+        free(clean);
+    }
     return seep_json_value(value);
 }
 

@@ -27,6 +27,7 @@
  */
 
 #define BUFFER_BYTES 8192U
+#define LINE_BYTES 512U /* of a frame it is less, mostly */
 /* Of a number that is not whole. */
 #define DIGITS 12U
 /* Below it a whole number has its digits as it is. */
@@ -491,12 +492,19 @@ void seep_json_out_rows(struct seep_json_out *out,
 char *seep_json_line(json_t *object)
 {
     size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII;
-    size_t bytes = object == NULL ? 0 : json_dumpb(object, NULL, 0, flags);
-    char *text = bytes == 0 ? NULL : calloc(bytes + 1, 1);
+    char room[LINE_BYTES];
+    size_t bytes =
+        object == NULL ? 0 : json_dumpb(object, room, sizeof(room), flags);
+    char *text = bytes == 0 ? NULL : malloc(bytes + 1);
 
     /* Not json_dumps(): whoever gives jansson its memory, this is ours. */
     if (text != NULL) {
-        json_dumpb(object, text, bytes, flags);
+        if (bytes <= sizeof(room)) {
+            memcpy(text, room, bytes);
+        } else {
+            json_dumpb(object, text, bytes, flags);
+        }
+        text[bytes] = '\0';
     }
     json_decref(object);
     return text;

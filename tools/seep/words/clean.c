@@ -14,6 +14,8 @@
 #include <wchar.h>
 
 #define LONGEST_ESCAPE 16
+/* Of what is printed at once nearly all is shorter. */
+#define ROOM_BYTES 256
 
 static bool ascii_only; /* set once, before anything is printed */
 
@@ -166,8 +168,17 @@ char *seep_clean_for_terminal(const char *text)
 
 char *seep_clean_vformat(const char *format, va_list arguments)
 {
+    char room[ROOM_BYTES];
+    va_list again;
     char *raw;
+    int length;
 
+    va_copy(again, arguments);
+    length = vsnprintf(room, sizeof(room), format, again);
+    va_end(again);
+    if (length >= 0 && (size_t)length < sizeof(room)) {
+        return seep_clean_for_terminal(room);
+    }
     if (vasprintf(&raw, format, arguments) < 0) {
         return NULL;
     }
