@@ -361,11 +361,12 @@ struct asking {
 /* Of what was asked with others so much has to agree: a search that goes on
  * until nine tenths of the blocks of all are known may leave out all of one. */
 #define SURE_SHARE 0.9
-/* Of the time that there is; the rest is for what it leaves unclear. */
+/* Of the time that there is; the rest is for what it leaves unclear. In a large
+ * process one question takes nearly all, whoever is asked about. */
 #define TOGETHER_SHARE 0.6
-#define ALONE_SHARE 0.3 /* with less a question would be cut short */
-/* In a larger process one question takes most of the time. */
+#define TOGETHER_SHARE_LARGE 0.9
 #define LARGE_BYTES (GIB / 2)
+#define ALONE_SHARE 0.3 /* with less a question would be cut short */
 
 /* Time for names ends as well. */
 static bool has_names(const struct seep_held_group *group)
@@ -507,14 +508,13 @@ static int ask_together(struct asking *asking)
     size_t count = find_due(asking, sites);
     struct seep_ask limited = *asking->ask;
     struct seep_held_answer *answer = NULL;
+    bool is_large = asking->whole_s > CPU_LEAST_S + LARGE_BYTES / GIB;
     int error;
 
     if (count < 2 || !has_room()) {
         return 0;
     }
-    if (limited.cpu_limit_s > TOGETHER_SHARE * asking->whole_s) {
-        limited.cpu_limit_s = TOGETHER_SHARE * asking->whole_s;
-    }
+    limited.cpu_limit_s *= is_large ? TOGETHER_SHARE_LARGE : TOGETHER_SHARE;
     error = ask_sites(&limited, asking->report, sites, count, &answer);
     if (error < 0) {
         /* Who may not be asked at all is noted of the first row. */
@@ -528,16 +528,16 @@ static int ask_together(struct asking *asking)
     return (int)count;
 }
 
-/* At most @most rows one by one, while there is time. @param leaves  those that
- * may be asked with others. @return how many; negative errno of the last one */
-static int ask_alone(struct asking *asking, size_t most, bool leaves)
+/* Some rows one by one, while there is time. @param leaves  those that may be
+ * asked with others. @return how many; negative errno of the last one */
+static int ask_alone(struct asking *asking, bool leaves)
 {
     const struct seep_report *report = asking->report;
     size_t wanted = 0;
     size_t asked = 0;
     int error = 0;
 
-    for (size_t i = 0; i < report->site_count && asked < most &&
+    for (size_t i = 0; i < report->site_count && asked < SEEP_ASK_ROWS_MOST &&
                        wanted < SEEP_HELD_KEPT_MOST && error == 0 &&
                        asking->ask->cpu_limit_s > ALONE_SHARE * asking->whole_s;
          i++) {
@@ -569,21 +569,16 @@ static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
                     struct seep_held_book *book, struct seep_store *store)
 {
     struct asking asking = {ask, report, book, store, cpu_limit_of(ask->pid)};
-    int first = 0;
     int together;
-    int alone = 0;
+    int alone;
 
     ask->cpu_limit_s = asking.whole_s;
-    if (asking.whole_s > CPU_LEAST_S + LARGE_BYTES / GIB) {
-        first = ask_alone(&asking, 1, false);
+    together = ask_together(&asking);
+    if (together < 0) {
+        return together;
     }
-    together = first < 0 ? first : ask_together(&asking);
-    if (together >= 0) {
-        alone = ask_alone(&asking, SEEP_ASK_ROWS_MOST, together > 0);
-    }
-    return together < 0 ? together
-           : alone < 0  ? alone
-                        : first + together + alone;
+    alone = ask_alone(&asking, together > 0);
+    return alone < 0 ? alone : together + alone;
 }
 
 /* A second report has the blocks, which are too much to have them always. */
