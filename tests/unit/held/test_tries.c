@@ -499,6 +499,105 @@ static void a_tensor_that_nobody_has_is_lost(void **state)
 }
 
 /*
+ * What is below a thing that nobody has.
+ */
+
+/* All blocks in a table that @table alone would have, and no frame any more. */
+static __attribute__((noinline)) void fill_a_table(struct fixture *f)
+{
+    volatile uint64_t *volatile table = calloc(TABLE_WORDS, sizeof(*table));
+
+    if (table == NULL) {
+        _exit(1);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        table[i] = block_of(f, i);
+    }
+    table = NULL;
+}
+
+static __attribute__((noinline)) void overwrite_frames(void)
+{
+    volatile uint64_t words[512];
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        words[i] = 0;
+    }
+}
+
+static void have_a_lost_table(struct fixture *f)
+{
+    fill_a_table(f);
+    overwrite_frames();
+    be_ready(f);
+}
+
+#define ROOM_BYTES (BLOCKS * BLOCK_BYTES * 1024UL)
+
+/* Of where the blocks are now other tests have left words in what is free. */
+static void move_blocks(struct fixture *f)
+{
+    munmap((void *)(uintptr_t)~f->hidden, BLOCKS * BLOCK_BYTES);
+    f->hidden = ~((uint64_t)(uintptr_t)take(ROOM_BYTES) + ROOM_BYTES / 2);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        f->asked[i].address = block_of(f, i);
+    }
+}
+
+/* @return how many blocks are below something lost */
+static size_t count_below_lost(struct seep_held_search *search)
+{
+    size_t count = 0;
+
+    search->was_cut_short = false;
+    search->was_late = false;
+    assert_int_equal(seep_held_find_lost(search), 0);
+    for (size_t i = 0; i < search->asked_count; i++) {
+        count += search->nodes[search->asked[i]].is_below_lost;
+    }
+    return count;
+}
+
+static void what_a_late_pass_did_not_come_to_is_not_lost(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_held_source source = {.pid = 0};
+    struct seep_held_search search = {.question = &f->question};
+    struct seep_held_memory memory = {0};
+    struct seep_store store = {0};
+
+    move_blocks(f);
+    begin(f, have_a_lost_table);
+    source.pid = f->child;
+    assert_int_equal(seep_held_memory_open(&source, &memory), 0);
+    search.memory = &memory;
+    search.store = &store;
+    assert_int_equal(seep_held_graph_init(&search), 0);
+    assert_int_equal(seep_held_resolve_init(&search), 0);
+    assert_int_equal(seep_held_search_run(&search), 0);
+
+    seep_held_memory_allow(&memory, 1e-9);
+    while (!seep_held_memory_is_late(&memory)) {
+    }
+    assert_int_equal(count_below_lost(&search), 0);
+    assert_true(search.was_late);
+    seep_held_memory_allow(&memory, 0);
+    assert_int_equal(count_below_lost(&search), BLOCKS);
+
+    free(search.asked);
+    free(search.part_ends);
+    free(search.front);
+    free(search.hops);
+    seep_held_resolve_fini(&search);
+    seep_held_graph_fini(&search);
+    seep_held_scan_fini(&search.scan);
+    seep_held_scan_fini(&search.side);
+    free(search.dropped);
+    seep_held_memory_close(&memory);
+    seep_store_fini(&store);
+}
+
+/*
  * Heads of a chain.
  */
 
@@ -582,6 +681,7 @@ int main(void)
         TEST(what_goes_on_does_not_hold_up_the_others),
         TEST(a_tensor_that_blocks_without_a_class_have_is_not_lost),
         TEST(a_tensor_that_nobody_has_is_lost),
+        TEST(what_a_late_pass_did_not_come_to_is_not_lost),
         TEST(heads_that_are_too_many_are_not_looked_for_again),
     };
 
