@@ -248,6 +248,11 @@ def test_a_version_of_python_that_is_not_known_is_said(pythons, tmp_path):
                 "3.8 to 3.15 are: its blocks have no names" in done) == \
             (newer == 0x031000f0), done
         assert ("holders.store" in done) == (newer != 0x031000f0), done
+        document = json.loads(seep("held", "--json", "--site",
+                                   pythons.sites[line], copy).stdout)
+        assert document["python_known"] == (newer != 0x031000f0)
+        assert document["python_version"].startswith(
+            "3.16.0" if newer == 0x031000f0 else "3.")
 
 
 UNTOUCHED = """if True:

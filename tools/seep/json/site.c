@@ -726,6 +726,7 @@ int seep_json_held_rows(FILE *file, const struct seep_report *report,
 {
     json_t *document = json_object();
     json_t *sites = json_array();
+    char version[32];
 
     for (size_t i = 0; i < count; i++) {
         const struct seep_report_site *site = rows[i].site;
@@ -741,6 +742,11 @@ int seep_json_held_rows(FILE *file, const struct seep_report *report,
     seep_json_put(document, "schema", "seep-held/1");
     seep_json_put(document, "pid", report->pid);
     seep_json_put(document, "recording", report->path);
+    seep_words_python_version(report->python_version, version, sizeof(version));
+    seep_json_put(document, "python_version",
+                  report->python_version == 0 ? NULL : version);
+    seep_json_put(document, "python_known",
+                  seep_held_knows_python(report->python_version));
     seep_json_put(document, "sites", sites);
     return seep_json_print(file, document);
 }
