@@ -563,12 +563,14 @@ enum seep_cuda_kind {
 /** A piece of a range that was cut in two: counts as no block of its own. */
 #define SEEP_LIVE_FRAGMENT (UINT64_C(1) << 63)
 /**
- * Of a mapping: how much of it was resident or in swap when it was last looked
- * at, in parts of SEEP_TOUCHED_ALL, plus 1; 0: it was not. Set without the
- * shard's lock, so it may get lost.
+ * Of a mapping, or a block of the heap of SEEP_TOUCHED_LEAST_BYTES: how much of
+ * it was resident or in swap when it was last looked at, in parts of
+ * SEEP_TOUCHED_ALL, plus 1; 0: it was not. Set without the shard's lock, so it
+ * may get lost.
  */
 #define SEEP_TOUCHED_SHIFT 54U
 #define SEEP_TOUCHED_ALL 254U
+#define SEEP_TOUCHED_LEAST_BYTES (UINT64_C(256) << 10)
 #define SEEP_TOUCHED_MASK (UINT64_C(255) << SEEP_TOUCHED_SHIFT)
 /** Of a stashed entry only: the site's series saw it go. */
 #define SEEP_STASHED_IN_SERIES (UINT64_C(1) << 62)

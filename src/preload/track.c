@@ -80,7 +80,9 @@ static void sample_timeline(const struct seep_view *view, uint32_t tick)
         if (missed != 0) {
             seep_view_count(view, SEEP_COUNT_START_MISSED, missed);
         }
-        seep_recorder_settle_ranges(&seep_thread);
+        if (seep_timeline_looks_at_pages(tick)) {
+            seep_recorder_settle(&seep_thread);
+        }
         seep_timeline_take(view, seep_thread.id, tick);
         seep_cuda_events_count(view);
         seep_stacks_describe(view);

@@ -563,23 +563,13 @@ void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
     restore(thread, the_view.shard_count - 1, address, tick);
 }
 
-static void settle(struct seep_thread *thread, uint32_t shard)
-{
-    if (seep_fold_backlog(&the_view, shard) != 0) {
-        fold(thread, shard, the_view.ring_slots, NULL);
-    }
-}
-
 void seep_recorder_settle(struct seep_thread *thread)
 {
     for (uint32_t i = 0; i < the_view.shard_count; i++) {
-        settle(thread, i);
+        if (seep_fold_backlog(&the_view, i) != 0) {
+            fold(thread, i, the_view.ring_slots, NULL);
+        }
     }
-}
-
-void seep_recorder_settle_ranges(struct seep_thread *thread)
-{
-    settle(thread, the_view.shard_count - 1);
 }
 
 void seep_recorder_recover(struct seep_thread *thread)

@@ -78,9 +78,6 @@ void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,
 /** Fold what is pending, as far as nobody else is at it. */
 void seep_recorder_settle(struct seep_thread *thread);
 
-/** The same of mappings alone, before the timeline looks at them. */
-void seep_recorder_settle_ranges(struct seep_thread *thread);
-
 /** Release what @thread held when its hook was abandoned. */
 void seep_recorder_recover(struct seep_thread *thread);
 

@@ -41,6 +41,14 @@
 #define MAPPED_READS 512U
 #define MAPPED_PARTS 256U
 #define MAPPED_PART_PAGES 32U
+/* Blocks of the heap that large are looked at too, once they have been there
+ * for a quarter of a second: what has just been allocated is yet to be written
+ * to. So many entries of the live tables are passed at a time, 24 bytes each.
+ */
+#define LARGE_BYTES SEEP_TOUCHED_LEAST_BYTES
+#define LARGE_TICKS 256U
+#define LARGE_READS 128U
+#define LARGE_ENTRIES 4096U
 /* A title is looked for when the run is twice as long, at last every 9 s. Text
  * is only ever added to a recording: who has a title for each request has the
  * first few. */
@@ -50,6 +58,7 @@
 
 static _Atomic uint32_t busy; /* the thread that takes a sample; 0: none */
 static _Atomic uint32_t next_tick;
+static _Atomic uint32_t next_mapped_tick;
 static _Atomic uint32_t restricted;
 static _Atomic uint32_t allocator_wanted;
 static _Atomic uint32_t allocator_given_up;
@@ -62,9 +71,10 @@ static bool swap_given_up;
 static uint64_t swap_bytes; /* as last read */
 static uint32_t next_own_tick;
 static uint64_t own_bytes; /* as last told */
-static uint32_t next_mapped_tick;
 static uint32_t next_mapping;
 static uint64_t mapped_bytes; /* as last told */
+static uint32_t next_large_shard;
+static uint32_t next_large;
 static bool cgroup_given_up;
 static char cgroup_folder[PATH_BYTES];
 static uint32_t next_title_tick;
@@ -84,9 +94,11 @@ void seep_timeline_start(void)
     swap_bytes = 0;
     next_own_tick = 0;
     own_bytes = 0;
-    next_mapped_tick = MAPPED_TICKS;
+    seep_word_store(&next_mapped_tick, MAPPED_TICKS);
     next_mapping = 0;
     mapped_bytes = 0;
+    next_large_shard = 0;
+    next_large = 0;
     cgroup_given_up = false;
     cgroup_folder[0] = '\0';
     next_title_tick = 0;
@@ -375,16 +387,82 @@ static void look_at_mappings(const struct seep_view *view)
     seep_proc_close_file(fd);
 }
 
+bool seep_timeline_looks_at_pages(uint32_t tick)
+{
+    return tick >= seep_word_load(&next_mapped_tick);
+}
+
+static bool is_large(const struct seep_view *view,
+                     const struct seep_block *block, uint32_t tick)
+{
+    uint32_t space;
+
+    if (block->address == 0 || block->size < LARGE_BYTES ||
+        block->birth_tick + LARGE_TICKS > tick ||
+        block->site >= view->site_capacity) {
+        return false;
+    }
+    space = view->sites[block->site].space;
+    return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON;
+}
+
+/* A part of what is left of a shard's table, from next_large on. @return false:
+ * there was none left */
+static bool look_at_shard(const struct seep_view *view, uint32_t tick, long fd,
+                          uint32_t *entries, uint32_t *reads)
+{
+    struct seep_live live;
+    uint32_t end = seep_live_init(&live, view, next_large_shard)
+                       ? seep_live_end(&live)
+                       : 0;
+    uint32_t first = next_large;
+
+    while (next_large < end && *entries < LARGE_ENTRIES &&
+           *reads < LARGE_READS) {
+        struct seep_rec_live *entry = &live.entries[next_large++];
+        struct seep_block block = seep_live_read(entry);
+
+        *entries += 1;
+        if (is_large(view, &block, tick)) {
+            mark(entry, &block, look_at(fd, &block, reads));
+        }
+    }
+    return next_large > first;
+}
+
+/* How much of the large blocks is there: malloc() gives pages that nobody has,
+ * and many a buffer is never filled. */
+static void look_at_large(const struct seep_view *view, uint32_t tick)
+{
+    uint32_t shards = view->shard_count - 1;
+    uint32_t entries = 0;
+    uint32_t reads = 0;
+    long fd = seep_proc_open("/proc/self/pagemap");
+
+    for (uint32_t passed = 0; fd >= 0 && passed <= shards &&
+                              entries < LARGE_ENTRIES && reads < LARGE_READS;) {
+        if (!look_at_shard(view, tick, fd, &entries, &reads)) {
+            next_large_shard =
+                next_large_shard + 1 < shards ? next_large_shard + 1 : 0;
+            next_large = 0;
+            passed++;
+        }
+    }
+    seep_proc_close_file(fd);
+}
+
 static void take_mapped(const struct seep_view *view,
                         struct seep_rec_moment *moment, uint32_t tick)
 {
-    if (tick >= next_mapped_tick) {
+    if (seep_timeline_looks_at_pages(tick)) {
         struct seep_proc_watch watch = seep_proc_watch_start();
         uint32_t apart = MAPPED_TICKS + tick / MAPPED_SHARE;
 
         look_at_mappings(view);
-        next_mapped_tick =
-            tick + (seep_proc_was_slow(&watch) ? MAPPED_SLOW * apart : apart);
+        look_at_large(view, tick);
+        seep_word_store(
+            &next_mapped_tick,
+            tick + (seep_proc_was_slow(&watch) ? MAPPED_SLOW * apart : apart));
     }
     seep_word_store(&moment->mapped_bytes, mapped_bytes);
 }

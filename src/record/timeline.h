@@ -22,6 +22,9 @@ void seep_timeline_start(void);
 /** Is a sample due at @tick? One load and one compare. */
 bool seep_timeline_due(uint32_t tick);
 
+/** Will it look at what lies in LIVE? What was folded before is seen. */
+bool seep_timeline_looks_at_pages(uint32_t tick);
+
 /** Take it, unless another thread is taking it. */
 void seep_timeline_take(const struct seep_view *view, uint32_t thread,
                         uint32_t tick);

@@ -82,6 +82,10 @@ CASES = [
     Case("part-touched", ("leak",), "map_buffer", ("leak",), True),
     Case("all-touched", ("leak",), "map_buffer", ("leak",), True),
     Case("arena", ("unexplained",), "map_buffer"),
+    Case("unwritten", ("leak",), "allocate_buffer", ("leak",), True),
+    Case("beside-unwritten", ("leak",), "read_reply", ("leak",), True),
+    Case("written-later", ("leak",), "allocate_buffer", ("leak",), True),
+    Case("buffer-fills", ("unexplained",), "allocate_buffer"),
     Case("churn-most", ("leak",), "leak_in_churn", ("leak",), True,
          (DEFAULT,), 60),
     # one run in fifty samples no block of it; the process grows all the same

@@ -202,30 +202,47 @@ static struct seep_weight weight_of(const struct entry *entry)
 #define LOOKED_COUNT 32
 #define LOOKED_SHARE 0.5
 
+static bool has_pages(enum seep_space space)
+{
+    return space == SEEP_SPACE_MAPPED || space == SEEP_SPACE_HEAP ||
+           space == SEEP_SPACE_PYTHON;
+}
+
 static void add_touched(struct seep_site_work *work, const struct entry *entry,
                         bool is_late)
 {
     struct seep_site_look *look = is_late ? &work->late : &work->early;
-    double bytes = (double)(entry->size_level & SEEP_SIZE_MASK);
+    double bytes = (double)weight_of(entry).bytes;
     double share = seep_live_touched(entry->size_level);
 
-    if (work->site.space == SEEP_SPACE_MAPPED && share >= 0) {
+    if (!has_pages(work->site.space)) {
+        return;
+    }
+    if (work->site.space != SEEP_SPACE_MAPPED &&
+        (entry->size_level & SEEP_SIZE_MASK) < SEEP_TOUCHED_LEAST_BYTES) {
+        look->small_bytes += bytes;
+    } else if (share >= 0) {
         look->count++;
         look->bytes += bytes;
         look->touched_bytes += bytes * fmin(share, 1);
     }
 }
 
-/* Of @live bytes the share that is touched; @unknown where too few of them were
- * looked at. */
+/* Of @live bytes the share that is touched; @unknown where too few of those
+ * that can be looked at were. */
 static double share_of(const struct seep_site_look *look, double live,
                        double unknown)
 {
+    double large = fmax(0, live - look->small_bytes);
+
     if (!(look->bytes > 0) ||
-        (look->count < LOOKED_COUNT && look->bytes < LOOKED_SHARE * live)) {
+        (look->count < LOOKED_COUNT && look->bytes < LOOKED_SHARE * large)) {
         return unknown;
     }
-    return look->touched_bytes / look->bytes;
+    return live > 0 ? (fmin(live, look->small_bytes) +
+                       large * look->touched_bytes / look->bytes) /
+                          live
+                    : look->touched_bytes / look->bytes;
 }
 
 /* What is reserved and not touched is no memory: neither live nor a reason for
@@ -238,6 +255,7 @@ static void finish_touched(struct seep_sites *sites,
         work->early.count + work->late.count,
         work->early.bytes + work->late.bytes,
         work->early.touched_bytes + work->late.touched_bytes,
+        work->early.small_bytes + work->late.small_bytes,
     };
     double live = (double)site->live_bytes;
     double early = fmin(site->window_bytes[0], live);

@@ -120,11 +120,12 @@ struct seep_site_loose {
     uint64_t count_q16;
 };
 
-/** Of blocks whose pages were looked at. */
+/** Of blocks whose pages were looked at, and of those that are too small. */
 struct seep_site_look {
     size_t count;
     double bytes;
     double touched_bytes; /* of these, resident or in swap */
+    double small_bytes;   /* taken to be written to */
 };
 
 /** One row at work; .site is what the report will show of it. */
@@ -151,10 +152,10 @@ struct seep_site_work {
     uint32_t first_tick;
     bool is_rest; /* of those that hold least, where there are very many; no
                      site is its .index */
-    /* Of a mapping its pages are what counts, and the shares of what is live,
-     * which are 1 where too little is known. What came since the first tenth is
-     * apart: what a line reserved as it began has no pages, and says nothing
-     * of what it maps since. */
+    /* Of mappings and large blocks the pages are what counts, and the shares of
+     * what is live, which are 1 where too little is known. What came since the
+     * first tenth is apart: what a line reserved as it began has no pages, and
+     * says nothing of what it maps since. */
     struct seep_site_look early;
     struct seep_site_look late;
     double touched_share; /* of all */

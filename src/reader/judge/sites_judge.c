@@ -601,8 +601,9 @@ static void restrain_step(struct seep_growth *growth, double floor_bytes)
     }
 }
 
-/* A mapping grows by what is touched of what came since. Where that is less
- * than the floor, what would be a leak is address space that was set aside. */
+/* What is mapped, or large, grows by what is touched of what came since. Where
+ * that is less than the floor, what would be a leak is address space that was
+ * set aside. */
 static void count_touched(struct seep_site_work *work, double floor_bytes)
 {
     struct seep_growth *growth = &work->growth;
@@ -626,7 +627,9 @@ static void count_touched(struct seep_site_work *work, double floor_bytes)
         growth->rate.estimate < floor_bytes) {
         decide(
             growth, SEEP_CLASS_MINOR,
-            "it reserves address space, and hardly any of that was ever touched");
+            work->site.space == SEEP_SPACE_MAPPED
+                ? "it reserves address space, and hardly any of that was ever touched"
+                : "it allocates large blocks, and hardly any of that was ever written to");
     }
 }
 

@@ -195,8 +195,9 @@ struct seep_report_site {
     bool torn; /* its last event may be half applied */
     uint64_t live_bytes;
     double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
-    double touched_bytes;    /* of a mapping: of these, resident or in swap;
-                                below 0: not known. It grows by these. */
+    double touched_bytes;    /* of mappings and large blocks: of these, resident
+                                or in swap; below 0: not known. It grows by
+                                these. */
     double live_count;
     uint64_t allocated_bytes;
     double allocated_count;

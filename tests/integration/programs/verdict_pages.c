@@ -27,6 +27,8 @@
 #define MAPPING_BYTES ((size_t)256 << 10)
 #define MAPPING_TICKS 20
 #define TOUCHED_BYTES ((size_t)64 << 10) /* of each mapping */
+#define PAGE_BYTES 4096
+#define BUFFER_BYTES ((size_t)512 << 10)
 #define ARENA_BYTES ((size_t)2 << 30)
 
 static pthread_t workers[WORKERS];
@@ -205,6 +207,59 @@ static void use_arena(struct verdict_run *run)
     }
 }
 
+SITE_FUNCTION static void *allocate_buffer(size_t bytes)
+{
+    void *buffer = malloc(bytes);
+
+    if (buffer == NULL) {
+        abort();
+    }
+    return buffer;
+}
+
+/* As for results that never come: malloc() maps what is that large, and writes
+ * its size to the first page. */
+static void keep_unwritten(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        allocate_buffer(BUFFER_BYTES);
+        run->leaked_bytes += PAGE_BYTES;
+    }
+}
+
+/* A leak a tenth as large beside it, of which all is written to. */
+static void keep_beside_unwritten(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        allocate_buffer(BUFFER_BYTES);
+        read_reply(BUFFER_BYTES / 10);
+        run->leaked_bytes += BUFFER_BYTES / 10;
+    }
+}
+
+/* Each is filled when the one after the next comes. */
+static void keep_written_later(struct verdict_run *run)
+{
+    static void *waiting[2];
+    unsigned turn = run->tick / MAPPING_TICKS;
+
+    if (run->tick % MAPPING_TICKS != 0) {
+        return;
+    }
+    if (waiting[turn % 2] != NULL) {
+        verdict_touch(waiting[turn % 2], BUFFER_BYTES);
+        run->leaked_bytes += BUFFER_BYTES;
+    }
+    waiting[turn % 2] = allocate_buffer(BUFFER_BYTES);
+}
+
+/* One buffer for the whole run, filled from its beginning on. */
+static void allocate_arena(struct verdict_run *run)
+{
+    (void)run;
+    arena = allocate_buffer(ARENA_BYTES);
+}
+
 const struct verdict_kind verdict_page_kinds[] = {
     {.name = "retention",
      .begin = begin_bursts,
@@ -217,5 +272,9 @@ const struct verdict_kind verdict_page_kinds[] = {
     {.name = "part-touched", .tick = keep_quarter},
     {.name = "all-touched", .tick = keep_whole},
     {.name = "arena", .begin = reserve_arena, .tick = use_arena},
+    {.name = "unwritten", .tick = keep_unwritten},
+    {.name = "beside-unwritten", .tick = keep_beside_unwritten},
+    {.name = "written-later", .tick = keep_written_later},
+    {.name = "buffer-fills", .begin = allocate_arena, .tick = use_arena},
     {.name = NULL},
 };

@@ -195,6 +195,40 @@ static void a_mapping_is_as_large_as_what_was_touched_of_it(void **state)
     }
 }
 
+/* One that malloc() has mapped, of which nothing was written to: looked at once
+ * it is a quarter of a second old, and a smaller one never. */
+static void a_large_block_is_as_large_as_what_was_written_of_it(void **state)
+{
+    uint32_t tick = 1U << 20;
+    char *address = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct seep_block large = {.address = (uintptr_t)address + 16,
+                               .size = (1 << 20) - 4096,
+                               .site = 2,
+                               .birth_tick = tick - 100};
+    struct seep_block small = {.address = 4096, .size = 4096, .site = 2};
+    struct seep_rec_live *entry;
+    struct seep_live live;
+
+    (void)state;
+    view.sites[2].space = SEEP_SPACE_HEAP;
+    assert_ptr_not_equal(address, MAP_FAILED);
+    madvise(address, 1 << 20, MADV_NOHUGEPAGE);
+    assert_true(seep_live_init(&live, &view, 0));
+    assert_true(seep_live_insert(&live, &large));
+    assert_true(seep_live_insert(&live, &small));
+    seep_timeline_take(&view, own_id(), tick);
+    entry = &live.entries[seep_live_find(&live, large.address)];
+    assert_true(seep_live_touched(entry->size_level) < 0);
+    memset(address, 1, 1 << 18);
+    seep_timeline_take(&view, own_id(), tick = much_later(tick));
+    assert_true(fabs(seep_live_touched(entry->size_level) - .25) < .01);
+    assert_int_equal(entry->size_level & SEEP_SIZE_MASK, large.size);
+    entry = &live.entries[seep_live_find(&live, small.address)];
+    assert_true(seep_live_touched(entry->size_level) < 0);
+    assert_int_equal(munmap(address, 1 << 20), 0);
+}
+
 static void on_alarm(int number)
 {
     (void)number;
@@ -249,6 +283,7 @@ int main(void)
         TEST(the_moments_go_on_with_the_number_of_one_gone),
         TEST(a_moment_of_a_living_thread_is_its_own),
         TEST(a_number_that_the_program_was_given_again_stays_its_own),
+        TEST(a_large_block_is_as_large_as_what_was_written_of_it),
         TEST(a_mapping_is_as_large_as_what_was_touched_of_it), /* for good: last
                                                                 */
         TEST(a_process_that_is_restricted_asks_for_nobody), /* for good: last */

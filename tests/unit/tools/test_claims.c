@@ -132,6 +132,7 @@ static void what_is_only_reserved(void **state)
     become(SEEP_VERDICT_STEADY);
     site->class = SEEP_CLASS_MINOR;
     site->touched_bytes = 0;
+    site->space = SEEP_SPACE_MAPPED;
     holds("the address space that serve.py:31");
     holds(
         " reserves grows, to 562 MiB, and fills no memory: 0 B of it are in use");
@@ -139,6 +140,44 @@ static void what_is_only_reserved(void **state)
     fails("the address space that serve.py:31");
     fails(
         " reserves grows, to 562 MiB, and fills no memory: 0 B of it are in use");
+    site->space = SEEP_SPACE_HEAP;
+    site->touched_bytes = 0;
+    holds(
+        " allocates grows, to 562 MiB, and fills no memory: 0 B of it are in use");
+}
+
+static void what_was_never_written_to(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    site->touched_bytes = 3 * MIB;
+    holds(
+        "of the 562 MiB that it holds only 3 MiB were ever written to: those take memory, and are what grows");
+    site->touched_bytes = -1;
+    fails(
+        "of the 562 MiB that it holds only 3 MiB were ever written to: those take memory, and are what grows");
+    site->touched_bytes = 250 * MIB;
+    holds("it holds only 250 MiB were ever written to");
+    site->touched_bytes = 300 * MIB;
+    fails("it holds only 250 MiB were ever written to");
+}
+
+/* Nothing more is allocated, and private memory grows all the same. */
+static void what_is_written_to_later(void **state)
+{
+    double *private_per_s = &memory->anonymous.slope_bytes_per_s;
+
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    site->touched_bytes = 3 * MIB;
+    *private_per_s += 10 * verdict->growth_bytes_per_s.estimate;
+    holds("what was allocated before is being written to, and serve.py:31");
+    holds(" has most that was not: 3 MiB of its 562 MiB are in use");
+    *private_per_s -= 10 * verdict->growth_bytes_per_s.estimate;
+    fails("what was allocated before is being written to, and serve.py:31");
+    *private_per_s += 10 * verdict->growth_bytes_per_s.estimate;
+    site->touched_bytes = (double)site->live_bytes;
+    fails(" has most that was not: 3 MiB of its 562 MiB are in use");
 }
 
 static void how_fast_it_is_now(void **state)
@@ -677,6 +716,8 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_live_blocks),
         cmocka_unit_test(who_mapped_what_fills),
         cmocka_unit_test(what_is_only_reserved),
+        cmocka_unit_test(what_was_never_written_to),
+        cmocka_unit_test(what_is_written_to_later),
         cmocka_unit_test(how_fast_it_is_now),
         cmocka_unit_test(whose_use_is_counted),
         cmocka_unit_test(what_the_allocator_keeps),

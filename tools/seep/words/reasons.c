@@ -443,13 +443,80 @@ static void add_reserved_reason(const struct seep_report *report,
         if (where != NULL) {
             seep_words_reason(
                 words,
-                "the address space that %s reserves grows, to %s, and fills no memory: %s of it are in use",
-                where, SEEP_UNITS_BYTES((double)site->live_bytes),
+                "the address space that %s %s grows, to %s, and fills no memory: %s of it are in use",
+                where,
+                site->space == SEEP_SPACE_MAPPED ? "reserves" : "allocates",
+                SEEP_UNITS_BYTES((double)site->live_bytes),
                 SEEP_UNITS_BYTES(site->touched_bytes));
         }
         free(where);
         return;
     }
+}
+
+#define WRITTEN_SHARE 0.5
+
+/* What a row holds is more than what it takes: its growth is of the latter. */
+static void add_written_reason(const struct seep_report_site *site,
+                               struct seep_words_verdict *words)
+{
+    if (site == NULL || !seep_class_may_leak(site->class) ||
+        !(site->touched_bytes >= 0) ||
+        site->touched_bytes > WRITTEN_SHARE * (double)site->live_bytes ||
+        (double)site->live_bytes - site->touched_bytes < RESERVED_LEAST_BYTES) {
+        return;
+    }
+    const char *live = SEEP_UNITS_BYTES((double)site->live_bytes);
+    seep_words_reason(
+        words,
+        "of the %s that it holds only %s were ever written to: those take memory, and are what grows",
+        live, SEEP_UNITS_BYTES(site->touched_bytes));
+}
+
+/* The block that has most to be filled, and some that is. */
+static const struct seep_report_site *
+find_filling(const struct seep_report *report)
+{
+    const struct seep_report_site *found = NULL;
+    double most = RESERVED_LEAST_BYTES;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        double left = (double)site->live_bytes - site->touched_bytes;
+
+        if (site->touched_bytes > 0 && left > most) {
+            found = site;
+            most = left;
+        }
+    }
+    return found;
+}
+
+/* Nothing is allocated, and what was allocated before shrinks by as much as
+ * was not touched of it. */
+static void add_filling_reason(const struct seep_report *report,
+                               struct seep_words_verdict *words)
+{
+    struct seep_report_extent surplus = seep_words_surplus(report);
+    const struct seep_report_site *site = find_filling(report);
+    char *where;
+
+    if (report->verdict.class != SEEP_VERDICT_UNEXPLAINED || site == NULL ||
+        seep_words_site(report) != NULL || !surplus.valid ||
+        -surplus.slope_bytes_per_s <
+            WRITTEN_SHARE * report->verdict.growth_bytes_per_s.estimate) {
+        return;
+    }
+    where = seep_words_where(report, site);
+    if (where != NULL) {
+        const char *live = SEEP_UNITS_BYTES((double)site->live_bytes);
+
+        seep_words_reason(
+            words,
+            "what was allocated before is being written to, and %s has most that was not: %s of its %s are in use",
+            where, SEEP_UNITS_BYTES(site->touched_bytes), live);
+    }
+    free(where);
 }
 
 /* The answer to where the memory is, where what grows is little of it. */
@@ -496,6 +563,8 @@ void seep_words_add_reasons(const struct seep_report *report,
     }
     add_file_reason(report, words);
     add_reserved_reason(report, words);
+    add_written_reason(site, words);
+    add_filling_reason(report, words);
     if (kept != NULL) {
         seep_words_reason(words, "%s", kept);
         free(kept);

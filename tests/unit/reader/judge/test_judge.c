@@ -357,6 +357,23 @@ static void a_start_up_is_not_judged_where_nothing_follows_it(void **state)
 
 /* A mapping of 64 GiB as it starts, and 64 KiB every tenth of a second since,
  * at one line. @early, @late: are their pages there? */
+static void mark_pages(struct judge_run *f, uint32_t site, uint64_t size,
+                       uint64_t there)
+{
+    const struct seep_view *view = &f->builder.view;
+
+    builder_fold(&f->builder);
+    for (uint32_t i = 0; i < view->live_capacity; i++) {
+        struct seep_block block = seep_live_read(&view->live[i]);
+
+        if (block.address != 0 && block.site == site && block.size == size) {
+            atomic_fetch_or_explicit(&view->live[i].size_level,
+                                     there << SEEP_TOUCHED_SHIFT,
+                                     memory_order_relaxed);
+        }
+    }
+}
+
 static const struct seep_report_site *mapped_at(struct judge_run *f, bool early,
                                                 bool late)
 {
@@ -364,22 +381,12 @@ static const struct seep_report_site *mapped_at(struct judge_run *f, bool early,
     uint64_t frame = builder_frame(f->module, 0x10);
     uint32_t site = builder_site(
         &f->builder, builder_stack(&f->builder, &frame, 1), SEEP_SPACE_MAPPED);
-    const struct seep_view *view = &f->builder.view;
 
     judge_work(f);
     judge_born(f, site, large, 0.1);
     judge_leak(f, site, 65536, 0.1);
-    builder_fold(&f->builder);
-    for (uint32_t i = 0; i < view->live_capacity; i++) {
-        struct seep_block block = seep_live_read(&view->live[i]);
-        uint64_t there = (block.size == large ? early : late) ? 255 : 1;
-
-        if (block.address != 0 && block.site == site) {
-            atomic_fetch_or_explicit(&view->live[i].size_level,
-                                     there << SEEP_TOUCHED_SHIFT,
-                                     memory_order_relaxed);
-        }
-    }
+    mark_pages(f, site, large, early ? 255 : 1);
+    mark_pages(f, site, 65536, late ? 255 : 1);
     return judge_first(f);
 }
 
@@ -402,6 +409,46 @@ static void what_is_only_reserved_is_no_leak_beside_what_is_not(void **state)
     assert_true(seen->growth_bytes_per_s.estimate < 1);
 }
 
+/* 5 MiB a second in blocks of 512 KiB, and 40 KiB in small ones, at one line of
+ * the heap. Of the large ones is there @there of 254, and 1. */
+static const struct seep_report_site *large_at(struct judge_run *f,
+                                               uint64_t there)
+{
+    uint32_t site = judge_site(f, 0x1000);
+
+    judge_work(f);
+    judge_leak(f, site, 524288, 0.1);
+    judge_leak(f, site, 4096, 0.1);
+    mark_pages(f, site, 524288, there);
+    return judge_first(f);
+}
+
+static void a_large_block_grows_by_what_was_written_of_it(void **state)
+{
+    const struct seep_report_site *seen = large_at(*state, 128);
+
+    judge_assert_class(seen, "leak");
+    assert_true(fabs(seen->growth_bytes_per_s.estimate - 2662400) < 60000);
+    assert_true(seen->touched_bytes < .55 * (double)seen->live_bytes);
+}
+
+static void what_is_never_written_to_leaves_what_is(void **state)
+{
+    const struct seep_report_site *seen = large_at(*state, 1);
+
+    judge_assert_class(seen, "leak");
+    assert_true(fabs(seen->growth_bytes_per_s.estimate - 40960) < 4000);
+}
+
+static void a_large_block_that_nobody_looked_at_is_all_there(void **state)
+{
+    const struct seep_report_site *seen = large_at(*state, 0);
+
+    judge_assert_class(seen, "leak");
+    assert_true(seen->growth_bytes_per_s.estimate > 5000000);
+    assert_true(seen->touched_bytes < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +464,9 @@ int main(void)
         EXACT(a_leak_of_8_blocks_that_come_regularly_is_enough),
         EXACT(a_leak_in_clumps_says_so),
         EXACT(time_alone_never_makes_a_leak),
+        EXACT(a_large_block_grows_by_what_was_written_of_it),
+        EXACT(what_is_never_written_to_leaves_what_is),
+        EXACT(a_large_block_that_nobody_looked_at_is_all_there),
         EXACT(what_a_line_reserved_first_hides_no_leak_of_it),
         EXACT(what_is_only_reserved_is_no_leak_beside_what_is_not),
         EXACT(a_load_that_sets_records_may_be_followed),
