@@ -160,6 +160,33 @@ static void json_formats_are_json_whatever_names_are(void **state)
     }
 }
 
+/* Of a damaged recording the bytes may be any. */
+static void weights_beyond_64_bits_end_where_their_sum_does(void **state)
+{
+    size_t size;
+    json_int_t sum = 0;
+    json_t *document;
+    json_t *profile;
+    json_t *weight;
+    size_t index;
+
+    (void)state;
+    stacks[0].site.live_bytes = UINT64_MAX;
+    stacks[1].site.live_bytes = 1 << 20;
+    document = parsed(make("speedscope", SEEP_EXPORT_LIVE, 1, &size));
+    assert_non_null(document);
+    profile = json_array_get(json_object_get(document, "profiles"), 0);
+    json_array_foreach(json_object_get(profile, "weights"), index, weight)
+    {
+        assert_true(json_integer_value(weight) <= INT64_MAX - sum);
+        sum += json_integer_value(weight);
+    }
+    assert_true(sum == INT64_MAX);
+    assert_true(json_integer_value(json_object_get(profile, "endValue")) ==
+                sum);
+    json_decref(document);
+}
+
 static void a_site_of_jsonl_has_its_pattern_and_who_excused_it(void **state)
 {
     static const struct seep_pattern pattern = {.id = "onednn-primitive-cache"};
@@ -268,6 +295,8 @@ int main(void)
         cmocka_unit_test_setup(
             what_a_row_grows_by_is_shared_by_what_its_stacks_hold, fill),
         cmocka_unit_test_setup(json_formats_are_json_whatever_names_are, fill),
+        cmocka_unit_test_setup(weights_beyond_64_bits_end_where_their_sum_does,
+                               fill),
         cmocka_unit_test_setup(
             a_site_of_jsonl_has_its_pattern_and_who_excused_it, fill),
         cmocka_unit_test_setup(each_line_of_jsonl_is_an_object_with_a_type,

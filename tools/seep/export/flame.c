@@ -237,9 +237,13 @@ static void put_profile(struct speedscope *scope,
     for (size_t i = 0; i < count; i++) {
         seep_export_stack_at(scope->export, report, i, &stack);
         if (stack.weights[weight] > 0) {
-            fprintf(file, "%s%" PRId64, is_first ? "" : ",",
-                    stack.weights[weight]);
-            sum += stack.weights[weight];
+            /* Of a damaged recording they may be more than there is. */
+            int64_t part = stack.weights[weight] < INT64_MAX - sum
+                               ? stack.weights[weight]
+                               : INT64_MAX - sum;
+
+            fprintf(file, "%s%" PRId64, is_first ? "" : ",", part);
+            sum += part;
             is_first = false;
         }
     }
