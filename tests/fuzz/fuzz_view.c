@@ -402,28 +402,6 @@ static void view_top(struct shown *shown)
     seep_top_model_fini(&model);
 }
 
-/* Two processes in every format, by every weight. */
-static void view_export(struct shown *shown)
-{
-    const struct seep_export_format *format;
-
-    for (size_t i = 0; (format = seep_export_format_at(i)) != NULL; i++) {
-        struct seep_export export = {
-            .file = shown->page.file,
-            .weight = (enum seep_export_weight)(shown->page.columns %
-                                                SEEP_EXPORT_WEIGHT_COUNT),
-            .process_count = 2};
-
-        if (format->add == NULL || /* the page is a view of its own */
-            (format->begin != NULL && format->begin(&export) == -ENOTSUP)) {
-            continue;
-        }
-        must(format->add(&export, shown->report) == 0);
-        must(format->add(&export, shown->honest) == 0);
-        must(format->end == NULL || format->end(&export) == 0);
-    }
-}
-
 /*
  * What must hold of what was printed.
  */
@@ -459,6 +437,12 @@ static void is_json_lines(const char *text, size_t length)
         is_json(text, (size_t)(line - text));
         text = line + 1;
     }
+}
+
+/* A table of CSV, whose lines end in two characters. */
+static void is_table(const char *text, size_t length)
+{
+    must(kind_is_markup(text, length));
 }
 
 /* The rest of XML is libxml2's. */
@@ -510,11 +494,49 @@ static void is_any(const char *text, size_t length)
     must(strlen(text) == length);
 }
 
-/* Formats of others, some of them compressed. */
-static void is_bytes(const char *text, size_t length)
+/* What of a format can be told; of the others, which are binary, nothing. */
+static void is_export(const char *name, const char *text, size_t length)
 {
-    (void)text;
-    (void)length;
+    static const struct {
+        const char *name;
+        void (*must_be)(const char *text, size_t length);
+    } kinds[] = {
+        {"folded", is_page}, {"speedscope", is_json},  {"perfetto", is_json},
+        {"csv", is_table},   {"jsonl", is_json_lines},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            kinds[i].must_be(text, length);
+        }
+    }
+}
+
+/* Two processes in every format, by every weight. */
+static void view_export(struct shown *shown)
+{
+    static struct output output;
+    const struct seep_export_format *format;
+
+    for (size_t i = 0; (format = seep_export_format_at(i)) != NULL; i++) {
+        size_t length;
+        struct seep_export export = {
+            .weight = (enum seep_export_weight)(shown->page.columns %
+                                                SEEP_EXPORT_WEIGHT_COUNT),
+            .process_count = 2};
+
+        output_begin(&output);
+        export.file = output.file;
+        if (format->add == NULL || /* the page is a view of its own */
+            (format->begin != NULL && format->begin(&export) == -ENOTSUP)) {
+            continue;
+        }
+        must(format->add(&export, shown->report) == 0);
+        must(format->add(&export, shown->honest) == 0);
+        must(format->end == NULL || format->end(&export) == 0);
+        length = output_end(&output);
+        is_export(format->name, output.text, length);
+    }
 }
 
 /* One a line: what shows a report in another way is a view here. */
@@ -544,7 +566,7 @@ static const struct view {
     {"span", view_span, is_page},
     {"tree", view_tree, is_page},
     {"digest", view_digest, is_json_lines},
-    {"export", view_export, is_bytes},
+    {"export", view_export, is_any},
 };
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
@@ -670,7 +692,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)small_damage(data, size, &small);
     options.by = (enum seep_grouping)(data[0] / VIEWS % SEEP_GROUPING_COUNT);
     view = choose(data[0], name);
-    options.stacks = all || view->show == view_html;
+    options.stacks =
+        all || view->show == view_html || view->show == view_export;
     report = report_of(&small, &options);
     if (report != NULL) {
         shown.report = report;
