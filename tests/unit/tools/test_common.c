@@ -274,6 +274,16 @@ static void the_lowest_that_has_most_is_told(void **state)
     assert_int_equal(commons.count, 1);
 }
 
+static void what_has_no_address_is_nobody(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SITES; i++) {
+        chains[i].steps[0].address = 0;
+        chains[i].steps[1].address = 0;
+    }
+    assert_int_equal(together(), 0);
+}
+
 /* A row of pointers is another each time that it grows. */
 static void a_place_of_a_variable_is_one_whatever_its_address(void **state)
 {
@@ -306,6 +316,8 @@ static void stacks_of_one_line_have_one_answer(void **state)
     assert_int_equal(together(), 0);
     sites[4].held = &chains[4].kept;
     assert_int_equal(together(), SITES);
+    /* What the line kept then is counted once. */
+    assert_int_equal(commons.list[0].asked_live_bytes, 8 << 20);
     /* Of a function that has the line more is asked than was answered. */
     strcpy(sites[4].line_id, "");
     assert_int_equal(together(), 0);
@@ -475,6 +487,7 @@ int main(void)
         TEST(a_namespace_is_no_holder),
         TEST(what_lies_further_up_holds_as_well),
         TEST(the_lowest_that_has_most_is_told),
+        TEST(what_has_no_address_is_nobody),
         TEST(a_place_of_a_variable_is_one_whatever_its_address),
         TEST(stacks_of_one_line_have_one_answer),
         TEST(what_is_hardly_more_than_the_first_is_not_told),

@@ -25,16 +25,21 @@
 #define NEWS_TIMES 1.25
 #define LONG_AGO_TIMES 1.25
 
-/* A row with a clear answer. */
+/* A clear answer, of a row; or of many stacks, which have that of their line:
+ * thousands, where there are 64 answers. */
 struct row {
-    const struct seep_report_site *site;
+    const struct seep_held_kept *kept;
     const struct seep_held_group *group;
+    double growth;
+    size_t site_count;
     bool is_taken;
 };
 
 struct rows {
     struct row *list;
     size_t count;
+    bool *holds; /* by two rows: what holds the first has what the other keeps,
+                    too */
 };
 
 static bool is(const char *text, const char *other)
@@ -173,7 +178,7 @@ static bool is_same(const struct row *a, const struct row *b, size_t to)
     const struct seep_held_step *other = &b->group->steps[to];
     bool is_one_place = false;
     bool is_same_address = one->address != 0 && one->address == other->address;
-    bool is_one_asking = a->site->held->asked_s == b->site->held->asked_s;
+    bool is_one_asking = a->kept->asked_s == b->kept->asked_s;
 
     if (!is_same_kind(one, other) ||
         (is_variable(group) &&
@@ -186,8 +191,8 @@ static bool is_same(const struct row *a, const struct row *b, size_t to)
             (is_same_address || is_one_place));
 }
 
-/* What holds @a has all that @b keeps, at what holds that or further up. */
-static bool holds(const struct row *a, const struct row *b)
+/* What holds @a has all that @b keeps, at what holds that or further up? */
+static bool find_above(const struct row *a, const struct row *b)
 {
     for (size_t i = b->group->holder; i < b->group->step_count; i++) {
         if (is_same(a, b, i)) {
@@ -198,7 +203,7 @@ static bool holds(const struct row *a, const struct row *b)
 }
 
 /*
- * Which things.
+ * Which rows, and things.
  */
 
 static double growth_of(const struct seep_report_site *site)
@@ -206,14 +211,69 @@ static double growth_of(const struct seep_report_site *site)
     return site->has_growth ? site->growth_bytes_per_s.estimate : 0;
 }
 
+/* The row of @site's answer; NULL: it is not clear. */
+static struct row *row_of(const struct rows *rows,
+                          const struct seep_report_site *site)
+{
+    for (size_t i = 0; is_known(site) && i < rows->count; i++) {
+        if (rows->list[i].kept == site->held) {
+            return &rows->list[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_to_rows(struct rows *rows, const struct seep_report_site *site)
+{
+    struct row *row = row_of(rows, site);
+
+    if (row == NULL) {
+        row = &rows->list[rows->count++];
+        row->kept = site->held;
+        row->group = &site->held->answer->groups[0];
+    }
+    row->growth += growth_of(site);
+    row->site_count++;
+}
+
+static int rows_init(struct rows *rows, const struct seep_report *report,
+                     size_t asked_count)
+{
+    rows->list = calloc(asked_count + 1, sizeof(*rows->list));
+    if (rows->list == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < report->site_count; i++) {
+        if (is_known(&report->sites[i])) {
+            add_to_rows(rows, &report->sites[i]);
+        }
+    }
+    rows->holds = calloc(rows->count * rows->count + 1, sizeof(*rows->holds));
+    if (rows->holds == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        for (size_t k = 0; k < rows->count; k++) {
+            rows->holds[i * rows->count + k] =
+                find_above(&rows->list[i], &rows->list[k]);
+        }
+    }
+    return 0;
+}
+
+static bool holds(const struct rows *rows, size_t holder, size_t row)
+{
+    return rows->holds[holder * rows->count + row];
+}
+
 /* What grows by the rows that are left and that @holder's thing has. */
-static double sum_of(const struct rows *rows, const struct row *holder)
+static double sum_of(const struct rows *rows, size_t holder)
 {
     double sum = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
-        if (!rows->list[i].is_taken && holds(holder, &rows->list[i])) {
-            sum += growth_of(rows->list[i].site);
+        if (!rows->list[i].is_taken && holds(rows, holder, i)) {
+            sum += rows->list[i].growth;
         }
     }
     return sum;
@@ -224,49 +284,44 @@ static bool may_hold(const struct row *row)
     return !row->is_taken && is_thing(row->group);
 }
 
-/* What most grows by, or of that the lowest that three quarters are of. NULL:
- * nothing is left. */
-static struct row *choose(const struct rows *rows)
+/* What most grows by, or of that the lowest that three quarters are of.
+ * SIZE_MAX: nothing is left. */
+static size_t choose(const struct rows *rows)
 {
-    struct row *top = NULL;
-    struct row *best = NULL;
+    size_t top = SIZE_MAX;
+    size_t best = SIZE_MAX;
     double most = 0;
     double least = INFINITY;
 
     for (size_t i = 0; i < rows->count; i++) {
-        double sum =
-            may_hold(&rows->list[i]) ? sum_of(rows, &rows->list[i]) : -INFINITY;
+        double sum = may_hold(&rows->list[i]) ? sum_of(rows, i) : -INFINITY;
 
-        if (top == NULL ? isfinite(sum) : sum > most) {
-            top = &rows->list[i];
+        if (top == SIZE_MAX ? isfinite(sum) : sum > most) {
+            top = i;
             most = sum;
         }
     }
-    for (size_t i = 0; top != NULL && i < rows->count; i++) {
-        struct row *row = &rows->list[i];
-        double sum;
+    for (size_t i = 0; top != SIZE_MAX && i < rows->count; i++) {
+        double sum = may_hold(&rows->list[i]) && holds(rows, top, i)
+                         ? sum_of(rows, i)
+                         : -INFINITY;
 
-        if (!may_hold(row) || !holds(top, row)) {
-            continue;
-        }
-        sum = sum_of(rows, row);
         if (sum >= LOWER_SHARE * most && sum < least) {
-            best = row;
+            best = i;
             least = sum;
         }
     }
-    return best == NULL ? top : best;
+    return best == SIZE_MAX ? top : best;
 }
 
-static void add_row(struct seep_words_common *common,
-                    const struct seep_report_site *site, double *squares)
+static void add_site(struct seep_words_common *common,
+                     const struct seep_report_site *site, double *squares)
 {
     const struct seep_interval *rate = &site->growth_bytes_per_s;
 
     common->sites[common->site_count++] = site;
     common->leak_count += site->class == SEEP_CLASS_LEAK;
     common->live_bytes += site->live_bytes;
-    common->asked_live_bytes += site->held->live_bytes;
     if (site->has_growth) {
         double half = (rate->high - rate->low) / 2;
 
@@ -276,45 +331,58 @@ static void add_row(struct seep_words_common *common,
     }
 }
 
-/* Rows by stack have the answer of their line, which is one. */
-static bool are_several(const struct seep_words_common *common)
+static int add_sites(struct seep_words_common *common,
+                     const struct seep_report *report, const struct rows *rows,
+                     size_t holder, size_t site_count)
 {
-    for (size_t i = 1; i < common->site_count; i++) {
-        if (common->sites[i]->held != common->sites[0]->held) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Take what the thing of @holder has out of @rows. @return 0 or -ENOMEM */
-static int take(struct rows *rows, const struct row *holder,
-                struct seep_words_commons *commons)
-{
-    struct seep_words_common *common = &commons->list[commons->count];
     double squares = 0;
 
-    *common = (struct seep_words_common){.held_by = *holder->group};
-    common->sites = calloc(rows->count, sizeof(struct seep_report_site *));
+    common->sites = calloc(site_count, sizeof(struct seep_report_site *));
     if (common->sites == NULL) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < rows->count; i++) {
-        struct row *row = &rows->list[i];
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct row *row = row_of(rows, &report->sites[i]);
 
-        if (!row->is_taken && holds(holder, row)) {
-            add_row(common, row->site, &squares);
-            row->is_taken = true;
+        if (row != NULL && !row->is_taken &&
+            holds(rows, holder, (size_t)(row - rows->list))) {
+            add_site(common, &report->sites[i], &squares);
         }
     }
     common->growth_bytes_per_s = seep_interval_around(
         common->growth_bytes_per_s.estimate, sqrt(squares));
-    if (are_several(common)) {
-        commons->count++;
-    } else {
-        free(common->sites);
-    }
     return 0;
+}
+
+/* Take what the thing of @holder has out of @rows: of two answers at least, or
+ * it is not together. @return 0 or -ENOMEM */
+static int take(struct rows *rows, size_t holder,
+                const struct seep_report *report,
+                struct seep_words_commons *commons)
+{
+    struct seep_words_common common = {.held_by = *rows->list[holder].group};
+    size_t row_count = 0;
+    size_t site_count = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!rows->list[i].is_taken && holds(rows, holder, i)) {
+            row_count++;
+            site_count += rows->list[i].site_count;
+            common.asked_live_bytes += rows->list[i].kept->live_bytes;
+        }
+    }
+    if (row_count > 1) {
+        error = add_sites(&common, report, rows, holder, site_count);
+    }
+    if (row_count > 1 && error == 0) {
+        commons->list[commons->count++] = common;
+    }
+    /* Whose address is not known is not even the same as itself. */
+    for (size_t i = 0; i < rows->count; i++) {
+        rows->list[i].is_taken |= i == holder || holds(rows, holder, i);
+    }
+    return error;
 }
 
 static int compare_growth(const void *one, const void *other)
@@ -330,30 +398,22 @@ int seep_words_commons_make(const struct seep_report *report,
                             struct seep_words_commons *ret_commons)
 {
     struct seep_words_commons commons = {NULL};
-    struct rows rows = {NULL, 0};
-    struct row *holder;
-    int error = 0;
+    struct rows rows = {NULL, 0, NULL};
+    size_t holder;
+    int error;
 
     for (size_t i = 0; i < report->site_count; i++) {
         commons.wanted_count += seep_words_held_is_wanted(&report->sites[i]);
         commons.asked_count += is_asked(&report->sites[i]);
     }
-    rows.list = calloc(commons.asked_count + 1, sizeof(*rows.list));
-    commons.list = calloc(commons.asked_count + 1, sizeof(*commons.list));
-    if (rows.list == NULL || commons.list == NULL) {
-        error = -ENOMEM;
-    }
-    for (size_t i = 0; error == 0 && i < report->site_count; i++) {
-        if (is_known(&report->sites[i])) {
-            rows.list[rows.count++] =
-                (struct row){&report->sites[i],
-                             &report->sites[i].held->answer->groups[0], false};
-        }
-    }
-    while (error == 0 && (holder = choose(&rows)) != NULL) {
-        error = take(&rows, holder, &commons);
+    error = rows_init(&rows, report, commons.asked_count);
+    commons.list = calloc(rows.count + 1, sizeof(*commons.list));
+    error = commons.list == NULL ? -ENOMEM : error;
+    while (error == 0 && (holder = choose(&rows)) != SIZE_MAX) {
+        error = take(&rows, holder, report, &commons);
     }
     free(rows.list);
+    free(rows.holds);
     if (error < 0) {
         seep_words_commons_fini(&commons);
         return error;
