@@ -6,7 +6,8 @@
  * Invariant: what was taken is an answer that could have been given: no more
  * blocks in its groups than were asked about, a holder on the way or none; it
  * is the same when it is written and read again; it has words, and no key of a
- * dict that is data is among them.
+ * dict that is data is among them; and of rows that have these answers none is
+ * put together twice.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "held/kept.h"
+#include "words/common.h"
 #include "words/held.h"
 #include "json/json.h"
 
@@ -69,6 +71,37 @@ static void check_entry(const struct seep_held_kept *kept)
     json_decref(seep_json_held(answer));
 }
 
+/* As if each had come to a row that leaks. */
+static void check_together(const struct seep_held_book *book)
+{
+    static struct seep_report_site sites[SEEP_HELD_KEPT_MOST];
+    const struct seep_report report = {.sites = sites,
+                                       .site_count = book->count};
+    struct seep_words_commons commons;
+    size_t count = 0;
+
+    for (size_t i = 0; i < book->count; i++) {
+        sites[i] = (struct seep_report_site){.class = SEEP_CLASS_LEAK,
+                                             .held = &book->entries[i]};
+        snprintf(sites[i].id, sizeof(sites[i].id), "%s",
+                 book->entries[i].site_id);
+    }
+    if (seep_words_commons_make(&report, &commons) != 0) {
+        abort();
+    }
+    for (size_t i = 0; i < commons.count; i++) {
+        count += commons.list[i].site_count;
+        if (commons.list[i].site_count < 2) {
+            abort();
+        }
+    }
+    if (count > book->count) {
+        abort();
+    }
+    seep_words_commons_fini(&commons);
+    json_decref(seep_json_held_together(&report));
+}
+
 static char *text_of(const struct seep_held_book *book, size_t *length)
 {
     char *text = NULL;
@@ -96,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < book.count; i++) {
             check_entry(&book.entries[i]);
         }
+        check_together(&book);
         text = text_of(&book, &length);
         if (seep_held_book_parse(text, length, "", &store, &again) != 0) {
             abort();
