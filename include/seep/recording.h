@@ -413,7 +413,12 @@ struct seep_rec_series {
      * among them, and not before all of them, there were none. */
     _Atomic uint32_t era_edges[SEEP_ERAS_KEPT];
     uint32_t reserved_eras;
-    uint64_t reserved[3];
+    /* Of blocks that the process looked at, see SEEP_TOUCHED_SHIFT, all bytes,
+     * and those that were resident or in swap; halved together now and then, so
+     * that the last looks count most. For whom the blocks are gone. */
+    _Atomic uint64_t looked_bytes;
+    _Atomic uint64_t touched_bytes;
+    uint64_t reserved;
     struct seep_rec_bucket buckets[SEEP_BUCKET_COUNT];
     struct seep_rec_era eras[SEEP_ERAS_KEPT];
 };

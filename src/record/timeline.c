@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/word.h"
+#include "format/account.h"
 #include "format/live.h"
 #include "format/series.h"
 #include "record/modules.h"
@@ -353,6 +354,43 @@ static void mark(struct seep_rec_live *entry, const struct seep_block *block,
     }
 }
 
+/* More than so many times what lives there was looked at: the half is kept. */
+#define LOOKED_TIMES 4U
+
+/* To the series of its site: at a tidy end the block goes, and its mark. Only
+ * who holds busy writes there. */
+static void tell_series(const struct seep_view *view,
+                        const struct seep_block *block, uint64_t touched)
+{
+    const struct seep_rec_site *site = &view->sites[block->site];
+    uint32_t number = seep_word_load(&site->series);
+    struct seep_rec_series *series;
+    uint64_t looked;
+    uint64_t there;
+    unsigned halved;
+
+    if (number == 0 || number > view->series_capacity || touched == 0) {
+        return; /* none, or a brief */
+    }
+    series = &view->series[number - 1];
+    looked = seep_word_load(&series->looked_bytes) + block->size;
+    there = seep_word_load(&series->touched_bytes) +
+            block->size / SEEP_TOUCHED_ALL * (touched - 1);
+    halved = looked / LOOKED_TIMES > seep_account_live_bytes(site);
+    seep_word_store(&series->looked_bytes, looked >> halved);
+    seep_word_store(&series->touched_bytes, there >> halved);
+}
+
+static void look_and_mark(const struct seep_view *view, long fd,
+                          struct seep_rec_live *entry,
+                          const struct seep_block *block, uint32_t *reads)
+{
+    uint64_t touched = look_at(fd, block, reads);
+
+    mark(entry, block, touched);
+    tell_series(view, block, touched);
+}
+
 /*
  * How much of what was mapped is there: what was only reserved is no memory.
  * mincore() would say of what is in swap that it is not.
@@ -378,7 +416,7 @@ static void look_at_mappings(const struct seep_view *view)
             continue;
         }
         if (reads < MAPPED_READS) {
-            mark(entry, &block, look_at(fd, &block, &reads));
+            look_and_mark(view, fd, entry, &block, &reads);
             next_mapping = index + 1;
         }
         share = seep_live_touched(seep_word_load(&entry->size_level));
@@ -424,7 +462,7 @@ static bool look_at_shard(const struct seep_view *view, uint32_t tick, long fd,
 
         *entries += 1;
         if (is_large(view, &block, tick)) {
-            mark(entry, &block, look_at(fd, &block, reads));
+            look_and_mark(view, fd, entry, &block, reads);
         }
     }
     return next_large > first;

@@ -119,6 +119,26 @@ static unsigned level_of(const struct seep_rewind *rewind, uint32_t site)
                : 0;
 }
 
+/* The mark of pages for blocks that are put back, as the site's were when the
+ * process last looked at them; 0: it is not known. */
+static uint64_t touched_of(const struct seep_rewind *rewind, uint32_t site,
+                           uint64_t size_bytes)
+{
+    const struct seep_view *view = &rewind->snapshot->view;
+    struct seep_rec_series *series = seep_rewind_series_of(view, site);
+    double looked =
+        series == NULL ? 0 : (double)seep_word_load(&series->looked_bytes);
+
+    if (!(looked > 0) || (view->sites[site].space != SEEP_SPACE_MAPPED &&
+                          size_bytes < SEEP_TOUCHED_LEAST_BYTES)) {
+        return 0;
+    }
+    return 1 +
+           (uint64_t)(fmin(1, (double)seep_word_load(&series->touched_bytes) /
+                                  looked) *
+                      SEEP_TOUCHED_ALL);
+}
+
 void seep_rewind_put_back(struct seep_rewind *rewind, uint32_t site,
                           uint32_t from_tick, uint32_t to_tick, double bytes,
                           double blocks)
@@ -129,6 +149,7 @@ void seep_rewind_put_back(struct seep_rewind *rewind, uint32_t site,
     double seen =
         fragment ? 1 : blocks * seep_weight_probability((uint64_t)size, level);
     uint64_t count = (uint64_t)fmax(1, round(fmin(seen, 1e9)));
+    uint64_t touched = touched_of(rewind, site, (uint64_t)size);
 
     for (uint64_t i = 0; i < count; i++) {
         struct seep_rec_live *live = take_slot(rewind);
@@ -143,7 +164,7 @@ void seep_rewind_put_back(struct seep_rewind *rewind, uint32_t site,
                             .size = (uint64_t)size,
                             .sample_log2 = fragment ? 0 : level,
                             .fragment = fragment,
-                        }));
+                        }) | touched << SEEP_TOUCHED_SHIFT);
         seep_word_store(&live->site, site);
         seep_word_store(&live->birth_tick,
                         from_tick +

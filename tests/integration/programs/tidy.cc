@@ -66,6 +66,7 @@ struct Service {
     std::vector<Block> kept;
     std::deque<Block> cache;
     std::vector<Block> batch;
+    std::vector<Block> buffers;
     size_t kept_bytes = 0;
     long ticks = 0;
 
@@ -94,6 +95,12 @@ struct Service {
         }
     }
 
+    // As large as malloc() maps, and nothing is ever written to it.
+    __attribute__((noinline)) void hold_buffer()
+    {
+        buffers.push_back(Block(new char[512 << 10]));
+    }
+
     __attribute__((noinline)) void start()
     {
         kept.reserve(1 << 16); // its steps are another test's
@@ -108,8 +115,11 @@ struct Service {
         Block reply = make(500 + pick(20000));
 
         ticks++;
-        if (kind == "leak") {
+        if (kind == "leak" || kind == "beside") {
             keep_request();
+            if (kind == "beside" && ticks % 20 == 0) {
+                hold_buffer();
+            }
         } else if (kind == "cache") {
             fill_cache();
         } else if (kind == "batch") {
@@ -140,7 +150,7 @@ void run(Service &service, const std::string &kind, double seconds)
 void drain(Service &service)
 {
     std::vector<Block> *const lists[] = {&service.kept, &service.weights,
-                                         &service.batch};
+                                         &service.batch, &service.buffers};
 
     for (int step = 20; step > 0; step--) {
         timespec pause = {0, 100000000};
