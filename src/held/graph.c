@@ -468,6 +468,18 @@ static size_t add_doubtful(struct seep_held_search *search, int *ret_error)
     return count;
 }
 
+/*
+ * Has somebody the place by now? When the first pass came to it, what is free
+ * had been listed before: an array that went there in between was in free
+ * memory, and is where it was if its thread did not run since.
+ */
+static bool is_taken(struct seep_held_search *search, uint64_t at)
+{
+    uint32_t holder = seep_held_resolve(search, at);
+
+    return holder != SEEP_HELD_NOTHING && holder != SEEP_HELD_ALLOCATOR;
+}
+
 int seep_held_look_again(struct seep_held_search *search)
 {
     struct seep_held_scan *scan = &search->side;
@@ -490,13 +502,19 @@ int seep_held_look_again(struct seep_held_search *search)
     scan->first_pass = true;
     error = error == 0 ? seep_held_memory_reload(search->memory) : error;
     error = error == 0 ? seep_held_scan_run(scan, search->memory) : error;
+    if (error == 0 && scan->hit_count > 0) {
+        seep_held_memory_forget(search->memory);
+        error = seep_held_blocks_again(&search->blocks);
+    }
     for (size_t i = 0; error == 0 && i < scan->hit_count; i++) {
-        struct seep_held_node *node =
-            &search->nodes[scan->ranges[scan->hits[i].range].owner];
+        uint32_t owner = scan->ranges[scan->hits[i].range].owner;
         uint64_t at = scan->hits[i].at;
 
-        if (at < node->start || at >= node->end) {
-            node->is_moving |= !was_dropped(search, &scan->hits[i]);
+        if (at < search->nodes[owner].start || at >= search->nodes[owner].end) {
+            bool moves =
+                !was_dropped(search, &scan->hits[i]) || is_taken(search, at);
+
+            search->nodes[owner].is_moving |= moves;
         }
     }
     return error;

@@ -7,7 +7,8 @@
  *
  * What moves while memory is read looks the same in one pass. So it is looked
  * at twice more: words that point to it and lie in what is free must be the
- * same ones both times, and none may lie in anything else.
+ * same ones both times, and none may lie in anything else. And then all above
+ * the block must hold it as before.
  *
  * Invariant: where a holder may have been missed, nothing is said to be lost.
  */
@@ -190,6 +191,86 @@ static int look_twice(struct seep_held_search *search)
     return error;
 }
 
+/* Does all that is above a block still hold what it held? An array that grows
+ * is elsewhere since, and what it was is free: to that nothing points. What is
+ * lost nobody changes. */
+static bool still_holds(struct seep_held_search *search,
+                        const struct above *above)
+{
+    for (size_t i = 0; i < above->count; i++) {
+        for (uint32_t at = search->nodes[above->nodes[i]].up; at != 0;
+             at = search->links[at - 1].next_up) {
+            struct seep_held_link link = search->links[at - 1];
+
+            if (!link.is_stale &&
+                (seep_held_word(search->memory, link.at) != link.value ||
+                 seep_held_resolve(search, link.at) != link.holder)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What is free is listed anew, and what was read is read again. */
+static int refresh(struct seep_held_search *search)
+{
+    int error = seep_held_memory_reload(search->memory);
+
+    return error == 0 ? seep_held_blocks_again(&search->blocks) : error;
+}
+
+/*
+ * A top above most of what was asked about is not lost, though nothing in
+ * memory points to it: what is lost gets nothing more, and this has got blocks
+ * of all ages. A register has it, of a thread that waits for the kernel.
+ */
+static void take_back(struct seep_held_search *search, const bool *is_open,
+                      struct above *above, const uint32_t *below)
+{
+    for (size_t i = 0; i < search->asked_count; i++) {
+        struct seep_held_node *node = &search->nodes[search->asked[i]];
+
+        if (!node->is_below_lost ||
+            !look_up(search, is_open, search->asked[i], above)) {
+            continue;
+        }
+        for (size_t k = 0; k < above->top_count; k++) {
+            node->is_below_lost &=
+                2 * (size_t)below[above->tops[k]] <= search->asked_count;
+        }
+    }
+}
+
+/* What is above each block, by now. @return 0, or negative errno */
+static int decide(struct seep_held_search *search, const bool *is_open,
+                  struct above *above)
+{
+    uint32_t *below;
+    int error = refresh(search);
+
+    /* What is resolved may be a node more. */
+    below = calloc(search->node_count + 1, sizeof(*below));
+    error = error == 0 && below == NULL ? -ENOMEM : error;
+    /* What a pass that the time ended did not come to is not known. */
+    for (size_t i = 0; error == 0 && !seep_held_search_is_late(search) &&
+                       i < search->asked_count;
+         i++) {
+        bool is_lost = look_up(search, is_open, search->asked[i], above) &&
+                       still_holds(search, above);
+
+        search->nodes[search->asked[i]].is_below_lost = is_lost;
+        for (size_t k = 0; is_lost && k < above->top_count; k++) {
+            below[above->tops[k]]++;
+        }
+    }
+    if (error == 0) {
+        take_back(search, is_open, above, below);
+    }
+    free(below);
+    return error;
+}
+
 int seep_held_find_lost(struct seep_held_search *search)
 {
     bool *is_open = calloc(search->node_count + 1, sizeof(*is_open));
@@ -202,13 +283,8 @@ int seep_held_find_lost(struct seep_held_search *search)
     }
     tops = tops == 0 ? add_tops(search, is_open, above) : tops;
     error = tops > 0 ? look_twice(search) : tops == -E2BIG ? 0 : tops;
-    /* What a pass that the time ended did not come to is not known. */
-    for (size_t i = 0;
-         tops > 0 && error == 0 && !seep_held_search_is_late(search) &&
-         i < search->asked_count;
-         i++) {
-        search->nodes[search->asked[i]].is_below_lost =
-            look_up(search, is_open, search->asked[i], above);
+    if (tops > 0 && error == 0) {
+        error = decide(search, is_open, above);
     }
     free(is_open);
     free(above);
