@@ -397,7 +397,7 @@ static int compare_growth(const void *one, const void *other)
 int seep_words_commons_make(const struct seep_report *report,
                             struct seep_words_commons *ret_commons)
 {
-    struct seep_words_commons commons = {NULL};
+    struct seep_words_commons commons = {.list = NULL};
     struct rows rows = {NULL, 0, NULL};
     size_t holder;
     int error;
@@ -429,7 +429,7 @@ void seep_words_commons_fini(struct seep_words_commons *commons)
         free(commons->list[i].sites);
     }
     free(commons->list);
-    *commons = (struct seep_words_commons){NULL};
+    *commons = (struct seep_words_commons){.list = NULL};
 }
 
 /*
