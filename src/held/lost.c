@@ -28,6 +28,12 @@ struct above {
     size_t top_count;
 };
 
+/* The blocks of one call site, among those that are asked for. */
+struct part {
+    size_t first;
+    size_t end;
+};
+
 static bool contains(const struct above *above, uint32_t node)
 {
     for (size_t i = 0; i < above->count; i++) {
@@ -221,14 +227,17 @@ static int refresh(struct seep_held_search *search)
 }
 
 /*
- * A top above most of what was asked about is not lost, though nothing in
+ * A top above most of the blocks of a call site is not lost, though nothing in
  * memory points to it: what is lost gets nothing more, and this has got blocks
  * of all ages. A register has it, of a thread that waits for the kernel.
+ *
+ * @param below  by node: how many of the call site's lost blocks it is above
  */
 static void take_back(struct seep_held_search *search, const bool *is_open,
-                      struct above *above, const uint32_t *below)
+                      struct above *above, const uint32_t *below,
+                      struct part part)
 {
-    for (size_t i = 0; i < search->asked_count; i++) {
+    for (size_t i = part.first; i < part.end; i++) {
         struct seep_held_node *node = &search->nodes[search->asked[i]];
 
         if (!node->is_below_lost ||
@@ -237,25 +246,24 @@ static void take_back(struct seep_held_search *search, const bool *is_open,
         }
         for (size_t k = 0; k < above->top_count; k++) {
             node->is_below_lost &=
-                2 * (size_t)below[above->tops[k]] <= search->asked_count;
+                2 * (size_t)below[above->tops[k]] <= part.end - part.first;
         }
     }
 }
 
-/* What is above each block, by now. @return 0, or negative errno */
-static int decide(struct seep_held_search *search, const bool *is_open,
-                  struct above *above)
+/* What is above each block of a call site, by now. What a pass that the time
+ * ended did not come to is not known. */
+static int decide_part(struct seep_held_search *search, const bool *is_open,
+                       struct above *above, struct part part)
 {
-    uint32_t *below;
-    int error = refresh(search);
+    /* What is resolved may be a node more, and is no top. */
+    uint32_t *below = calloc(search->node_count + 1, sizeof(*below));
 
-    /* What is resolved may be a node more. */
-    below = calloc(search->node_count + 1, sizeof(*below));
-    error = error == 0 && below == NULL ? -ENOMEM : error;
-    /* What a pass that the time ended did not come to is not known. */
-    for (size_t i = 0; error == 0 && !seep_held_search_is_late(search) &&
-                       i < search->asked_count;
-         i++) {
+    if (below == NULL) {
+        return -ENOMEM;
+    }
+    for (size_t i = part.first;
+         i < part.end && !seep_held_search_is_late(search); i++) {
         bool is_lost = look_up(search, is_open, search->asked[i], above) &&
                        still_holds(search, above);
 
@@ -264,10 +272,21 @@ static int decide(struct seep_held_search *search, const bool *is_open,
             below[above->tops[k]]++;
         }
     }
-    if (error == 0) {
-        take_back(search, is_open, above, below);
-    }
+    take_back(search, is_open, above, below, part);
     free(below);
+    return 0;
+}
+
+static int decide(struct seep_held_search *search, const bool *is_open,
+                  struct above *above)
+{
+    struct part part = {0, 0};
+    int error = refresh(search);
+
+    for (size_t i = 0; error == 0 && i < search->part_count; i++) {
+        part = (struct part){part.end, search->part_ends[i]};
+        error = decide_part(search, is_open, above, part);
+    }
     return error;
 }
 

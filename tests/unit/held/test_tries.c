@@ -545,6 +545,49 @@ static void move_blocks(struct fixture *f)
     }
 }
 
+#define FEW (BLOCKS / 2 - 1)
+
+/* The blocks of the first of two call sites in one table, which nobody has, and
+ * nobody has those of the other. */
+static __attribute__((noinline)) void fill_one_table(struct fixture *f)
+{
+    volatile uint64_t *volatile table = calloc(TABLE_WORDS, sizeof(*table));
+
+    if (table == NULL) {
+        _exit(1);
+    }
+    for (size_t i = 0; i < FEW; i++) {
+        table[i] = block_of(f, i);
+    }
+    table = NULL;
+}
+
+static void have_a_table_of_some(struct fixture *f)
+{
+    fill_one_table(f);
+    overwrite_frames();
+    be_ready(f);
+}
+
+/* A register has the table, though others are asked about in the same passes.
+ */
+static void one_top_above_all_of_a_call_site_is_not_lost(void **state)
+{
+    struct fixture *f = *state;
+    static const size_t ends[] = {FEW, BLOCKS};
+    struct seep_held_answer *answer;
+
+    move_blocks(f);
+    f->question.part_ends = ends;
+    f->question.part_count = 2;
+    begin(f, have_a_table_of_some);
+    answer = ask(f);
+    assert_int_equal(first_of(answer, 0)->block_count, FEW);
+    assert_int_not_equal(first_of(answer, 0)->end, SEEP_HELD_END_LOST);
+    assert_int_equal(first_of(answer, 1)->end, SEEP_HELD_END_LOST);
+    seep_held_close(answer);
+}
+
 /* @return how many blocks are below something lost */
 static size_t count_below_lost(struct seep_held_search *search)
 {
@@ -683,6 +726,7 @@ int main(void)
         TEST(what_goes_on_does_not_hold_up_the_others),
         TEST(a_tensor_that_blocks_without_a_class_have_is_not_lost),
         TEST(a_tensor_that_nobody_has_is_lost),
+        TEST(one_top_above_all_of_a_call_site_is_not_lost),
         TEST(what_a_late_pass_did_not_come_to_is_not_lost),
         TEST(heads_that_are_too_many_are_not_looked_for_again),
     };
