@@ -15,7 +15,6 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build"))
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-BENCH = pathlib.Path(__file__).parents[1] / "bench"
 LIBRARY = BUILD / "tests/integration/programs/libpython_frames.so"
 TIMEOUT_S = 120
 PRELOAD = (BUILD / "src/preload/libseep.so").absolute()
@@ -104,20 +103,6 @@ def test_code_that_python_compiled_has_its_lines(path):
                PYTHON_JIT="1")
     assert seen["wrong"] == 0, seen["examples"]
     assert seen["state"] == "on"
-
-
-@pytest.mark.parametrize("path", [
-    path for path in known() if interpreters()[path] >= 11])
-def test_without_the_gil_a_stack_is_read_by_few_copies(path):
-    """A worker that computes, beside the main thread, which needs no copy and
-    takes over its last stack: 20 to 22 times as dear, and 33 to 37 times where
-    each code object is copied; each the best of many rounds."""
-    done = subprocess.run([path, BENCH / "python_stacks.py", LIBRARY, "--here"],
-                          capture_output=True, text=True, timeout=TIMEOUT_S,
-                          check=True)
-    main, other = (float(line.split()[4]) for line in
-                   done.stdout.splitlines())
-    assert other < 28 * main, done.stdout
 
 
 def copies(path, folder, times):
