@@ -80,6 +80,11 @@ def of_memory(verdict, memory, duration_s):
         found.append(f"{verdict['class']} above +{least:.0f} bytes for sure")
     if verdict["reassures"] and not verdict["hidden_bytes_per_s"]:
         found.append("it reassures and does not say what could hide")
+    growth = verdict["growth_bytes_per_s"]
+    if ("no hook saw" in verdict["sentence"] and growth and memory["surplus"]
+            and -memory["surplus"]["slope_bytes_per_s"]
+            > 0.8 * growth["estimate"]):
+        found.append("no hook saw it, and what was not touched shrinks so")
     return found
 
 

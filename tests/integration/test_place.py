@@ -227,6 +227,16 @@ def test_launchers_leave_nothing(tmp_path, options):
     assert names(folder) == ["name.seep"]
 
 
+def test_what_a_launcher_starts_is_told_as_recorded(tmp_path):
+    """timeout is not recorded, and leaves the name free."""
+    done = seep("run", "-o", "name.seep", "--", "timeout", "60", PYTHON, "-c",
+                HOLD, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert names(tmp_path) == ["name.1.seep"]
+    assert b"seep: recorded ./name.1.seep, " in done.stderr
+    assert b"not recorded" not in done.stderr
+
+
 def test_a_chain_of_exec_ends_at_the_name(tmp_path):
     """Two images recorded before the last: one at once gone, one not."""
     last = f"{HOLD}; print('last')"

@@ -90,6 +90,28 @@ def alarms(job, outcome):
                 "the process"] * (outcome.verdict == "leak")
 
 
+def buffer_faults(case, outcome):
+    """Seen from outside, the buffer that fills is named, with what it takes and
+    what is left of it; and nobody says that no hook saw it."""
+    verdict = outcome.process["verdict"]
+    sentence = verdict["sentence"]
+    found = []
+    if "no hook" in sentence:
+        found.append(f"a hook saw it: {sentence}")
+    if not case.watched:
+        return found
+    used, whole = verdict["fills_used_bytes"], verdict["fills_of_bytes"]
+    if "allocate_buffer allocated before fills" not in sentence:
+        return [*found, f"what fills is not named: {sentence}"]
+    if whole != 2 << 30:
+        found.append(f"of {whole} bytes")
+    elif not 0.6 < used / outcome.truth["leaked_bytes"] < 1.1:
+        found.append(f"{used} bytes are used of {outcome.truth}")
+    if verdict["forecast"] and verdict["forecast"]["answer"] == "time":
+        found.append(f"memory has room for it: {verdict['forecast']}")
+    return found
+
+
 def faults(job, outcome):
     """All that is not as it should be."""
     case, _ = job
@@ -101,6 +123,8 @@ def faults(job, outcome):
         found += mapping_faults(outcome)
     if case.name == "arena":
         found += arena_faults(outcome)
+    if case.name.startswith("buffer-"):
+        found += buffer_faults(case, outcome)
     return found + [f"false alarm: {where}" for where in alarms(job, outcome)]
 
 

@@ -85,7 +85,11 @@ CASES = [
     Case("unwritten", ("leak",), "allocate_buffer", ("leak",), True),
     Case("beside-unwritten", ("leak",), "read_reply", ("leak",), True),
     Case("written-later", ("leak",), "allocate_buffer", ("leak",), True),
-    Case("buffer-fills", ("unexplained",), "allocate_buffer"),
+    Case("buffer-fills", ("unexplained",), "allocate_buffer",
+         samples=(EXACT,)),
+    Case("buffer-fills", ("unexplained",), "allocate_buffer",
+         samples=(DENSE,), watched=True),
+    Case("buffer-freed", ("unexplained",), "allocate_buffer", watched=True),
     Case("churn-most", ("leak",), "leak_in_churn", ("leak",), True,
          (DEFAULT,), 60),
     # one run in fifty samples no block of it; the process grows all the same

@@ -131,6 +131,8 @@ static bool fits(const struct seep_forecast_limit *limit, double left_bytes)
            (double)limit->used_bytes + left_bytes <= (double)limit->limit_bytes;
 }
 
+#define RESIDENT_COUNT 2 /* limits on what is resident: the first ones */
+
 /*
  * What the kernel counts for a cgroup has its page cache in it, which it gives
  * back before it kills: the time to the limit is the least that it can be.
@@ -147,14 +149,20 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
             .used_bytes = whole(memory->cgroup.last_bytes),
         },
         ram_limit_of(memory, memory->rss.last_bytes),
+        /* Of what is mapped, so that what is only used now is in it. */
         bound_of(&memory->address_space, "address-space"),
         bound_of(&memory->data, "data"),
     };
     enum seep_forecast_basis basis = now->basis;
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        bool is_enough = fits(&limits[i], now->left_bytes) ||
+                         (now->ends && i >= RESIDENT_COUNT);
+
         limits[i].bytes_per_s = now->bytes_per_s;
-        if (!fits(&limits[i], now->left_bytes)) {
+        if (now->ends && is_enough) {
+            limits[i].limit_bytes = 0;
+        } else if (!now->ends && !is_enough) {
             basis = SEEP_FORECAST_UNTOLD;
         }
     }

@@ -655,26 +655,6 @@ static bool is_busy_in_pool(const struct seep_verdict_input *input,
     return input->duration_s >= POOL_RUN_S && grows_in_pool(input, counts);
 }
 
-/* A hook saw the mapping, and none what is done in it. */
-static bool call_mapping(struct seep_report_verdict *verdict,
-                         const struct seep_verdict_input *input)
-{
-    const struct seep_balance_outside *outside = &input->outside;
-    const struct seep_report_site *site = seep_verdict_mapping(input);
-
-    if (site == NULL || site->pool != NULL ||
-        !(outside->mapped_growth_bytes >=
-          SEEP_VERDICT_MOSTLY * outside->growth_bytes)) {
-        return false;
-    }
-    verdict->class = SEEP_VERDICT_UNEXPLAINED;
-    verdict->reason =
-        "the mapping was recorded, but not what is put into it: it may be the arena of an allocator of its own, or a buffer that fills";
-    verdict->growing_count = 1;
-    name_first(verdict, site->id);
-    return true;
-}
-
 static struct seep_verdict_now
 call_outside(struct seep_report_verdict *verdict,
              const struct seep_verdict_input *input)
@@ -688,7 +668,7 @@ call_outside(struct seep_report_verdict *verdict,
 
     verdict->has_growth = true;
     verdict->growth_bytes_per_s = outside->bytes_per_s;
-    if (call_mapping(verdict, input)) {
+    if (seep_verdict_fills(input, verdict, &now)) {
         return now;
     }
     if (outside->has_overhead && knows_what_is_free(input) &&

@@ -53,6 +53,14 @@ struct seep_verdict_input {
     double hidden_tensor_bytes_per_s;
     /* That mappings which no hook saw grow by, as seen from outside. */
     double stray_bytes_per_s;
+    /* Whose blocks, allocated before, are most of what grows of mappings that
+     * are such blocks and little else, as seen from outside. */
+    struct seep_verdict_fill {
+        const struct seep_report_site *site; /* NULL: nobody's */
+        double bytes_per_s;
+        double used_bytes; /* at the end, of all such blocks of its, and */
+        double of_bytes;   /* their size */
+    } fill;
     /* What is charged to no call site grew by at most so much: many things at
      * once, of which the class says nothing. */
     double uncharged_growth_bytes;
@@ -82,6 +90,7 @@ struct seep_verdict_now {
     bool by_private;   /* that is the most by which private memory grows: less
                           than what is allocated and kept */
     double left_bytes; /* that caches have to fill up to bounds named */
+    bool ends;         /* nothing grows on when those are full */
 };
 
 /** @param ret_verdict  all but its forecast */
@@ -197,10 +206,13 @@ void seep_verdict_add_beside(const struct seep_verdict_input *input,
 /** What is more than so much of it is most of it. */
 #define SEEP_VERDICT_MOSTLY 0.5
 
-/** Whoever mapped most of what is resident of what was mapped; NULL: it is not
- * known of anybody. */
-const struct seep_report_site *
-seep_verdict_mapping(const struct seep_verdict_input *input);
+/** Is what grows outside of call sites what one of them allocated before, and
+ * uses now? @param verdict, ret_now  class, reason, site and what is left, if
+ * so
+ */
+bool seep_verdict_fills(const struct seep_verdict_input *input,
+                        struct seep_report_verdict *verdict,
+                        struct seep_verdict_now *ret_now);
 
 /** The row of the host that rose most since @from_s, whatever it is called. */
 const struct seep_report_site *

@@ -139,6 +139,11 @@ static uint64_t touched_of(const struct seep_rewind *rewind, uint32_t site,
                       SEEP_TOUCHED_ALL);
 }
 
+bool seep_rewind_is_put_back(uint64_t address)
+{
+    return address >= GHOST_BASE;
+}
+
 void seep_rewind_put_back(struct seep_rewind *rewind, uint32_t site,
                           uint32_t from_tick, uint32_t to_tick, double bytes,
                           double blocks)

@@ -19,6 +19,7 @@
 #ifndef SEEP_READER_RECORDING_REWIND_H
 #define SEEP_READER_RECORDING_REWIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/view.h"
@@ -36,6 +37,9 @@
  */
 int seep_rewind(struct seep_snapshot *snapshot, uint64_t end_tick,
                 struct seep_report_end *ret_end, uint64_t *ret_end_tick);
+
+/** Was the live block at @address put back? Nobody knows then where it was. */
+bool seep_rewind_is_put_back(uint64_t address);
 
 /* What rewind.c and rewind_sites.c share. */
 

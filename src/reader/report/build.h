@@ -218,6 +218,18 @@ bool seep_report_is_allocator(const struct seep_external_mapping *mapping,
                               const struct seep_external_samples *samples,
                               bool glibc);
 
+/* fills.c: what was allocated before, and is written to now */
+
+/** Tell of @mappings, those of .memory, whose old blocks they are. Of @until_s
+ * and before is what is old. @return 0 or -ENOMEM */
+int seep_report_find_fills(const struct seep_report_build *build,
+                           double until_s,
+                           struct seep_report_mapping *mappings);
+
+/** The call site whose blocks fill fastest of those; .site NULL: none's. */
+struct seep_verdict_fill
+seep_report_fill(const struct seep_report_build *build);
+
 /* devices.c: what the driver tells of each GPU */
 
 int seep_report_add_devices(struct seep_report_build *build);

@@ -732,17 +732,17 @@ static int add_mappings(struct seep_report_build *build,
     struct seep_report_memory *memory = &build->report.memory;
     struct seep_report_mapping *mappings =
         seep_store_take(&build->store, MAPPING_LIMIT, sizeof(*mappings));
+    double from_s =
+        seep_window_time_at(build->report.begin.from_s,
+                            build->report.duration_s, SEEP_WINDOW_SETTLE);
     size_t count = 0;
     int error;
 
     if (mappings == NULL) {
         return -ENOMEM;
     }
-    error = seep_external_growth(
-        samples,
-        seep_window_time_at(build->report.begin.from_s,
-                            build->report.duration_s, SEEP_WINDOW_SETTLE),
-        ranges_meet, all, mappings, MAPPING_LIMIT, &count);
+    error = seep_external_growth(samples, from_s, ranges_meet, all, mappings,
+                                 MAPPING_LIMIT, &count);
     for (size_t i = 0; error == 0 && i < count; i++) {
         mappings[i].name = seep_store_text(&build->store, mappings[i].name);
         error = mappings[i].name == NULL ? -ENOMEM : 0;
@@ -751,6 +751,7 @@ static int add_mappings(struct seep_report_build *build,
         memory->has_samples = samples->count > 0;
         memory->mappings = mappings;
         memory->mapping_count = count;
+        error = seep_report_find_fills(build, from_s, mappings);
     }
     return error;
 }

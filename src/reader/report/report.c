@@ -592,6 +592,7 @@ static void add_verdict(struct seep_report_build *build)
                             : 0,
         .lost_share = lost_share(&build->snapshot.view),
         .stray_bytes_per_s = stray_bytes_per_s(&build->report.memory),
+        .fill = seep_report_fill(build),
         .unreachable = build->report.end.unreachable,
     };
     struct seep_verdict_now now;

@@ -360,6 +360,10 @@ struct seep_report_mapping {
     double last_bytes;
     double slope_bytes_per_s;
     bool tracked; /* blocks or ranges that seep knows lie in it */
+    /* Most of it is blocks of this site, allocated before it grew: what was
+     * not written to yet is. "": it is not so. */
+    char filled_id[20];
+    double filled_of_bytes; /* all of those blocks of the site */
 };
 
 /** The process at one time; what is not known is negative. */
@@ -544,6 +548,10 @@ struct seep_report_verdict {
     char stopped_id[20]; /* LEAK and SUSPECT, of little, and RETENTION and
                             FRAGMENTATION: the site that rose most, by far more
                             or as much, and has stopped; "": none */
+    /* UNEXPLAINED, of the site that is first: it allocated so much before, and
+     * so much of that is used now. 0: it is not that. */
+    double fills_used_bytes;
+    double fills_of_bytes;
     struct seep_report_forecast forecast;
 };
 

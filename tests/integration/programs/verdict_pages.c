@@ -260,6 +260,12 @@ static void allocate_arena(struct verdict_run *run)
     arena = allocate_buffer(ARENA_BYTES);
 }
 
+static void free_arena(struct verdict_run *run)
+{
+    (void)run;
+    free(arena);
+}
+
 const struct verdict_kind verdict_page_kinds[] = {
     {.name = "retention",
      .begin = begin_bursts,
@@ -276,5 +282,9 @@ const struct verdict_kind verdict_page_kinds[] = {
     {.name = "beside-unwritten", .tick = keep_beside_unwritten},
     {.name = "written-later", .tick = keep_written_later},
     {.name = "buffer-fills", .begin = allocate_arena, .tick = use_arena},
+    {.name = "buffer-freed",
+     .begin = allocate_arena,
+     .tick = use_arena,
+     .end = free_arena},
     {.name = NULL},
 };

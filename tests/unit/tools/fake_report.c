@@ -228,9 +228,22 @@ static void fill_memory(struct fake_report *fake)
     memory->allocator_free_chunks = 4312;
     memory->has_samples = true;
     fake->mappings[0] = (struct seep_report_mapping){
-        0x7f0000000000, 0x7f0010000000, "", 1 << 20, 200 << 20, 400000, true};
+        .start = 0x7f0000000000,
+        .end = 0x7f0010000000,
+        .name = "",
+        .first_bytes = 1 << 20,
+        .last_bytes = 200 << 20,
+        .slope_bytes_per_s = 400000,
+        .tracked = true,
+    };
     fake->mappings[1] = (struct seep_report_mapping){
-        0x7f1200000000, 0x7f1210000000, "", 2 << 20, 240 << 20, 300000, false};
+        .start = 0x7f1200000000,
+        .end = 0x7f1210000000,
+        .name = "",
+        .first_bytes = 2 << 20,
+        .last_bytes = 240 << 20,
+        .slope_bytes_per_s = 300000,
+    };
     memory->mappings = fake->mappings;
     memory->mapping_count = 2;
 }

@@ -113,17 +113,38 @@ static void who_mapped_what_fills(void **state)
     (void)state;
     become(SEEP_VERDICT_UNEXPLAINED);
     snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", site->id);
-    site->touched_bytes = 3 * MIB;
+    verdict->fills_used_bytes = 3 * MIB;
+    verdict->fills_of_bytes = 562 * MIB;
     holds("memory that serve.py:31");
-    holds(" mapped fills by 41");
+    holds(" allocated before fills by 41");
     holds(": 3 MiB of its 562 MiB are in use");
+    holds("; at this rate it is full in 13 min");
+    site->space = SEEP_SPACE_MAPPED;
+    fails(" allocated before fills by 41");
+    holds(" mapped before fills by 41");
+    verdict->fills_used_bytes = 562 * MIB;
+    holds(": 562 MiB of its 562 MiB are in use");
+    fails("; at this rate it is full in 13 min");
     *verdict->first_id = '\0';
     fails("memory that serve.py:31");
-    fails(" mapped fills by 41");
-    fails(": 3 MiB of its 562 MiB are in use");
+    fails(" mapped before fills by 41");
+    fails(": 562 MiB of its 562 MiB are in use");
     holds("memory that no hook saw (malloc, new, mmap) grows by 41");
     snprintf(verdict->first_id, sizeof(verdict->first_id), "%s", site->id);
     fails("memory that no hook saw (malloc, new, mmap) grows by 41");
+}
+
+/* What was allocated before is used: whatever that is, hooks saw it. */
+static void what_is_written_to_only_now(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    *verdict->first_id = '\0';
+    holds("memory that no hook saw (malloc, new, mmap) grows by 41");
+    memory->tracked.slope_bytes_per_s = 0;
+    memory->unexplained.slope_bytes_per_s = 0;
+    fails("memory that no hook saw (malloc, new, mmap) grows by 41");
+    holds("memory beyond live blocks grows by 41");
 }
 
 static void what_is_only_reserved(void **state)
@@ -684,6 +705,13 @@ static void what_is_full_already_or_never(void **state)
         "Cannot tell when memory will be full: private memory does not grow yet");
     verdict->has_growth = false;
     fails("Cannot tell when memory will be full: its limit is unknown");
+    become(SEEP_VERDICT_UNEXPLAINED);
+    forecast->answer = SEEP_FORECAST_UNKNOWN;
+    forecast->limit_bytes = 0;
+    verdict->fills_of_bytes = 562 * MIB;
+    holds("When it is full it ends, and memory has room for all of it");
+    verdict->fills_of_bytes = 0;
+    fails("When it is full it ends, and memory has room for all of it");
 }
 
 static void when_top_says_that_it_is_full(void **state)
@@ -715,6 +743,7 @@ int main(void)
         cmocka_unit_test(what_may_be_a_leak),
         cmocka_unit_test(what_lies_outside_of_live_blocks),
         cmocka_unit_test(who_mapped_what_fills),
+        cmocka_unit_test(what_is_written_to_only_now),
         cmocka_unit_test(what_is_only_reserved),
         cmocka_unit_test(what_was_never_written_to),
         cmocka_unit_test(what_is_written_to_later),

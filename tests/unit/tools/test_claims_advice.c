@@ -169,6 +169,22 @@ static void of_fragments(void **state)
         "keep long-lived and short-lived blocks apart: allocate whatever stays before the load begins");
 }
 
+static void of_what_is_written_to_only_now(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    verdict->fills_of_bytes = 4096;
+    holds(
+        "who writes to it first, while it runs: perf record -e page-faults -g -p");
+    holds(
+        "if it is meant to fill, run it until it is full: what grows then is something else");
+    verdict->fills_of_bytes = 0;
+    fails(
+        "who writes to it first, while it runs: perf record -e page-faults -g -p");
+    fails(
+        "if it is meant to fill, run it until it is full: what grows then is something else");
+}
+
 static void of_what_fills(void **state)
 {
     (void)state;
@@ -450,6 +466,7 @@ int main(void)
         cmocka_unit_test(of_what_lies_outside),
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),
+        cmocka_unit_test(of_what_is_written_to_only_now),
         cmocka_unit_test(of_what_fills),
         cmocka_unit_test(of_too_little),
         cmocka_unit_test(of_tables_that_are_full),

@@ -104,15 +104,43 @@ static void only_new_recordings_are_this_runs(void **state)
     write_recording(fixture, "a.1.seep", 1, 1);
     assert_int_equal(seep_harvest_open(fixture->pattern, &harvest), 0);
     write_recording(fixture, "a.2.seep", 2, 2);
-    write_recording(fixture, "a.2.seep.1", 2, 3);
+    write_recording(fixture, "a.2.1.seep", 2, 3);
     write_recording(fixture, "b.2.seep", 2, 2);
     write_junk(fixture, "a.3.seep");
 
     assert_int_equal(seep_harvest_collect(harvest, &paths, &count), 0);
 
     assert_int_equal(count, 2);
-    assert_non_null(strstr(paths[0], "/a.2.seep"));
-    assert_non_null(strstr(paths[1], "/a.2.seep.1"));
+    assert_non_null(strstr(paths[0], "/a.2.1.seep"));
+    assert_non_null(strstr(paths[1], "/a.2.seep"));
+    seep_harvest_close(harvest);
+}
+
+/* Of a launcher the name stays free, and those that it starts get numbers. */
+static void
+a_name_without_a_placeholder_has_numbered_ones_beside_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seep_harvest *harvest;
+    char pattern[160];
+    char **paths;
+    size_t count;
+
+    snprintf(pattern, sizeof(pattern), "%s/name.seep", fixture->folder);
+    assert_int_equal(seep_harvest_open(pattern, &harvest), 0);
+    write_recording(fixture, "name.1.seep", 1, 1);
+    write_recording(fixture, "name.12.seep", 2, 2);
+    write_recording(fixture, "names.seep", 3, 3);
+    assert_int_equal(seep_harvest_collect(harvest, &paths, &count), 0);
+    assert_int_equal(count, 2);
+    assert_non_null(strstr(paths[0], "/name.1.seep"));
+    assert_non_null(strstr(paths[1], "/name.12.seep"));
+    seep_harvest_close(harvest);
+    snprintf(pattern, sizeof(pattern), "%s/plain", fixture->folder);
+    assert_int_equal(seep_harvest_open(pattern, &harvest), 0);
+    write_recording(fixture, "plain.1", 1, 1);
+    assert_int_equal(seep_harvest_collect(harvest, &paths, &count), 0);
+    assert_int_equal(count, 1);
     seep_harvest_close(harvest);
 }
 
@@ -244,6 +272,9 @@ static void a_pattern_matches_only_what_it_can_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_name_without_a_placeholder_has_numbered_ones_beside_it,
+            make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(only_new_recordings_are_this_runs,
                                         make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(

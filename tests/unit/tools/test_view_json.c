@@ -174,6 +174,8 @@ static const char *const verdict_members[][2] = {
     {"need_s", "n?"},
     {"private_grows", "b"},
     {"shared_grows", "b"},
+    {"fills_used_bytes", "n?"},
+    {"fills_of_bytes", "n?"},
     {"open", "o?"},
     {"stopped", "s?"},
     {"pattern", "o?"},

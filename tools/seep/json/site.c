@@ -58,6 +58,10 @@ static void put_counts(json_t *object,
                   known(verdict->hidden_bytes_per_s));
     seep_json_put(object, "need_s", known(verdict->need_s));
     SEEP_JSON_COPY(object, verdict, private_grows, shared_grows);
+    seep_json_put(object, "fills_used_bytes",
+                  verdict->fills_of_bytes > 0 ? verdict->fills_used_bytes
+                                              : NAN);
+    seep_json_put(object, "fills_of_bytes", known(verdict->fills_of_bytes));
 }
 
 /* What cannot be told beside the class. */
@@ -136,6 +140,11 @@ static json_t *mappings_of(const struct seep_report_memory *memory)
         seep_json_put(object, "end", seep_json_address(mapping->end));
         SEEP_JSON_COPY(object, mapping, name, first_bytes, last_bytes);
         SEEP_JSON_COPY(object, mapping, slope_bytes_per_s, tracked);
+        seep_json_put(object, "filled_id",
+                      *mapping->filled_id == '\0' ? (const char *)NULL
+                                                  : mapping->filled_id);
+        seep_json_put(object, "filled_of_bytes",
+                      known(mapping->filled_of_bytes));
         json_array_append_new(array, object);
     }
     return array;

@@ -11,6 +11,7 @@
 #include <fnmatch.h>
 #include <linux/limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,16 +136,54 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What matches the pattern, and with a number behind it, sorted. */
+#define SUFFIX ".seep"
+#define SUFFIX_BYTES (sizeof(SUFFIX) - 1)
+
+/* The names that are taken where @pattern's is there already: NAME.1.seep, or
+ * NAME.1 of a name without that end. */
+static char *number(const char *pattern)
+{
+    size_t length = strlen(pattern);
+    size_t stem = length;
+    char *text = NULL;
+
+    if (length > SUFFIX_BYTES &&
+        strcmp(pattern + length - SUFFIX_BYTES, SUFFIX) == 0) {
+        stem = length - SUFFIX_BYTES;
+    }
+    return asprintf(&text, "%.*s.[0-9]*%s", (int)stem, pattern,
+                    pattern + stem) < 0
+               ? NULL
+               : text;
+}
+
+/* One that both patterns match is there twice, and next to itself. */
+static void drop_repeated(struct seep_open_list *found)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < found->count; i++) {
+        if (kept > 0 && strcmp(found->paths[kept - 1], found->paths[i]) == 0) {
+            free(found->paths[i]);
+        } else {
+            found->paths[kept++] = found->paths[i];
+        }
+    }
+    if (kept < found->count) {
+        found->paths[kept] = NULL;
+    }
+    found->count = kept;
+}
+
+/* What matches the pattern, and with a number in it, sorted. */
 static int look(const char *pattern, struct seep_open_list *found)
 {
-    char *numbered = malloc(strlen(pattern) + sizeof(".[0-9]*"));
+    char *numbered = number(pattern);
     int error;
 
     if (numbered == NULL) {
         return -ENOMEM;
     }
-    strcat(strcpy(numbered, pattern), ".[0-9]*");
     error = seep_harvest_match(pattern, found);
     if (error == 0) {
         error = seep_harvest_match(numbered, found);
@@ -154,6 +193,7 @@ static int look(const char *pattern, struct seep_open_list *found)
         seep_report_list_free(found->paths);
     } else if (found->count > 0) {
         qsort(found->paths, found->count, sizeof(*found->paths), compare_paths);
+        drop_repeated(found);
     }
     return error;
 }

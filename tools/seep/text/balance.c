@@ -242,19 +242,41 @@ static void add_spaces(struct seep_table *table,
     }
 }
 
+/* What was allocated before, and is written to now. */
+static void print_fill(struct seep_page *page, const struct seep_report *report,
+                       const struct seep_report_mapping *mapping)
+{
+    const struct seep_report_site *site =
+        seep_words_site_of(report, mapping->filled_id);
+    char *where = site == NULL ? NULL : seep_words_where(report, site);
+
+    if (where != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, " fills", 8,
+                            SEEP_NOTE_BLOCK_FILLS,
+                            SEEP_UNITS_BYTES(mapping->filled_of_bytes), where,
+                            (unsigned long long)mapping->start,
+                            SEEP_UNITS_BYTES(mapping->first_bytes),
+                            SEEP_UNITS_BYTES(mapping->last_bytes),
+                            SEEP_UNITS_RATE(mapping->slope_bytes_per_s));
+    }
+    free(where);
+}
+
 static void print_mappings(struct seep_page *page,
                            const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
     size_t shown = 0;
 
-    if (!is_unexplained(report)) {
-        return;
-    }
     for (size_t i = 0; i < memory->mapping_count && shown < MAPPING_ROWS; i++) {
         const struct seep_report_mapping *mapping = &memory->mappings[i];
 
-        if (mapping->tracked) {
+        if (*mapping->filled_id != '\0') {
+            print_fill(page, report, mapping);
+            shown++;
+            continue;
+        }
+        if (mapping->tracked || !is_unexplained(report)) {
             continue;
         }
         shown++;

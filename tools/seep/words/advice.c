@@ -361,6 +361,10 @@ char *seep_words_forecast(const struct seep_report *report)
         put_limit(file, forecast);
         fprintf(file, " would not be reached; %s are in use",
                 SEEP_UNITS_BYTES((double)forecast->used_bytes));
+    } else if (report->verdict.fills_of_bytes > 0 &&
+               forecast->limit_bytes == 0) {
+        fputs("When it is full it ends, and memory has room for all of it",
+              file);
     } else {
         fputs("Cannot tell when memory will be full: ", file);
         fputs(does_not_fill(report)        ? "private memory does not grow yet"
@@ -497,19 +501,13 @@ static void fill_pid(const struct seep_report *report, char text[PID_BYTES])
     }
 }
 
-static void advise_unexplained(const struct seep_report *report,
-                               struct seep_words_verdict *words)
+/* Which calls map memory is worth to know where none of ours saw it. */
+static void advise_tracing(const struct seep_report *report, const char *pid,
+                           struct seep_words_verdict *words)
 {
     const struct seep_report_memory *memory = &report->memory;
-    char pid[PID_BYTES];
     bool heap = false;
 
-    if (seep_words_site(report) != NULL) {
-        advise_site(report, seep_words_site(report), words);
-        return;
-    }
-    fill_pid(report, pid);
-    add_python_advice(report, NULL, words);
     for (size_t i = 0; i < memory->mapping_count; i++) {
         if (!memory->mappings[i].tracked) {
             heap = strcmp(memory->mappings[i].name, "[heap]") == 0;
@@ -520,6 +518,34 @@ static void advise_unexplained(const struct seep_report *report,
         words,
         "while it runs, as root: bpftrace -e 'tracepoint:syscalls:sys_enter_%s /pid == %s/ { @[ustack] = count(); }'",
         heap ? "brk" : "mmap", pid);
+}
+
+static void advise_unexplained(const struct seep_report *report,
+                               struct seep_words_verdict *words)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    bool fills = report->verdict.fills_of_bytes > 0;
+    char pid[PID_BYTES];
+
+    fill_pid(report, pid);
+    if (fills || seep_words_writes_late(report)) {
+        seep_words_advise(
+            words,
+            "who writes to it first, while it runs: perf record -e page-faults -g -p %s -- sleep 30",
+            pid);
+    } else if (seep_words_site(report) == NULL) {
+        add_python_advice(report, NULL, words);
+        advise_tracing(report, pid, words);
+    }
+    if (fills) {
+        seep_words_advise(
+            words,
+            "if it is meant to fill, run it until it is full: what grows then is something else");
+    }
+    if (seep_words_site(report) != NULL) {
+        advise_site(report, seep_words_site(report), words);
+        return;
+    }
     if (!memory->has_samples) {
         seep_words_advise(
             words,

@@ -18,6 +18,7 @@
 #define SEEP_NOTE_OWN "its recording, mapped"
 #define SEEP_NOTE_FILES "mapped; pages that were read are in shared"
 #define SEEP_NOTE_MAPPING_GREW "%s at 0x%llx: %s to %s, %s"
+#define SEEP_NOTE_BLOCK_FILLS "%s of %s, at 0x%llx: %s to %s in use, %s"
 
 /* Devices. */
 

@@ -493,19 +493,17 @@ find_filling(const struct seep_report *report)
 }
 
 /* Nothing is allocated, and what was allocated before shrinks by as much as
- * was not touched of it. */
-static void add_filling_reason(const struct seep_report *report,
+ * was not touched of it. @return is it so? */
+static bool add_filling_reason(const struct seep_report *report,
                                struct seep_words_verdict *words)
 {
-    struct seep_report_extent surplus = seep_words_surplus(report);
     const struct seep_report_site *site = find_filling(report);
+    bool is_told;
     char *where;
 
     if (report->verdict.class != SEEP_VERDICT_UNEXPLAINED || site == NULL ||
-        seep_words_site(report) != NULL || !surplus.valid ||
-        -surplus.slope_bytes_per_s <
-            WRITTEN_SHARE * report->verdict.growth_bytes_per_s.estimate) {
-        return;
+        seep_words_site(report) != NULL || !seep_words_writes_late(report)) {
+        return false;
     }
     where = seep_words_where(report, site);
     if (where != NULL) {
@@ -516,7 +514,9 @@ static void add_filling_reason(const struct seep_report *report,
             "what was allocated before is being written to, and %s has most that was not: %s of its %s are in use",
             where, SEEP_UNITS_BYTES(site->touched_bytes), live);
     }
+    is_told = where != NULL;
     free(where);
+    return is_told;
 }
 
 /* The answer to where the memory is, where what grows is little of it. */
@@ -553,7 +553,9 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_reason(words, "%s", common);
         free(common);
     }
-    if (report->verdict.reason != NULL && *report->verdict.reason != '\0') {
+    /* It is the better reason: the other one says that nothing is known. */
+    if (!add_filling_reason(report, words) && report->verdict.reason != NULL &&
+        *report->verdict.reason != '\0') {
         seep_words_reason(words, "%s", report->verdict.reason);
     }
     if (report->verdict.open_reason != NULL) {
@@ -564,7 +566,6 @@ void seep_words_add_reasons(const struct seep_report *report,
     add_file_reason(report, words);
     add_reserved_reason(report, words);
     add_written_reason(site, words);
-    add_filling_reason(report, words);
     if (kept != NULL) {
         seep_words_reason(words, "%s", kept);
         free(kept);

@@ -310,6 +310,36 @@ static bool is_in_known_mapping(const struct seep_report_memory *memory)
     return tracked > 0 && tracked == memory->mapping_count;
 }
 
+/* What grows is not known to be in blocks, the allocator's, or mapped, nor to
+ * be what was allocated before and is written to now. */
+static bool is_seen_by_none(const struct seep_report *report)
+{
+    const struct seep_report_memory *memory = &report->memory;
+
+    return memory->allocator_overhead.valid && !is_in_known_mapping(memory) &&
+           !seep_words_writes_late(report);
+}
+
+/* It was allocated before, and is used now. */
+static void put_fills(FILE *file, const struct seep_report *report,
+                      const struct seep_report_site *site, const char *where)
+{
+    const struct seep_report_verdict *verdict = &report->verdict;
+    double left = verdict->fills_of_bytes - verdict->fills_used_bytes;
+
+    fprintf(file, "memory that %s %s before fills by ", where,
+            site->space == SEEP_SPACE_MAPPED ? "mapped" : "allocated");
+    put_growth(file, report);
+    fprintf(file, ": %s of its %s are in use",
+            SEEP_UNITS_BYTES(verdict->fills_used_bytes),
+            SEEP_UNITS_BYTES(verdict->fills_of_bytes));
+    if (left > 0 && verdict->growth_bytes_per_s.estimate > 0) {
+        fprintf(
+            file, "; at this rate it is full in %s",
+            SEEP_UNITS_DURATION(left / verdict->growth_bytes_per_s.estimate));
+    }
+}
+
 static void put_unexplained(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
@@ -323,15 +353,11 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
         return;
     }
     if (where != NULL) {
-        fprintf(file, "memory that %s mapped fills by ", where);
-        put_growth(file, report);
-        fprintf(file, ": %s of its %s are in use",
-                SEEP_UNITS_BYTES(site->touched_bytes),
-                SEEP_UNITS_BYTES((double)site->live_bytes));
+        put_fills(file, report, site, where);
         free(where);
         return;
     }
-    fputs(memory->allocator_overhead.valid && !is_in_known_mapping(memory)
+    fputs(is_seen_by_none(report)
               ? "memory that no hook saw (malloc, new, mmap) grows by "
               : "memory beyond live blocks grows by ",
           file);

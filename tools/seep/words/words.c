@@ -682,6 +682,18 @@ struct seep_report_extent seep_words_surplus(const struct seep_report *report)
     return sum;
 }
 
+/* Of the growth: what the rest is makes no difference then. */
+#define WRITTEN_SHARE 0.5
+
+bool seep_words_writes_late(const struct seep_report *report)
+{
+    struct seep_report_extent surplus = seep_words_surplus(report);
+
+    return surplus.valid &&
+           -surplus.slope_bytes_per_s >=
+               WRITTEN_SHARE * report->verdict.growth_bytes_per_s.estimate;
+}
+
 bool seep_words_is_wanted(const struct seep_report_site *site,
                           const char *site_id)
 {

@@ -147,6 +147,32 @@ static void what_setrlimit_allows_is_a_limit(void **state)
     assert_string_equal(forecast.what, "ram");
 }
 
+/* What was allocated before is only used now: it is mapped already. */
+static void what_ends_reaches_what_ends_it_before(void **state)
+{
+    struct seep_report_memory memory = {
+        .rss = {.valid = true, .last_bytes = (double)GIB},
+        .machine_bytes = 8 * GIB,
+        .address_space = {4 * GIB, 4 * GIB - 1},
+    };
+    struct seep_verdict_now now = {
+        .basis = SEEP_FORECAST_GROWS,
+        .bytes_per_s = ten,
+        .left_bytes = 6.0 * (double)GIB,
+        .ends = true,
+    };
+    struct seep_report_forecast forecast;
+
+    (void)state;
+    seep_forecast_of_process(&memory, &now, &forecast);
+    assert_int_equal(forecast.answer, SEEP_FORECAST_UNKNOWN);
+    assert_int_equal(forecast.limit_bytes, 0);
+    now.left_bytes = 8.0 * (double)GIB;
+    seep_forecast_of_process(&memory, &now, &forecast);
+    assert_int_equal(forecast.answer, SEEP_FORECAST_TIME);
+    assert_string_equal(forecast.what, "ram");
+}
+
 static void of_limits_never_reached_the_nearest_is_named(void **state)
 {
     struct seep_forecast_limit limits[] = {
@@ -191,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_suspect_is_marked_as_one),
         cmocka_unit_test(the_limit_that_is_reached_first_counts),
         cmocka_unit_test(what_setrlimit_allows_is_a_limit),
+        cmocka_unit_test(what_ends_reaches_what_ends_it_before),
         cmocka_unit_test(of_limits_never_reached_the_nearest_is_named),
         cmocka_unit_test(no_rate_however_odd_gives_a_figure_that_is_none),
     };

@@ -248,6 +248,36 @@ static void what_fills_a_mapping_is_at_whoever_mapped_it(void **state)
     assert_string_equal(process.verdict.first_id, "");
 }
 
+/* As seen from outside, block by block: that is known better. */
+static void what_fills_a_block_is_at_whoever_allocated_it(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+    struct seep_report_site *site = add(SEEP_CLASS_STEP, 0);
+    struct seep_verdict_fill *fill = &process.input.fill;
+
+    (void)state;
+    strcpy(site->id, "buffer");
+    site->space = SEEP_SPACE_HEAP;
+    *fill = (struct seep_verdict_fill){
+        .site = site,
+        .bytes_per_s = .9 * outside->bytes_per_s.estimate,
+        .used_bytes = 20 * MIB,
+        .of_bytes = 64 * MIB,
+    };
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_string_equal(process.verdict.first_id, "buffer");
+    assert_true(says("it was allocated before"));
+    assert_true(process.verdict.fills_used_bytes == 20 * MIB);
+    assert_true(process.verdict.fills_of_bytes == 64 * MIB);
+    assert_true(process.now.left_bytes == 44 * MIB);
+    assert_true(process.now.ends);
+    fill->bytes_per_s = .4 * outside->bytes_per_s.estimate;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_string_equal(process.verdict.first_id, "");
+    assert_true(process.verdict.fills_of_bytes == 0);
+    assert_false(process.now.ends);
+}
+
 static void no_forecast_is_faster_than_private_memory(void **state)
 {
     (void)state;
@@ -647,6 +677,7 @@ int main(void)
         WITH(growth_between_blocks_is_fragmentation),
         WITH(growth_that_is_neither_is_unexplained),
         WITH(what_fills_a_mapping_is_at_whoever_mapped_it),
+        WITH(what_fills_a_block_is_at_whoever_allocated_it),
         WITH(no_forecast_is_faster_than_private_memory),
         WITH(growth_outside_must_be_sure_material_and_going_on),
         WITH(who_grew_is_told_by_its_live_bytes),
