@@ -80,6 +80,12 @@ def of_memory(verdict, memory, duration_s):
         found.append(f"{verdict['class']} above +{least:.0f} bytes for sure")
     if verdict["reassures"] and not verdict["hidden_bytes_per_s"]:
         found.append("it reassures and does not say what could hide")
+    forked = memory["forked"]
+    if (forked and "nothing grows" in verdict["sentence"]
+            and -forked["slope_bytes_per_s"] * duration_s > 2 * floor
+            and -forked["slope_bytes_per_s"]
+            > 1.5 * forked["slope_error_bytes_per_s"]):
+        found.append("nothing grows, and what was there at the fork is copied")
     growth = verdict["growth_bytes_per_s"]
     if ("no hook saw" in verdict["sentence"] and growth and memory["surplus"]
             and -memory["surplus"]["slope_bytes_per_s"]

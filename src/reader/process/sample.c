@@ -113,6 +113,7 @@ static const struct size sample_sizes[] = {
     {"cgroup_limit_bytes", SAMPLE(cgroup_limit_bytes)},
     {"available_bytes", SAMPLE(available_bytes)},
     {"other_rss_bytes", SAMPLE(other_rss_bytes)},
+    {"forked_bytes", SAMPLE(forked_bytes)},
     {NULL, 0},
 };
 

@@ -38,9 +38,11 @@ struct seep_external_mapping {
     uint64_t rss_bytes;
     uint64_t anonymous_bytes;
     uint64_t swap_bytes;
-    uint64_t inode; /* only of a sample just taken; 0: of no file */
-    char *name;     /* path, "[heap]", "[stack]", SEEP_EXTERNAL_OWN, or "" if
-                       anonymous */
+    uint64_t forked_bytes; /* of anonymous: another process has them as well,
+                              since a fork; only of a sample just taken */
+    uint64_t inode;        /* only of a sample just taken; 0: of no file */
+    char *name; /* path, "[heap]", "[stack]", SEEP_EXTERNAL_OWN, or "" if
+                   anonymous */
 };
 
 struct seep_external_sample {
@@ -53,6 +55,7 @@ struct seep_external_sample {
     uint64_t cgroup_limit_bytes;
     uint64_t available_bytes; /* MemAvailable of the machine */
     uint64_t other_rss_bytes; /* of the mappings that are not listed */
+    uint64_t forked_bytes;    /* as of a mapping, of all; 0: none, or unknown */
     struct seep_external_mapping *mappings; /* by address */
     size_t mapping_count;
 };

@@ -183,7 +183,8 @@ int seep_smaps_read(FILE *file, enum seep_smaps_kind kind,
 #define WINDOW_PAGES 8192U
 #define ENTRY_PRESENT ((uint64_t)1 << 63)
 #define ENTRY_SWAP ((uint64_t)1 << 62)
-#define ENTRY_FILE ((uint64_t)1 << 61) /* or shared memory */
+#define ENTRY_FILE ((uint64_t)1 << 61)  /* or shared memory */
+#define ENTRY_ALONE ((uint64_t)1 << 56) /* no other process has it as well */
 
 struct window {
     int fd;
@@ -229,6 +230,7 @@ static void count_pages(const struct window *window, uint64_t start,
     uint64_t present = 0;
     uint64_t anonymous = 0;
     uint64_t swapped = 0;
+    uint64_t forked = 0;
 
     for (uint64_t i = start; i < end; i++) {
         uint64_t entry = window->entries[i - window->start];
@@ -236,10 +238,12 @@ static void count_pages(const struct window *window, uint64_t start,
         present += is_present;
         anonymous += is_present && (entry & ENTRY_FILE) == 0;
         swapped += (entry & ENTRY_SWAP) != 0;
+        forked += is_present && (entry & (ENTRY_FILE | ENTRY_ALONE)) == 0;
     }
     mapping->rss_bytes += present * window->page_bytes;
     mapping->anonymous_bytes += anonymous * window->page_bytes;
     mapping->swap_bytes += swapped * window->page_bytes;
+    mapping->forked_bytes += forked * window->page_bytes;
 }
 
 static void fill(struct window *window, struct seep_external_mapping *mappings,
@@ -447,6 +451,9 @@ static int take_mappings(pid_t pid, struct seep_external_sample *sample)
 
     if (error < 0) {
         return error;
+    }
+    for (size_t i = 0; i < smaps.count; i++) {
+        sample->forked_bytes += smaps.mappings[i].forked_bytes;
     }
     sample->mappings = smaps.mappings;
     sample->mapping_count = seep_smaps_select(smaps.mappings, smaps.count,

@@ -218,11 +218,13 @@ bool seep_report_is_allocator(const struct seep_external_mapping *mapping,
                               const struct seep_external_samples *samples,
                               bool glibc);
 
-/* fills.c: what was allocated before, and is written to now */
+/* fills.c: what was there before, and is written to now */
 
-/** Tell of @mappings, those of .memory, whose old blocks they are. Of @until_s
- * and before is what is old. @return 0 or -ENOMEM */
-int seep_report_find_fills(const struct seep_report_build *build,
+/** Tell of @mappings, those of .memory, whose old blocks they are, and of
+ * .memory what a fork copies. Of @until_s and before is what is old.
+ * @return 0 or -ENOMEM */
+int seep_report_find_fills(struct seep_report_build *build,
+                           const struct seep_external_samples *samples,
                            double until_s,
                            struct seep_report_mapping *mappings);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Which of the mappings that grew, as seen from outside, are blocks that were
- * allocated before: what grows is what is written to them.
+ * allocated before: what grows is what is written to them. And what of a fork
+ * is copied, since it is written to: its own resident memory is the same, and
+ * that of both is more.
  *
  * Invariant: it is said of a mapping only if nearly all of its addresses are
  * such blocks, and most of them one site's.
@@ -173,7 +175,21 @@ static void judge(const struct seep_report_build *build, struct search *search,
     }
 }
 
-int seep_report_find_fills(const struct seep_report_build *build,
+static void add_forked(struct seep_report_build *build,
+                       const struct seep_external_samples *samples)
+{
+    struct seep_window_series series = {.count = 0};
+
+    for (size_t i = 0; build->report.is_fork && i < samples->count; i++) {
+        seep_window_add(&series, samples->samples[i].t_s,
+                        (double)samples->samples[i].forked_bytes);
+    }
+    build->report.memory.forked = seep_balance_extent_if_any(
+        &series, build->report.begin.from_s, build->report.duration_s);
+}
+
+int seep_report_find_fills(struct seep_report_build *build,
+                           const struct seep_external_samples *samples,
                            double until_s, struct seep_report_mapping *mappings)
 {
     struct search search = {
@@ -182,6 +198,7 @@ int seep_report_find_fills(const struct seep_report_build *build,
         .until_s = until_s,
     };
 
+    add_forked(build, samples);
     if (search.memory->mapping_count == 0) {
         return 0;
     }

@@ -751,7 +751,7 @@ static int add_mappings(struct seep_report_build *build,
         memory->has_samples = samples->count > 0;
         memory->mappings = mappings;
         memory->mapping_count = count;
-        error = seep_report_find_fills(build, from_s, mappings);
+        error = seep_report_find_fills(build, samples, from_s, mappings);
     }
     return error;
 }

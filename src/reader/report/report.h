@@ -413,6 +413,9 @@ struct seep_report_memory {
     struct seep_report_extent tracked;
     struct seep_report_extent allocator_overhead;
     struct seep_report_extent unexplained;
+    /* Of anonymous, of a fork: as it was at the fork, and the other process's
+     * as well. Whoever writes to such a page first gets a copy of it. */
+    struct seep_report_extent forked;
     uint64_t cgroup_limit_bytes; /* 0: none or unknown */
     struct seep_report_bound {
         uint64_t limit_bytes; /* 0: none or unknown */

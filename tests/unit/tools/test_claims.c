@@ -147,6 +147,38 @@ static void what_is_written_to_only_now(void **state)
     holds("memory beyond live blocks grows by 41");
 }
 
+/* Its resident memory is the same: the machine's grows. */
+static void what_of_a_fork_is_copied(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    report->is_fork = true;
+    report->python_version = 0;
+    memory->unexplained.last_bytes = 80 * MIB;
+    memory->forked =
+        (struct seep_report_extent){true, 80 * MIB, 20 * MIB, -MIB, 100};
+    holds(
+        "no call site grows, but pages from before the fork are copied by 60.0 MiB/min, as they are written to");
+    holds(
+        "the cgroup and the machine grow by the copies, without an allocation, at most until all is copied: 20 MiB are not yet");
+    report->python_version = 0x030b02f0;
+    holds(
+        "in Python each use of an object writes its reference count, so that reading copies as well");
+    memory->forked.slope_error = 2 * MIB;
+    fails(
+        "no call site grows, but pages from before the fork are copied by 60.0 MiB/min, as they are written to");
+    fails(
+        "the cgroup and the machine grow by the copies, without an allocation, at most until all is copied: 20 MiB are not yet");
+    fails(
+        "in Python each use of an object writes its reference count, so that reading copies as well");
+    memory->has_samples = false;
+    holds(
+        "how much of the 80 MiB from before the fork is copied, and makes the machine's memory grow, is not known: `seep run`, which looks from outside, tells");
+    report->is_fork = false;
+    fails(
+        "how much of the 80 MiB from before the fork is copied, and makes the machine's memory grow, is not known: `seep run`, which looks from outside, tells");
+}
+
 static void what_is_only_reserved(void **state)
 {
     (void)state;
@@ -744,6 +776,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_live_blocks),
         cmocka_unit_test(who_mapped_what_fills),
         cmocka_unit_test(what_is_written_to_only_now),
+        cmocka_unit_test(what_of_a_fork_is_copied),
         cmocka_unit_test(what_is_only_reserved),
         cmocka_unit_test(what_was_never_written_to),
         cmocka_unit_test(what_is_written_to_later),

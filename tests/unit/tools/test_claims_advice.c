@@ -185,6 +185,25 @@ static void of_what_is_written_to_only_now(void **state)
         "if it is meant to fill, run it until it is full: what grows then is something else");
 }
 
+static void of_what_a_fork_copies(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    report->python_version = 0;
+    memory->forked = (struct seep_report_extent){true, 80.0 * 1048576,
+                                                 20.0 * 1048576, -1048576, 100};
+    holds(
+        "fewer copies: keep what the workers only read on other pages than what they write");
+    report->python_version = 0x030b02f0;
+    fails(
+        "fewer copies: keep what the workers only read on other pages than what they write");
+    holds(
+        "fewer copies: gc.freeze() before the fork, arrays (numpy, Arrow) in place of many objects, or workers that are not forks (spawn)");
+    memory->forked.valid = false;
+    fails(
+        "fewer copies: gc.freeze() before the fork, arrays (numpy, Arrow) in place of many objects, or workers that are not forks (spawn)");
+}
+
 static void of_what_fills(void **state)
 {
     (void)state;
@@ -467,6 +486,7 @@ int main(void)
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),
         cmocka_unit_test(of_what_is_written_to_only_now),
+        cmocka_unit_test(of_what_a_fork_copies),
         cmocka_unit_test(of_what_fills),
         cmocka_unit_test(of_too_little),
         cmocka_unit_test(of_tables_that_are_full),

@@ -193,6 +193,7 @@ static const char *const memory_members[][2] = {
     {"anonymous", "o?"},
     {"shared", "o?"},
     {"own", "o?"},
+    {"forked", "o?"},
     {"files", "o?"},
     {"swap", "o?"},
     {"cgroup", "o?"},

@@ -196,6 +196,7 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "anonymous", seep_json_extent(&memory->anonymous));
     seep_json_put(object, "shared", seep_json_extent(&memory->shared));
     seep_json_put(object, "own", seep_json_extent(&memory->own));
+    seep_json_put(object, "forked", seep_json_extent(&memory->forked));
     seep_json_put(object, "files", seep_json_extent(&memory->files));
     seep_json_put(object, "swap", seep_json_extent(&memory->swap));
     seep_json_put(object, "cgroup", seep_json_extent(&memory->cgroup));

@@ -152,7 +152,13 @@ static void add_parts(struct seep_table *table,
     if (memory->unexplained.valid) {
         seep_view_balance_row(table, report, "+ unexplained",
                               &memory->unexplained);
-        seep_table_cell(table, NOTE, SEEP_NOTE_UNSEEN);
+        seep_table_cell(table, NOTE, "%s",
+                        report->is_fork ? SEEP_NOTE_UNSEEN_BY_FORK
+                                        : SEEP_NOTE_UNSEEN);
+    }
+    if (memory->forked.valid) {
+        seep_view_balance_row(table, report, "  forked", &memory->forked);
+        seep_table_cell(table, NOTE, SEEP_NOTE_FORKED);
     }
     if (memory->shared.valid) {
         seep_view_balance_row(table, report, "+ shared", &memory->shared);

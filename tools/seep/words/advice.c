@@ -747,6 +747,13 @@ void seep_words_add_advice(const struct seep_report *report,
             advise_longer(report, full, words);
         }
     }
+    if (seep_words_copied(report) > 0) {
+        seep_words_advise(
+            words, "%s",
+            report->python_version != 0
+                ? "fewer copies: gc.freeze() before the fork, arrays (numpy, Arrow) in place of many objects, or workers that are not forks (spawn)"
+                : "fewer copies: keep what the workers only read on other pages than what they write");
+    }
     seep_words_add_device_advice(report, words);
     if (pattern != NULL && class != SEEP_VERDICT_STEADY) {
         seep_words_advise(words, "%s", pattern->remedy);

@@ -14,6 +14,8 @@
 #define SEEP_NOTE_UNTOUCHED "allocated, but never written to"
 #define SEEP_NOTE_NEWER "allocated since %s was last asked"
 #define SEEP_NOTE_UNSEEN "not seen by any hook"
+#define SEEP_NOTE_UNSEEN_BY_FORK "of before the fork, or not seen by any hook"
+#define SEEP_NOTE_FORKED "as at the fork; copied when written to"
 #define SEEP_NOTE_SHARED "files and shared memory"
 #define SEEP_NOTE_OWN "its recording, mapped"
 #define SEEP_NOTE_FILES "mapped; pages that were read are in shared"

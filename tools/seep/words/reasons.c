@@ -540,6 +540,40 @@ static void add_stopped_reason(const struct seep_report *report,
     free(where);
 }
 
+#define COPIED_LEAST_BYTES (32 * 1024.0 * 1024.0)
+
+/* Its own resident memory has those pages before and after. */
+static void add_copied_reason(const struct seep_report *report,
+                              struct seep_words_verdict *words)
+{
+    double copied = seep_words_copied(report);
+
+    if (copied > 0) {
+        const char *left = SEEP_UNITS_BYTES(report->memory.forked.last_bytes);
+
+        seep_words_reason(
+            words,
+            "the cgroup and the machine grow by the copies, without an allocation, at most until all is copied: %s are not yet",
+            left);
+    }
+    if (report->is_fork && !report->memory.has_samples &&
+        report->memory.unexplained.valid &&
+        report->memory.unexplained.last_bytes >= COPIED_LEAST_BYTES) {
+        const char *before =
+            SEEP_UNITS_BYTES(report->memory.unexplained.last_bytes);
+
+        seep_words_reason(
+            words,
+            "how much of the %s from before the fork is copied, and makes the machine's memory grow, is not known: `seep run`, which looks from outside, tells",
+            before);
+    }
+    if (copied > 0 && report->python_version != 0) {
+        seep_words_reason(
+            words,
+            "in Python each use of an object writes its reference count, so that reading copies as well");
+    }
+}
+
 void seep_words_add_reasons(const struct seep_report *report,
                             const struct seep_pattern *pattern,
                             struct seep_words_verdict *words)
@@ -563,6 +597,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_add_python_reason(
             report, seep_words_site_of(report, report->verdict.open_id), words);
     }
+    add_copied_reason(report, words);
     add_file_reason(report, words);
     add_reserved_reason(report, words);
     add_written_reason(site, words);

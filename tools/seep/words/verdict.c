@@ -636,8 +636,14 @@ static void put_nothing(FILE *file, const struct seep_report *report)
                         rises(report, &report->memory.anonymous);
 
     fputs(reassures ? "no leak: " : "", file);
-    if (report->verdict.minor_count == 0 && !live_memory_grows(report) &&
-        !rises_anyhow) {
+    if (seep_words_copied(report) > 0) {
+        fputs(
+            "no call site grows, but pages from before the fork are copied by ",
+            file);
+        seep_words_put_rate(file, seep_words_copied(report));
+        fputs(", as they are written to", file);
+    } else if (report->verdict.minor_count == 0 && !live_memory_grows(report) &&
+               !rises_anyhow) {
         fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
     } else {
         fprintf(file, "nothing certainly grows by %s or more",

@@ -682,6 +682,17 @@ struct seep_report_extent seep_words_surplus(const struct seep_report *report)
     return sum;
 }
 
+double seep_words_copied(const struct seep_report *report)
+{
+    const struct seep_report_extent *forked = &report->memory.forked;
+    double copied = -forked->slope_bytes_per_s;
+
+    return forked->valid && copied > forked->slope_error &&
+                   copied * report->duration_s >= report->verdict.floor_bytes
+               ? copied
+               : 0;
+}
+
 /* Of the growth: what the rest is makes no difference then. */
 #define WRITTEN_SHARE 0.5
 

@@ -160,6 +160,9 @@ struct seep_report_extent seep_words_tracked(const struct seep_report *report);
 /** What the parts of private memory have more than there is of it (never
  * touched), or less, below 0 (handed out since the allocator was asked). */
 struct seep_report_extent seep_words_surplus(const struct seep_report *report);
+/** Is memory of a fork copied, since it or the other process writes to it, by
+ * more than is worth a word? That much a second; else 0. */
+double seep_words_copied(const struct seep_report *report);
 /** Does what was never touched shrink by most of what the verdict is about? */
 bool seep_words_writes_late(const struct seep_report *report);
 

@@ -122,6 +122,42 @@ static void shared_memory_is_not_anonymous(void **state)
     munmap(shared, 8 * PAGE);
 }
 
+/* Until one of the two writes to it. */
+static void pages_of_a_fork_are_the_others_as_well(void **state)
+{
+    char *private = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct seep_external_mapping mapping = range(private, 0, 8);
+    int wait[2];
+    char byte = 0;
+    pid_t child;
+
+    (void)state;
+    assert_ptr_not_equal(private, MAP_FAILED);
+    memset(private, 1, 5 * PAGE);
+    assert_int_equal(seep_external_pages(getpid(), &mapping, 1), 0);
+    assert_int_equal(mapping.forked_bytes, 0);
+    assert_int_equal(pipe(wait), 0);
+    child = fork();
+    if (child == 0) {
+        _exit(read(wait[0], &byte, 1) != 1);
+    }
+    mapping = range(private, 0, 8);
+    assert_int_equal(seep_external_pages(getpid(), &mapping, 1), 0);
+    assert_int_equal(mapping.anonymous_bytes, 5 * PAGE);
+    assert_int_equal(mapping.forked_bytes, 5 * PAGE);
+    private[0] = 2;
+    mapping = range(private, 0, 8);
+    assert_int_equal(seep_external_pages(getpid(), &mapping, 1), 0);
+    assert_int_equal(mapping.anonymous_bytes, 5 * PAGE);
+    assert_int_equal(mapping.forked_bytes, 4 * PAGE);
+    assert_int_equal(write(wait[1], &byte, 1), 1);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(wait[0]);
+    close(wait[1]);
+    munmap(private, 8 * PAGE);
+}
+
 static void the_mapping_of_the_recording_is_named(void **state)
 {
     struct seep_external_sample sample;
@@ -316,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_process_that_has_ended_is_not_there),
         cmocka_unit_test(every_page_is_counted_where_it_lies),
         cmocka_unit_test(shared_memory_is_not_anonymous),
+        cmocka_unit_test(pages_of_a_fork_are_the_others_as_well),
         cmocka_unit_test(the_mapping_of_the_recording_is_named),
         CGROUP_TEST(the_group_nearest_to_its_limit_counts),
         CGROUP_TEST(without_a_limit_its_own_use_is_told),
