@@ -8,13 +8,11 @@
 #ifndef SEEP_PRELOAD_HOOKS_H
 #define SEEP_PRELOAD_HOOKS_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
-#include "base/syscall.h"
 #include "format/view.h"
 #include "seep/stack.h"
 
@@ -23,16 +21,6 @@ struct dl_phdr_info;
 #define SEEP_HOOK(name, result, parameters) SEEP_EXPORT result name parameters;
 #include "preload/hooks.def"
 #undef SEEP_HOOK
-
-/** The answer of a system call as libc's wrapper of it gives it. */
-SEEP_INLINE long seep_hooks_as_libc(long result)
-{
-    if (seep_syscall_failed(result)) {
-        errno = (int)-result;
-        return -1;
-    }
-    return result;
-}
 
 /* The mapping hooks: what the constructor gives them. */
 

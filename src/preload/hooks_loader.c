@@ -88,7 +88,7 @@ static long raw_syscall(long number, ...)
         argument[i] = va_arg(arguments, long);
     }
     va_end(arguments);
-    return seep_hooks_as_libc(
+    return seep_real_as_libc(
         seep_syscall_forward(number, argument[0], argument[1], argument[2],
                              argument[3], argument[4], argument[5]));
 }

@@ -10,6 +10,7 @@
  * to the arena, and nothing that a relocation fills is read.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "preload/hooks.h"
@@ -46,9 +47,20 @@ SEEP_COLD static void *arena_allocate(size_t alignment, size_t size_bytes)
     void *block = seep_bootstrap_allocate(alignment, size_bytes);
 
     if (block == NULL) {
-        errno = ENOMEM;
+        seep_real_set_errno(ENOMEM);
     }
     return block;
+}
+
+/* In place of a function of this file: whose address, as that of all that
+ * another library may have too, is filled by a relocation. */
+SEEP_COLD static void *allocate_anywhere(size_t alignment, size_t size_bytes)
+{
+    if (!seep_real_resolve()) {
+        return arena_allocate(alignment, size_bytes);
+    }
+    return alignment == 0 ? malloc(size_bytes)
+                          : memalign(alignment, size_bytes);
 }
 
 void *malloc(size_t size)
@@ -71,8 +83,7 @@ void *calloc(size_t count, size_t size)
         size_t total;
 
         if (__builtin_mul_overflow(count, size, &total)) {
-            errno = ENOMEM;
-            return NULL;
+            total = SIZE_MAX; /* refused too */
         }
         return arena_allocate(0, total);
     }
@@ -92,14 +103,31 @@ SEEP_COLD static void free_of_arena(const void *block)
     }
 }
 
+SEEP_COLD static void free_anywhere(void *block)
+{
+    if (seep_real_resolve()) {
+        free(block);
+    } else {
+        free_of_arena(block);
+    }
+}
+
+/* memcpy() is behind a relocation. */
+static void copy(volatile char *to, const char *from, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        to[i] = from[i];
+    }
+}
+
 /* A block of the arena moves out at its first realloc. */
 SEEP_COLD static void *leave_arena(void *block, size_t size)
 {
     size_t old = seep_arena_size(block);
-    void *moved = malloc(size);
+    void *moved = allocate_anywhere(0, size);
 
     if (moved != NULL) {
-        memcpy(moved, block, old < size ? old : size);
+        copy(moved, block, old < size ? old : size);
         free_of_arena(block);
     }
     return moved;
@@ -148,7 +176,7 @@ void *reallocarray(void *block, size_t count, size_t size)
         return seep_real.reallocarray(block, count, size);
     }
     if (__builtin_mul_overflow(count, size, &total)) {
-        errno = ENOMEM;
+        seep_real_set_errno(ENOMEM);
         return NULL;
     }
     return change_size(block, total);
@@ -166,13 +194,13 @@ void free(void *block)
 
 void cfree(void *block)
 {
-    free(block);
+    free_anywhere(block);
 }
 
 void free_sized(void *block, size_t size)
 {
-    if (seep_real.free_sized == NULL || !is_ready() || seep_arena_owns(block)) {
-        free(block);
+    if (seep_real.free_sized == NULL || seep_arena_owns(block)) {
+        free_anywhere(block);
         return;
     }
     record_freed(block);
@@ -181,13 +209,29 @@ void free_sized(void *block, size_t size)
 
 void free_aligned_sized(void *block, size_t alignment, size_t size)
 {
-    if (seep_real.free_aligned_sized == NULL || !is_ready() ||
-        seep_arena_owns(block)) {
-        free(block);
+    if (seep_real.free_aligned_sized == NULL || seep_arena_owns(block)) {
+        free_anywhere(block);
         return;
     }
     record_freed(block);
     seep_real.free_aligned_sized(block, alignment, size);
+}
+
+SEEP_COLD static int arena_memalign(void **ret_block, size_t alignment,
+                                    size_t size)
+{
+    void *block;
+
+    if (alignment % sizeof(void *) != 0 || alignment == 0 ||
+        (alignment & (alignment - 1)) != 0) {
+        return EINVAL;
+    }
+    block = seep_bootstrap_allocate(alignment, size);
+    if (block == NULL) {
+        return ENOMEM;
+    }
+    *ret_block = block;
+    return 0;
 }
 
 int posix_memalign(void **ret_block, size_t alignment, size_t size)
@@ -195,13 +239,7 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
     int result;
 
     if (!is_ready()) {
-        void *block = seep_bootstrap_allocate(alignment, size);
-
-        if (block == NULL) {
-            return ENOMEM;
-        }
-        *ret_block = block;
-        return 0;
+        return arena_memalign(ret_block, alignment, size);
     }
     result = seep_real.posix_memalign(ret_block, alignment, size);
     if (result != EINVAL) {
@@ -239,8 +277,8 @@ void *pvalloc(size_t size)
         size_t whole =
             (size + SEEP_PAGE_BYTES - 1) & ~(size_t)(SEEP_PAGE_BYTES - 1);
 
-        return is_ready() ? valloc(whole)
-                          : arena_allocate(SEEP_PAGE_BYTES, whole);
+        return allocate_anywhere(SEEP_PAGE_BYTES,
+                                 whole < size ? SIZE_MAX : whole);
     }
     block = seep_real.pvalloc(size);
     record_allocated(block, size);
@@ -272,25 +310,25 @@ size_t malloc_usable_size(void *block)
 
 /* Of each operator new: what stands for it where there is none, what it is
  * probed with, and the delete for that. */
-#define NEWS(X)                                                          \
-    X(_Znwm, (size_t size), (size), malloc(size), (16), _ZdlPv)          \
-    X(_Znam, (size_t size), (size), malloc(size), (16), _ZdaPv)          \
-    X(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),  \
-      malloc(size), (16, &tag), _ZdlPv)                                  \
-    X(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),  \
-      malloc(size), (16, &tag), _ZdaPv)                                  \
-    X(_ZnwmSt11align_val_t, (size_t size, size_t alignment),             \
-      (size, alignment), memalign(alignment, size), (64, 64), _ZdlPv)    \
-    X(_ZnamSt11align_val_t, (size_t size, size_t alignment),             \
-      (size, alignment), memalign(alignment, size), (64, 64), _ZdaPv)    \
-    X(_ZnwmSt11align_val_tRKSt9nothrow_t,                                \
-      (size_t size, size_t alignment, const void *tag),                  \
-      (size, alignment, tag), memalign(alignment, size), (64, 64, &tag), \
-      _ZdlPv)                                                            \
-    X(_ZnamSt11align_val_tRKSt9nothrow_t,                                \
-      (size_t size, size_t alignment, const void *tag),                  \
-      (size, alignment, tag), memalign(alignment, size), (64, 64, &tag), \
-      _ZdaPv)
+#define NEWS(X)                                                                \
+    X(_Znwm, (size_t size), (size), allocate_anywhere(0, size), (16), _ZdlPv)  \
+    X(_Znam, (size_t size), (size), allocate_anywhere(0, size), (16), _ZdaPv)  \
+    X(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),        \
+      allocate_anywhere(0, size), (16, &tag), _ZdlPv)                          \
+    X(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag),        \
+      allocate_anywhere(0, size), (16, &tag), _ZdaPv)                          \
+    X(_ZnwmSt11align_val_t, (size_t size, size_t alignment),                   \
+      (size, alignment), allocate_anywhere(alignment, size), (64, 64), _ZdlPv) \
+    X(_ZnamSt11align_val_t, (size_t size, size_t alignment),                   \
+      (size, alignment), allocate_anywhere(alignment, size), (64, 64), _ZdaPv) \
+    X(_ZnwmSt11align_val_tRKSt9nothrow_t,                                      \
+      (size_t size, size_t alignment, const void *tag),                        \
+      (size, alignment, tag), allocate_anywhere(alignment, size),              \
+      (64, 64, &tag), _ZdlPv)                                                  \
+    X(_ZnamSt11align_val_tRKSt9nothrow_t,                                      \
+      (size_t size, size_t alignment, const void *tag),                        \
+      (size, alignment, tag), allocate_anywhere(alignment, size),              \
+      (64, 64, &tag), _ZdaPv)
 
 static struct {
 #define COUNTS(name, ...) bool name;
@@ -358,7 +396,7 @@ NEWS(DEFINE_NEW)
     void name parameters                                \
     {                                                   \
         if (!FIND(name)) {                              \
-            free(block);                                \
+            free_anywhere(block);                       \
             return;                                     \
         }                                               \
         if (seep_unlikely(counts_frees)) {              \

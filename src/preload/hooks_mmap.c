@@ -184,7 +184,7 @@ SEEP_INLINE void *map(void *(*real)(void *, size_t, int, int, int, off_t),
     void *result;
 
     if (seep_unlikely(real == NULL)) {
-        return (void *)seep_hooks_as_libc(seep_syscall_forward(
+        return (void *)seep_real_as_libc(seep_syscall_forward(
             SYS_mmap, (long)address, (long)request->size, request->protection,
             request->flags, request->fd, offset));
     }
@@ -238,7 +238,7 @@ int munmap(void *address, size_t size)
     int result;
 
     if (seep_unlikely(seep_real.munmap == NULL)) {
-        return (int)seep_hooks_as_libc(seep_syscall_forward(
+        return (int)seep_real_as_libc(seep_syscall_forward(
             SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
     }
     if (seep_unlikely(seep_room_is_in(address, size, &start, &end))) {
@@ -270,7 +270,7 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
         va_end(arguments);
     }
     if (seep_unlikely(seep_real.mremap == NULL)) {
-        return (void *)seep_hooks_as_libc(
+        return (void *)seep_real_as_libc(
             seep_syscall_forward(SYS_mremap, (long)old, (long)old_size,
                                  (long)size, flags, (long)fixed, 0));
     }

@@ -47,6 +47,10 @@ void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes)
         alignment > SEEP_BOOTSTRAP_BYTES / 4) {
         return NULL;
     }
+    /* As glibc does: up to a power of two. */
+    while ((alignment & (alignment - 1)) != 0) {
+        alignment += alignment & -alignment;
+    }
     do {
         start = (uint32_t)((seen + HEADER_BYTES + alignment - 1) &
                            ~(alignment - 1));
@@ -139,11 +143,32 @@ SEEP_COLD static void resolve(void)
     seep_word_store(&state, RESOLVED);
 }
 
+static bool is_relocated(void)
+{
+    return relocated == &relocated;
+}
+
+void seep_real_set_errno(int error)
+{
+    if (is_relocated()) {
+        errno = error;
+    }
+}
+
+long seep_real_as_libc(long result)
+{
+    if (seep_syscall_failed(result)) {
+        seep_real_set_errno((int)-result);
+        return -1;
+    }
+    return result;
+}
+
 bool seep_real_resolve(void)
 {
     int expected = UNRESOLVED;
 
-    if (relocated != &relocated) {
+    if (!is_relocated()) {
         return false;
     }
     if (seep_word_replace(&state, &expected, RESOLVING)) {

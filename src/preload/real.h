@@ -34,6 +34,13 @@ extern struct seep_real seep_real __attribute__((visibility("hidden")));
  */
 bool seep_real_resolve(void);
 
+/** What a refused call leaves in errno; nothing while this library is not
+ * relocated, and errno cannot be reached. */
+void seep_real_set_errno(int error);
+
+/** The answer of a system call as libc's wrapper of it gives it. */
+long seep_real_as_libc(long result);
+
 /**
  * The C++ library may be loaded later, out of the global scope: look @name up
  * among the loaded C++ runtimes. NULL if there is none.
