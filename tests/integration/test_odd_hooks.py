@@ -55,5 +55,26 @@ def test_a_question_to_seccomp_restricts_nothing(folder):
 
 
 @pytest.mark.parametrize("sample", [1, 4096])
+@pytest.mark.parametrize("case", ["restrict_by_prctl", "restrict_by_filter"])
+def test_who_restricts_himself_is_recorded_on_without_a_child(folder, case,
+                                                              sample):
+    document, pid = run_case(folder, case, sample)
+    assert document["pid"] == pid
+    assert document["counters"]["restricted"] == 1
+    assert document["losses"] == {}
+    held = sum(site["live_count"] for site in document["sites"]
+               if "site_restricted" in site["frames"])
+    assert held == 300 if sample == 1 else 250 < held < 350
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
+def test_who_restricts_himself_first_is_not_recorded(folder, sample):
+    run = execute([program("odd_hooks"), "restrict_first"], folder,
+                  sample=sample)
+    assert run.status == 0 and run.stderr == b""
+    assert run.recordings == [] or sample == 1  # before main, that is
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
 def test_a_hook_takes_less_than_2_kib_of_stack(folder, sample):
     run_case(folder, "use_stack", sample)

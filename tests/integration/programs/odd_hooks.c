@@ -8,6 +8,7 @@
  * handler jumps only where the C library was not interrupted.
  */
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -145,6 +147,67 @@ static void ask_seccomp(void)
     }
 }
 
+/* Not in line: the site that a test looks for. */
+static __attribute__((noinline)) void *site_restricted(void *argument)
+{
+    for (int i = 0; i < 100; i++) {
+        void *volatile kept = malloc(10000);
+
+        (void)kept;
+    }
+    return argument;
+}
+
+/* What begins now, in a thread, a child or a mapping, makes no system call. */
+static void go_on(void)
+{
+    int fd = memfd_create("odd", MFD_CLOEXEC);
+    pthread_t thread;
+    pid_t child;
+    void *map;
+
+    pthread_create(&thread, NULL, site_restricted, NULL);
+    pthread_join(thread, NULL);
+    if (fd < 0 || ftruncate(fd, 1 << 20) != 0) {
+        exit(1);
+    }
+    map = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0);
+    munmap(map, 1 << 20);
+    close(fd);
+    child = fork();
+    if (child == 0) {
+        site_restricted(NULL);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    site_restricted(NULL);
+}
+
+/* As it is already; a program that may read the counter goes on with that. */
+static void restrict_by_prctl(void)
+{
+    site_restricted(NULL);
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    go_on();
+}
+
+static void restrict_by_filter(void)
+{
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {1, &allow};
+
+    site_restricted(NULL);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+    go_on();
+}
+
+static void restrict_first(void)
+{
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+    go_on();
+}
+
 #define PAINTED_WORDS 2048U
 #define PAINT UINT64_C(0xa5a5a5a5a5a5a5a5)
 
@@ -216,6 +279,9 @@ int main(int argc, char **argv)
         {"grow_a_file_map", grow_a_file_map},
         {"ask_seccomp", ask_seccomp},
         {"use_stack", use_stack},
+        {"restrict_by_prctl", restrict_by_prctl},
+        {"restrict_by_filter", restrict_by_filter},
+        {"restrict_first", restrict_first},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
