@@ -114,6 +114,7 @@ static const struct size sample_sizes[] = {
     {"available_bytes", SAMPLE(available_bytes)},
     {"other_rss_bytes", SAMPLE(other_rss_bytes)},
     {"forked_bytes", SAMPLE(forked_bytes)},
+    {"thread_count", SAMPLE(thread_count)},
     {NULL, 0},
 };
 

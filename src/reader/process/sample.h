@@ -56,6 +56,7 @@ struct seep_external_sample {
     uint64_t available_bytes; /* MemAvailable of the machine */
     uint64_t other_rss_bytes; /* of the mappings that are not listed */
     uint64_t forked_bytes;    /* as of a mapping, of all; 0: none, or unknown */
+    uint64_t thread_count;    /* 0: unknown */
     struct seep_external_mapping *mappings; /* by address */
     size_t mapping_count;
 };

@@ -426,7 +426,12 @@ static int take_sums(pid_t pid, struct seep_external_sample *sample)
     sample->anonymous_bytes = sample->rss_bytes - sample->shared_bytes;
     sample->other_rss_bytes = sample->rss_bytes;
     if (seep_proc_text_of(pid, "status", text, sizeof(text)) > 0) {
+        const char *threads = strstr(text, "\nThreads:");
+
         seep_proc_find_bytes(text, "\nVmSwap:", &sample->swap_bytes);
+        sample->thread_count =
+            threads == NULL ? 0
+                            : strtoul(threads + strlen("\nThreads:"), NULL, 10);
     }
     return 0;
 }

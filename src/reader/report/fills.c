@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Which of the mappings that grew, as seen from outside, are blocks that were
- * allocated before: what grows is what is written to them. And what of a fork
- * is copied, since it is written to: its own resident memory is the same, and
- * that of both is more.
+ * allocated before: what grows is what is written to them. What of a fork is
+ * copied, since it is written to: its own resident memory is the same, and that
+ * of both is more. And how many threads there are: each has a stack.
  *
  * Invariant: it is said of a mapping only if nearly all of its addresses are
  * such blocks, and most of them one site's.
@@ -175,17 +175,41 @@ static void judge(const struct seep_report_build *build, struct search *search,
     }
 }
 
-static void add_forked(struct seep_report_build *build,
-                       const struct seep_external_samples *samples)
+/* What is 0 in all samples is not known, or nothing to be told. */
+static struct seep_report_extent
+extent_of_samples(const struct seep_report_build *build,
+                  const struct seep_external_samples *samples,
+                  uint64_t (*value_of)(const struct seep_external_sample *))
 {
     struct seep_window_series series = {.count = 0};
 
-    for (size_t i = 0; build->report.is_fork && i < samples->count; i++) {
+    for (size_t i = 0; i < samples->count; i++) {
         seep_window_add(&series, samples->samples[i].t_s,
-                        (double)samples->samples[i].forked_bytes);
+                        (double)value_of(&samples->samples[i]));
     }
-    build->report.memory.forked = seep_balance_extent_if_any(
-        &series, build->report.begin.from_s, build->report.duration_s);
+    return seep_balance_extent_if_any(&series, build->report.begin.from_s,
+                                      build->report.duration_s);
+}
+
+static uint64_t forked_bytes_of(const struct seep_external_sample *sample)
+{
+    return sample->forked_bytes;
+}
+
+static uint64_t thread_count_of(const struct seep_external_sample *sample)
+{
+    return sample->thread_count;
+}
+
+static void add_seen(struct seep_report_build *build,
+                     const struct seep_external_samples *samples)
+{
+    struct seep_report_memory *memory = &build->report.memory;
+
+    memory->threads = extent_of_samples(build, samples, thread_count_of);
+    if (build->report.is_fork) {
+        memory->forked = extent_of_samples(build, samples, forked_bytes_of);
+    }
 }
 
 int seep_report_find_fills(struct seep_report_build *build,
@@ -198,7 +222,7 @@ int seep_report_find_fills(struct seep_report_build *build,
         .until_s = until_s,
     };
 
-    add_forked(build, samples);
+    add_seen(build, samples);
     if (search.memory->mapping_count == 0) {
         return 0;
     }

@@ -416,7 +416,8 @@ struct seep_report_memory {
     /* Of anonymous, of a fork: as it was at the fork, and the other process's
      * as well. Whoever writes to such a page first gets a copy of it. */
     struct seep_report_extent forked;
-    uint64_t cgroup_limit_bytes; /* 0: none or unknown */
+    struct seep_report_extent threads; /* how many, in place of bytes */
+    uint64_t cgroup_limit_bytes;       /* 0: none or unknown */
     struct seep_report_bound {
         uint64_t limit_bytes; /* 0: none or unknown */
         uint64_t used_bytes;  /* at the last sample */

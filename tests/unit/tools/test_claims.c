@@ -147,6 +147,23 @@ static void what_is_written_to_only_now(void **state)
     holds("memory beyond live blocks grows by 41");
 }
 
+static void of_threads_that_become_more(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    memory->threads = (struct seep_report_extent){true, 12, 1200, 2, .1};
+    holds(
+        "1,200 threads, 12 at first, and 120 more a minute: each that does not end keeps its stack and what it has");
+    memory->threads.first_bytes = 1195; /* a pool that breathes */
+    fails(
+        "1,200 threads, 12 at first, and 120 more a minute: each that does not end keeps its stack and what it has");
+    memory->threads.first_bytes = 12;
+    fake.frames[0].function = "threading.Thread.start";
+    holds("; they are started at serve.py:31");
+    fake.frames[0].function = "start";
+    fails("; they are started at serve.py:31");
+}
+
 /* Its resident memory is the same: the machine's grows. */
 static void what_of_a_fork_is_copied(void **state)
 {
@@ -776,6 +793,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_live_blocks),
         cmocka_unit_test(who_mapped_what_fills),
         cmocka_unit_test(what_is_written_to_only_now),
+        cmocka_unit_test(of_threads_that_become_more),
         cmocka_unit_test(what_of_a_fork_is_copied),
         cmocka_unit_test(what_is_only_reserved),
         cmocka_unit_test(what_was_never_written_to),

@@ -185,6 +185,22 @@ static void of_what_is_written_to_only_now(void **state)
         "if it is meant to fill, run it until it is full: what grows then is something else");
 }
 
+static void of_threads_that_become_more(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    report->python_version = 0x030b02f0;
+    memory->threads = (struct seep_report_extent){true, 12, 1200, 2, .1};
+    holds("see for what its threads wait: py-spy dump --pid");
+    report->python_version = 0;
+    fails("see for what its threads wait: py-spy dump --pid");
+    holds("see for what its threads wait: eu-stack -p");
+    holds("; a pool of threads has a bound");
+    memory->threads.slope_error = 3;
+    fails("see for what its threads wait: eu-stack -p");
+    fails("; a pool of threads has a bound");
+}
+
 static void of_what_a_fork_copies(void **state)
 {
     (void)state;
@@ -486,6 +502,7 @@ int main(void)
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),
         cmocka_unit_test(of_what_is_written_to_only_now),
+        cmocka_unit_test(of_threads_that_become_more),
         cmocka_unit_test(of_what_a_fork_copies),
         cmocka_unit_test(of_what_fills),
         cmocka_unit_test(of_too_little),

@@ -384,6 +384,13 @@ static void the_rows_make_up_rss(void **state)
     char *text = print(200, false, &options);
     assert_has(text, " - not touched      0 B  200 MiB ");
     free(text);
+    fake.report.memory.shared.last_bytes =
+        fake.report.memory.shared.first_bytes + (200 << 20);
+    text = print(200, false, &options);
+    assert_has(text, " - in both          0 B  200 MiB ");
+    free(text);
+    fake.report.memory.shared.last_bytes =
+        fake.report.memory.shared.first_bytes;
     fake.report.memory.tracked.last_bytes -= 250 << 20;
     text = print(200, false, &options);
     assert_has(text, " + newer            0 B   50 MiB ");

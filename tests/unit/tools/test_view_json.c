@@ -194,6 +194,7 @@ static const char *const memory_members[][2] = {
     {"shared", "o?"},
     {"own", "o?"},
     {"forked", "o?"},
+    {"threads", "o?"},
     {"files", "o?"},
     {"swap", "o?"},
     {"cgroup", "o?"},

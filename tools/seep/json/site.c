@@ -150,6 +150,18 @@ static json_t *mappings_of(const struct seep_report_memory *memory)
     return array;
 }
 
+/* How many, and not bytes. */
+static json_t *threads_of(const struct seep_report_extent *threads)
+{
+    json_t *object = threads->valid ? json_object() : NULL;
+
+    seep_json_put(object, "first", threads->first_bytes);
+    seep_json_put(object, "last", threads->last_bytes);
+    seep_json_put(object, "slope_per_s", threads->slope_bytes_per_s);
+    seep_json_put(object, "slope_error_per_s", threads->slope_error);
+    return object;
+}
+
 static json_t *unexplained_of(const struct seep_report_memory *memory)
 {
     json_t *object = seep_json_extent(&memory->unexplained);
@@ -197,6 +209,7 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "shared", seep_json_extent(&memory->shared));
     seep_json_put(object, "own", seep_json_extent(&memory->own));
     seep_json_put(object, "forked", seep_json_extent(&memory->forked));
+    seep_json_put(object, "threads", threads_of(&memory->threads));
     seep_json_put(object, "files", seep_json_extent(&memory->files));
     seep_json_put(object, "swap", seep_json_extent(&memory->swap));
     seep_json_put(object, "cgroup", seep_json_extent(&memory->cgroup));

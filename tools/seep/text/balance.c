@@ -124,8 +124,12 @@ static void add_rest(struct seep_table *table, const struct seep_report *report)
     }
     if (rest.last_bytes > 0) {
         rest.first_bytes = fmax(rest.first_bytes, 0);
-        seep_view_balance_row(table, report, "- not touched", &rest);
-        seep_table_cell(table, NOTE, SEEP_NOTE_UNTOUCHED);
+        bool both = seep_words_is_in_both(report);
+
+        seep_view_balance_row(table, report,
+                              both ? "- in both" : "- not touched", &rest);
+        seep_table_cell(table, NOTE, "%s",
+                        both ? SEEP_NOTE_IN_BOTH : SEEP_NOTE_UNTOUCHED);
     } else {
         rest.first_bytes = fmax(-rest.first_bytes, 0);
         rest.last_bytes = -rest.last_bytes;
@@ -268,6 +272,14 @@ static void print_fill(struct seep_page *page, const struct seep_report *report,
     free(where);
 }
 
+/* What little grew of it may be of what lies between. */
+static bool matters(const struct seep_report *report,
+                    const struct seep_report_mapping *mapping)
+{
+    return mapping->last_bytes - mapping->first_bytes >=
+           report->verdict.floor_bytes;
+}
+
 static void print_mappings(struct seep_page *page,
                            const struct seep_report *report)
 {
@@ -277,7 +289,7 @@ static void print_mappings(struct seep_page *page,
     for (size_t i = 0; i < memory->mapping_count && shown < MAPPING_ROWS; i++) {
         const struct seep_report_mapping *mapping = &memory->mappings[i];
 
-        if (*mapping->filled_id != '\0') {
+        if (*mapping->filled_id != '\0' && matters(report, mapping)) {
             print_fill(page, report, mapping);
             shown++;
             continue;

@@ -501,6 +501,21 @@ static void fill_pid(const struct seep_report *report, char text[PID_BYTES])
     }
 }
 
+static void advise_threads(const struct seep_report *report,
+                           struct seep_words_verdict *words)
+{
+    char pid[PID_BYTES];
+
+    if (seep_words_threads_grow(report)) {
+        fill_pid(report, pid);
+        seep_words_advise(
+            words,
+            "see for what its threads wait: %s %s; a pool of threads has a bound",
+            report->python_version != 0 ? "py-spy dump --pid" : "eu-stack -p",
+            pid);
+    }
+}
+
 /* Which calls map memory is worth to know where none of ours saw it. */
 static void advise_tracing(const struct seep_report *report, const char *pid,
                            struct seep_words_verdict *words)
@@ -736,6 +751,7 @@ void seep_words_add_advice(const struct seep_report *report,
     /* of another allocator than glibc's the catalogue knows more */
     bool told =
         class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
+    advise_threads(report, words);
     seep_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
         advisers[class](report, words);

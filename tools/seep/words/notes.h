@@ -12,6 +12,8 @@
 #define SEEP_NOTE_RETAINED "%s, plus %s retained"
 #define SEEP_NOTE_FREE_PIECES "%s, %s free piece%s"
 #define SEEP_NOTE_UNTOUCHED "allocated, but never written to"
+#define SEEP_NOTE_IN_BOTH \
+    "shared memory that it mapped: tracked, and in shared as well"
 #define SEEP_NOTE_NEWER "allocated since %s was last asked"
 #define SEEP_NOTE_UNSEEN "not seen by any hook"
 #define SEEP_NOTE_UNSEEN_BY_FORK "of before the fork, or not seen by any hook"

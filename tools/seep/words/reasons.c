@@ -574,6 +574,61 @@ static void add_copied_reason(const struct seep_report *report,
     }
 }
 
+static const char *const starters[] = {"pthread_create", "Thread.start",
+                                       "start_new_thread"};
+
+static bool starts_threads(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        for (size_t j = 0; j < sizeof(starters) / sizeof(*starters); j++) {
+            if (strstr(site->frames[i]->function, starters[j]) != NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Of what rows hold, the most that is allocated where threads are started. */
+static const struct seep_report_site *
+find_starter(const struct seep_report *report)
+{
+    const struct seep_report_site *found = NULL;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->live_bytes > 0 && starts_threads(site) &&
+            (found == NULL || site->live_bytes > found->live_bytes)) {
+            found = site;
+        }
+    }
+    return found;
+}
+
+/* Its stack, which no hook sees, is not all that a thread keeps. */
+static void add_threads_reason(const struct seep_report *report,
+                               struct seep_words_verdict *words)
+{
+    const struct seep_report_extent *threads = &report->memory.threads;
+    const struct seep_report_site *site = find_starter(report);
+    char *where = NULL;
+
+    if (!seep_words_threads_grow(report)) {
+        return;
+    }
+    where = site == NULL ? NULL : seep_words_where(report, site);
+    seep_words_reason(
+        words,
+        "%s threads, %s at first, and %s more a minute: each that does not end keeps its stack and what it has%s%s",
+        SEEP_UNITS_COUNT(threads->last_bytes),
+        SEEP_UNITS_COUNT(threads->first_bytes),
+        SEEP_UNITS_COUNT(threads->slope_bytes_per_s * 60),
+        where == NULL ? "" : "; they are started at ",
+        where == NULL ? "" : where);
+    free(where);
+}
+
 void seep_words_add_reasons(const struct seep_report *report,
                             const struct seep_pattern *pattern,
                             struct seep_words_verdict *words)
@@ -597,6 +652,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_add_python_reason(
             report, seep_words_site_of(report, report->verdict.open_id), words);
     }
+    add_threads_reason(report, words);
     add_copied_reason(report, words);
     add_file_reason(report, words);
     add_reserved_reason(report, words);

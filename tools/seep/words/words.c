@@ -682,6 +682,20 @@ struct seep_report_extent seep_words_surplus(const struct seep_report *report)
     return sum;
 }
 
+/* By as much as shared memory, so that it is that: 1 of so many. */
+#define BOTH_SHARE 0.2
+
+bool seep_words_is_in_both(const struct seep_report *report)
+{
+    struct seep_report_extent rest = seep_words_surplus(report);
+    const struct seep_report_extent *shared = &report->memory.shared;
+    double grown = rest.last_bytes - rest.first_bytes;
+
+    return rest.valid && shared->valid && grown > rest.last_bytes / 2 &&
+           fabs(shared->last_bytes - shared->first_bytes - grown) <
+               BOTH_SHARE * grown;
+}
+
 double seep_words_copied(const struct seep_report *report)
 {
     const struct seep_report_extent *forked = &report->memory.forked;
@@ -691,6 +705,19 @@ double seep_words_copied(const struct seep_report *report)
                    copied * report->duration_s >= report->verdict.floor_bytes
                ? copied
                : 0;
+}
+
+/* A pool has as many as it has; what comes and goes is no growth. */
+#define THREADS_LEAST 10.0
+
+bool seep_words_threads_grow(const struct seep_report *report)
+{
+    const struct seep_report_extent *threads = &report->memory.threads;
+
+    return threads->valid &&
+           threads->slope_bytes_per_s > threads->slope_error &&
+           threads->slope_bytes_per_s * report->duration_s >= THREADS_LEAST &&
+           threads->last_bytes - threads->first_bytes >= THREADS_LEAST;
 }
 
 /* Of the growth: what the rest is makes no difference then. */

@@ -160,9 +160,14 @@ struct seep_report_extent seep_words_tracked(const struct seep_report *report);
 /** What the parts of private memory have more than there is of it (never
  * touched), or less, below 0 (handed out since the allocator was asked). */
 struct seep_report_extent seep_words_surplus(const struct seep_report *report);
+/** Is what the parts have more than there is shared memory that the program
+ * mapped? It is tracked, and in .shared as well. */
+bool seep_words_is_in_both(const struct seep_report *report);
 /** Is memory of a fork copied, since it or the other process writes to it, by
  * more than is worth a word? That much a second; else 0. */
 double seep_words_copied(const struct seep_report *report);
+/** Do threads become more, by so many that it is worth a word? */
+bool seep_words_threads_grow(const struct seep_report *report);
 /** Does what was never touched shrink by most of what the verdict is about? */
 bool seep_words_writes_late(const struct seep_report *report);
 

@@ -86,6 +86,7 @@ static struct seep_external_samples make_samples(void)
     sample->available_bytes = 6;
     sample->other_rss_bytes = 7;
     sample->forked_bytes = 8;
+    sample->thread_count = 9;
     sample->mappings = calloc(2, sizeof(*sample->mappings));
     sample->mapping_count = 2;
     sample->mappings[0] = (struct seep_external_mapping){
@@ -127,6 +128,7 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(sample->available_bytes, 6);
     assert_int_equal(sample->other_rss_bytes, 7);
     assert_int_equal(sample->forked_bytes, 8);
+    assert_int_equal(sample->thread_count, 9);
     assert_int_equal(sample->mapping_count, 2);
     assert_int_equal(sample->mappings[0].start, 0x1000);
     assert_int_equal(sample->mappings[0].end, 0x2000);
