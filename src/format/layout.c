@@ -43,11 +43,11 @@ static uint32_t clamp(uint64_t value, uint32_t least, uint32_t most)
     return value > most ? most : (uint32_t)value;
 }
 
-static uint32_t power_of_two_below(uint64_t value)
+static uint32_t power_of_two_below(uint32_t value)
 {
     uint32_t power = 1;
 
-    while (power < (UINT32_C(1) << 30) && (uint64_t)power * 2 <= value) {
+    while ((uint64_t)power * 2 <= value) {
         power *= 2;
     }
     return power;

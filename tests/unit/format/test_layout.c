@@ -183,6 +183,64 @@ static void more_marks_than_a_program_may_make_are_refused(void **state)
     drop(&made);
 }
 
+/* Make @which one of @count entries, if need be where the section before is,
+ * which keeps one. */
+static void resize(struct seep_rec_header *header, enum seep_section which,
+                   uint32_t count)
+{
+    struct seep_rec_section *section = &header->sections[which];
+    struct seep_rec_section *before = &header->sections[which - 1];
+    uint64_t bytes = (uint64_t)section->entry_bytes * count;
+
+    if (bytes > section->bytes) {
+        before->entry_count = 1;
+        before->bytes = before->entry_bytes;
+        section->offset_bytes =
+            before->offset_bytes + (before->bytes + SEEP_PAGE_BYTES - 1) /
+                                       SEEP_PAGE_BYTES * SEEP_PAGE_BYTES;
+    }
+    section->entry_count = count;
+    section->bytes = bytes;
+    header->fixed_hash = seep_layout_fixed_hash(header);
+}
+
+/* A liar that knows the hash again: what the one count allows the other does
+ * not. */
+static void counts_that_nobody_could_index_by_are_refused(void **state)
+{
+    static const struct {
+        enum seep_section which;
+        uint32_t right;
+        uint32_t wrong;
+    } bounds[] = {
+        {SEEP_SECTION_COUNTERS, SEEP_COUNTER_COUNT, SEEP_COUNTER_COUNT - 1},
+        {SEEP_SECTION_STRINGS, 1, 0},
+        {SEEP_SECTION_SITES, 1, 0},
+        {SEEP_SECTION_STACKS, 1, 0},
+        {SEEP_SECTION_CODES, 1, 0},
+        {SEEP_SECTION_MODULES, SEEP_MODULES_MAX, SEEP_MODULES_MAX + 1},
+        {SEEP_SECTION_TIMELINE, SEEP_BUCKET_COUNT, SEEP_BUCKET_COUNT - 1},
+        {SEEP_SECTION_DEVICES, SEEP_BUCKET_COUNT, SEEP_BUCKET_COUNT - 1},
+        {SEEP_SECTION_DEVICES, SEEP_DEVICES_MAX * SEEP_BUCKET_COUNT,
+         (SEEP_DEVICES_MAX + 1) * SEEP_BUCKET_COUNT},
+    };
+    struct recording made = make(SEEP_LAYOUT_DENSE_BYTES, 0, 0);
+    struct seep_rec_header saved;
+
+    (void)state;
+    memcpy((void *)&saved, (void *)made.header, sizeof(saved));
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        resize(made.header, bounds[i].which, bounds[i].right);
+        assert_int_equal(seep_check(made.header, made.size), SEEP_CHECK_VALID);
+        memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+        resize(made.header, bounds[i].which, bounds[i].wrong);
+        assert_int_equal(seep_check(made.header, made.size),
+                         SEEP_CHECK_DAMAGED);
+        memcpy((void *)made.header, (void *)&saved, sizeof(saved));
+    }
+    drop(&made);
+}
+
 static void a_string_outside_its_section_is_empty(void **state)
 {
     struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
@@ -192,6 +250,52 @@ static void a_string_outside_its_section_is_empty(void **state)
     seep_view_init(&view, made.header);
     assert_string_equal(seep_view_string(&view, UINT32_MAX), "");
     assert_string_equal(seep_view_string(&view, 0), "");
+    drop(&made);
+}
+
+/* A stack of its own frame 7 and one of @shared_stack's. */
+static struct seep_rec_stack stack_of(uint32_t shared_stack)
+{
+    return (struct seep_rec_stack){
+        .frame_count = 2,
+        .first_frame = 7,
+        .shared_stack = shared_stack,
+        .shared_count = 1,
+    };
+}
+
+/* Of a damaged copy a stack has all of its frames, or none. */
+static void a_stack_that_contradicts_itself_has_no_frames(void **state)
+{
+    struct recording made = make(SEEP_LAYOUT_LEAST_BYTES, 0, 0);
+    uint64_t frames[SEEP_STACK_FRAMES_MAX] = {0};
+    struct seep_rec_stack good = stack_of(2);
+    struct seep_rec_stack bad[8];
+    struct seep_view view;
+
+    (void)state;
+    seep_view_init(&view, made.header);
+    for (uint32_t i = 0; i < 8; i++) {
+        bad[i] = good;
+    }
+    bad[0].first_frame = view.frame_capacity + 1; /* its own are outside, */
+    bad[1].first_frame = view.frame_capacity;     /* by one */
+    bad[2].frame_count = SEEP_STACK_FRAMES_MAX + 1;
+    bad[3].shared_count = 2;                   /* it has none of its own */
+    bad[4].shared_stack = view.stack_capacity; /* there is no such stack */
+    bad[5].shared_stack = 3;                   /* which is not published */
+    bad[6].shared_stack = 1;                   /* itself, for ever */
+    bad[7].shared_count = 3;                   /* more than the other one has */
+    bad[7].frame_count = 4;
+    view.stacks[2] = good;
+    view.stacks[2].shared_count = 0;
+    view.stacks[1] = good;
+    assert_int_equal(seep_view_frames(&view, 1, frames), 2);
+    for (uint32_t i = 0; i < 8; i++) {
+        view.stacks[1] = bad[i];
+        assert_int_equal(seep_view_frames(&view, 1, frames), 0);
+    }
+    assert_int_equal(seep_view_frames(&view, view.stack_capacity, frames), 0);
     drop(&made);
 }
 
@@ -205,7 +309,9 @@ int main(void)
         cmocka_unit_test(each_kind_of_damage_has_its_own_answer),
         cmocka_unit_test(sections_that_leave_the_file_are_refused),
         cmocka_unit_test(more_marks_than_a_program_may_make_are_refused),
+        cmocka_unit_test(counts_that_nobody_could_index_by_are_refused),
         cmocka_unit_test(a_string_outside_its_section_is_empty),
+        cmocka_unit_test(a_stack_that_contradicts_itself_has_no_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
