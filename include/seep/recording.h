@@ -652,7 +652,9 @@ struct seep_rec_shard {
     uint32_t live_group_log2;      /* SEEP_LIVE_GROUP_LOG2; 0 in files of
                                       before, which had groups of 1 KiB */
     uint32_t reserved_group;
-    uint64_t reserved[2];
+    _Atomic uint64_t out_told; /* position + 1 of the last REMAP_OUT: what of
+                                  the stash is of its address is of it */
+    uint64_t reserved;
     struct seep_rec_stashed stash[SEEP_STASH_COUNT];
     struct seep_rec_flow flow[SEEP_BUCKET_COUNT];
 };

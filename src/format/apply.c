@@ -4,9 +4,9 @@
  * order.
  *
  * An event is applied under the lock of its site. When that is held by another
- * folder nothing of the event has been done yet and the fold ends: the ring
- * keeps it. So what applies an event returns false, and has changed nothing,
- * if it could not lock a site.
+ * folder the fold ends, and the ring keeps the event: what applies one returns
+ * false if it could not lock a site, and told again it does not do twice what
+ * it did before that site: see fold.h.
  */
 #include "format/fold.h"
 
@@ -18,11 +18,10 @@
 #define STEP_ENTRIES 256U
 #define LEVEL_MAX 40U
 
+/* @site is within the table: who read it from an entry or an event has asked.
+ */
 static bool lock_site(struct seep_fold *fold, uint32_t site)
 {
-    if (site >= fold->view->site_capacity) {
-        return false;
-    }
     if (fold->held_site != NULL) {
         seep_word_store(fold->held_site, site + 1);
     }
@@ -165,14 +164,12 @@ static bool coin(struct seep_fold *fold, uint64_t size, unsigned from_log2,
  * Blocks, found by their exact address.
  */
 
-static bool insert(struct seep_fold *fold, const struct seep_live *live,
+/* Under the lock of its site. */
+static void insert(struct seep_fold *fold, const struct seep_live *live,
                    const struct seep_block *block)
 {
     struct seep_weight weight = seep_account_weight(block);
 
-    if (!lock_site(fold, block->site)) {
-        return false;
-    }
     if (seep_live_insert(live, block)) {
         seep_account_allocated(fold->view, block,
                                young_bytes(fold, block->site));
@@ -182,8 +179,6 @@ static bool insert(struct seep_fold *fold, const struct seep_live *live,
         seep_view_count(fold->view, SEEP_COUNT_LIVE_FULL, 1);
         forget(fold, block->address);
     }
-    unlock_site(fold, block->site);
-    return true;
 }
 
 /*
@@ -269,17 +264,21 @@ static bool apply_alloc(struct seep_fold *fold, const struct seep_live *live,
     if (event->site >= fold->view->site_capacity) {
         return true;
     }
-    if (!make_free(fold, live, event)) {
+    /* The lock first: a coin that was flipped for an event that has to wait
+     * would be flipped again, until it falls the wrong way. */
+    if (!make_free(fold, live, event) || !lock_site(fold, block.site)) {
         return false;
     }
-    if (is_too_dense(fold->view, event)) {
-        if (!coin(fold, block.size, block.sample_log2, level)) {
-            forget(fold, block.address);
-            return true;
-        }
+    if (!is_too_dense(fold->view, event)) {
+        insert(fold, live, &block);
+    } else if (coin(fold, block.size, block.sample_log2, level)) {
         block.sample_log2 = level;
+        insert(fold, live, &block);
+    } else {
+        forget(fold, block.address);
     }
-    return insert(fold, live, &block);
+    unlock_site(fold, block.site);
+    return true;
 }
 
 bool seep_apply_may_pass(const struct seep_view *view,
@@ -372,13 +371,15 @@ static bool apply_free(struct seep_fold *fold, const struct seep_live *live,
     return true;
 }
 
-/* Put back one stashed block. */
+/* Put back one stashed block. Where its address is live the OUT that failed was
+ * lost, and what is stashed is an older one's, which did not. */
 static bool put_back(struct seep_fold *fold, const struct seep_live *live,
                      struct seep_rec_stashed *stashed, uint32_t tick)
 {
     struct seep_block block = seep_live_read(&stashed->live);
 
-    if (block.site < fold->view->site_capacity) {
+    if (block.site < fold->view->site_capacity &&
+        seep_live_find(live, block.address) == SEEP_LIVE_NONE) {
         if (!lock_site(fold, block.site)) {
             return false;
         }
@@ -520,6 +521,18 @@ static bool take_out(struct seep_fold *fold, const struct seep_live *live,
     return true;
 }
 
+/* Forget what earlier events took out; but not what this one did, if it is told
+ * again since the site of a further piece was held. */
+static void begin_out(const struct seep_live *live, uint64_t address)
+{
+    uint64_t position = seep_word_load(&live->shard->head) + 1;
+
+    if (seep_word_load(&live->shard->out_told) != position) {
+        unstash(live, address);
+        seep_word_store(&live->shard->out_told, position);
+    }
+}
+
 static bool apply_unmap(struct seep_fold *fold, const struct seep_live *live,
                         const struct seep_event *event)
 {
@@ -528,7 +541,7 @@ static bool apply_unmap(struct seep_fold *fold, const struct seep_live *live,
     uint64_t left;
 
     if (event->kind == SEEP_EVENT_REMAP_OUT) {
-        unstash(live, event->address);
+        begin_out(live, event->address);
     }
     /* Nearly always it is one whole mapping. */
     if (index != SEEP_LIVE_NONE &&
@@ -539,15 +552,19 @@ static bool apply_unmap(struct seep_fold *fold, const struct seep_live *live,
     for (index = 0; index < seep_live_end(live) && left > 0;) {
         struct seep_block block = seep_live_get(live, index);
         struct span both = overlap(&block, cut);
+        uint64_t count = seep_word_load(&live->shard->live_count);
 
         if (block.address == 0 || both.start >= both.end) {
             left -= block.address != 0;
             index++;
-        } else if (!take_out(fold, live, index, cut, event)) {
-            /* Else another entry may have moved here: look again. None moves
-             * to a slot that was passed. */
+            continue;
+        }
+        if (!take_out(fold, live, index, cut, event)) {
             return false;
         }
+        /* Another entry may have moved here: look again. None moves to a slot
+         * that was passed; but what was cut off is one more to pass. */
+        left += seep_word_load(&live->shard->live_count) > count;
     }
     return true;
 }
@@ -572,7 +589,12 @@ static bool apply_map(struct seep_fold *fold, const struct seep_live *live,
         !close_stale(fold, live, stale, event->tick)) {
         return false;
     }
-    return insert(fold, live, &block);
+    if (!lock_site(fold, block.site)) {
+        return false;
+    }
+    insert(fold, live, &block);
+    unlock_site(fold, block.site);
+    return true;
 }
 
 /*
@@ -625,6 +647,8 @@ static void raise_level(struct seep_fold *fold, const struct seep_live *live)
         seep_word_load(&live->shard->thin_level) != level) {
         return;
     }
+    /* Else the folder of another shard was the first, and has counted it: no
+     * test can time that. */
     if (seep_word_replace(&view->header->sample_log2, &seen,
                           next_level(live, level))) {
         seep_view_count(view, SEEP_COUNT_THINNINGS, 1);

@@ -92,8 +92,9 @@ void seep_fold_private_copy(const struct seep_view *view, bool dead,
 /*
  * What one event does to a recording's tables (apply.c), for fold.c.
  *
- * Invariant: an event that is not applied has changed nothing. One at a time a
- * shard, who holds its lock.
+ * Invariant: an event that is not applied has changed nothing, save that what
+ * had to go before the site that is held has gone; told again, it does not go
+ * twice. One at a time a shard, who holds its lock.
  */
 
 /** @return false: its site is held by another thread; try again later */
