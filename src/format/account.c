@@ -89,8 +89,7 @@ static bool deserves_series(const struct seep_view *view, uint32_t index,
     if (index == 0 || quarter == 0) {
         return true;
     }
-    if (seep_word_load(&site->event_count) == 0 || tick < first ||
-        tick - first < series_after_ticks[quarter]) {
+    if (tick < first || tick - first < series_after_ticks[quarter]) {
         return false;
     }
     return quarter < SERIES_QUARTERS - 1 ||
@@ -381,17 +380,15 @@ void seep_account_restored(const struct seep_view *view, uint32_t tick,
         seep_word_add(&entry->edge_freed_bytes, 0 - weight.bytes);
         seep_word_add(&entry->edge_live_count_q16, weight.count_q16);
     }
-    /* What the series, which began in between, knows nothing of is found. */
-    if (track.brief != NULL && !block->in_series) {
-        seep_word_add(&track.brief->base_bytes, weight.bytes);
-    } else if (track.brief != NULL &&
-               !seep_brief_restored(track.brief, when, block->birth_tick,
-                                    weight)) {
+    /* A brief begins only where the totals say all: it knows of every free. */
+    if (track.brief != NULL &&
+        !seep_brief_restored(track.brief, when, block->birth_tick, weight)) {
         track = give_series(view, block->site, tick, track.brief);
     }
     if (track.series != NULL && block->in_series) {
         seep_series_restored(track.series, when, block->birth_tick, weight);
     } else if (track.series != NULL) {
+        /* It began in between, and knows nothing of it: it is found. */
         seep_word_add(&track.series->base_bytes, weight.bytes);
     }
     /* Of totals that say all the free is not an event any more. */

@@ -177,10 +177,11 @@ static void widen_once(struct seep_rec_series *series)
     seep_word_store(&series->width_log2, width_of(series) + 1);
 }
 
-/* Merge neighbours until the width is at least @width_log2. */
+/* Merge neighbours until the width is at least @width_log2, which for a tick of
+ * 32 bits is 25 at most. */
 static void series_widen(struct seep_rec_series *series, uint32_t width_log2)
 {
-    while (width_of(series) < width_log2 && width_of(series) < 31) {
+    while (width_of(series) < width_log2) {
         widen_once(series);
     }
 }

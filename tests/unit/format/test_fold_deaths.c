@@ -411,6 +411,27 @@ static void a_site_gets_a_series_the_later_the_fewer_are_left(void **state)
     assert_non_null(series_of(f, f->sites[0]));
 }
 
+/* Folded late, from another shard: that it is older says nothing of how long
+ * the site has been there. */
+static void an_event_from_before_its_site_earns_no_series(void **state)
+{
+    struct fixture *f = *state;
+
+    a_quarter_is_used(f);
+    f->tick = 5000;
+    push(f, SEEP_EVENT_ALLOC, 0x1000, 70000, f->sites[0]);
+    push(f, SEEP_EVENT_ALLOC, 0x1800, 10, f->sites[0]);
+    f->tick = 4999;
+    push(f, SEEP_EVENT_ALLOC, 0x2000, 10, f->sites[0]);
+    assert_null(series_of(f, f->sites[0]));
+    f->tick = 4999 + 999;
+    push(f, SEEP_EVENT_ALLOC, 0x3000, 10, f->sites[0]);
+    assert_null(series_of(f, f->sites[0]));
+    f->tick = 4999 + 1000;
+    push(f, SEEP_EVENT_ALLOC, 0x4000, 10, f->sites[0]);
+    assert_non_null(series_of(f, f->sites[0]));
+}
+
 static void what_is_older_than_the_series_has_an_age_too(void **state)
 {
     struct fixture *f = *state;
@@ -487,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_block_dropped_by_thinning_is_no_death,
                                         set_up_small, tear_down),
         EXACT(a_site_gets_a_series_the_later_the_fewer_are_left),
+        EXACT(an_event_from_before_its_site_earns_no_series),
         EXACT(what_is_older_than_the_series_has_an_age_too),
         EXACT(a_death_that_no_series_saw_is_not_taken_back),
         EXACT(the_death_that_began_a_series_is_taken_back),
