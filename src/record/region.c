@@ -289,6 +289,19 @@ static void prepare(const struct seep_view *view, uint64_t offset,
     }
 }
 
+/* The tables of the shards, and behind them the one of ranges. */
+static void prepare_live(const struct seep_view *view, uint64_t share)
+{
+    const struct seep_rec_header *header = view->header;
+    const struct seep_rec_section *live = &header->sections[SEEP_SECTION_LIVE];
+    uint64_t shard = (uint64_t)header->live_slots * live->entry_bytes;
+    uint64_t ranges = (uint64_t)header->range_slots * live->entry_bytes;
+
+    prepare(view, live->offset_bytes, shard, header->shard_count, share);
+    prepare(view, live->offset_bytes + shard * header->shard_count, ranges, 1,
+            share);
+}
+
 void seep_room_restrict(void)
 {
     struct seep_view view;
@@ -307,9 +320,7 @@ void seep_room_restrict(void)
             /* A ring must go round: behind what it lacks it would stop. */
             prepare(&view, section->offset_bytes, section->bytes, 1, 1);
         } else if (i == SEEP_SECTION_LIVE) {
-            prepare(&view, section->offset_bytes,
-                    (uint64_t)reserved->live_slots * section->entry_bytes,
-                    reserved->shard_count, share);
+            prepare_live(&view, share);
         } else if (i != SEEP_SECTION_DEVICES) {
             prepare(&view, section->offset_bytes, section->bytes, 1, share);
         }

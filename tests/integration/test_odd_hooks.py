@@ -64,6 +64,9 @@ def test_who_restricts_himself_is_recorded_on_without_a_child(folder, case,
     assert document["losses"] == {}
     held = sum(site["live_count"] for site in document["sites"]
                if "site_restricted" in site["frames"])
+    mapped = [site["live_bytes"] for site in document["sites"]
+              if "site_mapped" in site["frames"]]
+    assert mapped == [1 << 20]
     assert held == 300 if sample == 1 else 250 < held < 350
 
 

@@ -158,6 +158,12 @@ static __attribute__((noinline)) void *site_restricted(void *argument)
     return argument;
 }
 
+static __attribute__((noinline)) void *site_mapped(void)
+{
+    return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 /* What begins now, in a thread, a child or a mapping, makes no system call. */
 static void go_on(void)
 {
@@ -174,6 +180,7 @@ static void go_on(void)
     map = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0);
     munmap(map, 1 << 20);
     close(fd);
+    site_mapped();
     child = fork();
     if (child == 0) {
         site_restricted(NULL);
