@@ -8,6 +8,8 @@
  *
  * seep_real.malloc is NULL until everything is looked up; until then calls go
  * to the arena, and nothing that a relocation fills is read.
+ *
+ * Untested: a libc without pvalloc() or, before glibc 2.26, reallocarray().
  */
 #include <errno.h>
 #include <stdint.h>
@@ -267,6 +269,7 @@ DEFINE_ALIGNED(aligned_alloc, (size_t alignment, size_t size),
                (alignment, size), alignment)
 DEFINE_ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size),
                alignment)
+/* Never EINVAL: a page is a power of two. */
 DEFINE_ALIGNED(valloc, (size_t size), (size), SEEP_PAGE_BYTES)
 
 void *pvalloc(size_t size)
@@ -338,7 +341,8 @@ static struct {
 static bool counts_frees;
 
 /* Does the allocator's own operator new come back through one of malloc's
- * hooks (jemalloc's aligned ones do)? Then it is counted there. */
+ * hooks (jemalloc's aligned ones do)? Then it is counted there. No allocator
+ * with some of them and without others is known to be tested. */
 #define PROBE(name, parameters, arguments, otherwise, probe, release)    \
     if (seep_real.name != NULL && seep_real.release != NULL) {           \
         seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;                \
@@ -369,7 +373,7 @@ SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
         return false;
     }
     memcpy(&symbol, pointer, size);
-    if (symbol == NULL) {
+    if (symbol == NULL) { /* else another thread was faster: by chance */
         symbol = seep_real_find_cxx(name);
         memcpy(pointer, &symbol, size);
     }

@@ -4,7 +4,7 @@ the same answers and the same errno, at any time, and nothing left behind.
 """
 import pytest
 
-from built import BUILD
+from built import BUILD, PRELOAD
 from conftest import ALLOCATORS, dump, execute, frame_functions, program
 
 MODES = [pytest.param(None, id="sampled"), pytest.param(1, id="exact")]
@@ -91,3 +91,33 @@ def test_every_operator_new_and_delete_is_one_event(folder, allocator, sample):
         assert sum(site["allocated_count"] for site in dump(path)["sites"]
                    if "odd_news_site" in frame_functions(site)) == (
                        12 + EXCEPTIONS.get(allocator, 0))
+
+
+@pytest.mark.parametrize("sample", MODES)
+@pytest.mark.parametrize("allocator", ["libc", "of_c23"])
+def test_the_ends_of_c23_are_ends_wherever_they_are(folder, allocator, sample):
+    """And blocks of before we were relocated have any end, each once."""
+    assert execute([program("odd_frees")]).seen == (0, b"4 -1\n", b"")
+    libraries = [PRELOAD]
+    if allocator == "of_c23":
+        libraries.append(program("odd_frees_allocator.so"))
+    run = execute([program("odd_frees")], folder, sample=sample,
+                  LD_PRELOAD=":".join(str(path) for path in libraries))
+    # The allocator is asked for its own blocks alone: none of the library's.
+    called = b"4 -1\n" if allocator == "libc" else b"4 20\n"
+    assert run.seen == (0, called, b"")
+    if sample == 1:
+        path, = run.recordings
+        assert live_of(path, "odd_frees_site") == {"heap": 0}
+        assert dump(path)["counters"]["dropped_frees"] == 0
+
+
+@pytest.mark.parametrize("sample", MODES)
+def test_any_call_may_be_a_programs_first(folder, sample):
+    names = execute([program("odd_first")]).stdout.decode().split()
+    assert len(names) > 20
+    for name in names:
+        plain = execute([program("odd_first"), name])
+        run = execute([program("odd_first"), name], folder, sample=sample)
+        assert run.seen == plain.seen, name
+        assert run.stdout != b"" or (name, run.status) == ("exit", 3)

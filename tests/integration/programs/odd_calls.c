@@ -153,6 +153,7 @@ static void of_glibc(void)
     note(block, 64, 0, -1);
     free(block);
     note(memalign(most / 2 + 2, 1), 1, 0, -1);
+    note(aligned_alloc(most / 2 + 2, 1), 1, 0, -1);
     block = aligned_alloc(odd, 100);
     note(block, 64, 0, -1);
     free(block);
@@ -161,6 +162,7 @@ static void of_glibc(void)
     free(block);
 #ifndef ODD_CALLS_LIBRARY /* no block at that time is libc's, which frees */
     note(realloc(malloc(10), zero), 1, 0, -1);
+    note(reallocarray(malloc(10), zero, 5), 1, 0, -1);
 #endif
 }
 
