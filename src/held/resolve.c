@@ -665,6 +665,42 @@ bool seep_held_is_weak(struct seep_held_search *search,
                : is_beyond(python, node, type, offset);
 }
 
+/* Of a wrapper of pybind11 the first word behind its head is the address of
+ * what it wraps; nanobind has that in the object itself. */
+#define WRAPPED_AT 16U
+
+static bool wraps(struct seep_held_search *search, uint64_t object,
+                  uint64_t address)
+{
+    const struct seep_held_type *type;
+
+    if (object == 0 || object % 8 != 0 || address == 0) {
+        return false;
+    }
+    type = seep_held_type_of(&search->python, object);
+    if (!type->is_type || (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0) {
+        return false;
+    }
+    return seep_held_word(search->memory, object + WRAPPED_AT) == address ||
+           (address > object && address < object + type->basic_bytes);
+}
+
+bool seep_held_is_entry(struct seep_held_search *search, uint32_t child,
+                        uint32_t holder, const struct seep_held_hit *hit)
+{
+    const struct seep_held_node *below = &search->nodes[child];
+
+    if (!search->has_python || search->nodes[holder].kind != SEEP_HELD_RAW) {
+        return false;
+    }
+    return below->kind == SEEP_HELD_OBJECT
+               ? hit->value == below->address &&
+                     wraps(search, hit->value,
+                           seep_held_word(search->memory, hit->at - 8))
+               : wraps(search, seep_held_word(search->memory, hit->at + 8),
+                       hit->value);
+}
+
 void seep_held_read_class(struct seep_held_search *search,
                           struct seep_held_node *node)
 {

@@ -204,6 +204,7 @@ static void take_hit(struct seep_held_search *search,
 {
     uint32_t child = search->scan.ranges[hit->range].owner;
     uint32_t holder;
+    uint32_t link;
 
     if ((hit->at >= search->nodes[child].start &&
          hit->at < search->nodes[child].end) ||
@@ -232,10 +233,16 @@ static void take_hit(struct seep_held_search *search,
         }
         return;
     }
-    if (seep_held_link_add(search, child, holder, hit->at, hit->value) !=
-        SEEP_HELD_NOTHING) {
-        seep_held_go_on_from(search, level, holder, child);
+    link = seep_held_link_add(search, child, holder, hit->at, hit->value);
+    if (link == SEEP_HELD_NOTHING) {
+        return;
     }
+    if (seep_held_is_entry(search, child, holder, hit)) {
+        search->links[link].is_stale = true;
+        search->links[link].is_odd = true;
+        return;
+    }
+    seep_held_go_on_from(search, level, holder, child);
 }
 
 #define NEAREST_BYTES (UINT64_C(1) << 20)

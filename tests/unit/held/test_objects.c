@@ -172,6 +172,49 @@ static void a_frame_is_of_a_function(void **state)
     assert_int_equal(found.index, 0);
 }
 
+static bool is_entry(struct fixture *f, uint32_t child, const uint64_t *at)
+{
+    const struct seep_held_hit hit = {.at = address_of(at), .value = *at};
+    uint32_t holder = add_node(f, f->globals, sizeof(f->globals), NULL);
+
+    seep_held_memory_forget(&f->memory);
+    return seep_held_is_entry(&f->search, child, holder, &hit);
+}
+
+/* {next, address, wrapper}, as a table of pybind11 has it: both are borrowed. A
+ * map of the program's own has a wrapper of something else, or none. */
+static void
+a_table_of_wrappers_has_neither_them_nor_what_they_wrap(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t *entry = &f->globals[4];
+    uint32_t wrapper;
+    uint32_t wrapped;
+
+    make_type(f, f->array_type, "module.Renderer", 56,
+              SEEP_HELD_FLAG_HEAP_TYPE);
+    make_object(f->object, f->array_type);
+    f->object[2] = address_of(f->other);
+    wrapper = add_node(f, f->object, 56, f->array_type);
+    wrapped = add_node(f, f->other, 64, NULL);
+    entry[0] = 0;
+    entry[1] = address_of(f->other);
+    entry[2] = address_of(f->object);
+    assert_true(is_entry(f, wrapped, &entry[1]));
+    assert_true(is_entry(f, wrapper, &entry[2]));
+    f->search.has_python = false;
+    assert_false(is_entry(f, wrapped, &entry[1]));
+    f->search.has_python = true;
+    f->object[2] = address_of(f->code);
+    assert_false(is_entry(f, wrapped, &entry[1]));
+    assert_false(is_entry(f, wrapper, &entry[2]));
+    /* nanobind: what is wrapped lies in its wrapper */
+    entry[1] = address_of(&f->object[4]);
+    assert_true(is_entry(f, wrapper, &entry[2]));
+    entry[1] = 7;
+    assert_false(is_entry(f, wrapper, &entry[2]));
+}
+
 /* Is the word @number of the frame @frame one that it has? */
 static bool is_used(struct fixture *f, unsigned minor, const uint64_t *frame,
                     size_t number, uint64_t first)
@@ -679,6 +722,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_field_that_no_rule_knows_is_nearly_a_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_view_has_its_base, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_table_of_wrappers_has_neither_them_nor_what_they_wrap, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(a_frame_is_of_a_function, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(
