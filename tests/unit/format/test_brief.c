@@ -85,6 +85,37 @@ static void assert_same_buckets(const struct seep_rec_series *left,
     }
 }
 
+/* What @series says of the era at @edge; NULL: nothing. */
+static const struct seep_rec_era *era_at(const struct seep_rec_series *series,
+                                         uint32_t edge)
+{
+    for (uint32_t i = 0; i < SEEP_ERAS_KEPT; i++) {
+        if (seep_word_load(&series->era_edges[i]) == edge) {
+            return &series->eras[i];
+        }
+    }
+    return NULL;
+}
+
+/* An era whose one death was taken back is one of those that a series keeps:
+ * in its place @expanded may have an older one. */
+static void assert_same_eras(const struct seep_rec_series *expanded,
+                             const struct seep_rec_series *series)
+{
+    static const struct seep_rec_era nothing;
+    uint32_t oldest = seep_word_load(&series->era_edges[SEEP_ERAS_KEPT - 1]);
+
+    for (uint32_t i = 0; i < SEEP_ERAS_KEPT; i++) {
+        uint32_t edge = seep_word_load(&series->era_edges[i]);
+        const struct seep_rec_era *era = era_at(expanded, edge);
+
+        assert_memory_equal(era != NULL ? era : &nothing, &series->eras[i],
+                            sizeof(*era));
+        edge = seep_word_load(&expanded->era_edges[i]);
+        assert_true(edge < oldest || era_at(series, edge) != NULL);
+    }
+}
+
 static void assert_same(const struct two *two)
 {
     static struct seep_rec_series expanded;
@@ -100,7 +131,7 @@ static void assert_same(const struct two *two)
                      seep_word_load(&b->first_tick));
     SAME(base_bytes);
     assert_same_buckets(a, b);
-    assert_memory_equal(a->eras, b->eras, sizeof(a->eras));
+    assert_same_eras(a, b);
 }
 
 static uint64_t born_freed(const struct two *two)
@@ -215,6 +246,118 @@ static void a_brief_whose_last_bucket_is_not_there_goes_on(void **state)
     seep_word_store(&two.series.last, 77);
     release(&two, (struct seep_series_moment){WIDTH, 0}, 0, 100);
     assert_same(&two);
+}
+
+/* A row of figures that is the same in each run. */
+static uint32_t pick(uint32_t *seed, uint32_t below)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (uint32_t)(((uint64_t)(*seed >> 8) * below) >> 24);
+}
+
+struct told {
+    uint32_t births[64];
+    uint32_t count; /* of those that are live */
+    uint32_t tick;
+    uint32_t final_tick;
+    uint64_t live_bytes;
+};
+
+static bool tell_birth(struct two *two, struct told *told, uint32_t tick)
+{
+    if (!seep_brief_allocated(&two->brief, tick, told->live_bytes, weight)) {
+        return false;
+    }
+    seep_series_allocated(&two->series, tick, told->live_bytes, weight);
+    told->births[told->count++] = tick;
+    told->live_bytes += weight.bytes;
+    return true;
+}
+
+/* @kept: it is taken back. */
+static bool tell_death(struct two *two, struct told *told, uint32_t index,
+                       uint32_t tick, bool kept)
+{
+    struct seep_series_moment when = {tick,
+                                      seep_series_edge(tick, told->final_tick)};
+    uint32_t birth = told->births[index];
+
+    if (!seep_brief_freed(&two->brief, when, birth, told->live_bytes, weight)) {
+        return false;
+    }
+    seep_series_freed(&two->series, when, birth, told->live_bytes, weight);
+    if (kept) {
+        assert_true(seep_brief_restored(&two->brief, when, birth, weight));
+        seep_series_restored(&two->series, when, birth, weight);
+        return true;
+    }
+    told->births[index] = told->births[--told->count];
+    told->live_bytes -= weight.bytes;
+    return true;
+}
+
+/* @late: events of other shards come later than they were. @return false: the
+ * brief refused */
+static bool tell_one(struct two *two, struct told *told, uint32_t *seed,
+                     bool late)
+{
+    uint32_t tick = told->tick;
+
+    told->tick += pick(seed, 3) == 0 ? pick(seed, 700) : 0;
+    if (told->final_tick == 0 && pick(seed, 30) == 0) {
+        told->final_tick = told->tick;
+    }
+    if (late && pick(seed, 3) == 0) {
+        tick -= pick(seed, tick + 1);
+    }
+    if (told->count == 0 || (told->count < 60 && pick(seed, 5) < 3)) {
+        return tell_birth(two, told, tick);
+    }
+    return tell_death(two, told, pick(seed, told->count), tick,
+                      pick(seed, 5) == 0);
+}
+
+/* Where something happened. */
+static void assert_same_lows(const struct two *two)
+{
+    static struct seep_rec_series expanded;
+
+    memset((void *)&expanded, 0, sizeof(expanded));
+    seep_brief_expand(&two->brief, &expanded);
+    for (uint32_t i = 0; i < SEEP_BUCKET_COUNT; i++) {
+        const struct seep_rec_bucket *a = &expanded.buckets[i];
+        const struct seep_rec_bucket *b = &two->series.buckets[i];
+
+        if (get(&b->allocated_bytes) + get(&b->freed_bytes) != 0) {
+            SAME(low_bytes);
+        }
+    }
+}
+
+static void a_brief_says_what_a_series_would(void **state)
+{
+    uint32_t seed = 1;
+    uint32_t refused = 0;
+    uint32_t events = 0;
+
+    (void)state;
+    for (uint32_t round = 0; round < 4000; round++) {
+        struct told told = {.tick = pick(&seed, 3000)};
+        struct two two = start(told.tick, 0);
+        bool late = round % 2 != 0;
+
+        for (uint32_t i = 0; i < 40; i++, events++) {
+            if (!tell_one(&two, &told, &seed, late)) {
+                refused++;
+                break;
+            }
+            assert_same(&two);
+            if (!late) {
+                assert_same_lows(&two);
+            }
+        }
+    }
+    assert_true(refused > 500 && events > 20000);
 }
 
 /*
@@ -354,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_brief_that_knows_enough_eras_refuses_another),
         cmocka_unit_test(a_brief_without_a_bucket_reweighs_none),
         cmocka_unit_test(a_brief_whose_last_bucket_is_not_there_goes_on),
+        cmocka_unit_test(a_brief_says_what_a_series_would),
         cmocka_unit_test(a_death_that_a_brief_cannot_take_back_a_series_does),
         cmocka_unit_test(a_birth_that_a_brief_cannot_have_a_series_has),
         cmocka_unit_test(two_blocks_of_no_bytes_are_not_one_that_was_freed),
