@@ -105,12 +105,27 @@ static bool is_live(struct fixture *f, uint64_t address)
 }
 
 /* What is live at @address is of a call site that there is not. */
-static void lose_site(struct fixture *f, uint64_t address)
+static void lose_site(struct fixture *f, uint64_t address, uint32_t which)
 {
     struct seep_live live = table_of(f, address);
 
-    seep_word_store(&live.entries[seep_live_find(&live, address)].site,
-                    f->builder.view.site_capacity);
+    seep_word_store(&live.entries[seep_live_find(&live, address)].site, which);
+}
+
+/* The first one that there is not, and the last. */
+static void no_sites(const struct fixture *f, uint32_t ret_sites[2])
+{
+    ret_sites[0] = f->builder.view.site_capacity;
+    ret_sites[1] = UINT32_MAX;
+}
+
+/* Where the next site would lie nothing was written: there lie the briefs. */
+static void assert_nobody_was_told(const struct fixture *f)
+{
+    static const unsigned char nothing[sizeof(struct seep_rec_site)];
+
+    assert_memory_equal(&f->builder.view.sites[f->builder.view.site_capacity],
+                        nothing, sizeof(nothing));
 }
 
 /*
@@ -120,13 +135,41 @@ static void lose_site(struct fixture *f, uint64_t address)
 static void a_block_of_no_site_goes_untold(void **state)
 {
     struct fixture *f = *state;
+    uint32_t none[2];
 
-    push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
-    lose_site(f, BLOCK);
-    push(f, SEEP_EVENT_FREE, BLOCK, 0);
-    assert_false(is_live(f, BLOCK));
-    assert_int_equal(live_bytes(f, f->heap), 100);
+    no_sites(f, none);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t address = BLOCK + PAGE * i;
+        uint32_t which = builder_site(&f->builder, 0, SEEP_SPACE_HEAP);
+
+        builder_alloc(&f->builder, address, 100, which, 20);
+        lose_site(f, address, none[i]);
+        push(f, SEEP_EVENT_FREE, address, 0);
+        assert_false(is_live(f, address));
+        assert_int_equal(live_bytes(f, which), 100);
+        assert_nobody_was_told(f);
+    }
     assert_int_equal(counter(f, SEEP_COUNT_FOREIGN_FREES), 0);
+}
+
+/* The same of an event, alone and with its free. */
+static void an_event_of_no_site_goes_untold(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t none[2];
+
+    no_sites(f, none);
+    for (uint32_t i = 0; i < 2; i++) {
+        builder_alloc(&f->builder, BLOCK, 100, none[i], 20);
+        assert_false(is_live(f, BLOCK));
+        builder_alloc(&f->builder, BLOCK, 100, none[i], 20);
+        push(f, SEEP_EVENT_FREE, BLOCK, 0);
+        assert_false(is_live(f, BLOCK));
+        builder_push(&f->builder, SEEP_EVENT_MAP, RANGE, PAGE, none[i], 20);
+        assert_false(is_live(f, RANGE));
+        assert_nobody_was_told(f);
+    }
+    assert_int_equal(counter(f, SEEP_COUNT_FOREIGN_FREES), 2);
 }
 
 static void a_block_of_no_site_does_not_come_back(void **state)
@@ -134,11 +177,12 @@ static void a_block_of_no_site_does_not_come_back(void **state)
     struct fixture *f = *state;
 
     push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
-    lose_site(f, BLOCK);
+    lose_site(f, BLOCK, f->builder.view.site_capacity);
     push(f, SEEP_EVENT_REALLOC_OUT, BLOCK, 0);
     push(f, SEEP_EVENT_RESTORE, BLOCK, 0);
     assert_false(is_live(f, BLOCK));
     assert_int_equal(counter(f, SEEP_COUNT_RESTORE_LOST), 0);
+    assert_nobody_was_told(f);
 }
 
 static void a_mapping_of_no_site_goes_untold(void **state)
@@ -150,7 +194,7 @@ static void a_mapping_of_no_site_goes_untold(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         push(f, SEEP_EVENT_MAP, RANGE, 4 * PAGE);
         push(f, SEEP_EVENT_MAP, 2 * RANGE, PAGE);
-        lose_site(f, RANGE);
+        lose_site(f, RANGE, UINT32_MAX);
         push(f, SEEP_EVENT_UNMAP, cuts[i][0], cuts[i][1]);
         assert_false(is_live(f, RANGE));
         assert_true(is_live(f, 2 * RANGE));
@@ -164,11 +208,12 @@ static void a_block_of_no_site_is_thinned_away(void **state)
     struct fixture *f = *state;
 
     push(f, SEEP_EVENT_ALLOC, BLOCK, 1 << 20);
-    lose_site(f, BLOCK);
+    lose_site(f, BLOCK, f->builder.view.site_capacity);
     seep_word_store(&f->builder.view.header->sample_log2, 4);
     assert_false(is_live(f, BLOCK));
     assert_int_equal(live_bytes(f, f->heap), 1 << 20);
     assert_int_equal(counter(f, SEEP_COUNT_THINNED_BLOCKS), 0);
+    assert_nobody_was_told(f);
 }
 
 /* Of the dead: what is live decides what a site that they held has freed. */
@@ -180,7 +225,7 @@ static void a_block_of_no_site_is_nobodys_in_a_copy(void **state)
 
     push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
     push(f, SEEP_EVENT_ALLOC, BLOCK + 16, 30);
-    lose_site(f, BLOCK);
+    lose_site(f, BLOCK, f->builder.view.site_capacity);
     seep_word_store(&f->builder.view.sites[f->heap].lock, 1);
     seep_fold_private_copy(&f->builder.view, true, &applied, &torn);
     assert_int_equal(live_bytes(f, f->heap), 30);
@@ -316,6 +361,19 @@ static void a_restore_whose_out_was_lost_brings_nothing_back(void **state)
     assert_false(is_live(f, BLOCK));
 }
 
+/* It was a free, and no realloc. */
+static void a_block_that_was_freed_does_not_come_back(void **state)
+{
+    struct fixture *f = *state;
+
+    push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
+    builder_fold(&f->builder);
+    push(f, SEEP_EVENT_FREE, BLOCK, 0);
+    push(f, SEEP_EVENT_RESTORE, BLOCK, 0);
+    assert_false(is_live(f, BLOCK));
+    assert_int_equal(live_bytes(f, f->heap), 0);
+}
+
 static void a_restore_of_nothing_brings_nothing_back(void **state)
 {
     struct fixture *f = *state;
@@ -434,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         WITH(a_block_of_no_site_goes_untold),
+        WITH(an_event_of_no_site_goes_untold),
         WITH(a_block_of_no_site_does_not_come_back),
         WITH(a_mapping_of_no_site_goes_untold),
         WITH(a_block_of_no_site_is_thinned_away),
@@ -444,6 +503,7 @@ int main(void)
         WITH(a_damaged_count_of_keys_raises_no_level),
         WITH(a_damaged_cursor_begins_anew),
         WITH(a_restore_whose_out_was_lost_brings_nothing_back),
+        WITH(a_block_that_was_freed_does_not_come_back),
         WITH(a_restore_of_nothing_brings_nothing_back),
         WITH(a_mapping_of_no_bytes_is_none),
         WITH(a_munmap_of_a_middle_passes_no_mapping),

@@ -146,6 +146,36 @@ static void blocks_that_are_young_together_are_a_peak(void **state)
     assert_int_equal(seep_account_live_bytes(site(f, 0)), 14);
 }
 
+/* Two sites at one entry of those: what goes of the one is still there of the
+ * other. */
+static void a_young_block_of_another_site_is_not_in_the_peak(void **state)
+{
+    struct fixture *f = *state;
+
+    builder_alloc(&f->builder, 0x1000, 100, f->sites[0], 1);
+    builder_alloc(&f->builder, 0x1010, 50, f->sites[SEEP_FOLD_YOUNG_SITES], 1);
+    builder_free(&f->builder, 0x1010, 1);
+    builder_alloc(&f->builder, 0x1020, 7, f->sites[0], 1);
+    builder_free(&f->builder, 0x1000, 1);
+    fold_all(f);
+    assert_int_equal(get(&site(f, 0)->peak_bytes), 107);
+    assert_int_equal(get(&site(f, SEEP_FOLD_YOUNG_SITES)->peak_bytes), 50);
+}
+
+/* A coin decides first: of a byte under a mean of a GiB it says no. */
+static void a_pair_that_is_too_dense_does_not_count(void **state)
+{
+    struct fixture *f = *state;
+
+    builder_alloc(&f->builder, 0x1000, 1, f->sites[0], 1);
+    builder_free(&f->builder, 0x1000, 1);
+    seep_word_store(&f->builder.view.header->sample_log2, 30);
+    fold_all(f);
+    assert_int_equal(get(&site(f, 0)->event_count), 0);
+    assert_int_equal(get(&site(f, 0)->allocated_bytes), 0);
+    assert_int_equal(counted(f, SEEP_COUNT_FOREIGN_FREES), 1);
+}
+
 /* More call sites than the fold keeps apart: what is large counts in each. */
 static void a_large_block_is_in_the_peak_of_any_site(void **state)
 {
@@ -349,6 +379,8 @@ int main(void)
         WITH(a_pair_is_told_and_is_never_live),
         WITH(a_free_behind_the_limit_is_not_told_twice),
         WITH(blocks_that_are_young_together_are_a_peak),
+        WITH(a_young_block_of_another_site_is_not_in_the_peak),
+        WITH(a_pair_that_is_too_dense_does_not_count),
         WITH(a_large_block_is_in_the_peak_of_any_site),
         WITH(a_lost_free_before_a_pair_is_closed),
         WITH(a_realloc_that_fails_is_taken_back_in_one_batch),
