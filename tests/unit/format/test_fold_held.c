@@ -203,6 +203,32 @@ static void a_failed_munmap_that_had_to_wait_is_taken_back(void **state)
     }
 }
 
+static uint32_t seen_held;
+
+static void forget(void *context, uint64_t address)
+{
+    struct fixture *f = context;
+
+    (void)address;
+    seen_held = seep_word_load(&f->held_site);
+}
+
+/* So that a thread that leaves the fold by a jump knows what to release; asked
+ * where the table is full, as the block is forgotten under the lock then. */
+static void a_site_is_noted_while_it_is_held(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t shard = seep_view_shard_of(&f->builder.view, BLOCK);
+
+    f->builder.fold.forget = forget;
+    f->builder.fold.context = f;
+    seep_word_store(&f->builder.view.shards[shard].live_count, UINT32_MAX);
+    push(f, SEEP_EVENT_ALLOC, BLOCK, 100, HEAP);
+    fold_once(f);
+    assert_int_equal(seen_held, f->sites[HEAP] + 1);
+    assert_int_equal(f->held_site, 0);
+}
+
 /* Else what comes while its site is held would be kept the less often. */
 static void a_coin_is_flipped_once_for_an_event(void **state)
 {
@@ -278,6 +304,7 @@ int main(void)
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         cmocka_unit_test(an_event_that_has_to_wait_has_changed_nothing),
         WITH(a_failed_munmap_that_had_to_wait_is_taken_back),
+        WITH(a_site_is_noted_while_it_is_held),
         WITH(a_coin_is_flipped_once_for_an_event),
         WITH(thinning_waits_for_a_site_and_goes_on),
         WITH(a_fold_that_is_not_ours_any_more_ends_at_an_event),
