@@ -420,6 +420,32 @@ static void thinning_keeps_memory_fixed_and_totals_unbiased(void **state)
     assert_cohorts_agree(f, f->site);
 }
 
+/* A part of the table at a time, as a hook may wait for it. */
+static void thinning_goes_on_where_it_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_live table;
+    uint32_t folds = 0;
+
+    for (uint64_t i = 0; i < 40000; i++) {
+        builder_alloc(&f->builder, 0x100000 + i * 4096, 1 << 20, f->site, 1);
+    }
+    fold_all(f);
+    assert_true(seep_live_init(&table, &f->builder.view, 0));
+    assert_int_equal(seep_word_load(&table.shard->thin_level), 0);
+    seep_word_store(&f->builder.view.header->sample_log2, 3);
+    while (folds < 20 && seep_word_load(&table.shard->thin_level) != 3) {
+        seep_fold_shard(&f->builder.fold, 0, UINT32_MAX);
+        folds++;
+    }
+    assert_true(folds > 4 && folds < 20);
+    for (uint32_t i = 0; i <= table.mask; i++) {
+        struct seep_block block = seep_live_get(&table, i);
+
+        assert_true(block.address == 0 || block.sample_log2 == 3);
+    }
+}
+
 static int set_up_small(void **state)
 {
     return set_up(state, SEEP_LAYOUT_LEAST_BYTES, 1);
@@ -523,6 +549,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             thinning_keeps_memory_fixed_and_totals_unbiased, set_up_small,
             tear_down),
+        EXACT(thinning_goes_on_where_it_ended),
         EXACT(an_interrupted_move_is_completed),
         EXACT(a_count_left_too_low_hides_no_mapping),
         EXACT(a_count_left_too_low_does_not_wrap),

@@ -308,14 +308,40 @@ static uint32_t level(struct fixture *f)
 static void the_mean_has_a_bound(void **state)
 {
     struct fixture *f = *state;
+    struct seep_live live = fill(f, UINT64_C(1) << 47);
 
-    fill(f, UINT64_C(1) << 47);
     assert_int_equal(level(f), LEVEL_MOST);
     assert_int_equal(counter(f, SEEP_COUNT_THINNINGS), 1);
     assert_int_equal(counter(f, SEEP_COUNT_THINNED_BLOCKS), 0);
-    push(f, SEEP_EVENT_ALLOC, BLOCK - 16, 1);
+    /* Also once the table is as thin as that makes it. */
+    while (seep_word_load(&live.shard->thin_level) != LEVEL_MOST) {
+        builder_fold(&f->builder);
+    }
     assert_int_equal(level(f), LEVEL_MOST);
     assert_int_equal(counter(f, SEEP_COUNT_THINNINGS), 1);
+}
+
+/* The first one is that of the mean block, and then it doubles, each time that
+ * the table is as thin as the last one makes it and is full still: it takes two
+ * folds to know. */
+static void the_mean_rises_step_by_step(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t before;
+
+    fill(f, 128);
+    assert_int_equal(level(f), 7);
+    assert_int_equal(tear_down((void **)&f), 0);
+    assert_int_equal(set_up((void **)&f), 0);
+    *state = f;
+    seep_word_store(&f->builder.view.header->sample_log2, 3);
+    fill(f, 1 << 20);
+    before = level(f);
+    assert_true(before > 3 && before < 10);
+    for (uint32_t i = 0; i < 10; i++) {
+        builder_fold(&f->builder);
+    }
+    assert_true(level(f) > before && level(f) <= before + 6);
 }
 
 /* More keys than blocks: there is nothing to thin. */
@@ -366,8 +392,8 @@ static void a_restore_whose_out_was_lost_brings_nothing_back(void **state)
     assert_false(is_live(f, BLOCK));
 }
 
-/* It was a free, and no realloc. */
-static void a_block_that_was_freed_does_not_come_back(void **state)
+/* It was a free, and no realloc; an unmap, and no mremap. */
+static void what_went_for_good_does_not_come_back(void **state)
 {
     struct fixture *f = *state;
 
@@ -377,6 +403,30 @@ static void a_block_that_was_freed_does_not_come_back(void **state)
     push(f, SEEP_EVENT_RESTORE, BLOCK, 0);
     assert_false(is_live(f, BLOCK));
     assert_int_equal(live_bytes(f, f->heap), 0);
+    push(f, SEEP_EVENT_MAP, RANGE, 4 * PAGE);
+    push(f, SEEP_EVENT_UNMAP, RANGE, 4 * PAGE);
+    push(f, SEEP_EVENT_RESTORE, RANGE, PAGE);
+    assert_false(is_live(f, RANGE));
+    assert_int_equal(live_bytes(f, f->mapped), 0);
+}
+
+/* However large an empty entry says that it is. */
+static void nothing_is_unmapped_of_an_empty_entry(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_live live;
+
+    push(f, SEEP_EVENT_MAP, RANGE, 4 * PAGE);
+    live = table_of(f, RANGE);
+    for (uint32_t i = 0; i < seep_live_end(&live); i++) {
+        if (seep_live_get(&live, i).address == 0) {
+            seep_word_store(&live.entries[i].size_level, UINT64_C(1) << 47);
+            seep_word_store(&live.entries[i].site, f->heap);
+        }
+    }
+    push(f, SEEP_EVENT_UNMAP, RANGE + PAGE, PAGE);
+    assert_int_equal(live_bytes(f, f->mapped), 3 * PAGE);
+    assert_int_equal(get(&site(f, f->heap)->event_count), 0);
 }
 
 static void a_restore_of_nothing_brings_nothing_back(void **state)
@@ -505,10 +555,12 @@ int main(void)
         WITH(a_mapping_that_finds_its_place_taken_is_lost),
         WITH(a_tail_that_finds_no_room_goes_with_its_block),
         WITH(the_mean_has_a_bound),
+        WITH(the_mean_rises_step_by_step),
         WITH(a_damaged_count_of_keys_raises_no_level),
         WITH(a_damaged_cursor_begins_anew),
         WITH(a_restore_whose_out_was_lost_brings_nothing_back),
-        WITH(a_block_that_was_freed_does_not_come_back),
+        WITH(what_went_for_good_does_not_come_back),
+        WITH(nothing_is_unmapped_of_an_empty_entry),
         WITH(a_restore_of_nothing_brings_nothing_back),
         WITH(a_mapping_of_no_bytes_is_none),
         WITH(a_munmap_of_a_middle_passes_no_mapping),
