@@ -194,14 +194,17 @@ struct net {
     uint32_t width_log2;
 };
 
-/* A narrower grid's buckets fall into those of the common one as a whole. */
+/* A narrower grid's buckets fall into those of the common one as a whole. What
+ * came since the tick was taken may lie behind the last one. */
 static void add_net(struct net *net, uint32_t bucket, uint32_t width_log2,
                     int64_t bytes)
 {
     uint32_t shift =
         width_log2 < net->width_log2 ? net->width_log2 - width_log2 : 0;
 
-    net->bytes[bucket >> (shift < 31 ? shift : 31)] += (double)bytes;
+    bucket >>= shift < 31 ? shift : 31;
+    net->bytes[bucket < SEEP_BUCKET_COUNT ? bucket : SEEP_BUCKET_COUNT - 1] +=
+        (double)bytes;
 }
 
 static void add_shards(struct net *net, const struct seep_view *view)

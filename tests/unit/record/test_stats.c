@@ -144,6 +144,52 @@ static void memory_of_devices_is_none_of_the_host(void **state)
     assert_int_equal(figures.live_bytes, 100000 - 50500);
 }
 
+/* A site that has had few events has a brief series, after one it has none. */
+static void
+memory_of_devices_is_none_of_the_host_with_a_brief_series_or_none(void **state)
+{
+    uint32_t tick = leak(3);
+    struct seep_rec_brief *brief = &view.briefs[0];
+
+    (void)state;
+    view.sites[7].space = SEEP_SPACE_TENSOR;
+    seep_word_store(&view.sites[7].series, 1 | SEEP_SERIES_IS_BRIEF);
+    seep_word_store(&brief->width_log2, seep_series_width_for(tick));
+    seep_word_store(&brief->first_tick, 200);
+    seep_word_store(&brief->base_bytes, 500);
+    seep_word_store(&brief->numbers, UINT64_C(51) << 8);
+    seep_word_store(&brief->buckets[0].allocated_bytes, 1); /* not in use */
+    seep_word_store(&brief->buckets[1].allocated_bytes, 6000);
+    seep_word_store(&brief->buckets[1].freed_bytes, 1000);
+    view.sites[8].space = SEEP_SPACE_TENSOR; /* of another, or of none */
+    seep_word_store(&view.sites[8].series, 1);
+    view.sites[9].space = SEEP_SPACE_TENSOR;
+    seep_word_store(&view.sites[9].series, UINT32_MAX);
+    view.sites[10].space = SEEP_SPACE_TENSOR;
+    seep_word_store(&view.sites[10].first_tick, 400);
+    seep_word_store(&view.sites[10].allocated_bytes, 900);
+    seep_word_store(&view.sites[10].freed_bytes, 200);
+    seep_word_store(&view.header->site_count, 10);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000 - 500 - 5000 - 700);
+}
+
+/* By another thread, while the figures are taken in the last tick of a grid. */
+static void what_comes_after_the_tick_is_in_the_last_bucket(void **state)
+{
+    uint32_t tick = 128 * 16 - 1;
+
+    (void)state;
+    leak(3);
+    view.sites[7].space = SEEP_SPACE_TENSOR;
+    seep_word_store(&view.sites[7].first_tick, tick + 1);
+    seep_word_store(&view.sites[7].allocated_bytes, 900);
+    seep_word_store(&view.header->site_count, 7);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000 - 900);
+    assert_true(figures.has_growth);
+}
+
 /* The flow has none of them: there is nothing to take off. */
 static void files_are_not_taken_off_the_host(void **state)
 {
@@ -213,6 +259,9 @@ int main(void)
         cmocka_unit_test(growth_is_that_of_the_report),
         STATS_TEST(of_a_short_run_no_growth_is_told),
         STATS_TEST(memory_of_devices_is_none_of_the_host),
+        STATS_TEST(
+            memory_of_devices_is_none_of_the_host_with_a_brief_series_or_none),
+        STATS_TEST(what_comes_after_the_tick_is_in_the_last_bucket),
         STATS_TEST(files_are_not_taken_off_the_host),
         STATS_TEST(the_last_moment_counts),
         STATS_TEST(the_device_with_the_least_left_is_told),
