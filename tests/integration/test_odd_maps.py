@@ -40,6 +40,15 @@ def test_who_unmaps_all_that_is_shared_goes_on_and_is_recorded(tmp_path):
     assert kept_blocks(run) >= BLOCKS
 
 
+def test_what_lies_beside_a_recording_goes_with_one_call(tmp_path):
+    run = execute([program("odd_maps"), "around"], tmp_path, sample=1)
+
+    assert (run.status, run.stdout) == (0, b"")
+    if run.stderr == b"0\n":
+        pytest.skip("there is no room beside it")
+    assert kept_blocks(run) >= BLOCKS
+
+
 def test_by_the_system_call_it_is_not_seen(tmp_path):
     """README: nothing stands before that."""
     run = execute([program("odd_maps"), "raw"], tmp_path, sample=1)

@@ -11,7 +11,7 @@ import pytest
 
 from built import PRELOAD
 from conftest import dump, execute, program
-from test_filters import NUMBERS
+from test_filters import NEED, NUMBERS
 
 WORKER = [program("filtered_worker")]
 KEPT = 200  # of the worker
@@ -21,11 +21,12 @@ O_RDONLY_NOFOLLOW_NONBLOCK_CLOEXEC = 0o400000 | 0o4000 | 0o2000000
 PRIVATE_ANONYMOUS_NORESERVE = 0x4022
 POPULATE_WRITE = 23
 UNUSED = "100000=1"  # no such call
-F_DUPFD_CLOEXEC = 1030
+WIPE_ON_FORK = 18
 WAKE_OP_PRIVATE = 5 | 128
 
 NAMED = f"openat@2:{O_TMPFILE_RDWR_CLOEXEC}=EOPNOTSUPP"
 NO_POPULATE = f"madvise@2:{POPULATE_WRITE}=EINVAL"
+NO_WIPE = f"madvise@2:{WIPE_ON_FORK}=EINVAL"  # Linux before 4.14
 SHARED_MAP = "mmap@3:1=ENOMEM"
 OWN_MEMORY = f"mmap@3:{PRIVATE_ANONYMOUS_NORESERVE}=ENOMEM"
 
@@ -37,7 +38,8 @@ HARMLESS = [
     (f"madvise@2:{POPULATE_WRITE}=ENOSYS",), ("statfs=ENOSYS",),
     ("getcwd=ENOENT",), ("fstat=EPERM",), ("readlinkat=EACCES",),
     ("uname=EPERM",), ("sysinfo=EPERM",), ("prctl@0:16=EPERM",),
-    ("fstatfs=EPERM",),
+    ("fstatfs=EPERM",), (NO_WIPE,), ("rt_sigprocmask=EPERM",),
+    ("process_vm_readv=EPERM",), ("ioctl=EPERM",), ("faccessat=EPERM",),
 ]
 # Older recordings stay, and are counted as they are at the next start.
 OLD_STAY = [
@@ -74,11 +76,11 @@ def filter_count():
     return int(found[1]) if found else 0
 
 
-def refused(refusals, folder, **more):
+def refused(refusals, folder, argv=WORKER, denied=0, **more):
     words = words_of(refusals) or UNUSED
-    run = execute([program("filtered"), words, *WORKER], folder,
+    run = execute([program("filtered"), words, *argv], folder,
                   sample=1, preload=False, FILTERED_PRELOAD=PRELOAD,
-                  SEEP_FILTER=f"{filter_count() + 1}:0", **more)
+                  SEEP_FILTER=f"{filter_count() + 1}:{denied:x}", **more)
     if run.status == 77:
         pytest.skip("no seccomp here")
     return run
@@ -174,3 +176,34 @@ def test_the_command_takes_its_name_from_nobody_else(folder, former):
     assert sorted(each.name for each in folder.iterdir()) == [
         "one.1.seep", "one.seep"]
     assert dump(folder / "one.1.seep")["losses"] == {}
+
+
+@pytest.mark.parametrize("case, children", [("raw_clone", 5), ("fork", 1)])
+def test_a_child_is_known_where_no_page_can_be_wiped(folder, case, children):
+    """By its number, then, which is asked for at each event."""
+    argv = [program("fork_cases"), case]
+    run = refused((NO_WIPE,), folder, argv, SEEP_SIZE="16MiB")
+    assert run.seen == execute(argv).seen
+    documents = [dump(path) for path in run.recordings]
+    assert len({document["pid"] for document in documents}) == children + 1
+    for document in documents:
+        sites = {name: site["live_count"] for site in document["sites"]
+                 for name in site["frames"]}
+        assert document["losses"] == {}
+        assert ("site_child" in sites) == document["is_fork"]
+        if document["is_fork"]:
+            assert sites["site_child"] == 250
+
+
+def test_a_pipe_that_cannot_be_asked_for_room_is_told_nothing(folder):
+    """A write could wait; a file takes a line in any case."""
+    denied = 1 << list(NEED).index("ppoll")
+    run = refused((), folder, denied=denied, SEEP_VERBOSE=1)
+    assert run.seen == (3, b"", b"") and len(run.recordings) == 1
+    with open(folder / "told", "w+b") as file:
+        run = refused((), folder, [
+            "sh", "-c", f'exec "$0" 2> {folder}/told', *WORKER],
+            denied=denied, SEEP_VERBOSE=1)
+        assert run.seen == (3, b"", b"")
+        told = file.read()
+    assert any(str(path).encode() in told for path in run.recordings)

@@ -4,6 +4,7 @@
  *
  *   odd_maps unmap   unmap all that is shared and can be written to
  *   odd_maps raw     the same by the system call
+ *   odd_maps around  the same, each with a page before it and one behind
  *   odd_maps lock    lock all that is mapped, and what will be
  *   odd_maps future  lock what will be mapped, before anything was allocated
  */
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define COUNT 20000
+#define PAGE_BYTES 4096UL
 
 static void *volatile kept[COUNT];
 
@@ -29,7 +31,48 @@ static void allocate(int from, int to)
     }
 }
 
-static void unmap(const char *line, int raw)
+static int neighbours;
+
+/* A page of our own at @address, if nothing is there. */
+static unsigned long take_page(unsigned long address)
+{
+    void *page = mmap((void *)address, PAGE_BYTES, PROT_READ,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (page != MAP_FAILED && page != (void *)address) {
+        munmap(page, PAGE_BYTES); /* before Linux 4.17 that is a hint */
+        page = MAP_FAILED;
+    }
+    return page == MAP_FAILED ? 0 : PAGE_BYTES;
+}
+
+/* Must be gone again: then nothing is there. */
+static void check_gone(unsigned long address)
+{
+    if (take_page(address) == 0) {
+        exit(4);
+    }
+    munmap((void *)address, PAGE_BYTES);
+    neighbours++;
+}
+
+static void unmap_around(unsigned long start, unsigned long end)
+{
+    unsigned long before = take_page(start - PAGE_BYTES);
+    unsigned long behind = take_page(end);
+
+    if (munmap((void *)(start - before), end - start + before + behind) != 0) {
+        exit(3);
+    }
+    if (before != 0) {
+        check_gone(start - before);
+    }
+    if (behind != 0) {
+        check_gone(end);
+    }
+}
+
+static void unmap(const char *line, const char *how)
 {
     unsigned long start;
     unsigned long end;
@@ -37,7 +80,9 @@ static void unmap(const char *line, int raw)
 
     if (sscanf(line, "%lx-%lx %7s", &start, &end, rights) == 3 &&
         strcmp(rights, "rw-s") == 0) {
-        if (raw) {
+        if (strcmp(how, "around") == 0) {
+            unmap_around(start, end);
+        } else if (strcmp(how, "raw") == 0) {
             syscall(SYS_munmap, start, end - start);
         } else if (munmap((void *)start, end - start) != 0) {
             exit(3);
@@ -45,13 +90,13 @@ static void unmap(const char *line, int raw)
     }
 }
 
-static void unmap_all(int raw)
+static void unmap_all(const char *how)
 {
     FILE *file = fopen("/proc/self/maps", "re");
     char line[512];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        unmap(line, raw);
+        unmap(line, how);
     }
     if (file != NULL) {
         fclose(file);
@@ -66,12 +111,16 @@ int main(int argc, char **argv)
         return errno;
     }
     allocate(0, COUNT / 2);
-    if (strcmp(what, "unmap") == 0 || strcmp(what, "raw") == 0) {
-        unmap_all(strcmp(what, "raw") == 0);
+    if (strcmp(what, "unmap") == 0 || strcmp(what, "raw") == 0 ||
+        strcmp(what, "around") == 0) {
+        unmap_all(what);
     }
     if (strcmp(what, "lock") == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         return errno;
     }
     allocate(COUNT / 2, COUNT);
+    if (strcmp(what, "around") == 0) {
+        fprintf(stderr, "%d\n", neighbours);
+    }
     return 0;
 }
