@@ -665,40 +665,81 @@ bool seep_held_is_weak(struct seep_held_search *search,
                : is_beyond(python, node, type, offset);
 }
 
-/* Of a wrapper of pybind11 the first word behind its head is the address of
- * what it wraps; nanobind has that in the object itself. */
+/*
+ * Tables of what Python wraps. pybind11 has two: {next, address of a C++
+ * object, wrapper}, and {next, wrapper, begin, end, end of room} of what a
+ * wrapper keeps alive. All of a process's are below one global, a short way
+ * that keeps nothing.
+ */
+
+/* Of a wrapper the first word behind its head is the address of what it wraps;
+ * nanobind has that in the object itself. */
 #define WRAPPED_AT 16U
+
+/* Classes of both have a class of their own. */
+static const struct seep_held_type *
+wrapper_type(struct seep_held_search *search, uint64_t object)
+{
+    const struct seep_held_type *type;
+    const struct seep_held_type *meta;
+
+    if (object == 0 || object % 8 != 0) {
+        return NULL;
+    }
+    type = seep_held_type_of(&search->python, object);
+    if (!type->is_type || (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0) {
+        return NULL;
+    }
+    meta = seep_held_type_of(&search->python, type->address);
+    return strstr(meta->name, "pybind11_type") != NULL ||
+                   strstr(meta->name, "nb_type") != NULL
+               ? type
+               : NULL;
+}
 
 static bool wraps(struct seep_held_search *search, uint64_t object,
                   uint64_t address)
 {
-    const struct seep_held_type *type;
+    const struct seep_held_type *type = wrapper_type(search, object);
 
-    if (object == 0 || object % 8 != 0 || address == 0) {
-        return false;
-    }
-    type = seep_held_type_of(&search->python, object);
-    if (!type->is_type || (type->flags & SEEP_HELD_FLAG_HEAP_TYPE) == 0) {
-        return false;
-    }
-    return seep_held_word(search->memory, object + WRAPPED_AT) == address ||
-           (address > object && address < object + type->basic_bytes);
+    return type != NULL && address != 0 &&
+           (seep_held_word(search->memory, object + WRAPPED_AT) == address ||
+            (address > object && address < object + type->basic_bytes));
+}
+
+/* A vector's three words at @at: of objects, and not empty. */
+static bool has_objects(struct seep_held_search *search, uint64_t at)
+{
+    uint64_t begin = seep_held_word(search->memory, at);
+    uint64_t end = seep_held_word(search->memory, at + 8);
+    uint64_t room = seep_held_word(search->memory, at + 16);
+
+    return begin != 0 && begin < end && end <= room && (end - begin) % 8 == 0 &&
+           seep_held_type_of(&search->python,
+                             seep_held_word(search->memory, begin))
+               ->is_type;
 }
 
 bool seep_held_is_entry(struct seep_held_search *search, uint32_t child,
                         uint32_t holder, const struct seep_held_hit *hit)
 {
     const struct seep_held_node *below = &search->nodes[child];
+    uint64_t before;
 
     if (!search->has_python || search->nodes[holder].kind != SEEP_HELD_RAW) {
         return false;
     }
-    return below->kind == SEEP_HELD_OBJECT
-               ? hit->value == below->address &&
-                     wraps(search, hit->value,
-                           seep_held_word(search->memory, hit->at - 8))
-               : wraps(search, seep_held_word(search->memory, hit->at + 8),
-                       hit->value);
+    before = seep_held_word(search->memory, hit->at - 8);
+    if (below->kind != SEEP_HELD_OBJECT) {
+        return wraps(search, seep_held_word(search->memory, hit->at + 8),
+                     hit->value) ||
+               (wrapper_type(search, before) != NULL &&
+                has_objects(search, hit->at));
+    }
+    return hit->value == below->address &&
+           (wraps(search, hit->value, before) ||
+            (wrapper_type(search, hit->value) != NULL &&
+             has_objects(search, hit->at + 8)));
 }
 
 void seep_held_read_class(struct seep_held_search *search,

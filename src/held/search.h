@@ -350,10 +350,10 @@ bool seep_held_is_weak(struct seep_held_search *search,
                        const struct seep_held_node *node, uint64_t at);
 
 /**
- * Is the word an entry of a table of what Python wraps, as pybind11 and
- * nanobind have one: the address of a C++ object, and beside it the object of
- * Python that has it? Both are borrowed there. It may be a mistake: a program's
- * own table could look the same.
+ * Is the word of an entry of a table of what Python wraps, as pybind11 and
+ * nanobind have them: the address of a C++ object and beside it the object of
+ * Python that has it, or that and what it keeps alive? All are borrowed there,
+ * or the wrapper's. It may be a mistake: a program's table could look the same.
  */
 bool seep_held_is_entry(struct seep_held_search *search, uint32_t child,
                         uint32_t holder, const struct seep_held_hit *hit);

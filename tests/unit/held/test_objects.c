@@ -181,6 +181,17 @@ static bool is_entry(struct fixture *f, uint32_t child, const uint64_t *at)
     return seep_held_is_entry(&f->search, child, holder, &hit);
 }
 
+static void make_wrapper(struct fixture *f)
+{
+    make_type(f, f->text_type, "pybind11_type", 920, SEEP_HELD_FLAG_TYPE);
+    make_type(f, f->array_type, "module.Renderer", 56,
+              SEEP_HELD_FLAG_HEAP_TYPE);
+    f->array_type[1] = address_of(f->text_type);
+    f->text_type[BASE_WORD] = address_of(f->type_type);
+    make_object(f->object, f->array_type);
+    f->object[2] = address_of(f->other);
+}
+
 /* {next, address, wrapper}, as a table of pybind11 has it: both are borrowed. A
  * map of the program's own has a wrapper of something else, or none. */
 static void
@@ -191,13 +202,9 @@ a_table_of_wrappers_has_neither_them_nor_what_they_wrap(void **state)
     uint32_t wrapper;
     uint32_t wrapped;
 
-    make_type(f, f->array_type, "module.Renderer", 56,
-              SEEP_HELD_FLAG_HEAP_TYPE);
-    make_object(f->object, f->array_type);
-    f->object[2] = address_of(f->other);
+    make_wrapper(f);
     wrapper = add_node(f, f->object, 56, f->array_type);
     wrapped = add_node(f, f->other, 64, NULL);
-    entry[0] = 0;
     entry[1] = address_of(f->other);
     entry[2] = address_of(f->object);
     assert_true(is_entry(f, wrapped, &entry[1]));
@@ -213,6 +220,49 @@ a_table_of_wrappers_has_neither_them_nor_what_they_wrap(void **state)
     assert_true(is_entry(f, wrapper, &entry[2]));
     entry[1] = 7;
     assert_false(is_entry(f, wrapper, &entry[2]));
+}
+
+/* {next, wrapper, begin, end, room}: the wrapper has them, not the table. */
+static void a_table_of_what_wrappers_keep_alive_has_neither(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t *entry = &f->globals[4];
+    uint64_t *kept = f->code;
+    uint32_t wrapper;
+    uint32_t vector;
+
+    make_wrapper(f);
+    make_object(f->other, f->list_type);
+    kept[0] = address_of(f->other);
+    wrapper = add_node(f, f->object, 56, f->array_type);
+    vector = add_node(f, kept, 16, NULL);
+    entry[1] = address_of(f->object);
+    entry[2] = address_of(kept);
+    entry[3] = address_of(&kept[1]);
+    entry[4] = address_of(&kept[2]);
+    assert_true(is_entry(f, wrapper, &entry[1]));
+    assert_true(is_entry(f, vector, &entry[2]));
+    kept[0] = 8; /* numbers */
+    assert_false(is_entry(f, wrapper, &entry[1]));
+    assert_false(is_entry(f, vector, &entry[2]));
+    kept[0] = address_of(f->other);
+    entry[3] = entry[2]; /* empty */
+    assert_false(is_entry(f, wrapper, &entry[1]));
+}
+
+/* A class of the program's, which pybind11 did not make. */
+static void a_map_of_objects_and_what_they_have_has_both(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t *entry = &f->globals[4];
+    uint32_t wrapped;
+
+    make_wrapper(f);
+    f->array_type[1] = address_of(f->type_type);
+    wrapped = add_node(f, f->other, 64, NULL);
+    entry[1] = address_of(f->other);
+    entry[2] = address_of(f->object);
+    assert_false(is_entry(f, wrapped, &entry[1]));
 }
 
 /* Is the word @number of the frame @frame one that it has? */
@@ -725,6 +775,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_table_of_wrappers_has_neither_them_nor_what_they_wrap, set_up,
             tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_table_of_what_wrappers_keep_alive_has_neither, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_map_of_objects_and_what_they_have_has_both, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_frame_is_of_a_function, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(
