@@ -264,7 +264,8 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     void *result;
     va_list arguments;
 
-    if ((flags & MREMAP_FIXED) != 0) {
+    /* glibc from 2.39 on takes it with both, which may be a wish. */
+    if ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0) {
         va_start(arguments, flags);
         fixed = va_arg(arguments, void *);
         va_end(arguments);

@@ -111,3 +111,14 @@ def test_a_wrong_word_about_filters_is_not_believed(folder):
         run = behind(["linkat"], WORKER, folder, FILTERED_PRELOAD=PRELOAD,
                      SEEP_FILTER=word)
         assert run.status == 3 and run.recordings == [], word
+
+
+def test_a_filter_that_is_the_first_process_s_too_is_a_containers(folder):
+    """Which refuses, and kills for nothing: recorded without a word."""
+    run = execute(["unshare", "-pf", "--mount-proc", program("filtered"),
+                   NUMBERS["swapon"], *WORKER], folder, preload=False,
+                  sample=1, FILTERED_PRELOAD=PRELOAD)
+    if run.status in (1, 77, 127):
+        pytest.skip("no namespace of processes, or no seccomp, here")
+    assert run.seen == (3, b"", b"")
+    assert len(run.recordings) == 1

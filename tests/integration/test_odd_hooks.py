@@ -2,7 +2,8 @@
 """Ways into and out of a hook that look like something else."""
 import pytest
 
-from conftest import dump, execute, program
+from built import PRELOAD
+from conftest import dump, execute, frame_functions, program, report
 
 SMALL = {"SEEP_SIZE": "16MiB"}
 
@@ -76,6 +77,40 @@ def test_who_restricts_himself_first_is_not_recorded(folder, sample):
                   sample=sample)
     assert run.status == 0 and run.stderr == b""
     assert run.recordings == [] or sample == 1  # before main, that is
+
+
+def test_what_is_mapped_of_a_device_is_memory_only_of_dev_zero(folder):
+    document, _ = run_case(folder, "map_devices", 1)
+    mapped = {name: site["live_bytes"] for site in document["sites"]
+              for name in ("site_zero", "site_ring")
+              if name in site["frames"] and site["space"] != "heap"}
+    assert mapped == {"site_zero": 1 << 20}
+    assert [site["space"] for site in document["sites"]
+            if "site_zero" in site["frames"]] == ["mapped", "mapped"]
+
+
+@pytest.mark.parametrize("sample", [1, 4096])
+def test_a_wish_where_to_move_memory_is_passed_on(folder, sample):
+    argv = [program("odd_hooks"), "wish_for_a_place"]
+    library = program("new_mremap.so")
+    plain = execute(argv, LD_PRELOAD=library)
+    if plain.status == 77:
+        pytest.skip("this kernel knows no such move")
+    assert plain.status == 0
+    run = execute(argv, folder, sample=sample,
+                  LD_PRELOAD=f"{PRELOAD}:{library}")
+    assert run.status == 0
+
+
+def test_a_name_that_is_refused_or_anothers_is_not_taken(folder):
+    run = execute([program("odd_hooks"), "name_others"], folder, sample=1)
+    assert run.status == 0 and run.stderr == b""
+    process, = report(*run.recordings)["processes"]
+    threads = {name: site["thread"] for site in process["sites"]
+               for name in ("site_of_own", "wait_for_a_name")
+               if name in frame_functions(site)
+               and site["live_bytes"] == 1 << 20}
+    assert threads == {"site_of_own": "own", "wait_for_a_name": "other"}
 
 
 @pytest.mark.parametrize("sample", [1, 4096])

@@ -212,7 +212,11 @@ static __attribute__((noinline)) void odd_calls_maps(void)
     others = mremap(others, PAGE_BYTES, 8 * PAGE_BYTES, MREMAP_MAYMOVE);
     note(others, PAGE_BYTES, 1, 0x5a);
     munmap(pages + 2 * PAGE_BYTES, 2 * PAGE_BYTES); /* what is left */
+    pages = mremap(others, 8 * PAGE_BYTES, 8 * PAGE_BYTES,
+                   MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL); /* Linux 5.7 */
+    note(refused(pages), PAGE_BYTES, 1, 0x5a);
     munmap(others, 8 * PAGE_BYTES);
+    munmap(pages, 8 * PAGE_BYTES); /* or an error twice */
 }
 
 /* Those through which a process may restrict itself; these do not. */

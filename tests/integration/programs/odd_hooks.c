@@ -7,6 +7,7 @@
  * Invariant: each case prints one line and exits 0, with us and without; so a
  * handler jumps only where the C library was not interrupted.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -215,6 +216,97 @@ static void restrict_first(void)
     go_on();
 }
 
+static __attribute__((noinline)) void site_zero(int flags)
+{
+    int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+    if (fd < 0 || mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, flags, fd, 0) ==
+                      MAP_FAILED) {
+        exit(1);
+    }
+    close(fd);
+}
+
+/* A ring of the kernel's, where that may be had: no memory and no file. */
+static __attribute__((noinline)) void site_ring(void)
+{
+    uint64_t parameters[15] = {0}; /* struct io_uring_params */
+    int fd = (int)syscall(SYS_io_uring_setup, 4, parameters);
+
+    if (fd >= 0) {
+        mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        close(fd);
+    }
+}
+
+static void map_devices(void)
+{
+    free(malloc(1 << 20)); /* from here on all is recorded */
+    site_zero(MAP_PRIVATE);
+    site_zero(MAP_SHARED);
+    site_ring();
+}
+
+/* The place is free, and not the one that the kernel would choose. */
+static void wish_for_a_place(void)
+{
+    const size_t size = 1 << 20;
+    char *range =
+        mmap(NULL, 4 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *old = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *moved;
+
+    munmap(range + size, size);
+    munmap(range + 3 * size, size);
+    moved = mremap(old, size, size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+                   range + size);
+    if (moved != range + size) {
+        exit(moved == MAP_FAILED ? 77 : 1);
+    }
+}
+
+static void *wait_for_a_name(void *gate)
+{
+    void *volatile block;
+
+    pthread_barrier_wait(gate);
+    pthread_barrier_wait(gate);
+    block = malloc(1 << 20);
+    (void)block;
+    return NULL;
+}
+
+/* That of a thread is not the one that it gives to another. */
+static __attribute__((noinline)) void *site_of_own(void *gate)
+{
+    pthread_t thread;
+    void *volatile block;
+
+    pthread_create(&thread, NULL, wait_for_a_name, gate);
+    pthread_barrier_wait(gate);
+    pthread_setname_np(pthread_self(), "own");
+    if (pthread_setname_np(pthread_self(), "longer than 15 bytes") != ERANGE ||
+        pthread_setname_np(thread, "other") != 0) {
+        exit(1);
+    }
+    block = malloc(1 << 20);
+    (void)block;
+    pthread_barrier_wait(gate);
+    pthread_join(thread, NULL);
+    return NULL;
+}
+
+static void name_others(void)
+{
+    pthread_barrier_t gate;
+    pthread_t thread;
+
+    pthread_barrier_init(&gate, NULL, 2);
+    pthread_create(&thread, NULL, site_of_own, &gate);
+    pthread_join(thread, NULL);
+}
+
 #define PAINTED_WORDS 2048U
 #define PAINT UINT64_C(0xa5a5a5a5a5a5a5a5)
 
@@ -289,6 +381,9 @@ int main(int argc, char **argv)
         {"restrict_by_prctl", restrict_by_prctl},
         {"restrict_by_filter", restrict_by_filter},
         {"restrict_first", restrict_first},
+        {"map_devices", map_devices},
+        {"name_others", name_others},
+        {"wish_for_a_place", wish_for_a_place},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
