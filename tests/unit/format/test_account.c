@@ -188,17 +188,39 @@ static void a_brief_stays_one_when_a_free_is_taken_back(void **state)
     assert_int_equal(seep_account_live_bytes(entry(f, site)), 200);
 }
 
+static void a_brief_stays_one_when_a_block_weighs_more(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t site = new_site(f);
+
+    come(f, site, 1, 100);
+    come(f, site, 1, 100);
+    seep_account_reweighed(f->view, site, 1,
+                           (struct seep_weight){100, SEEP_COUNT_ONE},
+                           (struct seep_weight){250, 2 * SEEP_COUNT_ONE});
+    assert_true(is_brief(track(f, site)));
+    assert_int_equal(seep_account_live_bytes(entry(f, site)), 350);
+    /* And it is enough of a series. */
+    use_quarters(f, 4);
+    come(f, site, 1, SERIES_AT);
+    assert_int_equal(get(&f->view->counters[SEEP_COUNT_SERIES_FULL]), 0);
+}
+
 /* Nobody keeps a series of it: who takes such a free back must know. */
 static void a_free_that_nothing_was_told_of_is_said_so(void **state)
 {
     struct fixture *f = *state;
     uint32_t site = new_site(f);
+    struct seep_block one = block(site, 1, 100);
 
     leave_no_briefs(f);
     use_quarters(f, 4);
     come(f, site, 1, 100);
     come(f, site, 1, 100);
     assert_false(go(f, site, 2, 100));
+    /* It is an event of more than the totals say: also taken back. */
+    seep_account_restored(f->view, 2, &one);
+    assert_int_equal(get(&entry(f, site)->event_count), 3);
     assert_false(go(f, site, 2, 100));
     come(f, 0, 1, 100);
     assert_int_equal(track(f, 0), 0);
@@ -369,6 +391,7 @@ int main(void)
         WITH(a_site_is_told_from_its_first_to_its_last),
         WITH(a_brief_comes_with_what_the_totals_cannot_say),
         WITH(a_brief_stays_one_when_a_free_is_taken_back),
+        WITH(a_brief_stays_one_when_a_block_weighs_more),
         WITH(a_free_that_nothing_was_told_of_is_said_so),
         WITH(few_series_are_for_what_holds_much),
         WITH(a_site_that_gets_none_is_counted),
