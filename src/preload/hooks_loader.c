@@ -54,7 +54,7 @@ int dlclose(void *handle)
     int result;
 
     if (seep_real.dlclose == NULL && !seep_real_resolve()) {
-        return -1;
+        return -1; /* before the loader could have given a handle */
     }
     seep_track_count(SEEP_COUNT_UNLOADS, 1);
     seep_objects_unload_begin();
@@ -119,7 +119,8 @@ int prctl(int option, ...)
     return result;
 }
 
-/* Before any handler or destructor: they free what was leaked. */
+/* Before any handler or destructor: they free what was leaked. From an IFUNC
+ * resolver nothing of libc's exit() is there to be done. */
 void exit(int status)
 {
     seep_life_exiting();

@@ -86,6 +86,9 @@ static bool space_of_file(int protection, int flags, int fd,
     }
     result = seep_syscall4(SYS_newfstatat, fd, (long)"", (long)&status,
                            AT_EMPTY_PATH);
+    /* In no test: a filter that refuses this lets no library be loaded; and an
+     * open file that is mapped can be asked, but for one that was just closed.
+     */
     if (result == -EPERM || result == -EACCES || result == -ENOSYS) {
         seep_word_store(&refused, true);
     }

@@ -414,7 +414,9 @@ static bool find(const char *name, const void *start, const void *end,
     return found;
 }
 
-/* By its name: a look-up in vain would leave the loader a message to keep. */
+/* Whoever lacks what is looked for here is not asked: another C library than
+ * glibc, or a renamed allocator. Of those that have the names each is tested.
+ * By its name: a look-up in vain would leave the loader a message to keep. */
 static bool find_question(const void *start, const void *end, const char *name)
 {
     if (starts_with(name, "libc.so") || starts_with(name, "libc-")) {

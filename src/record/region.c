@@ -146,6 +146,7 @@ static bool reserve(const struct seep_view *view, uint64_t from, uint64_t end,
     most =
         page_up(most < from + STEP_MOST_BYTES ? most : from + STEP_MOST_BYTES);
     most = most < end ? end : most;
+    /* In a child of a fork the header may be gone by now: zeros, or none. */
     if (reserved == NULL || most > reserved->file_bytes ||
         seep_word_load(&restricted) != 0) {
         return false;
@@ -502,7 +503,7 @@ static int above_standard(int fd)
 }
 
 /* On btrfs what is reserved is written to where it lies only if the file says
- * so, while it is empty (and until a snapshot shares it). */
+ * so, while it is empty (and until a snapshot shares it). No test has one. */
 static void write_in_place(int fd)
 {
     int flags = 0;

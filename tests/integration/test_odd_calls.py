@@ -11,6 +11,7 @@ MODES = [pytest.param(None, id="sampled"), pytest.param(1, id="exact")]
 ALL_NEWS = b"++++++00++++++00\n"
 # That the C++ runtime throws inside of a nothrow operator that fails.
 EXCEPTIONS = {"glibc": 4}
+UNSERVED = 4  # the last ones of odd_calls_early
 EARLY_ERRNO = b"77"  # of odd_calls: as it was
 
 
@@ -50,7 +51,8 @@ def test_what_is_refused_is_counted_and_what_is_given_back_is_not_held(folder):
 
 @pytest.mark.parametrize("sample", MODES)
 def test_a_library_may_call_before_we_are_relocated(folder, sample):
-    """errno cannot be reached from here then; all else is the same."""
+    """errno cannot be reached from here then, and a few things are refused
+    that need the loader or more than a few MiB; all else is the same."""
     words = [program("odd_calls_early")]
     plain = execute(words)
     run = execute(words, folder, sample=sample)
@@ -58,7 +60,8 @@ def test_a_library_may_call_before_we_are_relocated(folder, sample):
     plain_lines = [line.split() for line in plain.stdout.splitlines()]
     lines = [line.split() for line in run.stdout.splitlines()]
     assert len(lines) > 50
-    assert [line[1] for line in lines] == [line[1] for line in plain_lines]
+    answers = [line[1] for line in plain_lines[:-UNSERVED]]
+    assert [line[1] for line in lines] == answers + [b"0"] * UNSERVED
     for line, expected in zip(lines, plain_lines):
         assert line[2] in (expected[2], EARLY_ERRNO)
 

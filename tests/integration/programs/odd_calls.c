@@ -14,7 +14,9 @@
 #include "odd_calls.h"
 
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +245,28 @@ static __attribute__((noinline)) void odd_calls_all(void)
 
 #ifdef ODD_CALLS_LIBRARY
 
+static int stop_at_first(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)info;
+    (void)size;
+    (void)data;
+    return 1;
+}
+
+/* Four: what cannot be had as early under the preload, and is refused. */
+static void unserved(void)
+{
+    const size_t large = 3 << 19;
+
+    malloc(large);
+    malloc(large);
+    note(malloc(large), 1, 0, -1);
+    note(malloc(2 * large), 1, 0, -1);
+    note(dl_iterate_phdr(stop_at_first, NULL) == 1 ? notes : NULL, 1, 0, -1);
+    note(pthread_setname_np(pthread_self(), "odd") == 0 ? notes : NULL, 1, 0,
+         -1);
+}
+
 static int answer(void)
 {
     return 42;
@@ -254,6 +278,7 @@ __attribute__((used)) static int (*resolve(void))(void)
     errno = KEPT;
     odd_calls_all();
     of_glibc();
+    unserved();
     return answer;
 }
 

@@ -11,7 +11,7 @@ struct odd_calls_note {
     int error;
 };
 
-#define ODD_CALLS_MOST 64
+#define ODD_CALLS_MOST 96
 
 /** What the library's resolver saw. @return how many they are */
 size_t odd_calls_early(const struct odd_calls_note **ret_notes);
