@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -236,6 +237,89 @@ static void what_may_be_missed_never_goes(void **state)
     assert_int_equal(mkdir(below("folder.seep"), 0700), 0);
     clean(1);
     assert_int_equal(count_files(), 9); /* with the link */
+}
+
+/* Each with one thing that is otherwise in what we write. */
+static void what_has_another_form_than_ours_stays(void **state)
+{
+    struct seep_rec_header ours = make_header();
+    struct seep_rec_header header;
+    int fd;
+
+    (void)state;
+    atomic_store(&ours.exited, 1);
+    header = ours;
+    header.byte_order = ~header.byte_order;
+    put("byte-order.seep", &header, 0);
+    header = ours;
+    header.header_bytes++;
+    put("header.seep", &header, 1);
+    header = ours;
+    header.fixed_bytes++;
+    put("fixed.seep", &header, 2);
+    header = ours;
+    header.magic[7] ^= 1;
+    put("magic.seep", &header, 3);
+    put("damaged.seep", &ours, 4);
+    fd = open(below("damaged.seep"), O_WRONLY);
+    header = ours;
+    header.pid ^= 1; /* and the hash is that of before */
+    assert_int_equal(pwrite(fd, (void *)&header, sizeof(header), 0),
+                     sizeof(header));
+    close(fd);
+    header = ours;
+    header.process_start_clock = 0; /* whose that is nobody can tell */
+    put("no-clock.seep", &header, 5);
+    put("ours.seep", &ours, 6);
+    clean(1);
+    assert_int_equal(count_files(), 6);
+    assert_false(is_there("ours.seep"));
+}
+
+static void of_before_the_last_boot_goes_what_nobody_has_mapped(void **state)
+{
+    struct seep_rec_header header = make_header();
+
+    (void)state;
+    header.boot_id[0] ^= 1;
+    atomic_store(&header.exited, 1);
+    put("a.seep", &header, 0);
+    header.pid = (uint32_t)getpid(); /* it was another one's */
+    put("b.seep", &header, 1);
+    clean(1);
+    assert_int_equal(count_files(), 1);
+    assert_true(is_there("b.seep"));
+}
+
+static void while_another_holds_the_folder_all_stay(void **state)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+
+    (void)state;
+    put_ended("a.seep", true, 0);
+    put_ended("b.seep", true, 1);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    clean(1);
+    assert_int_equal(count_files(), 2);
+    close(fd);
+    clean(1);
+    assert_int_equal(count_files(), 1);
+}
+
+/* More than there is room for names: those that there is room for go. */
+static void of_more_than_can_be_named_some_go(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (int i = 0; i < 4200; i++) {
+        snprintf(name, sizeof(name), "%d.seep", i);
+        put_ended(name, true, i);
+    }
+    for (int i = 0; i < 200 && count_files() == 4200; i++) {
+        clean(1); /* among so many one start in a few looks at all */
+    }
+    assert_true(count_files() < 4200);
 }
 
 static void put_killed(const char *name, uint64_t life_ns, int age_rank)
@@ -553,6 +637,10 @@ int main(void)
         TEST(what_lies_beside_goes_with_it),
         TEST(bytes_are_bounded_too),
         TEST(what_may_be_missed_never_goes),
+        TEST(what_has_another_form_than_ours_stays),
+        TEST(of_before_the_last_boot_goes_what_nobody_has_mapped),
+        TEST(while_another_holds_the_folder_all_stay),
+        TEST(of_more_than_can_be_named_some_go),
         TEST(what_was_killed_goes_last_and_the_short_before_the_long),
         TEST(what_went_is_counted_once),
         TEST(of_another_container_goes_what_nobody_has_mapped),
