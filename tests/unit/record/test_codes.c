@@ -67,6 +67,62 @@ static void code_that_came_back_elsewhere_is_the_same(void **state)
         1);
 }
 
+static uint32_t intern_module(uint64_t start, const char *path,
+                              const uint8_t *build_id, size_t id_bytes)
+{
+    struct seep_modules_object object = {.start = start,
+                                         .end = start + 4096,
+                                         .bias = start,
+                                         .path = path,
+                                         .build_id = build_id,
+                                         .build_id_bytes = id_bytes};
+
+    return seep_modules_intern(&view, &object);
+}
+
+/* By where it lies and its build-id; by its path where it has none. */
+static void a_module_is_known_again(void **state)
+{
+    static const uint8_t one[SEEP_BUILD_ID_MAX + 8] = {1, 2, 3};
+    static const uint8_t two[SEEP_BUILD_ID_MAX] = {1, 2, 4};
+    uint32_t with_id = intern_module(4096, "a.so", one, 20);
+    uint32_t without = intern_module(8192, "b.so", NULL, 0);
+    uint32_t longest = intern_module(16384, "c.so", one, sizeof(one));
+
+    (void)state;
+    assert_int_equal(with_id, 1);
+    assert_int_equal(without, 2);
+    assert_int_equal(longest, 3);
+    assert_int_equal(intern_module(4096, "by another name", one, 20), with_id);
+    assert_int_equal(intern_module(8192, "b.so", NULL, 99), without);
+    assert_int_equal(view.modules[without - 1].build_id_bytes, 0);
+    assert_int_equal(view.modules[longest - 1].build_id_bytes,
+                     SEEP_BUILD_ID_MAX);
+    assert_int_equal(intern_module(16384, "c.so", one, SEEP_BUILD_ID_MAX),
+                     longest);
+    assert_int_equal(intern_module(4096, "a.so", two, 20), 4);
+    assert_int_equal(intern_module(8192, "d.so", NULL, 0), 5);
+    assert_int_equal(intern_module(4096, "a.so", one, 19), 6);
+    /* One that is being written is not looked at, and comes twice. */
+    atomic_store(&view.modules[without - 1].state, 1);
+    assert_int_equal(intern_module(8192, "b.so", NULL, 0), 7);
+}
+
+static void a_full_table_of_modules_refuses_and_counts(void **state)
+{
+    uint32_t capacity = view.module_capacity;
+
+    (void)state;
+    for (uint32_t i = 0; i < capacity; i++) {
+        assert_int_equal(intern_module(4096 * (i + 1), "m.so", NULL, 0), i + 1);
+    }
+    assert_int_equal(intern_module(1, "m.so", NULL, 0), SEEP_MODULE_NONE);
+    assert_int_equal(counter(SEEP_COUNT_MODULES_FULL), 1);
+    assert_int_equal(intern_module(4096, "m.so", NULL, 0), 1);
+    atomic_store(&view.header->module_count, capacity + 1); /* damaged */
+    assert_int_equal(intern_module(1, "m.so", NULL, 0), SEEP_MODULE_NONE);
+}
+
 static void each_part_of_a_name_tells_codes_apart(void **state)
 {
     uint32_t codes[] = {
@@ -167,6 +223,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         CASE(code_that_came_back_elsewhere_is_the_same),
+        CASE(a_module_is_known_again),
+        CASE(a_full_table_of_modules_refuses_and_counts),
         CASE(each_part_of_a_name_tells_codes_apart),
         CASE(the_cache_knows_what_was_interned_until_it_forgets),
         CASE(a_file_is_written_once_for_all_of_its_code),
