@@ -203,6 +203,29 @@ static void a_failed_munmap_that_had_to_wait_is_taken_back(void **state)
     }
 }
 
+static void a_lock_is_released_by_who_has_it(void **state)
+{
+    struct fixture *f = *state;
+    _Atomic uint64_t *lock = lock_of(f, HEAP);
+    uint64_t held;
+
+    seep_fold_unlock(lock, 1);
+    assert_int_equal(seep_word_load(lock), 0);
+    assert_true(seep_fold_try_lock(lock, 1));
+    held = seep_word_load(lock);
+    assert_false(seep_fold_try_lock(lock, 1));
+    seep_fold_unlock(lock, OTHER_THREAD);
+    assert_int_equal(seep_word_load(lock), held);
+    seep_fold_unlock(lock, 1);
+    assert_true(seep_fold_try_lock(lock, OTHER_THREAD));
+    seep_fold_unlock(lock, OTHER_THREAD);
+    /* The last one who had it, and has it no more. */
+    held = seep_word_load(lock);
+    seep_word_store(lock, held | (uint64_t)OTHER_THREAD << 32);
+    seep_fold_unlock(lock, OTHER_THREAD);
+    assert_int_equal(seep_word_load(lock), held | (uint64_t)OTHER_THREAD << 32);
+}
+
 static uint32_t seen_held;
 
 static void forget(void *context, uint64_t address)
@@ -304,6 +327,7 @@ int main(void)
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
         cmocka_unit_test(an_event_that_has_to_wait_has_changed_nothing),
         WITH(a_failed_munmap_that_had_to_wait_is_taken_back),
+        WITH(a_lock_is_released_by_who_has_it),
         WITH(a_site_is_noted_while_it_is_held),
         WITH(a_coin_is_flipped_once_for_an_event),
         WITH(thinning_waits_for_a_site_and_goes_on),

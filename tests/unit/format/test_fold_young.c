@@ -224,6 +224,30 @@ static void a_realloc_that_fails_is_taken_back_in_one_batch(void **state)
     assert_int_equal(seep_account_live_bytes(site(f, 0)), 0);
 }
 
+/* Killed before .head moved: the slots are the next ones to fold, and free for
+ * the next lap. What was told is not told again, alone or as one of a pair. */
+static void what_the_dead_had_given_back_is_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    const struct seep_view *view = &f->builder.view;
+    uint32_t shard = seep_view_shard_of(view, 0x1000);
+    struct seep_rec_event *ring = seep_view_ring(view, shard);
+
+    builder_alloc(&f->builder, 0x1000, 100, f->sites[0], 1);
+    builder_alloc(&f->builder, 0x1010, 30, f->sites[0], 1);
+    builder_free(&f->builder, 0x1000, 1);
+    builder_free(&f->builder, 0x1010, 1);
+    builder_alloc(&f->builder, 0x1020, 7, f->sites[0], 1);
+    seep_word_store(&ring[0].state,
+                    seep_view_state(view, view->ring_slots, SEEP_SLOT_FREE, 0));
+    assert_int_equal(seep_fold_shard(&f->builder.fold, shard, UINT32_MAX), 4);
+    assert_int_equal(get(&view->shards[shard].head), 5);
+    assert_int_equal(get(&site(f, 0)->allocated_bytes), 37);
+    assert_int_equal(get(&site(f, 0)->freed_bytes), 30);
+    assert_int_equal(counted(f, SEEP_COUNT_FOREIGN_FREES), 1);
+    assert_true(is_live(f, 0x1020));
+}
+
 static void a_pair_at_a_site_that_is_held_waits_whole(void **state)
 {
     struct fixture *f = *state;
@@ -384,6 +408,7 @@ int main(void)
         WITH(a_large_block_is_in_the_peak_of_any_site),
         WITH(a_lost_free_before_a_pair_is_closed),
         WITH(a_realloc_that_fails_is_taken_back_in_one_batch),
+        WITH(what_the_dead_had_given_back_is_passed_over),
         WITH(a_pair_at_a_site_that_is_held_waits_whole),
         cmocka_unit_test(in_batches_it_is_as_one_by_one),
     };

@@ -63,19 +63,42 @@ static uint64_t address_of(uint64_t after, uint32_t low, uint32_t slot)
     return group << SEEP_LIVE_GROUP_LOG2 | (uint64_t)(slot % 16) << 4;
 }
 
+static uint32_t entries(void)
+{
+    uint32_t there = 0;
+
+    for (uint32_t i = 0; i <= table.mask; i++) {
+        there += seep_live_get(&table, i).address != 0;
+    }
+    return there;
+}
+
+static void assert_agrees(void)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_not_equal(seep_live_find(&table, listed[i]), SEEP_LIVE_NONE);
+    }
+    assert_int_equal(entries(), count);
+}
+
 /* Blocks that all want the last slot of one window come until one is refused.
- */
+ * Whenever the table has grown there is every one of them. */
 static void fill(uint32_t low)
 {
     uint64_t address = 0;
 
     for (;;) {
+        uint64_t slots = seep_live_slots(&table);
+
         address = address_of(address, low, LAST_OF_WINDOW);
         if (!insert(address)) {
             return;
         }
         assert_true(count < SLOTS);
         listed[count++] = address;
+        if (seep_live_slots(&table) != slots) {
+            assert_agrees();
+        }
     }
 }
 
@@ -93,24 +116,6 @@ static void fill_uncounted(uint32_t low)
         assert_true(count < SLOTS);
         listed[count++] = address;
     }
-}
-
-static uint32_t entries(void)
-{
-    uint32_t there = 0;
-
-    for (uint32_t i = 0; i <= table.mask; i++) {
-        there += seep_live_get(&table, i).address != 0;
-    }
-    return there;
-}
-
-static void assert_agrees(void)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_not_equal(seep_live_find(&table, listed[i]), SEEP_LIVE_NONE);
-    }
-    assert_int_equal(entries(), count);
 }
 
 /* From both ends of the list, so that holes are made all over. */
