@@ -230,7 +230,9 @@ static void a_block_of_no_site_is_nobodys_in_a_copy(void **state)
 
     push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
     push(f, SEEP_EVENT_ALLOC, BLOCK + 16, 30);
+    push(f, SEEP_EVENT_ALLOC, BLOCK + 32, 1000);
     lose_site(f, BLOCK, f->builder.view.site_capacity);
+    lose_site(f, BLOCK + 32, UINT32_MAX);
     seep_word_store(&f->builder.view.sites[f->heap].lock, 1);
     seep_fold_private_copy(&f->builder.view, true, &applied, &torn);
     assert_int_equal(live_bytes(f, f->heap), 30);
@@ -512,6 +514,76 @@ static void a_shard_without_a_table_is_left_alone(void **state)
     assert_int_equal(torn, 0);
 }
 
+/* Locked, or with a move that was begun: then its counts may be wrong too. */
+static void a_shard_that_was_left_half_done_is_counted_again(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_live live = table_of(f, BLOCK);
+    uint64_t applied;
+    uint64_t torn;
+
+    push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
+    builder_fold(&f->builder);
+    for (uint32_t moves = 0; moves < 2; moves++) {
+        seep_word_store(&live.shard->live_count, 7);
+        seep_word_store(&live.shard->lock, moves == 0);
+        seep_word_store(&live.shard->move, moves);
+        seep_fold_private_copy(&f->builder.view, true, &applied, &torn);
+        assert_int_equal(get(&live.shard->live_count), 1);
+        assert_int_equal(get(&live.shard->lock), 0);
+        assert_int_equal(get(&live.shard->move), 0);
+        assert_true(is_live(f, BLOCK));
+    }
+}
+
+/* What a site that the dead held has freed is told by what is live of it; of
+ * another one, or of one that lives, the totals stand. */
+static void only_what_the_dead_held_is_told_by_what_lives(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t other = builder_site(&f->builder, 0, SEEP_SPACE_HEAP);
+    struct seep_rec_site *held = &f->builder.view.sites[f->heap];
+    struct seep_rec_site *idle = &f->builder.view.sites[other];
+    uint64_t applied;
+    uint64_t torn;
+
+    push(f, SEEP_EVENT_ALLOC, BLOCK, 100);
+    push(f, SEEP_EVENT_ALLOC, BLOCK + 16, 30);
+    builder_alloc(&f->builder, BLOCK + 32, 1000, other, 20);
+    builder_fold(&f->builder);
+    push(f, SEEP_EVENT_FREE, BLOCK, 0); /* its entry is empty, and was larger */
+    builder_fold(&f->builder);
+    seep_word_add(&held->freed_bytes, 5);
+    seep_word_add(&idle->freed_bytes, 7);
+    seep_word_store(&held->lock, 1);
+    seep_fold_private_copy(&f->builder.view, false, &applied, &torn);
+    assert_int_equal(get(&held->lock), 0);
+    assert_int_equal(get(&held->freed_bytes), 105);
+    seep_word_store(&held->lock, 1);
+    seep_fold_private_copy(&f->builder.view, true, &applied, &torn);
+    assert_int_equal(get(&held->freed_bytes), 100);
+    assert_int_equal(get(&held->freed_count_q16), SEEP_COUNT_ONE);
+    assert_int_equal(get(&idle->freed_bytes), 7);
+}
+
+/* Of a damaged ring: the next lap has begun before this one was folded. */
+static void a_slot_of_another_lap_is_not_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    const struct seep_view *view = &f->builder.view;
+    uint32_t shard = seep_view_shard_of(view, BLOCK);
+    uint64_t applied;
+    uint64_t torn;
+
+    seep_word_store(
+        &seep_view_ring(view, shard)->state,
+        seep_view_state(view, view->ring_slots, SEEP_SLOT_CLAIMED, 7) +
+            (UINT64_C(1) << 63));
+    seep_fold_private_copy(view, true, &applied, &torn);
+    assert_int_equal(torn, 0);
+    assert_int_equal(get(&view->shards[shard].head), 0);
+}
+
 /* Each is passed over once, whatever the others say. */
 static void a_ring_of_claimed_slots_is_passed_over_once(void **state)
 {
@@ -565,6 +637,9 @@ int main(void)
         WITH(a_mapping_of_no_bytes_is_none),
         WITH(a_munmap_of_a_middle_passes_no_mapping),
         WITH(a_shard_without_a_table_is_left_alone),
+        WITH(a_shard_that_was_left_half_done_is_counted_again),
+        WITH(only_what_the_dead_held_is_told_by_what_lives),
+        WITH(a_slot_of_another_lap_is_not_passed_over),
         WITH(a_ring_of_claimed_slots_is_passed_over_once),
     };
 
