@@ -235,29 +235,40 @@ int seep_report_find_fills(struct seep_report_build *build,
     return 0;
 }
 
+/* All of @row in the mappings. */
+static struct seep_verdict_fill fill_of(const struct seep_report_memory *memory,
+                                        const struct seep_site_work *row)
+{
+    struct seep_verdict_fill fill = {.site = &row->site};
+    char id[sizeof(memory->mappings->filled_id)];
+
+    snprintf(id, sizeof(id), "%016" PRIx64, row->id);
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct seep_report_mapping *mapping = &memory->mappings[i];
+
+        if (strcmp(mapping->filled_id, id) == 0) {
+            fill.bytes_per_s += mapping->slope_bytes_per_s;
+            fill.used_bytes += mapping->last_bytes;
+            fill.of_bytes += mapping->filled_of_bytes;
+        }
+    }
+    return fill;
+}
+
 struct seep_verdict_fill seep_report_fill(const struct seep_report_build *build)
 {
     const struct seep_report_memory *memory = &build->report.memory;
     struct seep_verdict_fill most = {.site = NULL};
+    bool is_any = false;
 
-    for (size_t i = 0; i < build->sites.count; i++) {
-        const struct seep_site_work *row = &build->sites.works[i];
-        struct seep_verdict_fill fill = {.site = &row->site};
-        char id[sizeof(memory->mappings->filled_id)];
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        is_any = is_any || *memory->mappings[i].filled_id != '\0';
+    }
+    /* There may be very many rows, and mostly nothing fills. */
+    for (size_t i = 0; is_any && i < build->sites.count; i++) {
+        struct seep_verdict_fill fill = fill_of(memory, &build->sites.works[i]);
 
-        snprintf(id, sizeof(id), "%016" PRIx64, row->id);
-        for (size_t j = 0; j < memory->mapping_count; j++) {
-            const struct seep_report_mapping *mapping = &memory->mappings[j];
-
-            if (strcmp(mapping->filled_id, id) == 0) {
-                fill.bytes_per_s += mapping->slope_bytes_per_s;
-                fill.used_bytes += mapping->last_bytes;
-                fill.of_bytes += mapping->filled_of_bytes;
-            }
-        }
-        if (fill.bytes_per_s > most.bytes_per_s) {
-            most = fill;
-        }
+        most = fill.bytes_per_s > most.bytes_per_s ? fill : most;
     }
     return most;
 }

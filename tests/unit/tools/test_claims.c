@@ -176,6 +176,12 @@ static void what_of_a_fork_is_copied(void **state)
         (struct seep_report_extent){true, 80 * MIB, 20 * MIB, -MIB, 100};
     holds(
         "no call site grows, but pages from before the fork are copied by 60.0 MiB/min, as they are written to");
+    verdict->minor_count = 1;
+    fails(
+        "no call site grows, but pages from before the fork are copied by 60.0 MiB/min, as they are written to");
+    holds(
+        " or more, but pages from before the fork are copied by 60.0 MiB/min, as they are written to");
+    verdict->minor_count = 0;
     holds(
         "the cgroup and the machine grow by the copies, without an allocation, at most until all is copied: 20 MiB are not yet");
     report->python_version = 0x030b02f0;
@@ -758,6 +764,9 @@ static void what_is_full_already_or_never(void **state)
     forecast->answer = SEEP_FORECAST_UNKNOWN;
     forecast->limit_bytes = 0;
     verdict->fills_of_bytes = 562 * MIB;
+    memory->machine_bytes = 0;
+    holds("Cannot tell when memory will be full: its limit is unknown");
+    memory->machine_bytes = UINT64_C(8) << 30;
     holds("When it is full it ends, and memory has room for all of it");
     verdict->fills_of_bytes = 0;
     fails("When it is full it ends, and memory has room for all of it");

@@ -362,7 +362,7 @@ char *seep_words_forecast(const struct seep_report *report)
         fprintf(file, " would not be reached; %s are in use",
                 SEEP_UNITS_BYTES((double)forecast->used_bytes));
     } else if (report->verdict.fills_of_bytes > 0 &&
-               forecast->limit_bytes == 0) {
+               forecast->limit_bytes == 0 && report->memory.machine_bytes > 0) {
         fputs("When it is full it ends, and memory has room for all of it",
               file);
     } else {

@@ -634,20 +634,22 @@ static void put_nothing(FILE *file, const struct seep_report *report)
     bool reassures = report->verdict.reassures;
     bool rises_anyhow = report->verdict.suppressed_count == 0 &&
                         rises(report, &report->memory.anonymous);
+    double copied = seep_words_copied(report);
 
     fputs(reassures ? "no leak: " : "", file);
-    if (seep_words_copied(report) > 0) {
-        fputs(
-            "no call site grows, but pages from before the fork are copied by ",
-            file);
-        seep_words_put_rate(file, seep_words_copied(report));
-        fputs(", as they are written to", file);
-    } else if (report->verdict.minor_count == 0 && !live_memory_grows(report) &&
-               !rises_anyhow) {
-        fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
-    } else {
+    if (report->verdict.minor_count > 0 || live_memory_grows(report) ||
+        rises_anyhow) {
         fprintf(file, "nothing certainly grows by %s or more",
                 SEEP_UNITS_BYTES(report->verdict.floor_bytes));
+    } else if (copied > 0) {
+        fputs("no call site grows", file);
+    } else {
+        fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
+    }
+    if (copied > 0) {
+        fputs(", but pages from before the fork are copied by ", file);
+        seep_words_put_rate(file, copied);
+        fputs(", as they are written to", file);
     }
 }
 
