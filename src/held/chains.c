@@ -477,10 +477,8 @@ static int find_heads(struct seep_held_search *search,
             continue;
         }
         child = hop_down(search, level, hit->value, repeats, count);
-        if (child != SEEP_HELD_NOTHING && child != holder &&
-            seep_held_link_add(search, child, holder, hit->at, hit->value) !=
-                SEEP_HELD_NOTHING) {
-            seep_held_go_on_from(search, level, holder, child);
+        if (child != SEEP_HELD_NOTHING && child != holder) {
+            seep_held_take_link(search, level, child, holder, hit);
         }
     }
     return 0;

@@ -198,13 +198,30 @@ bool seep_held_is_link(struct seep_held_search *search, uint32_t child,
            !is_pool_link(search, above, hit);
 }
 
+void seep_held_take_link(struct seep_held_search *search,
+                         struct seep_held_level *level, uint32_t child,
+                         uint32_t holder, const struct seep_held_hit *hit)
+{
+    uint32_t link =
+        seep_held_link_add(search, child, holder, hit->at, hit->value);
+
+    if (link == SEEP_HELD_NOTHING) {
+        return;
+    }
+    if (seep_held_is_entry(search, child, holder, hit)) {
+        search->links[link].is_stale = true;
+        search->links[link].is_odd = true;
+        return;
+    }
+    seep_held_go_on_from(search, level, holder, child);
+}
+
 static void take_hit(struct seep_held_search *search,
                      struct seep_held_level *level,
                      const struct seep_held_hit *hit)
 {
     uint32_t child = search->scan.ranges[hit->range].owner;
     uint32_t holder;
-    uint32_t link;
 
     if ((hit->at >= search->nodes[child].start &&
          hit->at < search->nodes[child].end) ||
@@ -233,16 +250,7 @@ static void take_hit(struct seep_held_search *search,
         }
         return;
     }
-    link = seep_held_link_add(search, child, holder, hit->at, hit->value);
-    if (link == SEEP_HELD_NOTHING) {
-        return;
-    }
-    if (seep_held_is_entry(search, child, holder, hit)) {
-        search->links[link].is_stale = true;
-        search->links[link].is_odd = true;
-        return;
-    }
-    seep_held_go_on_from(search, level, holder, child);
+    seep_held_take_link(search, level, child, holder, hit);
 }
 
 #define NEAREST_BYTES (UINT64_C(1) << 20)
@@ -309,10 +317,10 @@ static void link_unknown(struct seep_held_search *search,
         search->nodes[holder].end < word->at + 8) {
         search->nodes[holder].end = word->at + 8;
     }
-    if (!seep_held_is_weak(search, &search->nodes[holder], word->at) &&
-        seep_held_link_add(search, word->child, holder, word->at,
-                           word->value) != SEEP_HELD_NOTHING) {
-        seep_held_go_on_from(search, level, holder, word->child);
+    if (!seep_held_is_weak(search, &search->nodes[holder], word->at)) {
+        seep_held_take_link(
+            search, level, word->child, holder,
+            &(struct seep_held_hit){.at = word->at, .value = word->value});
     }
 }
 

@@ -418,6 +418,12 @@ void seep_held_go_on_from(struct seep_held_search *search,
                           struct seep_held_level *level, uint32_t holder,
                           uint32_t child);
 
+/** @holder has @child by the word: it is noted, and gone on from, unless it
+ * borrows as seep_held_is_entry() says. */
+void seep_held_take_link(struct seep_held_search *search,
+                         struct seep_held_level *level, uint32_t child,
+                         uint32_t holder, const struct seep_held_hit *hit);
+
 /** Does the word hold @child as part of @holder? */
 bool seep_held_is_link(struct seep_held_search *search, uint32_t child,
                        uint32_t holder, const struct seep_held_hit *hit);
