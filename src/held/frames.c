@@ -79,7 +79,7 @@ static const char *function_at(struct seep_held_search *search, uint64_t at,
         const struct seep_held_map *map =
             seep_held_map_at(search->memory, code);
         const struct seep_held_image *image;
-        const struct seep_held_symbol *symbol;
+        const struct seep_symbol_entry *symbol;
 
         if (map == NULL || !map->is_code || map->is_own || *map->path != '/' ||
             (search->memory->core == NULL && !follows_call(search, code))) {
@@ -88,10 +88,12 @@ static const char *function_at(struct seep_held_search *search, uint64_t at,
         image = seep_held_image_of(&search->images, map->path);
         symbol = image == NULL
                      ? NULL
-                     : seep_held_symbol_find(image, SEEP_HELD_FUNCTION,
+                     : seep_held_symbol_find(image, SEEP_SYMBOL_FUNCTION,
                                              code - image->bias - 1);
         if (symbol != NULL) {
-            seep_held_demangle(symbol->name, name, sizeof(name));
+            seep_held_demangle(&search->images,
+                               seep_held_symbol_name(image, symbol), name,
+                               sizeof(name));
             return seep_held_text(search, name);
         }
     }

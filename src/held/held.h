@@ -54,6 +54,8 @@ struct seep_held_question {
     uint32_t freeze_ms;   /* stop the process for at most so long; 0: never */
     double cpu_limit_s;   /* of this process's time; 0: by the memory's size, */
     uint32_t share_count; /* shared by so many questions; 0: one */
+    bool without_wall;    /* for tests that try many: files of ELF are read in
+                             this process */
 };
 
 /** How a thing holds the one below it: X(SYMBOL, "name in JSON"). */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Symbols of files by libelf; see image.h. */
+/*
+ * Which files are mapped, and what was answered of them; see image.h.
+ *
+ * Invariant: all that is read of files is bounded, and takes of the time that
+ * the question has.
+ */
 #include "held/image.h"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,225 +16,80 @@
 
 #include "base/sorted.h"
 #include "reader/recording/open.h"
-#include "reader/symbols/names.h"
 
-#define FILE_BYTES_MOST (UINT64_C(8) << 30)
 #define SPENT_BYTES_MOST (UINT64_C(256) << 20)
 #define IMAGES_MOST 4096U
-#define SECTION_BYTES UINT64_C(320) /* a section in libelf, with its header */
-#define SYMBOLS_A_LOOK 65536U       /* at the clock */
 
-static int compare_symbols(const void *one, const void *other)
+/* What may be asked now. */
+static struct seep_wall_request request_for(struct seep_held_images *images,
+                                            const char *path)
 {
-    const struct seep_held_symbol *a = one;
-    const struct seep_held_symbol *b = other;
+    double left_s = seep_held_memory_left_s(images->memory);
 
-    if (a->address != b->address) {
-        return a->address < b->address ? -1 : 1;
+    if (images->wall.read == NULL) {
+        images->wall = seep_symbol_tables_wall();
+        images->wall.is_absent = images->without_wall;
     }
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return (struct seep_wall_request){
+        .path = path,
+        .most_bytes = SPENT_BYTES_MOST - images->spent_bytes,
+        .most_ns = (uint64_t)(left_s * 1e9),
+    };
 }
 
-static bool kind_of(const GElf_Sym *symbol, enum seep_held_symbol_kind *kind)
+/* The child's time is this process's too. */
+static void count_spent(struct seep_held_images *images,
+                        const struct seep_wall_spent *spent, uint64_t before_ns)
 {
-    if (symbol->st_shndx == SHN_UNDEF) {
-        return false;
-    }
-    switch (GELF_ST_TYPE(symbol->st_info)) {
-    case STT_OBJECT:
-        *kind = SEEP_HELD_DATA;
-        return true;
-    case STT_FUNC:
-    case STT_GNU_IFUNC:
-        *kind = SEEP_HELD_FUNCTION;
-        return true;
-    case STT_TLS:
-        *kind = SEEP_HELD_THREAD_LOCAL;
-        return true;
-    default:
-        return false;
-    }
+    seep_held_memory_spend(images->memory,
+                           (double)(spent->cpu_ns - before_ns) / 1e9);
 }
 
-/* May it be read, with its names? A list of symbols may be twice as large as
- * they are in the file. */
-static bool is_small(struct seep_held_images *images, Elf *elf,
-                     const GElf_Shdr *header)
-{
-    Elf_Scn *names = elf_getscn(elf, header->sh_link);
-    GElf_Shdr names_header;
-    uint64_t left = SPENT_BYTES_MOST - images->spent_bytes;
-
-    if (names == NULL || gelf_getshdr(names, &names_header) == NULL ||
-        (names_header.sh_flags & SHF_COMPRESSED) != 0 ||
-        header->sh_size > left / 3 ||
-        names_header.sh_size > left - 3 * header->sh_size) {
-        return false;
-    }
-    images->spent_bytes += 3 * header->sh_size + names_header.sh_size;
-    return true;
-}
-
-/* The names of a table of symbols; NULL if they do not end. elf_strptr() looks
- * for that end anew for each symbol, through all of them. */
-static const Elf_Data *names_of(Elf *elf, const GElf_Shdr *header)
-{
-    const Elf_Data *names = elf_getdata(elf_getscn(elf, header->sh_link), NULL);
-    const char *text = names == NULL ? NULL : names->d_buf;
-
-    return text != NULL && names->d_size > 0 && text[names->d_size - 1] == '\0'
-               ? names
-               : NULL;
-}
-
-static void add_symbols(struct seep_held_images *images,
-                        struct seep_held_image *image, Elf_Scn *section,
-                        const GElf_Shdr *header)
-{
-    Elf_Data *data = elf_getdata(section, NULL);
-    const Elf_Data *names = names_of(image->elf, header);
-    size_t count = header->sh_entsize == 0
-                       ? 0
-                       : (size_t)(header->sh_size / header->sh_entsize);
-
-    for (size_t i = 0;
-         data != NULL && names != NULL && i < count && i < INT_MAX; i++) {
-        enum seep_held_symbol_kind kind;
-        struct seep_held_symbol *list;
-        GElf_Sym symbol;
-        const char *name;
-        size_t used;
-
-        if (i % SYMBOLS_A_LOOK == 0 &&
-            seep_held_memory_is_late(images->memory)) {
-            return;
-        }
-        if (gelf_getsym(data, (int)i, &symbol) == NULL ||
-            !kind_of(&symbol, &kind) || symbol.st_name >= names->d_size) {
-            continue;
-        }
-        name = (const char *)names->d_buf + symbol.st_name;
-        used = image->counts[kind];
-        list = image->symbols[kind];
-        if (*name == '\0') {
-            continue;
-        }
-        if ((used & (used - 1)) == 0) {
-            size_t capacity = used < 64 ? 64 : 2 * used;
-
-            list = used < 64 && used != 0
-                       ? list
-                       : realloc(list, capacity * sizeof(*list));
-            if (list == NULL) {
-                return;
-            }
-            image->symbols[kind] = list;
-        }
-        list[used] =
-            (struct seep_held_symbol){symbol.st_value, symbol.st_size, name};
-        image->counts[kind]++;
-    }
-}
-
-static void read_sections(struct seep_held_images *images,
-                          struct seep_held_image *image)
-{
-    Elf_Scn *section = NULL;
-
-    while ((section = elf_nextscn(image->elf, section)) != NULL) {
-        GElf_Shdr header;
-
-        if (gelf_getshdr(section, &header) != NULL &&
-            (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-            (header.sh_flags & SHF_COMPRESSED) == 0 &&
-            is_small(images, image->elf, &header)) {
-            add_symbols(images, image, section, &header);
-        }
-    }
-    for (int kind = 0; kind < SEEP_HELD_SYMBOL_KINDS; kind++) {
-        if (image->counts[kind] > 0) {
-            qsort(image->symbols[kind], image->counts[kind],
-                  sizeof(**image->symbols), compare_symbols);
-        }
-    }
-}
-
-/* Where the file lies in the process, by its segments and its first mapping. */
-static void read_segments(struct seep_held_image *image, uint64_t first)
-{
-    size_t count = 0;
-    uint64_t lowest = UINT64_MAX;
-    uint64_t end = 0;
-
-    if (elf_getphdrnum(image->elf, &count) != 0) {
-        count = 0;
-    }
-    for (size_t i = 0; i < count && i < INT_MAX; i++) {
-        GElf_Phdr segment;
-
-        if (gelf_getphdr(image->elf, (int)i, &segment) == NULL) {
-            continue;
-        }
-        if (segment.p_type == PT_LOAD) {
-            uint64_t stop = segment.p_vaddr + segment.p_memsz;
-
-            lowest = segment.p_vaddr < lowest ? segment.p_vaddr : lowest;
-            end = stop > end ? stop : end;
-        } else if (segment.p_type == PT_TLS) {
-            uint64_t align = segment.p_align > 1 ? segment.p_align : 1;
-
-            image->tls_bytes = (segment.p_memsz + align - 1) / align * align;
-        }
-    }
-    if (end > 0) {
-        image->bias = first - (lowest & ~(uint64_t)(SEEP_HELD_PAGE_BYTES - 1));
-        image->end = image->bias + end;
-    }
-}
-
-/* libelf makes room for as many sections and segments as a file says: what says
- * it where only object files of compilers and core files do is not read. */
-static bool is_plain(int fd, uint64_t size_bytes, Elf64_Ehdr *ret_header)
-{
-    Elf64_Ehdr header;
-
-    if (size_bytes > FILE_BYTES_MOST ||
-        pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum == PN_XNUM ||
-        (header.e_shnum == 0 && header.e_shoff != 0)) {
-        return false;
-    }
-    *ret_header = header;
-    return true;
-}
-
-/* NULL: it is none, or would take more than is left. */
-static Elf *open_elf(struct seep_held_images *images, int fd,
-                     uint64_t size_bytes)
-{
-    Elf64_Ehdr header;
-    uint64_t bytes;
-
-    if (!is_plain(fd, size_bytes, &header)) {
-        return NULL;
-    }
-    bytes = header.e_shnum * SECTION_BYTES +
-            header.e_phnum * (uint64_t)sizeof(Elf64_Phdr);
-    if (bytes > SPENT_BYTES_MOST - images->spent_bytes) {
-        return NULL;
-    }
-    images->spent_bytes += bytes;
-    return elf_begin(fd, ELF_C_READ, NULL);
-}
-
-/* The headers of the file at .path. @return false: it is none */
-static bool open_headers(struct seep_held_images *images,
+static void read_symbols(struct seep_held_images *images,
                          struct seep_held_image *image)
 {
     char path[PATH_MAX];
+    struct seep_wall_request request;
+    uint64_t before_ns = image->spent.cpu_ns;
+
+    seep_held_path(images->memory, image->path, path, sizeof(path));
+    request = request_for(images, path);
+    if (seep_symbol_table_ask(&images->wall, &request, &image->spent,
+                              &image->symbols) == 0) {
+        images->spent_bytes += image->symbols.byte_count;
+    }
+    count_spent(images, &image->spent, before_ns);
+}
+
+/* Is it still the file that the core file is of? */
+static bool is_of_core(const struct seep_held_images *images,
+                       const struct seep_held_image *image, const char *path)
+{
     struct stat status;
+    bool agrees;
+    int fd;
+
+    if (images->memory->core == NULL) {
+        return true;
+    }
+    fd = seep_open_regular(path, 0, &status);
+    agrees = fd >= 0 && seep_held_core_agrees(images->memory, image->path, fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return agrees;
+}
+
+/* Where the file lies in the process, by its segments and its first mapping.
+ * @return false: it is none */
+static bool open_image(struct seep_held_images *images,
+                       struct seep_held_image *image)
+{
+    char path[PATH_MAX];
+    struct seep_wall_request request;
+    struct seep_symbol_segments segments;
     uint64_t first = 0;
+    bool is_open;
 
     for (size_t i = 0; i < images->memory->map_count && first == 0; i++) {
         if (strcmp(images->memory->maps[i].path, image->path) == 0) {
@@ -241,18 +97,19 @@ static bool open_headers(struct seep_held_images *images,
         }
     }
     seep_held_path(images->memory, image->path, path, sizeof(path));
-    image->fd = seep_open_regular(path, 0, &status);
-    elf_version(EV_CURRENT);
-    if (image->fd >= 0 &&
-        (images->memory->core == NULL ||
-         seep_held_core_agrees(images->memory, image->path, image->fd))) {
-        image->elf = open_elf(images, image->fd, (uint64_t)status.st_size);
+    request = request_for(images, path);
+    is_open = is_of_core(images, image, path) &&
+              seep_symbol_segments_ask(&images->wall, &request, &image->spent,
+                                       &segments) == 0;
+    count_spent(images, &image->spent, 0);
+    if (is_open) {
+        image->tls_bytes = segments.tls_bytes;
     }
-    if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF) {
-        return false;
+    if (is_open && segments.end > 0) {
+        image->bias = first - (segments.lowest & ~(SEEP_HELD_PAGE_BYTES - 1));
+        image->end = image->bias + segments.end;
     }
-    read_segments(image, first);
-    return true;
+    return is_open;
 }
 
 /* With its headers alone if it is new. NULL: no memory, or no time for one
@@ -277,12 +134,11 @@ static struct seep_held_image *find_image(struct seep_held_images *images,
     }
     image = &images->images[images->count];
     image->path = strdup(path);
-    image->fd = -1;
     if (image->path == NULL) {
         return NULL;
     }
     images->count++;
-    image->is_open = open_headers(images, image);
+    image->is_open = open_image(images, image);
     return image;
 }
 
@@ -293,7 +149,7 @@ seep_held_image_of(struct seep_held_images *images, const char *path)
 
     if (image != NULL && image->is_open && !image->has_symbols) {
         image->has_symbols = true;
-        read_sections(images, image);
+        read_symbols(images, image);
     }
     return image;
 }
@@ -333,16 +189,16 @@ seep_held_image_at(struct seep_held_images *images, uint64_t address)
     return image != NULL && address < image->end ? image : NULL;
 }
 
-const struct seep_held_symbol *
+const struct seep_symbol_entry *
 seep_held_symbol_find(const struct seep_held_image *image,
-                      enum seep_held_symbol_kind kind, uint64_t address)
+                      enum seep_symbol_kind kind, uint64_t address)
 {
-    const struct seep_held_symbol *symbols = image->symbols[kind];
-    size_t low =
-        SEEP_SORTED_UP_TO(symbols, image->counts[kind], address, address);
+    const struct seep_symbol_entry *symbols = image->symbols.entries[kind];
+    size_t low = SEEP_SORTED_UP_TO(symbols, image->symbols.counts[kind],
+                                   address, address);
 
     for (size_t back = 0; back < 4 && low > back; back++) {
-        const struct seep_held_symbol *symbol = &symbols[low - 1 - back];
+        const struct seep_symbol_entry *symbol = &symbols[low - 1 - back];
         uint64_t bytes = symbol->bytes > 0 ? symbol->bytes : 1;
 
         if (address - symbol->address < bytes) {
@@ -355,20 +211,39 @@ seep_held_symbol_find(const struct seep_held_image *image,
 uint64_t seep_held_symbol_address(const struct seep_held_image *image,
                                   const char *name)
 {
-    for (size_t i = 0; i < image->counts[SEEP_HELD_DATA]; i++) {
-        const struct seep_held_symbol *symbol =
-            &image->symbols[SEEP_HELD_DATA][i];
+    for (size_t i = 0; i < image->symbols.counts[SEEP_SYMBOL_DATA]; i++) {
+        const struct seep_symbol_entry *symbol =
+            &image->symbols.entries[SEEP_SYMBOL_DATA][i];
 
-        if (strcmp(symbol->name, name) == 0) {
+        if (strcmp(seep_held_symbol_name(image, symbol), name) == 0) {
             return symbol->address + image->bias;
         }
     }
     return 0;
 }
 
-void seep_held_demangle(const char *name, char *text, size_t capacity)
+/* Into @text. @return false: it is no mangled name, or nobody can tell */
+static bool demangle(struct seep_held_images *images, const char *name,
+                     char *text, size_t capacity)
 {
-    if (!seep_demangle(name, text, capacity)) {
+    struct seep_wall_request request;
+    uint64_t before_ns = images->spent.cpu_ns;
+    bool is_known;
+
+    if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0) {
+        return false;
+    }
+    request = request_for(images, name);
+    is_known = seep_symbol_name_ask(&images->wall, &request, &images->spent,
+                                    text, capacity) == 0;
+    count_spent(images, &images->spent, before_ns);
+    return is_known;
+}
+
+void seep_held_demangle(struct seep_held_images *images, const char *name,
+                        char *text, size_t capacity)
+{
+    if (!demangle(images, name, text, capacity)) {
         snprintf(text, capacity, "%s", name);
     }
 }
@@ -409,7 +284,7 @@ bool seep_held_class_of(struct seep_held_images *images, uint64_t vtable,
     static const char words[] = "typeinfo name for ";
 
     if (!seep_held_class_symbol_of(images, vtable, name + 4) ||
-        !seep_demangle(name, text, capacity)) {
+        !demangle(images, name, text, capacity)) {
         return false;
     }
     if (strncmp(text, words, sizeof(words) - 1) == 0) {
@@ -424,15 +299,10 @@ void seep_held_images_fini(struct seep_held_images *images)
     for (size_t i = 0; i < images->count; i++) {
         struct seep_held_image *image = &images->images[i];
 
-        for (int kind = 0; kind < SEEP_HELD_SYMBOL_KINDS; kind++) {
-            free(image->symbols[kind]);
-        }
-        elf_end(image->elf);
-        if (image->fd >= 0) {
-            close(image->fd);
-        }
+        seep_symbol_table_fini(&image->symbols);
         free((void *)(uintptr_t)image->path);
     }
+    seep_wall_fini(&images->wall);
     free(images->images);
     *images = (struct seep_held_images){0};
 }

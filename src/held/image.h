@@ -6,8 +6,8 @@
  * A file is opened when something in it is first met. Names are from .symtab
  * and .dynsym; a file that is damaged or replaced has none.
  *
- * They are hostile: what would take too much has no names. libelf reads them in
- * the process of who asks, not behind the wall (docs/decisions/0039).
+ * They are hostile: they are read behind the wall
+ * (reader/symbols/tables.h), and what would take too much has no names.
  *
  * Errors: false or NULL, which cost a name and nothing else.
  * Threads: one at a time.
@@ -20,29 +20,15 @@
 #include <stdint.h>
 
 #include "held/memory.h"
-
-enum seep_held_symbol_kind {
-    SEEP_HELD_DATA,
-    SEEP_HELD_FUNCTION,
-    SEEP_HELD_THREAD_LOCAL, /* its address is an offset in the segment */
-    SEEP_HELD_SYMBOL_KINDS
-};
-
-struct seep_held_symbol {
-    uint64_t address; /* in the file */
-    uint64_t bytes;
-    const char *name; /* mangled */
-};
+#include "reader/symbols/tables.h"
 
 struct seep_held_image {
     const char *path;
     uint64_t bias;      /* address in the process less that in the file */
     uint64_t end;       /* in the process: of its .bss */
     uint64_t tls_bytes; /* of its segment, rounded up to its alignment */
-    struct seep_held_symbol *symbols[SEEP_HELD_SYMBOL_KINDS]; /* by address */
-    size_t counts[SEEP_HELD_SYMBOL_KINDS];
-    struct Elf *elf;
-    int fd;
+    struct seep_symbol_table symbols;
+    struct seep_wall_spent spent;
     bool is_open;     /* it is a file of ELF */
     bool has_symbols; /* they were read, if there are any */
 };
@@ -51,7 +37,10 @@ struct seep_held_images {
     struct seep_held_memory *memory;
     struct seep_held_image *images;
     size_t count;
-    uint64_t spent_bytes; /* of headers, symbols and their names, of all */
+    uint64_t spent_bytes; /* of symbols and their names, of all */
+    bool without_wall;    /* as the question has it */
+    struct seep_wall wall;
+    struct seep_wall_spent spent; /* for names */
 };
 
 /** The image that is mapped as @path; it is opened if it was not. NULL only
@@ -64,9 +53,16 @@ const struct seep_held_image *
 seep_held_image_at(struct seep_held_images *images, uint64_t address);
 
 /** The symbol that holds the file's @address; NULL: none. */
-const struct seep_held_symbol *
+const struct seep_symbol_entry *
 seep_held_symbol_find(const struct seep_held_image *image,
-                      enum seep_held_symbol_kind kind, uint64_t address);
+                      enum seep_symbol_kind kind, uint64_t address);
+
+static inline const char *
+seep_held_symbol_name(const struct seep_held_image *image,
+                      const struct seep_symbol_entry *symbol)
+{
+    return image->symbols.texts + symbol->name;
+}
 
 /** Where the data symbol @name is in the process; 0: nowhere. */
 uint64_t seep_held_symbol_address(const struct seep_held_image *image,
@@ -88,7 +84,8 @@ bool seep_held_image_bias(struct seep_held_images *images, const char *path,
                           uint64_t *ret_bias);
 
 /** Demangled into @text, or as it is. */
-void seep_held_demangle(const char *name, char *text, size_t capacity);
+void seep_held_demangle(struct seep_held_images *images, const char *name,
+                        char *text, size_t capacity);
 
 void seep_held_images_fini(struct seep_held_images *images);
 

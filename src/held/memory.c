@@ -332,6 +332,20 @@ bool seep_held_memory_is_late(struct seep_held_memory *memory)
     return memory->is_late;
 }
 
+double seep_held_memory_left_s(const struct seep_held_memory *memory)
+{
+    double left = memory->cpu_until_s - cpu_now();
+
+    return memory->cpu_until_s <= 0 ? 0 : left > 1e-3 ? left : 1e-3;
+}
+
+void seep_held_memory_spend(struct seep_held_memory *memory, double seconds)
+{
+    if (memory->cpu_until_s > 0) {
+        memory->cpu_until_s -= seconds;
+    }
+}
+
 /* For what is done often: the clock costs more than a page that is known. */
 static bool may_read(struct seep_held_memory *memory)
 {

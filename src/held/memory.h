@@ -116,6 +116,12 @@ void seep_held_memory_allow(struct seep_held_memory *memory, double seconds);
 /** Is the time over? Then nothing more can be read. */
 bool seep_held_memory_is_late(struct seep_held_memory *memory);
 
+/** How long there still is, more than 0; 0: without end. */
+double seep_held_memory_left_s(const struct seep_held_memory *memory);
+
+/** So much was used by another process for this one. */
+void seep_held_memory_spend(struct seep_held_memory *memory, double seconds);
+
 /** Forget what was read: the process goes on. */
 void seep_held_memory_forget(struct seep_held_memory *memory);
 

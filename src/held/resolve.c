@@ -161,6 +161,7 @@ int seep_held_resolve_init(struct seep_held_search *search)
     int error;
 
     search->images.memory = search->memory;
+    search->images.without_wall = search->question->without_wall;
     search->blocks.memory = search->memory;
     search->blocks.known = search->question->known;
     search->blocks.known_count = search->question->known_count;
@@ -216,10 +217,10 @@ static bool is_runtime(const char *path)
 /* Up to 3.10 a table of the interpreter: objects that wait for the next use,
  * and behind them slots that still point at what has been used since. */
 static bool is_free_list(const struct seep_held_image *image,
-                         const struct seep_held_symbol *symbol)
+                         const struct seep_symbol_entry *symbol)
 {
     return symbol != NULL && is_python(image->path) &&
-           strstr(symbol->name, "free_list") != NULL;
+           strstr(seep_held_symbol_name(image, symbol), "free_list") != NULL;
 }
 
 /* In the cache of what types were asked for, of {version, name, value}: it
@@ -298,8 +299,8 @@ static uint32_t add_nameless(struct seep_held_search *search, uint64_t key,
 static uint32_t resolve_global(struct seep_held_search *search,
                                const struct seep_held_image *image, uint64_t at)
 {
-    const struct seep_held_symbol *symbol =
-        seep_held_symbol_find(image, SEEP_HELD_DATA, at - image->bias);
+    const struct seep_symbol_entry *symbol =
+        seep_held_symbol_find(image, SEEP_SYMBOL_DATA, at - image->bias);
     uint64_t start = symbol == NULL ? at : symbol->address + image->bias;
     uint64_t key = seep_held_node_key(SEEP_HELD_TAG_GLOBAL, start, 0);
     struct seep_held_node root = {.start = start,
@@ -313,7 +314,9 @@ static uint32_t resolve_global(struct seep_held_search *search,
     }
     if (seep_held_node_find(search, key) == SEEP_HELD_NOTHING) {
         if (symbol != NULL) {
-            seep_held_demangle(symbol->name, name, sizeof(name));
+            seep_held_demangle(&search->images,
+                               seep_held_symbol_name(image, symbol), name,
+                               sizeof(name));
         }
         root.name = seep_held_text(search, name);
         root.function = "";

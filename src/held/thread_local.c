@@ -48,14 +48,14 @@ program_image(struct seep_held_search *search)
 }
 
 /* The program's own thread-locals end where the control block begins. */
-static const struct seep_held_symbol *
+static const struct seep_symbol_entry *
 thread_local_at(struct seep_held_search *search, uint64_t before)
 {
     const struct seep_held_image *image = program_image(search);
 
     return image == NULL || before > image->tls_bytes
                ? NULL
-               : seep_held_symbol_find(image, SEEP_HELD_THREAD_LOCAL,
+               : seep_held_symbol_find(image, SEEP_SYMBOL_THREAD_LOCAL,
                                        image->tls_bytes - before);
 }
 
@@ -172,7 +172,7 @@ uint32_t seep_held_resolve_thread(struct seep_held_search *search,
 
     for (size_t i = 0; threads != NULL && i < threads->count; i++) {
         uint64_t block = threads->blocks[i];
-        const struct seep_held_symbol *symbol = NULL;
+        const struct seep_symbol_entry *symbol = NULL;
         struct seep_held_node root = {
             .start = at,
             .words = SEEP_HELD_KIND_THREAD_LOCAL,
@@ -196,7 +196,10 @@ uint32_t seep_held_resolve_thread(struct seep_held_search *search,
             root.rank = SEEP_HELD_RANK_FRAME;
         }
         if (symbol != NULL) {
-            seep_held_demangle(symbol->name, name, sizeof(name));
+            seep_held_demangle(
+                &search->images,
+                seep_held_symbol_name(program_image(search), symbol), name,
+                sizeof(name));
             root.name = seep_held_text(search, name);
             root.start =
                 block - program_image(search)->tls_bytes + symbol->address;

@@ -47,6 +47,7 @@ def plant(root, path, text):
     ('src/reader/process/x.c', '#include "reader/report/build.h"'),
     ('src/reader/statistics/x.c', '#include "words/units.h"'),
     ('src/reader/judge/x.c', '#include <elfutils/libdw.h>'),
+    ('src/held/x.c', '#include <libelf.h>'),
     ('src/reader/judge/x.c', '#include <jansson.h>'),
     ('src/capture/native/x.c', '#include <elfutils/libdw.h>'),
     ('src/cuda/x.c', '#include <cuda.h>'),

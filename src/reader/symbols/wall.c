@@ -56,6 +56,8 @@
 struct question {
     struct asked {
         uint64_t offset;
+        uint64_t most_bytes;
+        uint32_t what; /* 0: frames are asked for */
         uint32_t path_bytes;
         uint32_t class_bytes;
         uint32_t is_map;
@@ -67,12 +69,14 @@ struct question {
     char class[SEEP_WALL_CLASS_BYTES_MAX + 1];
 };
 
-/* .texts: of each frame the function, a 0, the file, a 0. */
+/* .texts: of each frame the function, a 0, the file, a 0. Bytes that were read
+ * follow: they are in no message. */
 struct seep_wall_message {
     struct head {
         int32_t error;
         uint32_t count;
         uint32_t text_bytes;
+        uint64_t read_bytes;
     } head;
     struct frame {
         uint32_t line;
@@ -312,6 +316,24 @@ static bool reply(struct seep_wall_message *message, int error,
     return send_message(message);
 }
 
+static bool reply_bytes(const struct seep_wall *wall,
+                        const struct question *taken)
+{
+    void *bytes = NULL;
+    uint64_t count = 0;
+    struct head head = {
+        .error = wall->read(wall->context, taken->path, taken->head.what,
+                            taken->head.most_bytes, &bytes, &count),
+    };
+    bool is_sent;
+
+    head.read_bytes = head.error == 0 ? count : 0;
+    is_sent = send_all(3, &head, sizeof(head)) &&
+              send_all(3, bytes, (size_t)head.read_bytes);
+    free(bytes);
+    return is_sent;
+}
+
 static bool receive_all(void *to, size_t bytes)
 {
     return bytes == 0 || recv(3, to, bytes, MSG_WAITALL) == (ssize_t)bytes;
@@ -356,9 +378,12 @@ static _Noreturn void serve(const struct seep_wall *wall, int socket)
     }
     while (take_question(&taken, &source, &question)) {
         struct seep_symbol_answer answer = {NULL, 0};
-        int error = wall->answer(wall->context, &question, &answer);
 
-        if (!reply(wall->message, error, &answer)) {
+        if (taken.head.what != 0
+                ? !reply_bytes(wall, &taken)
+                : !reply(wall->message,
+                         wall->answer(wall->context, &question, &answer),
+                         &answer)) {
             break;
         }
     }
@@ -472,20 +497,26 @@ static int receive(const struct seep_wall *wall, void *to, size_t bytes,
     return 0;
 }
 
+/* What is asked, and where the answer goes. */
+struct asking {
+    struct question sent;
+    struct seep_symbol_memory *memory;
+    struct seep_symbol_answer *ret_answer;
+    void **ret_bytes; /* of what is read */
+    uint64_t *ret_count;
+    uint64_t most_ns; /* 0: as long as others */
+};
+
 static int receive_message(const struct seep_wall *wall,
                            const struct deadline *deadline)
 {
     struct seep_wall_message *message = wall->message;
     struct head *head = &message->head;
-    int result = receive(wall, head, sizeof(*head), deadline);
+    int result;
 
-    if (result != 0) {
-        return result;
-    }
-    if (head->error < -4095 || head->error > 0 ||
-        (head->count == 0) == (head->error == 0) ||
+    if ((head->count == 0) == (head->error == 0) ||
         head->count > SEEP_WALL_FRAMES_MAX ||
-        head->text_bytes > TEXTS_BYTES_MAX) {
+        head->text_bytes > TEXTS_BYTES_MAX || head->read_bytes > 0) {
         return -EBADMSG;
     }
     result = receive(wall, message->frames,
@@ -493,6 +524,49 @@ static int receive_message(const struct seep_wall *wall,
     return result != 0
                ? result
                : receive(wall, message->texts, head->text_bytes, deadline);
+}
+
+static int receive_bytes(const struct seep_wall *wall,
+                         const struct asking *asking,
+                         const struct deadline *deadline)
+{
+    uint64_t count = wall->message->head.read_bytes;
+    void *bytes;
+    int result;
+
+    if (wall->message->head.error != 0) {
+        return 0;
+    }
+    if (count == 0 || count > asking->sent.head.most_bytes) {
+        return -EBADMSG;
+    }
+    bytes = malloc((size_t)count);
+    result =
+        bytes == NULL ? -ENOMEM : receive(wall, bytes, (size_t)count, deadline);
+    if (result != 0) {
+        free(bytes);
+        return result;
+    }
+    *asking->ret_bytes = bytes;
+    *asking->ret_count = count;
+    return 0;
+}
+
+static int receive_reply(const struct seep_wall *wall,
+                         const struct asking *asking,
+                         const struct deadline *deadline)
+{
+    const struct head *head = &wall->message->head;
+    int result = receive(wall, &wall->message->head, sizeof(*head), deadline);
+
+    if (result != 0) {
+        return result;
+    }
+    if (head->error < -4095 || head->error > 0) {
+        return -EBADMSG;
+    }
+    return asking->ret_bytes != NULL ? receive_bytes(wall, asking, deadline)
+                                     : receive_message(wall, deadline);
 }
 
 /* The text of @bytes at @at, which is moved behind it; NULL: it is none. */
@@ -559,63 +633,40 @@ static uint64_t left_of(uint64_t most, uint64_t spent)
 }
 
 static struct deadline deadline_of(const struct seep_wall *wall,
+                                   const struct asking *asking,
                                    const struct seep_wall_spent *spent,
                                    uint64_t now, uint64_t cpu)
 {
     bool asks = wall->asks_servers;
     uint64_t left = left_of(asks ? SERVER_NS : LOST_NS, spent->wait_ns);
+    uint64_t left_cpu = left_of(asks ? SERVER_NS : MODULE_NS, spent->cpu_ns);
     uint64_t gone = lost_by(now);
 
     if (!asks && left + gone > LOST_NS) {
         left = left_of(LOST_NS, gone);
     }
-    return (struct deadline){
-        now + left, cpu + left_of(asks ? SERVER_NS : MODULE_NS, spent->cpu_ns)};
+    if (asking->most_ns > 0 && asking->most_ns < left_cpu) {
+        left_cpu = asking->most_ns;
+    }
+    return (struct deadline){now + left, cpu + left_cpu};
 }
 
-static uint64_t hash_of(const struct seep_wall_question *question)
+static bool send_question(struct seep_wall *wall, const struct question *sent)
 {
-    const struct seep_symbol_module *source = question->source;
+    uint64_t hash = seep_hash_add(
+        seep_hash_bytes(sent->path, sent->head.path_bytes),
+        seep_hash_bytes(sent->head.build_id, sent->head.build_id_bytes));
 
-    return seep_hash_add(
-        seep_hash_bytes(source->path, strlen(source->path)),
-        seep_hash_bytes(source->build_id, source->build_id_bytes));
-}
-
-static bool send_question(struct seep_wall *wall,
-                          const struct seep_wall_question *question)
-{
-    const struct seep_symbol_module *source = question->source;
-    struct question sent = {.head = {
-                                .offset = question->offset,
-                                .path_bytes = (uint32_t)strlen(source->path),
-                                .is_map = question->is_map,
-                            }};
-    uint64_t hash = hash_of(question);
-
-    if (source->build_id_bytes <= SEEP_BUILD_ID_MAX) {
-        sent.head.build_id_bytes = (uint32_t)source->build_id_bytes;
-        memcpy(sent.head.build_id, source->build_id, source->build_id_bytes);
-    }
-    memcpy(sent.path, source->path, sent.head.path_bytes);
-    if (question->thing != NULL) {
-        sent.head.thing = *question->thing;
-        sent.head.class_bytes = (uint32_t)strlen(sent.head.thing.class_symbol);
-        memcpy(sent.class, sent.head.thing.class_symbol, sent.head.class_bytes);
-    }
     wall->first = wall->first == 0 ? hash : wall->first;
     wall->is_crowded |= wall->first != hash;
-    return send_all(wall->socket, &sent,
-                    sizeof(sent.head) + sent.head.path_bytes) &&
-           send_all(wall->socket, sent.class, sent.head.class_bytes);
+    return send_all(wall->socket, sent,
+                    sizeof(sent->head) + sent->head.path_bytes) &&
+           send_all(wall->socket, sent->class, sent->head.class_bytes);
 }
 
 /* @return of the file, or of the child; then it is gone */
-static int ask_once(struct seep_wall *wall,
-                    const struct seep_wall_question *question,
-                    struct seep_wall_spent *spent,
-                    struct seep_symbol_memory *memory,
-                    struct seep_symbol_answer *ret_answer)
+static int ask_once(struct seep_wall *wall, const struct asking *asking,
+                    struct seep_wall_spent *spent)
 {
     uint64_t start = time_ns(CLOCK_MONOTONIC);
     int result = wall->child == 0 ? begin(wall) : 0;
@@ -625,14 +676,16 @@ static int ask_once(struct seep_wall *wall,
         return result;
     }
     cpu = cpu_ns(wall);
-    struct deadline deadline = deadline_of(wall, spent, start, cpu);
-    result = send_question(wall, question) ? receive_message(wall, &deadline)
-                                           : -ECHILD;
+    struct deadline deadline = deadline_of(wall, asking, spent, start, cpu);
+    result = send_question(wall, &asking->sent)
+                 ? receive_reply(wall, asking, &deadline)
+                 : -ECHILD;
     if (result == 0) {
         result = wall->message->head.error;
-        if (result == 0) {
-            result = copy_answer(wall->message, memory, ret_answer);
-        } else if (result != -ENOMEM && result != -EFBIG) {
+        if (result == 0 && asking->ret_bytes == NULL) {
+            result =
+                copy_answer(wall->message, asking->memory, asking->ret_answer);
+        } else if (result != 0 && result != -ENOMEM && result != -EFBIG) {
             return result; /* it is there and well */
         }
     }
@@ -644,28 +697,76 @@ static int ask_once(struct seep_wall *wall,
     return result;
 }
 
-int seep_wall_ask(struct seep_wall *wall,
-                  const struct seep_wall_question *question,
-                  struct seep_wall_spent *spent,
-                  struct seep_symbol_memory *memory,
-                  struct seep_symbol_answer *ret_answer)
+static int ask(struct seep_wall *wall, const struct asking *asking,
+               struct seep_wall_spent *spent)
 {
     uint64_t start = time_ns(CLOCK_MONOTONIC);
-    int result;
+    int result = ask_once(wall, asking, spent);
 
-    if (strlen(question->source->path) >= PATH_MAX ||
-        (question->thing != NULL &&
-         strlen(question->thing->class_symbol) > SEEP_WALL_CLASS_BYTES_MAX)) {
-        return -ENAMETOOLONG;
-    }
-    result = ask_once(wall, question, spent, memory, ret_answer);
     if (wall->child == 0 && wall->is_crowded && result != -ETIMEDOUT) {
         /* Others may have taken the room, or done the harm. */
-        result = ask_once(wall, question, spent, memory, ret_answer);
+        result = ask_once(wall, asking, spent);
     }
     if (result != 0 && wall->child == 0) {
         lost.ns = lost_by(start) + spent->wait_ns;
         lost.at_ns = start;
     }
     return result;
+}
+
+int seep_wall_ask(struct seep_wall *wall,
+                  const struct seep_wall_question *question,
+                  struct seep_wall_spent *spent,
+                  struct seep_symbol_memory *memory,
+                  struct seep_symbol_answer *ret_answer)
+{
+    const struct seep_symbol_module *source = question->source;
+    struct asking asking = {.memory = memory, .ret_answer = ret_answer};
+    struct question *sent = &asking.sent;
+
+    if (strlen(source->path) >= PATH_MAX ||
+        (question->thing != NULL &&
+         strlen(question->thing->class_symbol) > SEEP_WALL_CLASS_BYTES_MAX)) {
+        return -ENAMETOOLONG;
+    }
+    sent->head.offset = question->offset;
+    sent->head.is_map = question->is_map;
+    sent->head.path_bytes = (uint32_t)strlen(source->path);
+    memcpy(sent->path, source->path, sent->head.path_bytes);
+    if (source->build_id_bytes <= SEEP_BUILD_ID_MAX) {
+        sent->head.build_id_bytes = (uint32_t)source->build_id_bytes;
+        memcpy(sent->head.build_id, source->build_id, source->build_id_bytes);
+    }
+    if (question->thing != NULL) {
+        sent->head.thing = *question->thing;
+        sent->head.class_bytes =
+            (uint32_t)strlen(sent->head.thing.class_symbol);
+        memcpy(sent->class, sent->head.thing.class_symbol,
+               sent->head.class_bytes);
+    }
+    return ask(wall, &asking, spent);
+}
+
+int seep_wall_request(struct seep_wall *wall,
+                      const struct seep_wall_request *request,
+                      struct seep_wall_spent *spent, void **ret_bytes,
+                      uint64_t *ret_count)
+{
+    struct asking asking = {
+        .sent.head = {.what = request->what, .most_bytes = request->most_bytes},
+        .ret_bytes = ret_bytes,
+        .ret_count = ret_count,
+        .most_ns = request->most_ns,
+    };
+
+    if (strlen(request->path) >= PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    if (wall->is_absent) {
+        return wall->read(wall->context, request->path, request->what,
+                          request->most_bytes, ret_bytes, ret_count);
+    }
+    asking.sent.head.path_bytes = (uint32_t)strlen(request->path);
+    memcpy(asking.sent.path, request->path, asking.sent.head.path_bytes);
+    return ask(wall, &asking, spent);
 }

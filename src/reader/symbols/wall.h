@@ -43,10 +43,19 @@ typedef int seep_wall_answer(void *context,
                              const struct seep_wall_question *question,
                              struct seep_symbol_answer *ret_answer);
 
-/** Start from an all-zero struct with .answer and .context. */
+/** Behind the wall: what is asked of the file at @path, or of @path as a text,
+ * as bytes that live until it ends; @most at most. */
+typedef int seep_wall_read(void *context, const char *path, uint32_t what,
+                           uint64_t most, void **ret_bytes,
+                           uint64_t *ret_count);
+
+/** Start from an all-zero struct with .answer or .read, and .context. */
 struct seep_wall {
     seep_wall_answer *answer;
+    seep_wall_read *read;
     void *context;
+    bool is_absent;    /* for tests that try many files: .read is called in
+                          this process */
     bool asks_servers; /* it may use the network: no filter of system calls */
     pid_t child;       /* 0: none yet, or no more */
     int socket;
@@ -73,6 +82,25 @@ int seep_wall_ask(struct seep_wall *wall,
                   struct seep_wall_spent *spent,
                   struct seep_symbol_memory *memory,
                   struct seep_symbol_answer *ret_answer);
+
+/** What .read is asked. */
+struct seep_wall_request {
+    const char *path;
+    uint32_t what;       /* not 0 */
+    uint64_t most_bytes; /* of what it answers */
+    uint64_t most_ns;    /* of the child's processor; 0: as long as others */
+};
+
+/**
+ * The same for bytes.
+ *
+ * @param ret_bytes  to be freed; a stranger may have made them
+ * @return -EFBIG: there are more
+ */
+int seep_wall_request(struct seep_wall *wall,
+                      const struct seep_wall_request *request,
+                      struct seep_wall_spent *spent, void **ret_bytes,
+                      uint64_t *ret_count);
 
 /** End the child; the next question begins another. */
 void seep_wall_rest(struct seep_wall *wall);

@@ -117,6 +117,58 @@ static void what_is_no_answer_is_not_believed(void **state)
     seep_symbol_memory_fini(&memory);
 }
 
+/* The same where bytes are asked for. */
+static int misread(void *context, const char *path, uint32_t what,
+                   uint64_t most, void **ret_bytes, uint64_t *ret_count)
+{
+    (void)context;
+    (void)path;
+    switch (what) {
+    case 2:
+        raise(SIGKILL);
+        _exit(1);
+    case 3:
+        for (;;) {
+        }
+    case 4:
+        return -ENOENT;
+    default:
+        break;
+    }
+    *ret_count = what == 5 ? 0 : what == 6 ? most + 1 : most;
+    *ret_bytes = calloc(1, (size_t)most + 1);
+    return *ret_bytes == NULL ? -ENOMEM : 0;
+}
+
+static void what_hurts_the_child_costs_what_was_read(void **state)
+{
+    static const int expected[] = {0,       0,        -ECHILD, -ETIMEDOUT,
+                                   -ENOENT, -EBADMSG, -EBADMSG};
+    struct seep_wall wall = {.read = misread};
+
+    (void)state;
+    for (uint32_t what = 1; what < 7; what++) {
+        for (uint32_t each = 0; each < 2; each++) {
+            struct seep_wall_request request = {
+                .path = "a",
+                .what = each == 0 ? what : 1,
+                .most_bytes = 200000,
+                .most_ns = what == 3 && each == 0 ? 20000000 : 0,
+            };
+            struct seep_wall_spent spent = {0};
+            void *bytes = NULL;
+            uint64_t count = 0;
+
+            assert_int_equal(
+                seep_wall_request(&wall, &request, &spent, &bytes, &count),
+                expected[request.what]);
+            assert_int_equal(count, request.what == 1 ? 200000 : 0);
+            free(bytes);
+        }
+    }
+    seep_wall_fini(&wall);
+}
+
 static void a_file_is_tried_alone_before_it_is_given_up(void **state)
 {
     struct seep_wall wall = {.answer = misbehave};
@@ -165,6 +217,7 @@ int main(void)
         cmocka_unit_test(the_child_has_no_rights),
         cmocka_unit_test(what_is_no_answer_is_not_believed),
         cmocka_unit_test(what_hurts_the_child_costs_one_module),
+        cmocka_unit_test(what_hurts_the_child_costs_what_was_read),
         cmocka_unit_test(a_file_is_tried_alone_before_it_is_given_up),
         cmocka_unit_test(good_answers_on_a_busy_machine_are_taken),
     };
