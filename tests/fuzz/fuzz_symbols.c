@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libFuzzer's entry for names and lines: the input is an object file, asked for
- * as many addresses as a report has of one library, and for members of some
- * classes and variables. libdw itself is not instrumented: what is found in it
- * is found by its crash, or its memory.
+ * as many addresses as a report has of one library, for members of some classes
+ * and variables, and for all its symbols. libdw itself is not instrumented:
+ * what is found in it is found by its crash, or its memory.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@
 
 #include "reader/symbols/members.h"
 #include "reader/symbols/module.h"
+#include "reader/symbols/tables.h"
 
 #define ASKED 24U
+#define TABLE_BYTES_MOST (UINT64_C(1) << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,6 +77,30 @@ static void ask(struct seep_symbolise_file *file)
     seep_symbolise_elf_fini(&elf);
 }
 
+/* What the wall would answer, and its check of it. */
+static void ask_tables(const char *path)
+{
+    struct seep_wall wall = seep_symbol_tables_wall();
+    const struct seep_wall_request request = {.path = path,
+                                              .most_bytes = TABLE_BYTES_MOST};
+    struct seep_wall_spent spent = {0};
+    struct seep_symbol_segments segments;
+    struct seep_symbol_table table;
+    int error;
+
+    wall.is_absent = true;
+    (void)seep_symbol_segments_ask(&wall, &request, &spent, &segments);
+    error = seep_symbol_table_ask(&wall, &request, &spent, &table);
+    if (error == -EBADMSG ||
+        (error == 0 && table.byte_count > TABLE_BYTES_MOST)) {
+        abort();
+    }
+    if (error == 0) {
+        seep_symbol_table_fini(&table);
+    }
+    seep_wall_fini(&wall);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int fd = -1;
@@ -93,5 +120,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ask(&file);
     }
     seep_symbolise_file_fini(&file);
+    ask_tables(path);
     return 0;
 }
