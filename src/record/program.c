@@ -135,7 +135,8 @@ void seep_marks_moment(const struct seep_view *view, uint32_t tick,
     }
 }
 
-/* Never back: who speaks at the same time, and was first, may be slower. */
+/* Never back: who speaks at the same time, and was first, may be slower.
+ * Not tested: another thread between the load and the exchange. */
 static void raise_to(_Atomic uint32_t *word, uint32_t value)
 {
     uint32_t seen = seep_word_load(word);

@@ -82,23 +82,23 @@ static long touch(uint64_t address, uint64_t bytes)
     return result;
 }
 
+static long populate(uint64_t address, uint64_t bytes)
+{
+    if (seep_word_load(&way) == SEEP_ROOM_POPULATE) {
+        long result = seep_syscall3(SYS_madvise, (long)address, (long)bytes,
+                                    MADV_POPULATE_WRITE);
+
+        if (result != -EINVAL && result != -EPERM && result != -ENOSYS) {
+            return result;
+        }
+        seep_room_set_way(SEEP_ROOM_TOUCH);
+    }
+    return touch(address, bytes);
+}
+
 static bool make_pages(uint64_t from, uint64_t end)
 {
-    uint64_t address = (uint64_t)(uintptr_t)reserved + from;
-    long result = -EINVAL;
-
-    if (seep_word_load(&way) == SEEP_ROOM_POPULATE) {
-        result = seep_syscall3(SYS_madvise, (long)address, (long)(end - from),
-                               MADV_POPULATE_WRITE);
-        if (result == -EINVAL || result == -EPERM || result == -ENOSYS) {
-            seep_room_set_way(SEEP_ROOM_TOUCH);
-            result = -EINVAL;
-        }
-    }
-    if (result == -EINVAL) {
-        result = touch(address, end - from);
-    }
-    if (result < 0) {
+    if (populate((uint64_t)(uintptr_t)reserved + from, end - from) < 0) {
         return false;
     }
     set_pages(from, end);
@@ -210,14 +210,14 @@ static int room_begin(struct seep_rec_header *header, int fd,
 {
     uint64_t bitmap =
         page_up((header->file_bytes / SEEP_PAGE_BYTES + 64) / 8 + 8);
+    uint64_t bytes = bitmap + page_up(seep_index_bytes(header));
+    long memory = seep_syscall_zeros(bytes);
     struct seep_view view;
-    long memory;
 
-    memory_bytes = bitmap + page_up(seep_index_bytes(header));
-    memory = seep_syscall_zeros(memory_bytes);
     if (seep_syscall_failed(memory)) {
         return (int)memory;
     }
+    memory_bytes = bytes;
     reserved = header;
     reserved_bytes = header->file_bytes;
     room.pages = (_Atomic uint64_t *)(uintptr_t)memory;
@@ -503,7 +503,7 @@ static int above_standard(int fd)
 }
 
 /* On btrfs what is reserved is written to where it lies only if the file says
- * so, while it is empty (and until a snapshot shares it). No test has one. */
+ * so, while it is empty (and until a snapshot shares it). */
 static void write_in_place(int fd)
 {
     int flags = 0;

@@ -205,17 +205,118 @@ static void names_without_room_are_empty(void **state)
     assert_true(counter(SEEP_COUNT_STRINGS_FULL) > 0);
 }
 
-static void a_line_that_does_not_fit_is_not_known(void **state)
+/* The cache tells files apart by 44 bits of a hash, and then by their names. */
+static void files_of_one_hash_keep_their_names(void **state)
 {
-    uint64_t frame = seep_codes_frame(7, 123);
+    static const char *const files[] = {"2344730.py", "8276311.py"};
+    uint64_t differ = seep_hash_bytes(files[0], strlen(files[0])) ^
+                      seep_hash_bytes(files[1], strlen(files[1]));
 
     (void)state;
-    assert_true((frame & SEEP_FRAME_IS_CODE) != 0);
-    assert_int_equal(frame & SEEP_FRAME_LINE_MASK, 123);
-    assert_int_equal((frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS, 7);
-    assert_int_equal(seep_codes_frame(7, -1), seep_codes_frame(7, 0));
-    assert_int_equal(seep_codes_frame(7, INT64_C(1) << 24),
-                     seep_codes_frame(7, 0));
+    assert_int_equal(differ & UINT64_C(0xffffffff00000fff), 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        uint32_t code = intern(i + 1, files[i % 2], "f", (uint32_t)i);
+
+        assert_string_equal(seep_view_string(&view, view.codes[code].file),
+                            files[i % 2]);
+    }
+}
+
+/* A file that grows, of which no page of strings is there. */
+static _Atomic uint64_t no_pages[64];
+
+static bool refuse_pages(const struct seep_view *grown, uint64_t from,
+                         uint64_t end, uint64_t most)
+{
+    (void)grown;
+    (void)from;
+    (void)end;
+    (void)most;
+    return false;
+}
+
+static void a_string_on_a_full_disk_is_empty_and_counted(void **state)
+{
+    const struct seep_view_room full = {no_pages, refuse_pages};
+    uint64_t used = atomic_load(&view.header->string_bytes_used);
+
+    (void)state;
+    assert_true(view.header->file_bytes / SEEP_PAGE_BYTES <= 64 * 64);
+    view.room = &full;
+    assert_int_equal(seep_modules_string(&view, "lost"), 0);
+    assert_int_equal(counter(SEEP_COUNT_STRINGS_FULL), 1);
+    assert_int_equal(atomic_load(&view.header->string_bytes_used), used);
+}
+
+/* As another thread may while this one waits for a page. */
+static bool write_another_string(const struct seep_view *grown, uint64_t from,
+                                 uint64_t end, uint64_t most)
+{
+    const struct seep_view here = view;
+
+    (void)grown;
+    (void)from;
+    (void)end;
+    (void)most;
+    view.room = NULL;
+    if (atomic_load(&here.header->string_bytes_used) == 1) {
+        seep_modules_string(&view, "other");
+    }
+    view.room = here.room;
+    return true;
+}
+
+static void strings_that_are_written_at_once_lie_apart(void **state)
+{
+    const struct seep_view_room growing = {no_pages, write_another_string};
+    seep_string string;
+
+    (void)state;
+    assert_int_equal(atomic_load(&view.header->string_bytes_used), 1);
+    view.room = &growing;
+    string = seep_modules_string(&view, "mine");
+    assert_string_equal(seep_view_string(&view, 1), "other");
+    assert_int_equal(string, 1 + sizeof("other"));
+    assert_string_equal(seep_view_string(&view, string), "mine");
+    assert_int_equal(atomic_load(&view.header->string_bytes_used),
+                     1 + sizeof("other") + sizeof("mine"));
+}
+
+static void a_frame_of_no_code_that_is_there_has_no_traits(void **state)
+{
+    uint32_t code = intern(1, "serve.py", "<module>", 1);
+
+    (void)state;
+    assert_int_equal(seep_codes_traits(&view, seep_codes_frame(code, 3)),
+                     SEEP_CODE_IS_USERS | SEEP_CODE_IS_MODULE);
+    assert_int_equal(
+        seep_codes_traits(&view, seep_codes_frame(view.code_capacity, 3)), 0);
+    assert_int_equal(seep_codes_traits(&view, seep_modules_frame(&view, 0, 9)),
+                     0);
+}
+
+static void a_line_that_does_not_fit_is_not_known(void **state)
+{
+    static const struct {
+        int64_t line;
+        uint64_t known;
+    } cases[] = {
+        {123, 123},
+        {SEEP_FRAME_LINE_MASK, SEEP_FRAME_LINE_MASK},
+        {SEEP_FRAME_LINE_MASK + 1, 0},
+        {INT64_MAX, 0},
+        {-1, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint64_t frame = seep_codes_frame(7, cases[i].line);
+
+        assert_true((frame & SEEP_FRAME_IS_CODE) != 0);
+        assert_int_equal(frame & SEEP_FRAME_LINE_MASK, cases[i].known);
+        assert_int_equal((frame & ~SEEP_FRAME_IS_CODE) >> SEEP_FRAME_LINE_BITS,
+                         7);
+    }
 }
 
 int main(void)
@@ -230,6 +331,10 @@ int main(void)
         CASE(a_file_is_written_once_for_all_of_its_code),
         CASE(a_full_table_refuses_and_remembers_that_it_did),
         CASE(names_without_room_are_empty),
+        CASE(files_of_one_hash_keep_their_names),
+        CASE(a_string_on_a_full_disk_is_empty_and_counted),
+        CASE(strings_that_are_written_at_once_lie_apart),
+        CASE(a_frame_of_no_code_that_is_there_has_no_traits),
         cmocka_unit_test(a_line_that_does_not_fit_is_not_known),
 #undef CASE
     };

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a folder of recordings may hold: what goes, and what never does. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,13 +14,15 @@
 
 #include "base/thread.h"
 #include "empty_recording.h"
+#include "keep_folder.h"
 #include "record/keep.h"
 
-#define DEAD_PID 4194301U /* beyond the default of pid_max */
-
-static char folder[64];
 /* By so much each answer of the clock lies behind the one before. */
 static time_t leap_s;
+/* What another process does in the middle of a cleaning, when that looks at
+ * the clock for the so manieth time; then it is NULL. */
+static void (*change)(void);
+static int change_at;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret_now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
@@ -35,113 +34,11 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 
     leapt_s += leap_s;
     ret_now->tv_sec += leapt_s;
+    if (change != NULL && --change_at == 0) {
+        change();
+        change = NULL;
+    }
     return result;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    strcpy(folder, "/dev/shm/seep-keep-XXXXXX"); /* never an overlay */
-    if (mkdtemp(folder) == NULL) {
-        strcpy(folder, "/tmp/seep-keep-XXXXXX");
-        return mkdtemp(folder) == NULL;
-    }
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static const char *below(const char *name)
-{
-    static char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return path;
-}
-
-static void read_line(const char *path, char *line, size_t size)
-{
-    FILE *file = fopen(path, "r");
-
-    assert_non_null(file);
-    assert_non_null(fgets(line, (int)size, file));
-    line[strcspn(line, "\n")] = '\0';
-    fclose(file);
-}
-
-/* Of a process that this test decides about: seen from here, and gone. */
-static struct seep_rec_header make_header(void)
-{
-    struct seep_rec_header header = {0};
-    struct stat space;
-
-    assert_int_equal(
-        seep_layout_make(SEEP_LAYOUT_LEAST_BYTES, false, false, &header), 0);
-    assert_int_equal(stat("/proc/self/ns/pid", &space), 0);
-    header.pid_namespace = space.st_ino;
-    header.pid = DEAD_PID;
-    header.process_start_clock = 1;
-    read_line("/proc/sys/kernel/random/boot_id", header.boot_id,
-              sizeof(header.boot_id));
-    return header;
-}
-
-/* The younger the higher @age_rank. */
-static void put(const char *name, struct seep_rec_header *header, int age_rank)
-{
-    struct timespec times[2] = {{.tv_sec = 1000000 + age_rank},
-                                {.tv_sec = 1000000 + age_rank}};
-    int fd = open(below(name), O_CREAT | O_EXCL | O_WRONLY, 0600);
-    char rest[4096] = {0};
-
-    assert_true(fd >= 0);
-    header->fixed_hash = seep_layout_fixed_hash(header);
-    assert_int_equal(write(fd, (void *)header, sizeof(*header)),
-                     sizeof(*header));
-    assert_int_equal(write(fd, rest, sizeof(rest)), sizeof(rest));
-    assert_int_equal(futimens(fd, times), 0);
-    close(fd);
-}
-
-static void put_ended(const char *name, bool minor, int age_rank)
-{
-    struct seep_rec_header header = make_header();
-
-    atomic_store(&header.exited, 1);
-    atomic_store(&header.minor, minor);
-    put(name, &header, age_rank);
-}
-
-static bool is_there(const char *name)
-{
-    return access(below(name), F_OK) == 0;
-}
-
-static int count_files(void)
-{
-    DIR *stream = opendir(folder);
-    int count = 0;
-
-    assert_non_null(stream);
-    while (readdir(stream) != NULL) {
-        count++;
-    }
-    closedir(stream);
-    return count - 2;
-}
-
-static void clean(uint64_t file_count)
-{
-    const struct seep_place_keep limits = {file_count, 0};
-
-    seep_keep_clean(below("seep.%e.%p.seep"), &limits);
 }
 
 static void what_is_within_the_bounds_stays(void **state)
@@ -276,21 +173,6 @@ static void what_has_another_form_than_ours_stays(void **state)
     assert_false(is_there("ours.seep"));
 }
 
-static void of_before_the_last_boot_goes_what_nobody_has_mapped(void **state)
-{
-    struct seep_rec_header header = make_header();
-
-    (void)state;
-    header.boot_id[0] ^= 1;
-    atomic_store(&header.exited, 1);
-    put("a.seep", &header, 0);
-    header.pid = (uint32_t)getpid(); /* it was another one's */
-    put("b.seep", &header, 1);
-    clean(1);
-    assert_int_equal(count_files(), 1);
-    assert_true(is_there("b.seep"));
-}
-
 static void while_another_holds_the_folder_all_stay(void **state)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY);
@@ -379,72 +261,6 @@ static void what_went_is_counted_once(void **state)
     assert_int_equal(removed.file_count + removed.bytes, 0);
 }
 
-/* A container that was killed for its memory leaves no process to ask for. */
-static void of_another_container_goes_what_nobody_has_mapped(void **state)
-{
-    struct seep_rec_header header = make_header();
-    void *mapping;
-    int fd;
-
-    (void)state;
-    header.pid_namespace++;
-    put("living.seep", &header, 0);
-    put("gone.seep", &header, 1);
-    fd = open(below("living.seep"), O_RDWR);
-    mapping = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    assert_ptr_not_equal(mapping, MAP_FAILED);
-    clean(1);
-    assert_true(is_there("living.seep"));
-    if (is_there("gone.seep")) { /* an overlay: nobody can know */
-        munmap(mapping, 4096);
-        skip();
-    }
-    put("other.seep", &header, 2);
-    munmap(mapping, 4096);
-    clean(1);
-    assert_false(is_there("living.seep"));
-}
-
-static void of_another_user_nothing_goes(void **state)
-{
-    (void)state;
-    if (geteuid() != 0) {
-        skip();
-    }
-    put_ended("a.seep", true, 0);
-    put_ended("b.seep", true, 1);
-    assert_int_equal(chown(below("a.seep"), 12345, 12345), 0);
-    assert_int_equal(chown(below("b.seep"), 12345, 12345), 0);
-    clean(1);
-    assert_int_equal(count_files(), 2);
-}
-
-/* exit() was called, and the process is still there: a destructor waits. */
-static void a_living_process_keeps_its_recording(void **state)
-{
-    struct seep_rec_header header = make_header();
-    char line[1024];
-    char *at;
-
-    (void)state;
-    read_line("/proc/self/stat", line, sizeof(line));
-    at = strrchr(line, ')');
-    for (int field = 2; field < 22; field++) {
-        at = strchr(at + 1, ' ');
-    }
-    header.pid = (uint32_t)getpid();
-    header.process_start_clock = strtoull(at, NULL, 10);
-    atomic_store(&header.exited, 1);
-    atomic_store(&header.minor, 1);
-    put("mine.seep", &header, 0);
-    header.process_start_clock--; /* the pid was another's before */
-    put("former.seep", &header, 1);
-    clean(1);
-    assert_true(is_there("mine.seep"));
-    assert_false(is_there("former.seep"));
-}
-
 static void an_end_that_seep_run_saw_counts(void **state)
 {
     struct seep_rec_header header = make_header();
@@ -499,6 +315,72 @@ static void twenty_at_once_remove_no_more_than_is_over(void **state)
     }
     clean(150);
     assert_in_range(count_files(), 132, 150);
+}
+
+/* Of few the bytes are asked for where the bound is small. */
+static void bytes_of_few_are_bounded_too(void **state)
+{
+    const struct seep_place_keep limits = {0, 20000};
+
+    (void)state;
+    put_ended("a.seep", false, 0);
+    put_ended("b.seep", false, 1);
+    put_ended("c.seep", false, 2);
+    seep_keep_clean(below("x.seep"), &limits);
+    assert_int_equal(count_files(), 2);
+    assert_false(is_there("a.seep"));
+}
+
+/* What is written there is not what is counted there. */
+static void who_writes_other_names_removes_nothing(void **state)
+{
+    const struct seep_place_keep limits = {1, 0};
+
+    (void)state;
+    put_ended("a.seep", true, 0);
+    put_ended("b.seep", true, 1);
+    seep_keep_clean(below("%p.bin"), &limits);
+    seep_keep_clean(below(""), &limits);
+    assert_int_equal(count_files(), 2);
+    clean(1);
+    assert_int_equal(count_files(), 1);
+}
+
+/* The first 1023 characters of the path are those of the one above. */
+static void
+who_writes_at_too_long_a_path_removes_nothing_elsewhere(void **state)
+{
+    const struct seep_place_keep limits = {1, 0};
+    char pattern[1100];
+    size_t length;
+
+    (void)state;
+    put_ended("a.seep", true, 0);
+    put_ended("b.seep", true, 1);
+    strcpy(pattern, below(""));
+    for (length = strlen(pattern); length < 1040; length += 2) {
+        strcpy(pattern + length, "./");
+    }
+    strcpy(pattern + length, "below/x.seep");
+    seep_keep_clean(pattern, &limits);
+    assert_int_equal(count_files(), 2);
+}
+
+/* It is used to begin at another file each time. */
+static void who_may_not_read_the_counter_cleans_as_well(void **state)
+{
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "%02d.seep", i);
+        put_ended(name, true, i);
+    }
+    seep_clock_forbidden = true;
+    clean(4);
+    seep_clock_forbidden = false;
+    assert_int_equal(count_files(), 4);
+    assert_true(is_there("39.seep"));
 }
 
 /* Not every process that starts there is to clean. */
@@ -582,6 +464,126 @@ static void who_is_late_looks_past_what_was_killed(void **state)
     assert_true(is_there("long7.seep"));
 }
 
+#define MANY_FILES 400
+
+/* So long that twice what is read of a folder at once are 292 of them. */
+static const char *long_name(int i)
+{
+    static char name[256];
+
+    snprintf(name, sizeof(name), "%0200d.seep", i);
+    return name;
+}
+
+static void put_many(void)
+{
+    for (int i = 0; i < MANY_FILES; i++) {
+        put_ended(long_name(i), false, i);
+    }
+}
+
+static void who_is_late_does_not_read_a_large_folder_to_its_end(void **state)
+{
+    (void)state;
+    put_many();
+    leap_s = 1;
+    clean(350);
+    leap_s = 0;
+    assert_int_equal(count_files(), MANY_FILES);
+    for (int i = 0; i < 200 && count_files() == MANY_FILES; i++) {
+        clean(350); /* unless it is late of itself */
+    }
+    assert_true(count_files() < MANY_FILES);
+}
+
+static void put_links_in_the_place_of_all(void)
+{
+    for (int i = 0; i < MANY_FILES; i++) {
+        unlink(below(long_name(i)));
+        if (symlink("nowhere", below(long_name(i))) != 0) {
+            fail();
+        }
+    }
+}
+
+/* The third part of the folder is read behind a look at the clock: what was
+ * said to be files by then is none any more. */
+static void what_is_no_file_any_more_stays(void **state)
+{
+    (void)state;
+    for (int moment = 1; moment <= 4; moment++) {
+        put_many();
+        change = put_links_in_the_place_of_all;
+        change_at = moment;
+        clean(350);
+        assert_null(change);
+        assert_int_equal(count_files(), MANY_FILES);
+        for (int i = 0; i < MANY_FILES; i++) {
+            unlink(below(long_name(i)));
+        }
+    }
+}
+
+static void remove_the_oldest(void)
+{
+    unlink(below("a.seep"));
+}
+
+static void put_the_oldest_aside(void)
+{
+    char aside[256];
+
+    strcpy(aside, below("aside"));
+    if (link(below("a.seep"), aside) != 0) {
+        fail();
+    }
+}
+
+static void replace_the_oldest(void)
+{
+    int fd = open(below("new"), O_CREAT | O_EXCL | O_WRONLY, 0600);
+    char other[256];
+
+    strcpy(other, below("new"));
+    if (write(fd, "precious", 8) != 8 || rename(other, below("a.seep")) != 0) {
+        fail();
+    }
+    close(fd);
+}
+
+/* At each moment at which a cleaning asks what time it is, from the first to
+ * the last: before it has looked at the file, and between that and the end. */
+static void what_changes_while_it_is_looked_at_stays(void **state)
+{
+    static void (*const changes[])(void) = {
+        remove_the_oldest, put_the_oldest_aside, replace_the_oldest};
+    static const char *const names[] = {"a.seep", "b.seep", "c.seep"};
+    bool is_over = false;
+
+    (void)state;
+    for (int i = 0; !is_over; i++) {
+        uint64_t gone = 0;
+
+        for (int j = 0; j < 3; j++) {
+            put_ended(names[j], false, j);
+        }
+        seep_keep_take_removed();
+        change = changes[i % 3];
+        change_at = i / 3 + 1;
+        clean(1);
+        is_over = change != NULL;
+        change = NULL;
+        assert_int_equal(is_there("a.seep"), !is_over && i % 3 != 0);
+        for (int j = 0; j < 3; j++) {
+            gone += unlink(below(names[j])) != 0;
+        }
+        gone -= !is_over && i % 3 == 0; /* not by the cleaning */
+        assert_int_equal(seep_keep_take_removed().file_count, gone);
+        unlink(below("aside"));
+        assert_int_equal(count_files(), 0);
+    }
+}
+
 static void bounds_are_files_or_bytes_or_both(void **state)
 {
     static const char *const wrong[] = {"",      ",",       "0",        "1,",
@@ -628,6 +630,31 @@ static void what_holds_a_mebibyte_is_not_minor(void **state)
     empty_recording_free(&view);
 }
 
+/* Of a table that grows sites are looked at as far as there are any: not
+ * behind what is on the disk, and not behind its end. */
+static void what_is_no_site_does_not_count(void **state)
+{
+    static _Atomic uint64_t no_pages[64];
+    const struct seep_view_room none = {no_pages, NULL};
+    struct seep_view view;
+    struct seep_rec_site *behind;
+
+    (void)state;
+    assert_int_equal(empty_recording_make(&view), 0);
+    assert_true(view.header->file_bytes / SEEP_PAGE_BYTES <= 64 * 64);
+    view.header->start_monotonic_ns = seep_clock_monotonic_ns();
+    behind = &view.sites[view.site_capacity];
+    atomic_store(&behind->state, SEEP_PUBLISHED);
+    atomic_store(&behind->allocated_bytes, 1 << 20);
+    atomic_store(&view.header->site_count, view.site_capacity); /* damaged */
+    assert_true(seep_keep_is_minor(&view));
+    atomic_store(&view.sites[1].allocated_bytes, 1 << 20);
+    assert_false(seep_keep_is_minor(&view));
+    view.room = &none;
+    assert_true(seep_keep_is_minor(&view));
+    empty_recording_free(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,23 +665,27 @@ int main(void)
         TEST(bytes_are_bounded_too),
         TEST(what_may_be_missed_never_goes),
         TEST(what_has_another_form_than_ours_stays),
-        TEST(of_before_the_last_boot_goes_what_nobody_has_mapped),
         TEST(while_another_holds_the_folder_all_stay),
         TEST(of_more_than_can_be_named_some_go),
         TEST(what_was_killed_goes_last_and_the_short_before_the_long),
         TEST(what_went_is_counted_once),
-        TEST(of_another_container_goes_what_nobody_has_mapped),
-        TEST(of_another_user_nothing_goes),
-        TEST(a_living_process_keeps_its_recording),
         TEST(an_end_that_seep_run_saw_counts),
         TEST(what_cannot_go_does_not_hide_what_can),
         TEST(twenty_at_once_remove_no_more_than_is_over),
         TEST(a_folder_of_many_gets_room_for_more),
+        TEST(bytes_of_few_are_bounded_too),
+        TEST(who_writes_other_names_removes_nothing),
+        TEST(who_writes_at_too_long_a_path_removes_nothing_elsewhere),
+        TEST(who_may_not_read_the_counter_cleans_as_well),
         TEST(bytes_of_many_are_bounded_in_the_end),
         TEST(a_start_removes_more_than_it_adds_however_late),
         TEST(who_is_late_looks_past_what_was_killed),
+        TEST(who_is_late_does_not_read_a_large_folder_to_its_end),
+        TEST(what_is_no_file_any_more_stays),
+        TEST(what_changes_while_it_is_looked_at_stays),
         TEST(bounds_are_files_or_bytes_or_both),
         TEST(what_holds_a_mebibyte_is_not_minor),
+        TEST(what_is_no_site_does_not_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

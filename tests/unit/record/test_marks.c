@@ -162,6 +162,31 @@ static void a_long_name_is_cut_between_characters(void **state)
                      0xa9);
 }
 
+/* Bytes that only ever go on with a character: there is no place to cut. */
+static void a_long_name_of_no_character_is_none(void **state)
+{
+    char name[2 * SEEP_MARKS_TEXT_BYTES];
+
+    (void)state;
+    memset(name, '\x80', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    seep_marks_moment(&view, 1, name);
+    assert_int_equal(used(), 0);
+}
+
+/* Half a label would be another one. */
+static void where_a_value_finds_no_room_there_is_no_label(void **state)
+{
+    (void)state;
+    atomic_store_explicit(&view.header->string_bytes_used,
+                          view.string_bytes - 8, memory_order_relaxed);
+    seep_marks_label(&view, 1, "key", "value");
+    assert_int_equal(refused(), 1);
+    assert_int_equal(atomic_load(&view.marks[0].state), 0);
+    seep_marks_moment(&view, 1, "m"); /* for which there is room */
+    assert_string_equal(name_of(1), "m");
+}
+
 static void where_names_find_no_room_there_is_no_mark(void **state)
 {
     (void)state;
@@ -228,6 +253,8 @@ int main(void)
         MARKS_TEST(a_label_given_late_does_not_take_back_its_turn),
         MARKS_TEST(labels_for_ever_new_stay_bounded),
         MARKS_TEST(a_long_name_is_cut_between_characters),
+        MARKS_TEST(a_long_name_of_no_character_is_none),
+        MARKS_TEST(where_a_value_finds_no_room_there_is_no_label),
         MARKS_TEST(where_names_find_no_room_there_is_no_mark),
         MARKS_TEST(a_recording_of_nothing_takes_no_marks),
         MARKS_TEST(threads_that_speak_at_once_are_all_heard),

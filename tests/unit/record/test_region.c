@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,13 +14,16 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "seep_test.h"
 
+#include "answered_calls.h"
 #include "base/place.h"
+#include "base/syscall.h"
 #include "format/layout.h"
 #include "record/region.h"
 
@@ -230,14 +234,116 @@ static void a_former_image_makes_way_for_the_command(void **state)
         assert_int_equal(access(path_of("x.1.seep"), F_OK), i == 0 ? -1 : 0);
         unlink(path_of("x.seep"));
     }
-    /* Another's is left alone. */
-    assert_int_equal(create("y.seep", &mapping), 0);
-    seep_region_drop(mapping, header.file_bytes);
-    header.process_start_clock++;
-    assert_int_equal(create("y.seep", &mapping), 0);
-    assert_string_equal(seep_region_path(), path_of("y.1.seep"));
-    seep_region_drop(mapping, header.file_bytes);
     options.role = SEEP_REGION_ANY;
+}
+
+/* The file at @name, of the command by its name, stays where it is, and what is
+ * made has the number 1. */
+static void assert_is_left_alone(const char *name, const char *numbered)
+{
+    struct stat before;
+    struct stat after;
+    void *mapping = NULL;
+
+    assert_int_equal(lstat(path_of(name), &before), 0);
+    options.role = SEEP_REGION_COMMAND;
+    assert_int_equal(create(name, &mapping), 0);
+    options.role = SEEP_REGION_ANY;
+    seep_region_drop(mapping, header.file_bytes);
+    assert_string_equal(seep_region_path(), path_of(numbered));
+    assert_int_equal(lstat(path_of(name), &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+}
+
+static void put_recording(const char *name)
+{
+    void *mapping = NULL;
+
+    assert_int_equal(create(name, &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+static void damage(void *mapping)
+{
+    complete(mapping);
+    ((struct seep_rec_header *)mapping)->fixed_hash++;
+}
+
+static void what_is_no_former_image_is_left_alone(void **state)
+{
+    char text[2 * sizeof(header)];
+    FILE *other = fopen(path_of("text.seep"), "w");
+
+    (void)state;
+    header.pid = 4242; /* as complete() has it */
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(fwrite(text, 1, sizeof(text), other), sizeof(text));
+    fclose(other);
+    assert_is_left_alone("text.seep", "text.1.seep");
+    assert_int_equal(symlink("text.seep", path_of("link.seep")), 0);
+    assert_is_left_alone("link.seep", "link.1.seep");
+    options.complete = damage;
+    put_recording("damaged.seep");
+    options.complete = complete;
+    assert_is_left_alone("damaged.seep", "damaged.1.seep");
+    put_recording("clock.seep");
+    header.process_start_clock++;
+    assert_is_left_alone("clock.seep", "clock.1.seep");
+    put_recording("space.seep");
+    header.pid_namespace++;
+    assert_is_left_alone("space.seep", "space.1.seep");
+    put_recording("boot.seep");
+    header.boot_id[0]++;
+    assert_is_left_alone("boot.seep", "boot.1.seep");
+}
+
+/* Then it has two names, and the command the next. */
+static void a_former_image_that_cannot_go_keeps_its_name(void **state)
+{
+    (void)state;
+    header.pid = 4242;
+    put_recording("x.seep");
+    header.start_monotonic_ns = 3000000000;
+    seep_calls_denied = SEEP_CALL_BIT(unlinkat);
+    assert_is_left_alone("x.seep", "x.2.seep");
+    seep_calls_denied = 0;
+}
+
+/* Make folders below @path, which has room, until it is @length long. */
+static void deepen(char *path, size_t length)
+{
+    for (size_t at = strlen(path); at < length; at = strlen(path)) {
+        size_t more = length - at <= 201 ? length - at : 100;
+
+        path[at] = '/';
+        memset(path + at + 1, 'd', more - 1);
+        path[at + more] = '\0';
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+}
+
+static void
+where_a_number_makes_the_path_too_long_nothing_is_moved(void **state)
+{
+    static char path[2048];
+    struct stat status;
+    void *mapping = NULL;
+
+    (void)state;
+    header.pid = 4242;
+    strcpy(path, folder);
+    deepen(path, 1023 - strlen("/x.seep"));
+    strcat(path, "/x.seep");
+    options.pattern = path;
+    options.role = SEEP_REGION_COMMAND;
+    assert_int_equal(seep_region_create(&options, &header, &mapping), 0);
+    seep_region_drop(mapping, header.file_bytes);
+    header.start_monotonic_ns = 3000000000;
+    assert_int_equal(seep_region_create(&options, &header, &mapping),
+                     -ENAMETOOLONG);
+    options.role = SEEP_REGION_ANY;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_nlink, 1);
 }
 
 static void the_last_of_a_disk_is_left_alone(void **state)
@@ -334,6 +440,167 @@ static void who_forsakes_a_creation_makes_no_file(void **state)
     close(lowest);
 }
 
+static uint64_t mapped_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* So many more bytes may be mapped. @return what it was before */
+static struct rlimit limit_addresses(uint64_t more)
+{
+    uint64_t bytes = mapped_bytes();
+    struct rlimit before;
+    struct rlimit low;
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    low = before;
+    low.rlim_cur = bytes + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    return before;
+}
+
+/* And so many more files be opened. */
+static struct rlimit limit_files(uint64_t more)
+{
+    int lowest = open("/dev/null", O_RDONLY);
+    struct rlimit before;
+    struct rlimit low;
+
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = before;
+    low.rlim_cur = (uint64_t)lowest + more;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    return before;
+}
+
+static uint64_t files_left;
+
+static void forsake_without_files(void *mapping)
+{
+    struct rlimit before;
+
+    complete(mapping);
+    wanted = false;
+    before = limit_files(files_left);
+    seep_region_forsake();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(((struct seep_rec_header *)mapping)->pid, header.pid);
+}
+
+static void forsake_without_addresses(void *mapping)
+{
+    struct rlimit before;
+
+    complete(mapping);
+    wanted = false;
+    before = limit_addresses(0);
+    seep_region_forsake();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(((struct seep_rec_header *)mapping)->pid, 4242);
+}
+
+/* What cannot be put in the place of the parent's stays as it is: nothing is
+ * closed whose number would become another's, nothing unmapped. */
+static void who_can_not_forsake_makes_no_file_either(void **state)
+{
+    int lowest = open("/dev/null", O_RDONLY);
+    void *mapping = NULL;
+
+    (void)state;
+    close(lowest);
+    for (files_left = 0; files_left < 3; files_left++) {
+        wanted = true;
+        options.complete =
+            files_left < 2 ? forsake_without_files : forsake_without_addresses;
+        assert_true(create("x.seep", &mapping) < 0);
+        assert_null(mapping);
+        assert_int_equal(count_files(), 0);
+        assert_int_equal(open("/dev/null", O_RDONLY), lowest);
+        close(lowest);
+    }
+}
+
+static void forsake_once_it_has_a_name(void *mapping)
+{
+    if (count_files() != 0) {
+        forsake(mapping);
+    }
+}
+
+/* Where it has its name from the start, for lack of another way. */
+static void who_forsakes_leaves_the_file_that_its_parent_named(void **state)
+{
+    void *mapping = NULL;
+
+    (void)state;
+    options.complete = forsake_once_it_has_a_name;
+    seep_calls_denied = SEEP_CALL_BIT(linkat);
+    assert_int_equal(create("x.seep", &mapping), -ECANCELED);
+    seep_calls_denied = 0;
+    assert_null(mapping);
+    assert_int_equal(access(path_of("x.seep"), F_OK), 0);
+}
+
+static void a_mapping_that_cannot_be_replaced_stays(void **state)
+{
+    struct rlimit before;
+    void *mapping = NULL;
+
+    (void)state;
+    assert_int_equal(create("x.seep", &mapping), 0);
+    before = limit_addresses(0);
+    assert_false(seep_region_replace(mapping, header.file_bytes));
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    seep_calls_denied = SEEP_CALL_BIT(mremap);
+    assert_false(seep_region_replace(mapping, header.file_bytes));
+    seep_calls_denied = 0;
+    assert_int_equal(seep_check(mapping, header.file_bytes), SEEP_CHECK_VALID);
+    assert_true(seep_region_replace(mapping, header.file_bytes));
+    assert_int_equal(((struct seep_rec_header *)mapping)->pid, 0);
+    seep_region_drop(mapping, header.file_bytes);
+}
+
+/* For the file or, where that is mapped, for what is kept beside it. What was
+ * recorded to before, which is larger, goes on, and goes as a whole. */
+static void where_no_addresses_are_left_there_is_no_recording(void **state)
+{
+    const uint64_t left[] = {0, header.file_bytes + 4096};
+    const struct seep_rec_header small = header;
+    uint64_t mapped = mapped_bytes();
+    void *first = NULL;
+    void *mapping = NULL;
+    struct seep_view view;
+
+    (void)state;
+    memset((void *)&header, 0, sizeof(header));
+    assert_int_equal(
+        seep_layout_make(SEEP_LAYOUT_EXACT_BYTES / 4, true, false, &header), 0);
+    assert_int_equal(create("first.seep", &first), 0);
+    header = small;
+    for (size_t i = 0; i < 2; i++) {
+        struct rlimit before = limit_addresses(left[i]);
+        int result = create("x.seep", &mapping);
+
+        assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+        assert_int_equal(seep_place_reason_of(result), SEEP_PLACE_NO_MEMORY);
+        assert_null(mapping);
+        assert_int_equal(count_files(), 1);
+    }
+    seep_view_init(&view, first);
+    seep_room_attach(&view);
+    assert_non_null(view.room);
+    assert_true(seep_view_reserve_entry(&view, SEEP_SECTION_SERIES, 1));
+    seep_region_drop(first, view.header->file_bytes);
+    assert_true(mapped_bytes() < mapped + (64 << 10));
+}
+
 /** A system call that is answered by an error. */
 struct refused_call {
     long number;
@@ -398,12 +665,15 @@ static void a_refusal_at_any_step_leaves_nothing_behind(void **state)
         {{{SYS_fallocate, EDQUOT}, {-1, 0}}, NOTHING_LEFT},
         {{{SYS_fallocate, EINTR}, {-1, 0}}, NOTHING_LEFT},
         {{{SYS_fallocate, EOPNOTSUPP}, {SYS_pwrite64, ENOSPC}}, NOTHING_LEFT},
+        {{{SYS_fallocate, EOPNOTSUPP}, {SYS_pwrite64, 0}}, NOTHING_LEFT},
         {{{SYS_fchmod, EPERM}, {-1, 0}}, NOTHING_LEFT},
         /* There is another way. */
         {{{SYS_fallocate, EOPNOTSUPP}, {-1, 0}}, MADE},
         {{{SYS_fallocate, EPERM}, {-1, 0}}, MADE},
         {{{SYS_linkat, EPERM}, {-1, 0}}, MADE},
         {{{SYS_madvise, EINVAL}, {-1, 0}}, MADE},
+        {{{SYS_madvise, EPERM}, {-1, 0}}, MADE},
+        {{{SYS_madvise, ENOSYS}, {-1, 0}}, MADE},
     };
 
     (void)state;
@@ -419,12 +689,135 @@ static void a_refusal_at_any_step_leaves_nothing_behind(void **state)
     }
 }
 
+/* In a child, for its filter. */
+static void assert_in_child(enum outcome (*body)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(body());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_FILTER) {
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), MADE);
+}
+
+static long written_bytes;
+
+/* No fallocate. Of writes the first is interrupted, the second is short. */
+static long write_by_parts(long number, const long *arguments)
+{
+    static unsigned writes;
+    long bytes = arguments[2];
+    long result;
+
+    if (number == SYS_fallocate) {
+        return -EOPNOTSUPP;
+    }
+    if (writes++ == 0) {
+        return -EINTR;
+    }
+    bytes = writes == 2 ? 100 : bytes;
+    if (arguments[3] != written_bytes ||
+        lseek((int)arguments[0], arguments[3], SEEK_SET) != arguments[3]) {
+        return -EIO;
+    }
+    result =
+        write((int)arguments[0], (const void *)arguments[1], (size_t)bytes);
+    written_bytes += result;
+    return result;
+}
+
+static enum outcome create_by_parts(void)
+{
+    void *mapping = NULL;
+
+    if (!answered_calls_begin(SYS_fallocate, SYS_pwrite64, write_by_parts)) {
+        return NO_FILTER;
+    }
+    return create("x.seep", &mapping) == 0 &&
+                   seep_check(mapping, header.file_bytes) == SEEP_CHECK_VALID &&
+                   written_bytes == (long)seep_layout_start_bytes(&header)
+               ? MADE
+               : LEFT_OVER;
+}
+
+static void what_is_written_by_parts_is_written_once(void **state)
+{
+    (void)state;
+    assert_in_child(create_by_parts);
+}
+
+#define BTRFS_TYPE 0x9123683e
+#define FLAG_BEFORE FS_NOATIME_FL
+
+static bool has_flags;
+static int flags_given; /* 0: none */
+
+/* A btrfs, as far as this asks; or a system of which no flags can be had. */
+static long copy_on_write(long number, const long *arguments)
+{
+    if (number == SYS_fstatfs) {
+        struct statfs *status = (struct statfs *)arguments[1];
+
+        memset(status, 0, sizeof(*status));
+        status->f_type = BTRFS_TYPE;
+        return 0;
+    }
+    if (!has_flags) {
+        return -ENOTTY;
+    }
+    if ((unsigned long)arguments[1] == FS_IOC_GETFLAGS) {
+        *(int *)arguments[2] = FLAG_BEFORE;
+    } else {
+        flags_given = *(const int *)arguments[2];
+    }
+    return 0;
+}
+
+static enum outcome create_on_btrfs(void)
+{
+    void *mapping = NULL;
+
+    if (!answered_calls_begin(SYS_fstatfs, SYS_ioctl, copy_on_write)) {
+        return NO_FILTER;
+    }
+    if (create("without.seep", &mapping) != 0 || flags_given != 0) {
+        return LEFT_OVER;
+    }
+    seep_region_drop(mapping, header.file_bytes);
+    has_flags = true;
+    if (create("with.seep", &mapping) != 0 ||
+        flags_given != (FLAG_BEFORE | FS_NOCOW_FL)) {
+        return LEFT_OVER;
+    }
+    options.any_filesystem = false;
+    return seep_place_reason_of(create("refused.seep", &mapping)) ==
+                   SEEP_PLACE_UNSAFE_SYSTEM
+               ? MADE
+               : LEFT_OVER;
+}
+
+/* Only who says that it may is recorded there. */
+static void on_btrfs_a_file_is_written_where_it_lies(void **state)
+{
+    (void)state;
+    assert_in_child(create_on_btrfs);
+}
+
 static void a_missing_folder_is_refused(void **state)
 {
     void *mapping = NULL;
 
     (void)state;
     assert_int_equal(create("none/x.seep", &mapping), -ENOENT);
+    options.pattern = "seep-no-such-folder/x.seep";
+    assert_int_equal(seep_region_create(&options, &header, &mapping), -ENOENT);
+    assert_null(mapping);
 }
 
 /* A file over the limit would be a SIGXFSZ for the worker. */
@@ -455,12 +848,21 @@ int main(void)
         TEST(a_folder_that_others_may_write_holds_what_is_private),
         TEST(the_name_is_the_commands_and_others_have_numbers),
         TEST(a_former_image_makes_way_for_the_command),
+        TEST(what_is_no_former_image_is_left_alone),
+        TEST(a_former_image_that_cannot_go_keeps_its_name),
+        TEST(where_a_number_makes_the_path_too_long_nothing_is_moved),
         TEST(the_last_of_a_disk_is_left_alone),
         TEST(a_refusal_at_any_step_leaves_nothing_behind),
         TEST(what_is_left_before_it_is_settled_is_gone),
         TEST(what_is_settled_is_not_abandoned),
         TEST(a_child_leaves_what_its_parent_creates),
         TEST(who_forsakes_a_creation_makes_no_file),
+        TEST(who_can_not_forsake_makes_no_file_either),
+        TEST(who_forsakes_leaves_the_file_that_its_parent_named),
+        TEST(a_mapping_that_cannot_be_replaced_stays),
+        TEST(where_no_addresses_are_left_there_is_no_recording),
+        TEST(what_is_written_by_parts_is_written_once),
+        TEST(on_btrfs_a_file_is_written_where_it_lies),
         TEST(a_missing_folder_is_refused),
         TEST(the_file_size_limit_is_asked_first),
     };

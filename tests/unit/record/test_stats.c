@@ -221,21 +221,73 @@ static void the_last_moment_counts(void **state)
     assert_int_equal(figures.units, 11);
 }
 
+/* What the recording says of itself may be damaged: it is the file's. */
+static void what_lies_behind_a_table_is_none_of_it(void **state)
+{
+    uint32_t tick = leak(3);
+    struct seep_rec_site *site = &view.sites[view.site_capacity];
+    struct seep_rec_series *series = &view.series[view.series_capacity];
+
+    (void)state;
+    site->space = SEEP_SPACE_TENSOR;
+    seep_word_store(&site->allocated_bytes, 900);
+    seep_word_store(&view.header->site_count, view.site_capacity);
+    view.sites[7].space = SEEP_SPACE_TENSOR;
+    seep_series_start(series, 7, tick, 0);
+    seep_word_store(&series->base_bytes, 500);
+    seep_word_store(&view.header->series_count, view.series_capacity + 1);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000);
+}
+
+/* Taken, and not begun yet; and damaged. */
+static void a_series_of_no_site_counts_nothing(void **state)
+{
+    uint32_t tick = leak(3);
+
+    (void)state;
+    view.sites[0].space = SEEP_SPACE_TENSOR;
+    view.sites[view.site_capacity].space = SEEP_SPACE_TENSOR;
+    seep_series_start(&view.series[0], 0, tick, 0);
+    seep_word_store(&view.series[0].base_bytes, 500);
+    seep_series_start(&view.series[1], view.site_capacity, tick, 0);
+    seep_word_store(&view.series[1].base_bytes, 600);
+    seep_word_store(&view.header->series_count, 2);
+    seep_stats_take(&view, tick, &figures);
+    assert_int_equal(figures.live_bytes, 100000);
+}
+
+#define DEVICES 3
+
+static void put_moment(struct seep_rec_device *moment, uint64_t tick,
+                       uint64_t free_bytes, uint64_t total_bytes)
+{
+    seep_word_store(&moment->tick, tick);
+    seep_word_store(&moment->free_bytes, free_bytes);
+    seep_word_store(&moment->total_bytes, total_bytes);
+}
+
+/* By the last moment of each, which is not the last of the table where that
+ * has gone round. */
 static void the_device_with_the_least_left_is_told(void **state)
 {
+    static struct seep_rec_device devices[DEVICES * SEEP_BUCKET_COUNT];
+    struct seep_view many = view;
+
     (void)state;
-    if (view.device_count < 1) {
-        skip();
-    }
-    seep_word_store(&view.devices[1].tick, 20);
-    seep_word_store(&view.devices[1].free_bytes, 100);
-    seep_word_store(&view.devices[1].total_bytes, 1000);
-    seep_word_store(&view.devices[2].tick, 40);
-    seep_word_store(&view.devices[2].free_bytes, 90);
-    seep_word_store(&view.devices[2].total_bytes, 1000);
-    seep_stats_take(&view, 70, &figures);
+    many.devices = devices;
+    many.device_count = DEVICES;
+    put_moment(&devices[1], 20, 300, 1000);
+    put_moment(&devices[2], 40, 90, 1000);
+    put_moment(&devices[3], 10, 5, 1000);
+    put_moment(&devices[SEEP_BUCKET_COUNT], 40, 91, 2000);
+    seep_stats_take(&many, 70, &figures);
     assert_int_equal(figures.device_free_bytes, 90);
     assert_int_equal(figures.device_total_bytes, 1000);
+    put_moment(&devices[(size_t)2 * SEEP_BUCKET_COUNT], 40, 89, 3000);
+    seep_stats_take(&many, 70, &figures);
+    assert_int_equal(figures.device_free_bytes, 89);
+    assert_int_equal(figures.device_total_bytes, 3000);
 }
 
 static void where_nothing_is_known_all_is_0(void **state)
@@ -263,6 +315,8 @@ int main(void)
             memory_of_devices_is_none_of_the_host_with_a_brief_series_or_none),
         STATS_TEST(what_comes_after_the_tick_is_in_the_last_bucket),
         STATS_TEST(files_are_not_taken_off_the_host),
+        STATS_TEST(what_lies_behind_a_table_is_none_of_it),
+        STATS_TEST(a_series_of_no_site_counts_nothing),
         STATS_TEST(the_last_moment_counts),
         STATS_TEST(the_device_with_the_least_left_is_told),
         STATS_TEST(where_nothing_is_known_all_is_0),
