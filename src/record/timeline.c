@@ -173,23 +173,22 @@ static void find_cgroup(void)
     const char *line = text;
     struct seep_text folder;
 
-    if (seep_proc_read("/proc/self/cgroup", text, sizeof(text)) == 0) {
-        cgroup_given_up = true;
-        return;
-    }
+    text[0] = '\0';
+    seep_proc_read("/proc/self/cgroup", text, sizeof(text));
     while (line != NULL && strncmp(line, "0::", 3) != 0) {
         line = strchr(line, '\n');
         line = line == NULL ? NULL : line + 1;
     }
+    if (line == NULL) {
+        cgroup_given_up = true;
+        return;
+    }
     seep_text_init(&folder, cgroup_folder, sizeof(cgroup_folder));
     seep_text_add(&folder, "/sys/fs/cgroup");
-    for (line = line == NULL ? "" : line + 3; *line != '\0' && *line != '\n';
-         line++) {
+    for (line += 3; *line != '\0' && *line != '\n'; line++) {
         seep_text_add_char(&folder, *line);
     }
-    if (folder.cut) {
-        cgroup_given_up = true;
-    }
+    cgroup_given_up = folder.cut;
 }
 
 static uint64_t read_cgroup(const char *name)
@@ -236,8 +235,10 @@ static void take_swap(void)
         return;
     }
     watch = seep_proc_watch_start();
-    seep_proc_read("/proc/self/status", status.text, sizeof(status.text));
-    line = strstr(status.text, "\nVmSwap:");
+    line = seep_proc_read("/proc/self/status", status.text,
+                          sizeof(status.text)) == 0
+               ? NULL /* there is what was read before */
+               : strstr(status.text, "\nVmSwap:");
     swap_given_up = line == NULL || seep_proc_was_slow(&watch);
     if (line != NULL) {
         line += sizeof("\nVmSwap:") - 1;
@@ -669,7 +670,8 @@ static bool try_enter(const struct seep_view *view, uint32_t thread,
                                                 memory_order_relaxed)) {
         return true;
     }
-    /* Acquire: as above, it pairs with the release in leave(). */
+    /* Acquire: as above, it pairs with the release in leave().
+     * Not tested: another thread takes its place at the same moment. */
     if (!is_gone(view, owner, thread, tick) ||
         !atomic_compare_exchange_strong_explicit(&busy, &owner, thread,
                                                  memory_order_acquire,
@@ -887,10 +889,8 @@ void seep_devices_take(const struct seep_view *view, uint32_t ordinal,
     }
     widen_all(view, seep_series_width_for(tick));
     bucket = tick >> devices_width_log2;
-    if (bucket < SEEP_BUCKET_COUNT) {
-        put_device(&view->devices[(size_t)ordinal * SEEP_BUCKET_COUNT + bucket],
-                   tick, sample);
-    }
+    put_device(&view->devices[(size_t)ordinal * SEEP_BUCKET_COUNT + bucket],
+               tick, sample);
     /* Release: the width; pairs with the acquire in enter_devices(). */
     atomic_store_explicit(&devices_busy, 0, memory_order_release);
 }
