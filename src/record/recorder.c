@@ -173,11 +173,11 @@ static uint32_t fold(struct seep_thread *thread, uint32_t shard, uint32_t limit,
     return fold_and_find(thread, shard, limit, ret_blocked_site, NULL);
 }
 
-/* Is the thread @id of this process gone for good? */
+/* Is the thread @id of this process gone for good? Of 0, which is none, the
+ * kernel says that the question is wrong. */
 static bool is_gone(uint32_t id)
 {
-    return id != 0 &&
-           seep_syscall3(SYS_tgkill, the_view.header->pid, id, 0) == -ESRCH;
+    return seep_syscall3(SYS_tgkill, the_view.header->pid, id, 0) == -ESRCH;
 }
 
 /* Take over @lock if its owner is gone; or is this thread, which holds nothing
@@ -191,7 +191,8 @@ static bool take_over(_Atomic uint64_t *lock, struct seep_thread *thread)
                             !is_gone((uint32_t)(seen >> 32)))) {
         return false;
     }
-    /* Acquire: pairs with the last release in seep_fold_unlock(). */
+    /* Acquire: pairs with the last release in seep_fold_unlock().
+     * Not tested: another thread takes it over at the same moment. */
     if (!atomic_compare_exchange_strong_explicit(
             lock, &seen, mine, memory_order_acquire, memory_order_relaxed)) {
         return false;
@@ -255,6 +256,7 @@ static void note_wait(uint64_t waited_ns)
 
     seep_view_count(&the_view, SEEP_COUNT_WAITS, 1);
     seep_view_count(&the_view, SEEP_COUNT_WAIT_NS, waited_ns);
+    /* Not tested: another thread that waits ends at the same moment. */
     while (waited_ns > seen && !seep_word_replace(longest, &seen, waited_ns)) {
     }
 }

@@ -112,6 +112,7 @@ static void spare_tensors(const struct seep_view *view)
 {
     uint32_t seen = seep_word_load(&view->header->tensor_doublings);
 
+    /* Not tested: another thread has spared them since they were asked for. */
     if (seen < SEEP_PACE_TENSOR_DOUBLINGS) {
         seep_word_replace(&view->header->tensor_doublings, &seen, seen + 1);
     }
@@ -145,13 +146,13 @@ static uint32_t tick_now(const struct seep_rec_header *header)
     return tick < UINT32_MAX / 2 ? (uint32_t)tick : UINT32_MAX / 2;
 }
 
-/* Unless another has: twice at once is once. */
+/* Of one that is not exact. Unless another has: twice at once is once. */
 static void double_mean(const struct seep_view *view, unsigned level,
                         unsigned most)
 {
     uint32_t seen = level;
 
-    if (level != 0 && level < most &&
+    if (level < most &&
         seep_word_replace(&view->header->sample_log2, &seen, level + 1)) {
         seep_word_store(&view->header->rose_tick, tick_now(view->header));
         seep_view_count(view, SEEP_COUNT_THINNINGS, 1);
@@ -249,8 +250,7 @@ static void look(const struct seep_view *view)
         } else {
             double_mean(view, level_of(view), dearest_level(view));
         }
-        debt /= 2;
-        debt = debt > CREDIT_NS * rate / 2 ? CREDIT_NS * rate / 2 : debt;
+        debt = CREDIT_NS * rate / 2;
     }
     seep_word_store(&debt_cycles, debt > 0 ? (uint64_t)debt : 0);
 }

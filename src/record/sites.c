@@ -48,7 +48,8 @@ static uint32_t slots_for(const struct seep_rec_header *header,
     uint32_t entries = header->sections[sections[table]].entry_count;
     uint32_t slots = 2;
 
-    while (slots / 2 < entries && slots < (UINT32_C(1) << 31)) {
+    /* Of which format/layout.c makes a million at the most. */
+    while (slots / 2 < entries) {
         slots *= 2;
     }
     return slots;
@@ -273,12 +274,12 @@ static uint32_t count_shared(const struct recent *recent,
     return shared;
 }
 
-/* The stack that has the first of them as its own: a reader that follows finds
- * one frame at least in each. */
+/* The stack that has the first of the @shared, not 0, as its own: a reader that
+ * follows finds one frame at least in each. */
 static uint32_t find_owner(const struct seep_view *view, uint32_t stack,
                            uint32_t shared)
 {
-    while (shared != 0 && view->stacks[stack].shared_count >= shared) {
+    while (view->stacks[stack].shared_count >= shared) {
         stack = view->stacks[stack].shared_stack;
     }
     return stack;
@@ -468,6 +469,7 @@ uint32_t seep_sites_intern(const struct seep_view *view,
     entry = &cache[hash % CACHE_SLOTS];
     tag = hash & ~CACHE_INDEX_MASK;
     seen = seep_word_load(entry);
+    /* Not tested: a stack of which 44 bits of the hash are 0. */
     if (seep_likely((seen & ~CACHE_INDEX_MASK) == tag && seen != 0)) {
         site = (uint32_t)(seen & CACHE_INDEX_MASK);
         if (seep_unlikely(site == CACHE_REFUSED)) {
@@ -480,6 +482,7 @@ uint32_t seep_sites_intern(const struct seep_view *view,
     if (seep_unlikely(!seep_word_load(&cache_is_used))) {
         seep_word_store(&cache_is_used, true);
     }
+    /* Not tested: the last of a million sites. */
     if (site != CACHE_REFUSED && !later) {
         seep_word_store(entry, tag | (site != 0 ? site : CACHE_REFUSED));
     }

@@ -155,6 +155,32 @@ static void more_devices_than_there_is_room_for_are_counted(void **state)
     assert_int_equal(get(full), 2);
 }
 
+static bool refuse(const struct seep_view *of, uint64_t from, uint64_t end,
+                   uint64_t most)
+{
+    (void)of;
+    (void)from;
+    (void)end;
+    (void)most;
+    return false;
+}
+
+/* The disk is full: the page is not touched. */
+static void a_device_without_room_is_counted(void **state)
+{
+    static _Atomic uint64_t none[SEEP_LAYOUT_DEFAULT_BYTES / 4096 / 64];
+    const struct seep_view_room room = {none, refuse};
+
+    (void)state;
+    view.room = &room;
+    take(0, 1, GIB);
+    view.room = NULL;
+    assert_int_equal(get(&view.counters[SEEP_COUNT_DEVICES_FULL]), 1);
+    assert_int_equal(taken(0), 0);
+    take(0, 1, GIB);
+    assert_int_equal(taken(0), 1);
+}
+
 /* Two neighbours become one: the later, with the lower low. */
 static void a_wider_grid_keeps_the_later_of_two_and_the_lower_low(void **state)
 {
@@ -274,6 +300,7 @@ int main(void)
         TEST(what_comes_late_is_not_the_last),
         TEST(devices_are_apart),
         TEST(more_devices_than_there_is_room_for_are_counted),
+        TEST(a_device_without_room_is_counted),
         TEST(a_wider_grid_keeps_the_later_of_two_and_the_lower_low),
         TEST(all_devices_have_one_grid),
         TEST(weeks_fit),

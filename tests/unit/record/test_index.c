@@ -5,6 +5,7 @@
 
 #include "seep_test.h"
 
+#include "base/word.h"
 #include "empty_recording.h"
 #include "record/sites.h"
 
@@ -25,6 +26,34 @@ struct claimer {
     uint32_t entries[KEYS];
 };
 
+/* What another thread does while an entry is being taken, once. */
+static void (*meanwhile)(void);
+
+static bool reserve(const struct seep_view *of, uint64_t from, uint64_t end,
+                    uint64_t most)
+{
+    void (*action)(void) = meanwhile;
+
+    (void)of;
+    (void)from;
+    (void)end;
+    (void)most;
+    meanwhile = NULL;
+    if (action != NULL) {
+        action();
+    }
+    return true;
+}
+
+static void let_happen(void (*action)(void))
+{
+    static _Atomic uint64_t none[SEEP_LAYOUT_DEFAULT_BYTES / 4096 / 64];
+    static const struct seep_view_room room = {none, reserve};
+
+    view.room = &room;
+    meanwhile = action;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -35,6 +64,29 @@ static int set_up(void **state)
     seep_index_start(&view, memory);
     atomic_store(&arrived, 0);
     atomic_store(&new_count, 0);
+    return memory == NULL;
+}
+
+/* A table that has more entries than a search has steps. */
+static int set_up_large(void **state)
+{
+    struct seep_rec_header header = {0};
+    void *bytes;
+
+    (void)state;
+    if (seep_layout_make(SEEP_LAYOUT_DEFAULT_BYTES, true, false, &header) !=
+        0) {
+        return -1;
+    }
+    bytes = calloc(1, header.file_bytes);
+    if (bytes == NULL) {
+        return -1;
+    }
+    memcpy(bytes, (void *)&header, sizeof(header));
+    seep_layout_start(bytes);
+    seep_view_init(&view, bytes);
+    memory = calloc(1, seep_index_bytes(view.header));
+    seep_index_start(&view, memory);
     return memory == NULL;
 }
 
@@ -178,6 +230,101 @@ static void a_full_table_says_so_and_still_finds(void **state)
     assert_false(seep_index_has(&view, SEEP_INDEX_CODES, key_of(i)));
 }
 
+/* All of them begin their search at slot 0. */
+static enum seep_index_answer claim_in_one_place(uint32_t i,
+                                                 uint32_t *ret_entry)
+{
+    return seep_index_claim(&view, SEEP_INDEX_STACKS, (uint64_t)(i + 1) << 32,
+                            ret_entry);
+}
+
+/* Until it is refused. @return how many there are */
+static uint32_t crowd(void)
+{
+    uint32_t i = 0;
+    uint32_t entry;
+
+    while (claim_in_one_place(i, &entry) == SEEP_INDEX_NEW) {
+        i++;
+    }
+    return i;
+}
+
+static void a_search_ends_though_the_table_is_not_full(void **state)
+{
+    uint32_t count = crowd();
+    uint32_t entry;
+
+    (void)state;
+    assert_in_range(count, 100, view.stack_capacity - 2);
+    assert_int_equal(claim_in_one_place(count, &entry), SEEP_INDEX_FULL);
+    assert_false(
+        seep_index_has(&view, SEEP_INDEX_STACKS, (uint64_t)(count + 1) << 32));
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(claim_in_one_place(i, &entry), SEEP_INDEX_FOUND);
+        assert_int_equal(entry, i + 1);
+    }
+    assert_int_equal(
+        seep_index_claim(&view, SEEP_INDEX_STACKS, key_of(1) + 4096, &entry),
+        SEEP_INDEX_NEW);
+}
+
+static void claim_the_first(void)
+{
+    uint32_t entry;
+
+    assert_int_equal(claim_in_one_place(0, &entry), SEEP_INDEX_NEW);
+    assert_int_equal(entry, 1);
+}
+
+/* Both have taken an entry: the second's is given to the next that comes. */
+static void who_is_second_finds_the_firsts_entry(void **state)
+{
+    uint32_t entry;
+
+    (void)state;
+    let_happen(claim_the_first);
+    assert_int_equal(claim_in_one_place(0, &entry), SEEP_INDEX_FOUND);
+    assert_int_equal(entry, 1);
+    assert_int_equal(claim_in_one_place(1, &entry), SEEP_INDEX_NEW);
+    assert_int_equal(entry, 2);
+}
+
+static void crowd_meanwhile(void)
+{
+    crowd();
+}
+
+static void who_finds_all_slots_taken_meanwhile_is_refused(void **state)
+{
+    uint32_t count = 0;
+    uint32_t entry;
+
+    (void)state;
+    let_happen(crowd_meanwhile);
+    assert_int_equal(claim_in_one_place(100000, &entry), SEEP_INDEX_FULL);
+    while (seep_word_load(&view.stacks[count + 1].key) != 0) {
+        count++;
+    }
+    assert_true(count >= 100);
+    /* The entry that it had taken is the next one's. */
+    assert_int_equal(
+        seep_index_claim(&view, SEEP_INDEX_STACKS, key_of(1) + 4096, &entry),
+        SEEP_INDEX_NEW);
+    assert_int_equal(entry, count + 1);
+}
+
+static void without_an_index_there_is_nothing(void **state)
+{
+    uint32_t entry;
+
+    (void)state;
+    claim_the_first();
+    seep_index_start(&view, NULL);
+    assert_int_equal(claim_in_one_place(0, &entry), SEEP_INDEX_FULL);
+    assert_false(seep_index_has(&view, SEEP_INDEX_STACKS, UINT64_C(1) << 32));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +332,12 @@ int main(void)
         TEST(threads_that_claim_one_key_get_one_entry),
         TEST(threads_that_claim_other_keys_get_other_entries),
         TEST(a_full_table_says_so_and_still_finds),
+        TEST(who_is_second_finds_the_firsts_entry),
+        TEST(without_an_index_there_is_nothing),
+#define LARGE(name) \
+    cmocka_unit_test_setup_teardown(name, set_up_large, tear_down)
+        LARGE(a_search_ends_though_the_table_is_not_full),
+        LARGE(who_finds_all_slots_taken_meanwhile_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,42 @@ static void half_a_percent_of_the_processor_is_free(void **state)
     assert_int_equal(level(), 14); /* 96 + 5.5 less 3 */
 }
 
+/* It is the rest that costs: that the settled mean does not rise is no reason
+ * to thin tensors instead. */
+static void tensors_do_not_pay_for_blocks(void **state)
+{
+    (void)state;
+    begin(19, 19);
+    seep_pace_for_tensor(1, false);
+    spend_looks(4 * LOOKS_WITHIN_CREDIT);
+    assert_int_equal(level(), 19);
+    assert_int_equal(seep_pace_tensor_log2(&view), 19);
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_THINNINGS]), 0);
+}
+
+/* From a file that lies about its start. */
+static void a_tick_is_never_beyond_the_last(void **state)
+{
+    (void)state;
+    view.header->start_monotonic_ns =
+        seep_clock_monotonic_ns() + UINT64_C(3600000000000);
+    seep_word_store(&view.header->frames_used, view.frame_capacity);
+    seep_pace_site_came(&view);
+    assert_int_equal(level(), 15);
+    assert_int_equal(seep_word_load(&view.header->rose_tick), UINT32_MAX / 2);
+}
+
+static void without_a_counter_nothing_is_judged(void **state)
+{
+    (void)state;
+    seep_clock_forbidden = true;
+    spend_looks(4 * LOOKS_WITHIN_CREDIT);
+    seep_clock_forbidden = false;
+    assert_int_equal(level(), 14);
+    spend_looks(1); /* all that was not judged is */
+    assert_int_equal(level(), 15);
+}
+
 static void time_without_work_is_not_saved_up(void **state)
 {
     (void)state;
@@ -349,7 +385,7 @@ static void enough_live_blocks_double_the_mean_once_a_pass(void **state)
     assert_int_equal(level(), 15);
 }
 
-/* The last: it holds for the rest of the process. */
+/* It holds for the rest of the process. */
 static void who_can_measure_nothing_is_as_sparse_as_allowed(void **state)
 {
     (void)state;
@@ -358,6 +394,17 @@ static void who_can_measure_nothing_is_as_sparse_as_allowed(void **state)
     begin(15, 0);
     seep_pace_restrict(&view);
     assert_int_equal(level(), 15);
+}
+
+/* After it, too. The second behind it, by the counter, pays for 5 ms. */
+static void who_may_not_ask_for_its_processor_time_goes_by_time(void **state)
+{
+    (void)state;
+    begin(19, 19);
+    view.header->budget = 1000;
+    spend_looks(LOOKS_WITHIN_CREDIT);
+    spend_looks_of(1, PAST_CREDIT_MS);
+    assert_int_equal(level(), 19); /* 96 + 5.5 less 5 */
 }
 
 int main(void)
@@ -371,6 +418,9 @@ int main(void)
         TEST(it_is_recorded_when_the_mean_last_rose),
         TEST(after_a_doubling_half_of_that_is_left),
         TEST(half_a_percent_of_the_processor_is_free),
+        TEST(tensors_do_not_pay_for_blocks),
+        TEST(a_tick_is_never_beyond_the_last),
+        TEST(without_a_counter_nothing_is_judged),
         TEST(time_without_work_is_not_saved_up),
         TEST(it_ends_at_the_settled_mean),
         TEST(a_mean_that_was_asked_for_stays),
@@ -383,6 +433,7 @@ int main(void)
         TEST(frames_and_stacks_are_tables_too),
         TEST(enough_live_blocks_double_the_mean_once_a_pass),
         TEST(who_can_measure_nothing_is_as_sparse_as_allowed),
+        TEST(who_may_not_ask_for_its_processor_time_goes_by_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

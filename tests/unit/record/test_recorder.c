@@ -29,6 +29,24 @@ static bool always(void)
     return true;
 }
 
+static bool never(void)
+{
+    return false;
+}
+
+/* A handler forks when this was asked so often: then it is a child that asks.
+ */
+static unsigned asks_left;
+
+static bool until_forked(void)
+{
+    if (asks_left == 0) {
+        return false;
+    }
+    asks_left--;
+    return true;
+}
+
 static int set_up_sized(uint64_t bytes, bool exact)
 {
     struct seep_rec_header header = {0};
@@ -80,6 +98,12 @@ static int tear_down(void **state)
     seep_recorder_drop();
     free(recording);
     return 0;
+}
+
+static uint64_t counter(enum seep_counter which)
+{
+    return atomic_load_explicit(&seep_recorder_view()->counters[which],
+                                memory_order_relaxed);
 }
 
 static uint64_t live(uint32_t site)
@@ -187,6 +211,23 @@ static void what_an_abandoned_hook_held_is_given_back(void **state)
                      1);
 }
 
+/* In a child that came out of its parent's hook by a jump, and whose own
+ * recording has smaller tables. */
+static void what_was_held_of_larger_tables_is_nothing(void **state)
+{
+    (void)state;
+    atomic_store_explicit(&thread.held_shard, UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(&thread.held_site, UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(&thread.claim, UINT64_MAX, memory_order_relaxed);
+    seep_recorder_recover(&thread);
+
+    assert_int_equal(counter(SEEP_COUNT_ABANDONED), 1);
+    assert_int_equal(counter(SEEP_COUNT_TORN), 0);
+    assert_int_equal(thread.held_shard, 0);
+    assert_int_equal(thread.held_site, 0);
+    assert_int_equal(thread.claim, 0);
+}
+
 #define PAGE UINT64_C(0x12000)
 #define BLOCK_BYTES 8U
 #define BATCH 240U  /* when they are folded, */
@@ -258,6 +299,104 @@ static void a_batch_in_vain_is_not_begun_again_at_every_push(void **state)
     assert_int_equal(live(SITE), FOLDED * BLOCK_BYTES);
 }
 
+/* Who is in the way of a full ring is asked for once a tick: who asks again is
+ * an hour later. */
+static void be_an_hour_later(void)
+{
+    static uint64_t hours;
+
+    recording->start_monotonic_ns -= ++hours * UINT64_C(3600000000000);
+}
+
+/* So many samples of one page, which is a ring full of them and more. */
+static void sample(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        seep_recorder_allocated(&thread, SITE, PAGE + (uint64_t)i * 16, 100);
+    }
+}
+
+static uint64_t dropped(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t shard = seep_view_shard_of(view, PAGE);
+
+    return atomic_load_explicit(&view->shards[shard].dropped_allocs,
+                                memory_order_relaxed);
+}
+
+static _Atomic uint64_t *page_lock(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+
+    return &view->shards[seep_view_shard_of(view, PAGE)].lock;
+}
+
+/* A handler forked in a hook, and the child went on with it: it has its
+ * parent's thread id, and these locks are held for good. */
+static void locks_that_a_child_took_in_our_name_are_taken_back(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+
+    (void)state;
+    be_an_hour_later();
+    assert_true(seep_fold_try_lock(page_lock(), thread.id));
+    assert_true(seep_fold_try_lock(&view->sites[SITE].lock, thread.id));
+    sample(view->ring_slots);
+    assert_int_equal(live(SITE), 0);
+    sample(1);
+
+    assert_int_equal(dropped(), 0);
+    assert_int_equal(counter(SEEP_COUNT_TORN), 2);
+    assert_int_equal(seep_fold_backlog(view, seep_view_shard_of(view, PAGE)),
+                     0);
+    assert_true(live(SITE) > 0);
+}
+
+static void a_slot_that_a_child_took_in_our_name_is_given_up(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    struct seep_event event = {
+        .address = PAGE, .size = 100, .site = SITE, .kind = SEEP_EVENT_ALLOC};
+
+    (void)state;
+    be_an_hour_later();
+    asks_left = 1; /* the claim's: it is never made ready */
+    seep_ring_push(view, seep_view_shard_of(view, PAGE), &event, &thread,
+                   until_forked);
+    sample(view->ring_slots - 1);
+    assert_int_equal(live(SITE), 0);
+    sample(1);
+
+    assert_int_equal(dropped(), 0);
+    assert_int_equal(counter(SEEP_COUNT_TORN), 1);
+    assert_true(live(SITE) > 0);
+}
+
+/* What its parent holds is not its own, though it has the parent's thread id:
+ * wherever in a push it was forked. */
+static void a_child_takes_nothing_over(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint64_t held;
+
+    (void)state;
+    assert_true(seep_fold_try_lock(page_lock(), thread.id));
+    held = *page_lock();
+    sample(view->ring_slots);
+    seep_recorder_set_identity(until_forked);
+    for (unsigned asks = 0; asks < 3; asks++) {
+        be_an_hour_later();
+        asks_left = asks;
+        sample(1);
+        assert_true(*page_lock() == held);
+        assert_int_equal(counter(SEEP_COUNT_TORN), 0);
+    }
+    asks_left = 3; /* one more: it was the parent that took it over */
+    sample(1);
+    assert_int_equal(counter(SEEP_COUNT_TORN), 1);
+}
+
 #define KEYS (UINT64_C(1) << 56)
 
 static _Atomic uint64_t *folded_elsewhere;
@@ -318,6 +457,28 @@ static void a_key_waits_for_a_full_ring_and_a_sample_does_not(void **state)
     assert_int_equal(live(SITE), (view->ring_slots + 1) * 100);
 }
 
+/* Forked while its parent waited: that ring will never be its own. */
+static void a_child_does_not_wait_for_its_parents_ring(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint64_t key = KEYS;
+
+    (void)state;
+    thread.id = 9;
+    assert_true(seep_fold_try_lock(
+        &view->shards[seep_view_shard_of(view, KEYS)].lock, 1));
+    for (uint32_t i = 0; i < view->ring_slots; i++) {
+        seep_recorder_allocated(&thread, SITE, key += 16, 100);
+    }
+    seep_recorder_set_identity(until_forked);
+    asks_left = 20;
+    waited_ns = 1;
+    seep_recorder_allocated(&thread, SITE, key + 16, 100);
+    assert_int_equal(asks_left, 0);
+    assert_in_range(waited_ns, 100000, 5000000); /* of 20 ms */
+    waited_ns = 0;
+}
+
 #define OTHER 9U /* a thread */
 
 static struct {
@@ -366,6 +527,103 @@ static void a_mapping_is_known_while_another_thread_folds(void **state)
     assert_true(moving.asked_count >= 6);
 }
 
+static void a_child_is_answered_and_folds_nothing(void **state)
+{
+    enum seep_space space = SEEP_SPACE_MAPPED;
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t shard = view->shard_count - 1;
+    uint64_t before;
+
+    (void)state;
+    view->sites[FILES].space = SEEP_SPACE_FILE;
+    seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    before = view->shards[shard].lock;
+    seep_recorder_set_identity(never);
+
+    space = SEEP_SPACE_MAPPED;
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_FILE);
+    assert_false(seep_recorder_knows_range(&thread, 1 << 20, 4096, &space));
+    assert_true(view->shards[shard].lock == before);
+}
+
+static void what_a_damaged_table_has_may_be_any_mapping(void **state)
+{
+    enum seep_space space = SEEP_SPACE_FILE;
+    const struct seep_view *view = seep_recorder_view();
+
+    (void)state;
+    assert_false(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    view->shards[view->shard_count - 1].live_slots = 0;
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_MAPPED);
+}
+
+static void a_mapping_of_no_site_is_memory(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    struct seep_block block = {
+        .address = 4096, .size = 4096, .site = view->site_capacity};
+    enum seep_space space = SEEP_SPACE_FILE;
+    struct seep_live table;
+
+    (void)state;
+    assert_true(seep_live_init(&table, view, view->shard_count - 1));
+    assert_true(seep_live_insert(&table, &block));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_MAPPED);
+}
+
+/* Those below hold for the rest of the process. */
+
+static uint32_t mean_log2(void)
+{
+    return atomic_load_explicit(&recording->sample_log2, memory_order_relaxed);
+}
+
+/* The recording is another process's, or the constructor was not run yet. */
+static void who_restricts_itself_changes_its_own_recording_only(void **state)
+{
+    (void)state;
+    recording->settled_sample_log2 = 19;
+    seep_recorder_set_identity(NULL);
+    seep_recorder_restrict();
+    assert_int_equal(mean_log2(), 12);
+    seep_recorder_set_identity(never);
+    seep_recorder_restrict();
+    assert_int_equal(mean_log2(), 12);
+    seep_recorder_set_identity(always);
+    seep_recorder_restrict();
+    assert_int_equal(mean_log2(), 19);
+}
+
+/* To ask the kernel who is gone may be the end of the process. */
+static void who_is_restricted_takes_nothing_over(void **state)
+{
+    (void)state;
+    be_an_hour_later();
+    assert_true(seep_fold_try_lock(page_lock(), thread.id));
+    sample(seep_recorder_view()->ring_slots + 1);
+    assert_int_equal(dropped(), 1);
+    assert_int_equal(counter(SEEP_COUNT_TORN), 0);
+}
+
+static void who_is_restricted_still_knows_what_is_pending(void **state)
+{
+    enum seep_space space = SEEP_SPACE_MAPPED;
+    const struct seep_view *view = seep_recorder_view();
+
+    (void)state;
+    view->sites[FILES].space = SEEP_SPACE_FILE;
+    assert_true(
+        seep_fold_try_lock(&view->shards[view->shard_count - 1].lock, OTHER));
+    assert_false(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_int_equal(space, SEEP_SPACE_FILE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +635,14 @@ int main(void)
         SAMPLED(a_failed_realloc_puts_its_block_back),
         SAMPLED(a_key_is_exact_and_in_no_filter),
         SAMPLED(a_key_waits_for_a_full_ring_and_a_sample_does_not),
+        SAMPLED(locks_that_a_child_took_in_our_name_are_taken_back),
+        SAMPLED(a_slot_that_a_child_took_in_our_name_is_given_up),
+        SAMPLED(a_child_takes_nothing_over),
+        SAMPLED(a_child_does_not_wait_for_its_parents_ring),
+        SAMPLED(a_child_is_answered_and_folds_nothing),
+        SAMPLED(what_a_damaged_table_has_may_be_any_mapping),
+        SAMPLED(a_mapping_of_no_site_is_memory),
+        SAMPLED(what_was_held_of_larger_tables_is_nothing),
         cmocka_unit_test_setup_teardown(
             what_an_abandoned_hook_held_is_given_back, set_up_exact, tear_down),
         cmocka_unit_test_setup_teardown(
@@ -390,6 +656,11 @@ int main(void)
             tear_down),
         cmocka_unit_test_setup_teardown(
             a_mapping_is_known_while_another_thread_folds, set_up_large,
+            tear_down),
+        SAMPLED(who_restricts_itself_changes_its_own_recording_only),
+        SAMPLED(who_is_restricted_takes_nothing_over),
+        cmocka_unit_test_setup_teardown(
+            who_is_restricted_still_knows_what_is_pending, set_up_large,
             tear_down),
     };
 

@@ -264,6 +264,32 @@ static void a_dead_owners_claim_is_voided_by_others(void **state)
     assert_int_equal(seep_fold_backlog(&view, SHARD), 0);
 }
 
+/* Another thread takes each slot first, and has it folded at once. */
+static bool after_another(void)
+{
+    struct seep_thread other = {.id = 8};
+
+    assert_true(push(&other, SEEP_EVENT_ALLOC, 0x20, 2));
+    fold_some(8);
+    return true;
+}
+
+static void who_always_comes_second_gives_up(void **state)
+{
+    struct seep_thread thread = {.id = 7};
+    struct seep_event event = {
+        .address = 0x10, .size = 1, .site = 1, .kind = SEEP_EVENT_ALLOC};
+
+    (void)state;
+    assert_false(seep_ring_push(&view, SHARD, &event, &thread, after_another));
+    assert_int_equal(thread.claim, 0);
+    assert_int_equal(atomic_load_explicit(&view.sites[2].allocated_bytes,
+                                          memory_order_relaxed),
+                     4 * view.ring_slots);
+    assert_int_equal(view.sites[1].allocated_bytes, 0);
+    assert_true(push(&thread, SEEP_EVENT_ALLOC, 0x10, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +300,7 @@ int main(void)
         TEST(a_child_publishes_nothing),
         TEST(an_abandoned_claim_is_voided_and_the_ring_goes_on),
         TEST(a_dead_owners_claim_is_voided_by_others),
+        TEST(who_always_comes_second_gives_up),
     };
 
     events = seep_test_times(10000, 30000);

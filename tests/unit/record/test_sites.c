@@ -6,6 +6,7 @@
 #include "seep_test.h"
 
 #include "base/hash.h"
+#include "base/word.h"
 #include "empty_recording.h"
 #include "record/modules.h"
 #include "record/sites.h"
@@ -204,6 +205,121 @@ static void a_full_depot_costs_frames_and_not_sites(void **state)
         atomic_load_explicit(&view.stacks[view.sites[site].stack].frame_count,
                              memory_order_relaxed),
         0);
+}
+
+/* From a file that somebody else has written into. */
+static void more_frames_than_there_are_leave_no_room(void **state)
+{
+    uint32_t site;
+
+    (void)state;
+    seep_word_store(&view.header->frames_used, UINT64_MAX);
+    site = intern(SEEP_SPACE_HEAP, 10, 20, 0);
+    assert_int_not_equal(site, 0);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_FULL), 1);
+    assert_int_equal(seep_word_load(&view.header->frames_used), UINT64_MAX);
+}
+
+static void a_stack_of_no_frames_has_a_site(void **state)
+{
+    uint64_t none[1];
+    struct seep_sites_stack stack = {.addresses = none, .cut = SEEP_CUT_BOUNDS};
+    uint32_t site = seep_sites_intern(&view, heap, &stack, frame_of);
+
+    (void)state;
+    assert_int_not_equal(site, 0);
+    assert_int_equal(view.stacks[view.sites[site].stack].cut, SEEP_CUT_BOUNDS);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, none), 0);
+}
+
+/* What another thread does, whose id is in the same slot, while room is made
+ * for the frames of a stack. */
+static void (*meanwhile)(void);
+
+static bool reserve(const struct seep_view *of, uint64_t from, uint64_t end,
+                    uint64_t most)
+{
+    const struct seep_rec_section *frames =
+        &of->header->sections[SEEP_SECTION_FRAMES];
+    void (*action)(void) = meanwhile;
+
+    (void)end;
+    (void)most;
+    if (action != NULL && from >= frames->offset_bytes &&
+        from < frames->offset_bytes + frames->bytes) {
+        meanwhile = NULL;
+        action();
+    }
+    return true;
+}
+
+static uint32_t intern_meanwhile(void (*action)(void), uint64_t first,
+                                 uint64_t second)
+{
+    static _Atomic uint64_t none[SEEP_LAYOUT_LEAST_BYTES / 4096 / 64];
+    static const struct seep_view_room room = {none, reserve};
+    uint32_t site;
+
+    meanwhile = action;
+    view.room = &room;
+    site = intern(SEEP_SPACE_HEAP, first, second, 0);
+    view.room = NULL;
+    return site;
+}
+
+static uint32_t others_site;
+
+static void intern_another(void)
+{
+    others_site = intern(SEEP_SPACE_HEAP, 31, 20, 0);
+}
+
+static void intern_another_without_room(void)
+{
+    uint64_t used = seep_word_load(&view.header->frames_used);
+
+    seep_word_store(&view.header->frames_used, view.frame_capacity);
+    intern_another();
+    seep_word_store(&view.header->frames_used, used);
+}
+
+/* Only one thread may look into the last stack: the other's is told whole. */
+static void a_stack_that_comes_while_one_is_added_shares_nothing(void **state)
+{
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site;
+
+    (void)state;
+    intern(SEEP_SPACE_HEAP, 30, 20, 0);
+    site = intern_meanwhile(intern_another, 32, 20);
+    assert_int_equal(view.stacks[view.sites[site].stack].shared_count, 1);
+    assert_int_equal(view.stacks[view.sites[others_site].stack].shared_count,
+                     0);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     2);
+    assert_int_equal(frames[0], 33);
+    assert_int_equal(frames[1], 21);
+    assert_int_equal(
+        seep_view_frames(&view, view.sites[others_site].stack, frames), 2);
+    assert_int_equal(frames[0], 32);
+    assert_int_equal(frames[1], 21);
+}
+
+static void such_a_stack_without_room_leaves_the_other_alone(void **state)
+{
+    uint64_t frames[SEEP_STACK_FRAMES_MAX];
+    uint32_t site;
+
+    (void)state;
+    intern(SEEP_SPACE_HEAP, 30, 20, 0);
+    site = intern_meanwhile(intern_another_without_room, 32, 20);
+    assert_int_equal(counter(SEEP_COUNT_STACKS_FULL), 1);
+    assert_int_not_equal(others_site, 0);
+    assert_int_equal(
+        seep_view_frames(&view, view.sites[others_site].stack, frames), 0);
+    assert_int_equal(seep_view_frames(&view, view.sites[site].stack, frames),
+                     2);
+    assert_int_equal(view.stacks[view.sites[site].stack].shared_count, 1);
 }
 
 static void fill_frames_to(uint32_t eighths)
@@ -414,6 +530,15 @@ static void a_short_stack_keeps_its_threads_name(void **state)
                 (SEEP_FRAME_IS_CODE | UINT64_C(5) << SEEP_FRAME_LINE_BITS));
 }
 
+/* From a file that somebody else has written into. */
+static void a_code_that_is_none_names_no_thread(void **state)
+{
+    (void)state;
+    fill_to(view.site_capacity / 8 * 7 + 1);
+    assert_int_equal(
+        frames_of(intern_python(100, 3, 1, true, view.code_capacity)), 1);
+}
+
 /* Of a program that is known to have more stacks than there is room for. */
 static void stacks_are_short_from_the_start_if_asked(void **state)
 {
@@ -558,6 +683,43 @@ imports_take_a_third_of_the_table_and_are_never_refused(void **state)
     assert_int_equal(frames_of(intern_python(100, 10, 20, false, 0)), 30);
 }
 
+/* A thread that was given a name, by how many sites of imports there are. */
+static void an_import_keeps_its_threads_name(void **state)
+{
+    static const char *const modules[] = {"/x/site-packages/a.py",
+                                          "/x/site-packages/b.py",
+                                          "/x/site-packages/c.py"};
+    static const uint32_t kept[] = {7, 4, 3}; /* with the name */
+    uint32_t number = view.code_capacity - 1;
+    uint64_t name = SEEP_FRAME_IS_CODE | (uint64_t)number
+                                             << SEEP_FRAME_LINE_BITS;
+    uint64_t user = line_of("/srv/serve.py", 31);
+
+    (void)state;
+    view.codes[number].kind = SEEP_CODE_THREAD;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint64_t words[] = {1,
+                            line_of("/usr/lib/python3.11/enum.py", 5),
+                            line_in(modules[i], "<module>", 7),
+                            3,
+                            line_of("<frozen importlib._bootstrap>", 241),
+                            user,
+                            name};
+        struct seep_sites_stack stack = {.addresses = words, .count = 7};
+        uint64_t frames[SEEP_STACK_FRAMES_MAX];
+        uint32_t site;
+
+        words[0] = 1 + i;
+        seep_word_store(&view.counters[SEEP_COUNT_IMPORT_SITES],
+                        view.site_capacity / 16 * (uint64_t)(i + 1) + i);
+        site = seep_sites_intern(&view, heap, &stack, same_frame);
+        assert_int_equal(
+            seep_view_frames(&view, view.sites[site].stack, frames), kept[i]);
+        assert_true(frames[kept[i] - 2] == user);
+        assert_true(frames[kept[i] - 1] == name);
+    }
+}
+
 /* A server that runs while its module is imported. */
 static void a_users_line_inside_of_an_import_has_its_whole_stack(void **state)
 {
@@ -587,6 +749,10 @@ int main(void)
         TEST(stacks_share_their_outer_frames),
         TEST(a_full_table_refuses_and_keeps_the_old_sites),
         TEST(a_full_depot_costs_frames_and_not_sites),
+        TEST(more_frames_than_there_are_leave_no_room),
+        TEST(a_stack_of_no_frames_has_a_site),
+        TEST(a_stack_that_comes_while_one_is_added_shares_nothing),
+        TEST(such_a_stack_without_room_leaves_the_other_alone),
         TEST(a_table_that_fills_up_takes_stacks_in_short_form),
         TEST(frames_that_fill_up_make_stacks_short_too),
         TEST(pythons_objects_lose_their_native_frames_first),
@@ -595,8 +761,10 @@ int main(void)
         TEST(native_recursion_alone_tells_sites_apart),
         TEST(a_stack_that_was_whole_stays_whole),
         TEST(a_short_stack_keeps_its_threads_name),
+        TEST(a_code_that_is_none_names_no_thread),
         TEST(stacks_are_short_from_the_start_if_asked),
         TEST(an_import_is_its_line_the_module_and_the_innermost_frames),
+        TEST(an_import_keeps_its_threads_name),
         TEST(an_imports_frames_that_are_not_kept_are_not_asked_for),
         TEST(imports_take_a_third_of_the_table_and_are_never_refused),
         TEST(a_users_line_inside_of_an_import_has_its_whole_stack),
