@@ -74,15 +74,17 @@ SEEP_INLINE void set_flag(_Atomic bool *flag, bool value)
     }
 }
 
-/* Somebody came, for @size_bytes; @malloced_bytes of it were malloced. */
-static void trust(struct domain *domain, size_t size_bytes,
+/* Somebody came, for @size_bytes, and was given @block; @malloced_bytes of it
+ * were malloced. What could not be given proves nothing: malloc was asked for
+ * it, and has not counted it. */
+static void trust(struct domain *domain, const void *block, size_t size_bytes,
                   size_t malloced_bytes)
 {
     size_t proven = seep_word_load(&domain->proven_most);
 
     if (size_bytes > SMALL_BYTES_MAX) {
         set_flag(&domain->large_passes, malloced_bytes == size_bytes);
-    } else if (malloced_bytes == 0 && size_bytes > proven) {
+    } else if (block != NULL && malloced_bytes == 0 && size_bytes > proven) {
         proven = size_bytes;
         seep_word_store(&domain->proven_most, proven);
     }
@@ -226,7 +228,7 @@ static SEEP_NOINLINE void *malloc_mallocs(struct domain *domain, size_t size,
 
     if (is_name) {
         own = real->malloc(real->context, size);
-        trust(domain, size, size_malloced(NULL));
+        trust(domain, own, size, size_malloced(NULL));
         block = own == NULL ? NULL : twin_of(domain, own, size);
         *ret_is_mallocs = block != NULL;
         if (own == NULL || block != NULL) {
@@ -236,7 +238,7 @@ static SEEP_NOINLINE void *malloc_mallocs(struct domain *domain, size_t size,
     }
     block = real->malloc(real->context, SMALL_BYTES_MAX + 1);
     *ret_is_mallocs = size_malloced(NULL) == SMALL_BYTES_MAX + 1;
-    trust(domain, SMALL_BYTES_MAX + 1, size_malloced(NULL));
+    trust(domain, block, SMALL_BYTES_MAX + 1, size_malloced(NULL));
     if (seep_unlikely(block == NULL)) {
         errno = error;
         return is_name ? own : real->malloc(real->context, size);
@@ -287,7 +289,7 @@ static SEEP_NOINLINE void *malloc_marked(struct domain *domain, size_t size)
     } else {
         block = domain->real.malloc(domain->real.context, size);
         is_mallocs = size_malloced(NULL) == size;
-        trust(domain, size, size_malloced(NULL));
+        trust(domain, block, size, size_malloced(NULL));
     }
     seep_track_leave_mark(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, size))) {
@@ -336,12 +338,14 @@ static SEEP_NOINLINE void *calloc_marked(struct domain *domain, size_t count,
         block = domain->real.calloc(domain->real.context, count, size);
     }
     is_mallocs = size_malloced(NULL) == asked;
-    trust(domain, asked, size_malloced(NULL));
+    trust(domain, block, asked, size_malloced(NULL));
     seep_track_leave_mark(countdown_bytes);
     if (seep_unlikely(!seep_track_passes(block, total))) {
+        /* Not tested: an exception. None comes from here, but gcc has a way out
+         * for it where @start ends (-fexceptions). */
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
-        record(&start, block, total, is_mallocs);
+        record(&start, block, total, is_mallocs); /* Not tested: the same */
     }
     return block;
 }

@@ -252,6 +252,8 @@ static void what_could_not_be_resized_is_put_back(void **state)
     assert_null(set[OBJ].realloc(set[OBJ].context, block_of, 60));
     assert_int_equal(errno, ENOMEM);
     assert_string_equal(told, "OR");
+    assert_null(set[MEM].realloc(set[MEM].context, block_of, 60));
+    assert_string_equal(told, "OROR");
     assert_int_equal(seep_thread.countdown_bytes, 1 << 20);
 }
 
@@ -264,6 +266,21 @@ static void a_failure_counts_nothing(void **state)
     assert_null(set[MEM].calloc(set[MEM].context, 1, 10));
     assert_int_equal(seep_thread.countdown_bytes, 0);
     assert_string_equal(told, "");
+}
+
+/* Where all of Python's are malloc's (PYTHONMALLOC=malloc): that malloc counted
+ * nothing does not say that it was not asked. */
+static void what_could_not_be_had_is_no_proof_of_arenas(void **state)
+{
+    (void)state;
+    beneath = FAILS;
+    obj_malloc(16);
+    set[OBJ].calloc(set[OBJ].context, 2, 8);
+    beneath = PLAIN;
+    obj_malloc(16);
+    obj_malloc(16);
+    assert_int_equal(marks_seen, 4);
+    assert_int_equal(seep_thread.countdown_bytes, (1 << 20) - 32);
 }
 
 static void a_free_is_told_once_though_there_is_one_beneath(void **state)
@@ -322,8 +339,20 @@ static void who_comes_after_a_doubt_is_noticed(void **state)
     assert_false(seep_python_wrap_doubt());
     obj_malloc(1); /* the small ones as well */
     assert_true(seep_python_wrap_doubt());
+    set[MEM].malloc(set[MEM].context, 1); /* to either */
+    assert_true(seep_python_wrap_is_used());
+    assert_false(seep_python_wrap_doubt());
+}
+
+static void a_wrapper_is_known_by_its_functions(void **state)
+{
+    struct seep_python_allocator other = set[OBJ];
+
+    (void)state;
     assert_true(seep_python_wrap_is(&set[OBJ]));
     assert_false(seep_python_wrap_is(&set[MEM]));
+    other.realloc = real_realloc; /* by half is not at all */
+    assert_false(seep_python_wrap_is(&other));
 }
 
 /* At the same depth each time, as a loop does. */
@@ -375,6 +404,30 @@ static void a_mark_that_was_left_lasts_until_a_block_is_marked(void **state)
     obj_malloc(513);
     assert_false(seep_track_is_marked());
     assert_string_equal(told, "A");
+}
+
+/* Each is told as a thread's first block is, but a free. */
+static void any_call_that_marks_undoes_what_a_jump_has_left(void **state)
+{
+    (void)state;
+    jump_out();
+    beneath = PLAIN;
+    set[MEM].calloc(set[MEM].context, 3, 200);
+    assert_string_equal(told, "A");
+    jump_out();
+    beneath = PLAIN;
+    set[MEM].realloc(set[MEM].context, block_of, 600);
+    assert_string_equal(told, "AA");
+    jump_out();
+    beneath = PLAIN;
+    set[OBJ].realloc(set[OBJ].context, block_of, 600);
+    assert_string_equal(told, "AAA");
+    jump_out();
+    beneath = PLAIN;
+    seep_filter_fill(true);
+    set[OBJ].free(set[OBJ].context, block_of);
+    assert_string_equal(told, "AAAF");
+    assert_int_equal(seep_thread.countdown_bytes, 0);
 }
 
 static void a_thread_that_is_not_recorded_stays_so(void **state)
@@ -629,6 +682,24 @@ static void where_malloc_is_not_asked_for_it_there_is_no_twin(void **state)
     assert_true(seep_python_wrap_is_blind());
 }
 
+static void a_text_that_cannot_be_had_is_no_twin(void **state)
+{
+    (void)state;
+    beneath = FAILS;
+    seep_python_wrap_watch_raw(&set[RAW], NULL);
+    seep_thread.countdown_bytes = 0;
+    errno = 0;
+    assert_null(obj_malloc(64));
+    assert_int_equal(size_asked, 64);
+    assert_int_equal(errno, ENOMEM);
+    seep_filter_fill(true);
+    assert_null(set[OBJ].realloc(set[OBJ].context, block_of, 70));
+    assert_int_equal(size_asked, 70);
+    assert_int_equal(seep_thread.countdown_bytes, 0);
+    assert_int_equal(frees, 0);
+    assert_string_equal(told, "OR");
+}
+
 static void where_no_twin_has_room_malloc_gives_it(void **state)
 {
     void *twins[128];
@@ -679,6 +750,7 @@ static int run_leaving_frees(void)
         cmocka_unit_test_setup(there_is_no_twin_while_raw_is_anothers, begin),
         cmocka_unit_test_setup(
             where_malloc_is_not_asked_for_it_there_is_no_twin, begin),
+        cmocka_unit_test_setup(a_text_that_cannot_be_had_is_no_twin, begin),
         cmocka_unit_test_setup(where_no_twin_has_room_malloc_gives_it, begin),
     };
 
@@ -695,18 +767,23 @@ int main(void)
         cmocka_unit_test_setup(what_is_resized_is_told_out_and_in, begin),
         cmocka_unit_test_setup(what_could_not_be_resized_is_put_back, begin),
         cmocka_unit_test_setup(a_failure_counts_nothing, begin),
+        cmocka_unit_test_setup(what_could_not_be_had_is_no_proof_of_arenas,
+                               begin),
         cmocka_unit_test_setup(a_free_is_told_once_though_there_is_one_beneath,
                                begin),
         cmocka_unit_test_setup(a_small_block_that_needs_no_malloc_is_not_marked,
                                begin),
         cmocka_unit_test_setup(a_small_block_is_told_when_it_is_time, begin),
         cmocka_unit_test_setup(who_comes_after_a_doubt_is_noticed, begin),
+        cmocka_unit_test_setup(a_wrapper_is_known_by_its_functions, begin),
         cmocka_unit_test_setup(
             after_a_jump_out_of_it_the_thread_is_sampled_again, begin),
         cmocka_unit_test_setup(a_fork_inside_leaves_no_mark_in_the_child,
                                begin),
         cmocka_unit_test_setup(
             a_mark_that_was_left_lasts_until_a_block_is_marked, begin),
+        cmocka_unit_test_setup(any_call_that_marks_undoes_what_a_jump_has_left,
+                               begin),
         cmocka_unit_test_setup(a_thread_that_is_not_recorded_stays_so, begin),
     };
 
