@@ -647,8 +647,8 @@ static void raise_level(struct seep_fold *fold, const struct seep_live *live)
         seep_word_load(&live->shard->thin_level) != level) {
         return;
     }
-    /* Else the folder of another shard was the first, and has counted it: no
-     * test can time that. */
+    /* Not tested: the folder of another shard in these few instructions. It
+     * was the first then, and has counted it. */
     if (seep_word_replace(&view->header->sample_log2, &seen,
                           next_level(live, level))) {
         seep_view_count(view, SEEP_COUNT_THINNINGS, 1);

@@ -109,8 +109,7 @@ SEEP_INLINE enum seep_event_kind kind_of(uint64_t size_kind)
     return (enum seep_event_kind)(size_kind >> (SEEP_SIZE_BITS + 8));
 }
 
-/* Does entry @at free a block of the batch, is it one? (Of entry 0, for which
- * the compiler has this a second time, nothing is alive yet.) */
+/* Does entry @at free a block of the batch, is it one? */
 SEEP_INLINE void compare_one(const struct seep_view *view, struct batch *batch,
                              uint32_t at)
 {
@@ -128,12 +127,15 @@ SEEP_INLINE void compare_one(const struct seep_view *view, struct batch *batch,
             (size_kind & SEEP_SIZE_MASK) <= YOUNG_BYTES ? (uint8_t)(at + 1) : 0;
         return;
     }
+    /* Not tested: a block that is alive at entry 0, for which the compiler has
+     * this a second time. There is none yet. */
     if (*alive == 0 ||
         seep_word_load(&slot_at(view, batch, birth)->address) != address) {
         return;
     }
     /* Whatever else is said of the address is told in its order. */
     *alive = 0;
+    /* Not tested: the same. */
     if (kind_of(size_kind) == SEEP_EVENT_FREE) {
         batch->apart[birth] = (uint8_t)(at - birth);
         batch->apart[at] = (uint8_t)(at - birth);

@@ -32,6 +32,7 @@ extern int seep_register_atfork(void (*)(void), void (*)(void), void (*)(void),
 
 int seep_life_at_fork(void (*child)(void))
 {
+    /* Not tested: a C library without it. The tests run on glibc. */
     return &seep_register_atfork != NULL
                ? seep_register_atfork(NULL, NULL, child, NULL)
                : -ENOSYS;
@@ -53,9 +54,13 @@ static void set_state(enum seep_life_state state)
 static SEEP_COLD void life_forked(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
-    struct seep_rec_header *header = view != NULL ? view->header : NULL;
-    uint64_t size_bytes = header != NULL ? header->file_bytes : 0;
+    struct seep_rec_header *header = NULL;
+    uint64_t size_bytes = 0;
 
+    if (view != NULL) {
+        header = view->header;
+        size_bytes = header->file_bytes;
+    }
     seep_recorder_drop();
     seep_region_drop(header, size_bytes);
     seep_stacks_after_fork();
@@ -310,6 +315,8 @@ SEEP_COLD static bool is_abandoned(struct seep_thread *thread, uintptr_t frame)
     return ++thread->nested > NESTED_MOST;
 }
 
+/* Not tested: a hash with zeros in all of these bits, one in four million.
+ * Where a thread's words lie is the C library's choice. */
 static uint32_t thread_id(const struct seep_thread *thread)
 {
     if (seep_life_is_restricted()) {

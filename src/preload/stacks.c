@@ -36,11 +36,9 @@
 
 #define NAME_BYTES 17U /* the kernel's 16, and a '*' for a digit at the end */
 #define NAME_SLOTS 1024U
-/* Beside a code, which may be none: the name was asked. */
-#define ASKED (UINT64_C(1) << 31)
 
-/* Thread id << 32 | ASKED | code, by id: one word, so that it is never read
- * half written. */
+/* Thread id << 32 | code, by id: one word, so that it is never read half
+ * written. No thread has id 0; a code may be none: the name was asked. */
 static _Atomic uint64_t names[NAME_SLOTS];
 
 /* The main thread's first name, and its last, as two words each. */
@@ -152,11 +150,11 @@ static uint32_t name_code(const struct seep_view *view, bool is_new)
     if (id == view->header->pid) {
         return SEEP_CODE_NONE;
     }
-    if (seep_likely(!is_new && seen >> 32 == id && (seen & ASKED) != 0)) {
-        return (uint32_t)(seen & (ASKED - 1));
+    if (seep_likely(!is_new && seen >> 32 == id)) {
+        return (uint32_t)seen;
     }
     code = ask(view);
-    seep_word_store(slot, (uint64_t)id << 32 | ASKED | code);
+    seep_word_store(slot, (uint64_t)id << 32 | code);
     return code;
 }
 
@@ -236,6 +234,8 @@ static uint32_t module_of(const struct seep_view *view, uint64_t address)
     uint64_t seen = seep_word_load(slot);
     uint32_t id;
 
+    /* Not tested: an empty entry that looks like the address's. Its hash would
+     * begin with 48 zeros: that of one or two of all addresses does. */
     if (((seen ^ hash) & ~MODULE_MASK) == 0 && (seen & MODULE_MASK) != 0) {
         return (uint32_t)(seen & MODULE_MASK);
     }

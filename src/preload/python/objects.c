@@ -97,6 +97,7 @@ static void *arena_alloc(void *context, size_t size)
         (!is_in_front() && !seep_python_wrap_is_used())) {
         return real_arenas.alloc(real_arenas.context, size);
     }
+    /* Not tested: a mark that is undone here. Who is marked went on above. */
     countdown_bytes = seep_track_enter_mark(NULL);
     arena = real_arenas.alloc(real_arenas.context, size);
     seep_track_leave_mark(countdown_bytes);
