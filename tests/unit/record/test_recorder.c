@@ -602,6 +602,7 @@ static void who_restricts_itself_changes_its_own_recording_only(void **state)
 static void who_is_restricted_takes_nothing_over(void **state)
 {
     (void)state;
+    seep_recorder_restrict();
     be_an_hour_later();
     assert_true(seep_fold_try_lock(page_lock(), thread.id));
     sample(seep_recorder_view()->ring_slots + 1);
@@ -615,6 +616,7 @@ static void who_is_restricted_still_knows_what_is_pending(void **state)
     const struct seep_view *view = seep_recorder_view();
 
     (void)state;
+    seep_recorder_restrict();
     view->sites[FILES].space = SEEP_SPACE_FILE;
     assert_true(
         seep_fold_try_lock(&view->shards[view->shard_count - 1].lock, OTHER));
