@@ -152,6 +152,7 @@ static void double_mean(const struct seep_view *view, unsigned level,
 {
     uint32_t seen = level;
 
+    /* Not tested: another thread doubles it at the same moment. */
     if (level < most &&
         seep_word_replace(&view->header->sample_log2, &seen, level + 1)) {
         seep_word_store(&view->header->rose_tick, tick_now(view->header));
