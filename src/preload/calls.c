@@ -70,13 +70,14 @@ void seep_label(const char *key, const char *value)
     }
 }
 
-/* No guard where the recording is there and ours. In this order: in a child
- * the view is the parent's, and gone at any moment, until it is ours. */
+/* No guard where the recording is there and ours. In this order: whose process
+ * this is may not be asked before there is one; and in a child the view is the
+ * parent's, and gone at any moment, until it is ours. */
 static bool add_at_once(uint64_t units)
 {
     const struct seep_view *view;
 
-    if (!seep_identity_is_ours() || seep_life_state() != SEEP_LIFE_ON) {
+    if (seep_life_state() != SEEP_LIFE_ON || !seep_identity_is_ours()) {
         return false;
     }
     view = seep_recorder_view();

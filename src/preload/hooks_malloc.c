@@ -8,8 +8,6 @@
  *
  * seep_real.malloc is NULL until everything is looked up; until then calls go
  * to the arena, and nothing that a relocation fills is read.
- *
- * Untested: a libc without pvalloc() or, before glibc 2.26, reallocarray().
  */
 #include <errno.h>
 #include <stdint.h>
@@ -169,7 +167,8 @@ void *realloc(void *block, size_t size)
 }
 
 /* Not forwarded where we are in front: glibc's calls realloc, which is ours,
- * and would count twice; an allocator's own does nothing else than this. */
+ * and would count twice; an allocator's own does nothing else than this.
+ * Not tested: a C library without it (glibc before 2.26). */
 void *reallocarray(void *block, size_t count, size_t size)
 {
     size_t total;
@@ -269,13 +268,14 @@ DEFINE_ALIGNED(aligned_alloc, (size_t alignment, size_t size),
                (alignment, size), alignment)
 DEFINE_ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size),
                alignment)
-/* Never EINVAL: a page is a power of two. */
+/* Not tested: EINVAL. Nobody says that of a page, a power of two. */
 DEFINE_ALIGNED(valloc, (size_t size), (size), SEEP_PAGE_BYTES)
 
 void *pvalloc(size_t size)
 {
     void *block;
 
+    /* Not tested: a C library without it. */
     if (!is_ready() || seep_real.pvalloc == NULL) {
         size_t whole =
             (size + SEEP_PAGE_BYTES - 1) & ~(size_t)(SEEP_PAGE_BYTES - 1);
@@ -341,8 +341,8 @@ static struct {
 static bool counts_frees;
 
 /* Does the allocator's own operator new come back through one of malloc's
- * hooks (jemalloc's aligned ones do)? Then it is counted there. No allocator
- * with some of them and without others is known to be tested. */
+ * hooks (jemalloc's aligned ones do)? Then it is counted there. One that no
+ * delete is found for is not tried, and not counted. */
 #define PROBE(name, parameters, arguments, otherwise, probe, release)    \
     if (seep_real.name != NULL && seep_real.release != NULL) {           \
         seep_thread.countdown_bytes = SEEP_SAMPLER_NEVER;                \
@@ -356,6 +356,7 @@ void seep_new_init(void)
 
     counts_frees = seep_real_new_is_allocators();
     if (counts_frees) {
+        /* Not tested: that _Znwm is missing, which is the allocator's here. */
         NEWS(PROBE)
     }
 }
@@ -373,7 +374,7 @@ SEEP_COLD static bool find(const char *name, void *pointer, size_t size)
         return false;
     }
     memcpy(&symbol, pointer, size);
-    if (symbol == NULL) { /* else another thread was faster: by chance */
+    if (symbol == NULL) { /* Not tested: another thread was faster. */
         symbol = seep_real_find_cxx(name);
         memcpy(pointer, &symbol, size);
     }

@@ -86,9 +86,7 @@ static bool space_of_file(int protection, int flags, int fd,
     }
     result = seep_syscall4(SYS_newfstatat, fd, (long)"", (long)&status,
                            AT_EMPTY_PATH);
-    /* In no test: a filter that refuses this lets no library be loaded; and an
-     * open file that is mapped can be asked, but for one that was just closed.
-     */
+    /* Of a filter; not of a file that another thread closed meanwhile. */
     if (result == -EPERM || result == -EACCES || result == -ENOSYS) {
         seep_word_store(&refused, true);
     }
@@ -100,6 +98,7 @@ static bool space_of_file(int protection, int flags, int fd,
                                                              : SEEP_SPACE_FILE;
         return true;
     }
+    /* Not tested: another device that can be mapped; few machines have one. */
     if (S_ISCHR(status.st_mode) && status.st_rdev == DEV_ZERO) {
         *ret_space = SEEP_SPACE_MAPPED;
         return true;

@@ -148,6 +148,7 @@ static void describe_process(enum seep_inert_reason reason)
 {
     head.start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     head.start_monotonic_ns = seep_clock_monotonic_ns();
+    /* Not tested: another thread restricts the process in this moment. */
     head.start_cycles = seep_clock_cycles();
     head.process_start_clock = seep_proc_start_clock("/proc/self/stat");
     head.clock_ticks_per_s = CLOCK_TICKS_PER_S;
@@ -179,6 +180,7 @@ static void add_arguments(const struct seep_view *view)
     for (uint32_t count = 0; at < arguments + length; count++) {
         seep_string string = seep_modules_string(view, at);
 
+        /* Not tested: a disk that is full here, and was not a page before. */
         if (string == 0 && *at != '\0') {
             break;
         }
@@ -197,10 +199,8 @@ static void add_arguments(const struct seep_view *view)
 static void add_removed(struct seep_rec_header *header)
 {
     struct seep_keep_removed removed = seep_keep_take_removed();
-    uint64_t count = removed.file_count;
 
-    seep_word_store(&header->removed_count,
-                    count > UINT32_MAX ? UINT32_MAX : (uint32_t)count);
+    seep_word_store(&header->removed_count, removed.file_count);
     seep_word_store(&header->removed_bytes, removed.bytes);
 }
 
@@ -251,7 +251,7 @@ int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping)
     memset((void *)&head, 0, sizeof(head));
     result = seep_layout_make(size_bytes(), seep_options.sample_log2 == 0,
                               reason != SEEP_INERT_NONE, &head);
-    if (result < 0) {
+    if (result < 0) { /* Not tested: the options have no size that is none. */
         return result;
     }
     describe_process(reason);

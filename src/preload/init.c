@@ -158,7 +158,7 @@ static enum seep_inert_reason find_reason(char *const *environment)
     if (sanitized) {
         return SEEP_INERT_SANITIZER;
     }
-    for (; environment != NULL && *environment != NULL; environment++) {
+    for (; *environment != NULL; environment++) {
         if (strncmp(*environment, "LD_PRELOAD=", 11) == 0 &&
             strstr(*environment, "vgpreload") != NULL) {
             return SEEP_INERT_VALGRIND;
@@ -205,7 +205,8 @@ static void describe_allocator(void)
 }
 
 /* The clock that no library in front of libc fakes. The loader is not asked:
- * it would allocate from the program's heap. */
+ * it would allocate from the program's heap. Not tested: a C library whose
+ * symbols cannot be read; then it is the clock that the loader has found. */
 static void find_clock(void)
 {
     struct seep_elf_symbols libc;
@@ -235,13 +236,16 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
 
     (void)argc;
     (void)argv;
-    if (getauxval(AT_SECURE) != 0) {
+    /* The latter by a constructor before ours: whatever we call may kill. */
+    if (getauxval(AT_SECURE) != 0 || seep_life_is_restricted()) {
         seep_life_disarm();
         return;
     }
     filter = seep_filter_settle(environment);
+    /* Not tested: a thread that somebody made by clone(), before any call of
+     * the loader's, is in the middle of the look-up. */
     if (!seep_real_resolve()) {
-        give_up(environment, "this C library lacks what it needs");
+        give_up(environment, "another thread is looking up what it needs");
         return;
     }
     if (filter != NULL) {

@@ -58,6 +58,7 @@ void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes)
         if (end > SEEP_BOOTSTRAP_BYTES) {
             return NULL;
         }
+        /* Not tested: another thread in these lines. */
     } while (!seep_word_replace(&used_bytes, &seen, end));
     memcpy(&seep_arena[start - sizeof(size_bytes)], &size_bytes,
            sizeof(size_bytes));
@@ -89,7 +90,8 @@ static const struct {
 #undef SEEP_HOOK
 };
 
-/* mmap64 for a libc that has only mmap, and so on: never a missing pointer. */
+/* mmap64 for a libc that has only mmap: never a missing pointer. Not tested:
+ * such a libc (musl since 1.2.4). */
 static void fill_gaps(void)
 {
     if (seep_real.mmap64 == NULL) {
@@ -190,9 +192,7 @@ void *seep_real_find_cxx(const char *name)
 
         if (handle != NULL) {
             symbol = dlsym(handle, name);
-            if (seep_real.dlclose != NULL) {
-                seep_real.dlclose(handle);
-            }
+            seep_real.dlclose(handle);
         }
     }
     if (failed) {
@@ -204,9 +204,11 @@ void *seep_real_find_cxx(const char *name)
 /* The object that @address lies in; an empty one if there is none. */
 static struct seep_elf_image object_of(uintptr_t address)
 {
-    struct seep_elf_image image = {.path = ""};
+    struct seep_elf_image image;
 
-    if (address == 0 || !seep_objects_locate(address, &image)) {
+    /* Not tested: without _dl_find_object() (glibc before 2.35), more objects
+     * than are remembered. */
+    if (!seep_objects_locate(address, &image)) {
         image = (struct seep_elf_image){.path = ""};
     }
     return image;
@@ -369,7 +371,8 @@ static void note_child(void)
     }
 }
 
-/* Add the code of libc's @name. @return false if it cannot be told */
+/* Add the code of libc's @name. @return false if it cannot be told. Not tested:
+ * a C library that lacks the name, or does not say how long its code is. */
 static bool add_function(const struct seep_elf_symbols *libc, const char *name)
 {
     size_t bytes = 0;
@@ -385,7 +388,7 @@ static bool add_function(const struct seep_elf_symbols *libc, const char *name)
 }
 
 /* In fork handlers the allocator may be locked; malloc_stats() and
- * malloc_info() print, which may call anything. */
+ * malloc_info() print, which may call anything. Not tested: as above. */
 static bool add_libc(void)
 {
     struct seep_elf_symbols libc;
@@ -432,9 +435,11 @@ static bool find_question(const void *start, const void *end, const char *name)
                 &tcmalloc_number);
 }
 
+/* Not tested: a C library without dladdr1() or __register_atfork(), or without
+ * room for one more child's handler. */
 void seep_allocator_init(const void *start, const void *end, const char *path)
 {
-    if (&dladdr1 == NULL || path == NULL ||
+    if (&dladdr1 == NULL ||
         !find_question(start, end, seep_text_base_name(path)) || !add_libc() ||
         seep_life_at_fork(note_child) != 0) {
         return;

@@ -27,8 +27,8 @@
 
 /** What this process removed. */
 struct seep_keep_removed {
-    uint64_t file_count;
-    uint64_t bytes; /* that they took of the disk */
+    uint32_t file_count; /* of a bounded part of a folder */
+    uint64_t bytes;      /* that they took of the disk */
 };
 
 /**

@@ -21,6 +21,7 @@
 #define CLASSES (16 * 64)
 #define PAGE_BYTES 4096
 #define ADDRESSED_BYTES (UINT64_C(32) << 20)
+#define BOOKS_BYTES (1U << 16)
 #define PUNCHED_BYTES (UINT64_C(1) << 20)
 #define NAME_MAGIC UINT64_C(0x65656b6166706573)
 
@@ -120,9 +121,14 @@ uint64_t fake_free_bytes(int device)
     return left > others ? left - others : 0;
 }
 
-/* What a device gives has addresses in the process, in pieces. */
+/* What a device gives has addresses in the process, in pieces; and the driver
+ * keeps books of it, in memory that is no more the caller's. */
 static void address(struct section *section)
 {
+    if (section->addressed_bytes == 0) {
+        (void)mmap(NULL, BOOKS_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
     while (section->addressed_bytes < section->used_bytes) {
         (void)mmap(NULL, ADDRESSED_BYTES, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

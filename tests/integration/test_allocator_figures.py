@@ -7,6 +7,7 @@ a question at a wrong place is a deadlock, and no luck. SEEP_TEST_LONG=1 forks
 three times as often.
 """
 import os
+import shutil
 import struct
 
 import pytest
@@ -19,6 +20,7 @@ TELLING = ["glibc", "jemalloc", "tcmalloc"]
 # strict_allocator.c, as jemalloc and as libc
 STRICT = {name: PROGRAMS / f"{name}.so"
           for name in ("libjemalloc_strict", "libc-strict")}
+STRICT_TCMALLOC = PROGRAMS / "libtcmalloc_strict.so"
 SMALL = {"SEEP_SIZE": "16MiB"}
 SECTIONS_AT = 48  # in the header; three fields of 24 bytes a section
 TIMELINE = 2
@@ -38,15 +40,16 @@ def moments(path):
     return [moment for moment in taken if moment["tick"]]
 
 
-def run_often(folder, case, allocator="glibc", sample=256, argv=None):
+def run_often(folder, case, allocator="glibc", sample=256, argv=None,
+              path=None, **more):
     """Run one case, asked at every moment."""
     if not OFTEN.exists():
         pytest.skip(f"no {OFTEN}")
-    path = STRICT.get(allocator) or allocator_path(allocator)
+    path = path or STRICT.get(allocator) or allocator_path(allocator)
     return execute(argv or [program("allocator_cases"), case], folder,
                    sample=sample, timeout=120,
                    LD_PRELOAD=":".join(str(p) for p in (OFTEN, path) if p),
-                   **SMALL)
+                   **SMALL, **more)
 
 
 def run_quietly(folder, case, allocator="glibc", sample=256):
@@ -90,6 +93,53 @@ def test_mimalloc_is_not_asked(folder):
     path, = run.recordings
     assert dump(path)["counters"]["allocator_asked"] == 0
     assert not [m for m in moments(path) if m["resident"] or m["allocated"]]
+
+
+@pytest.mark.parametrize("fails", [0, 1, 2, 3, 9])
+def test_figures_of_tcmalloc_are_all_there_or_none_is(folder, fails):
+    """Also where one contradicts another."""
+    run = run_often(folder, "many_threads", path=STRICT_TCMALLOC,
+                    STRICT_FAILS=fails)
+    assert run.seen == (0, b"", b"")
+    path, = run.recordings
+    assert dump(path, "--no-symbols")["counters"]["allocator_asked"] > 0
+    told = [tuple(bool(m[name]) for name in ("allocated", "resident",
+                                             "retained"))
+            for m in moments(path)]
+    assert set(told) - {(False,) * 3} == ({(True,) * 3} if fails == 0
+                                          else set())
+
+
+def test_a_figure_that_jemalloc_does_not_know_is_none(folder):
+    """Built without statistics it knows none of them."""
+    run = run_often(folder, "many_threads", "libjemalloc_strict",
+                    STRICT_FAILS=1)
+    assert run.seen == (0, b"", b"")
+    path, = run.recordings
+    last = [m for m in moments(path) if m["resident"]][-1]
+    assert last["allocated"] == 0
+
+
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc.so.4"])
+def test_an_allocator_with_the_name_alone_is_not_asked(folder, name):
+    """As one that has its functions by another name."""
+    shutil.copy(program("strict_nameless.so"), folder / name)
+    run = run_often(folder, "many_threads", path=folder / name)
+    assert run.seen == (0, b"", b"")
+    path, = run.recordings
+    assert dump(path, "--no-symbols")["counters"]["allocator_asked"] == 0
+    assert not [m for m in moments(path) if m["resident"] or m["allocated"]]
+
+
+def test_what_the_allocator_maps_and_moves_is_not_the_programs(folder):
+    run = run_often(folder, "allocator_moves", "libjemalloc_strict", 1)
+    assert run.seen == (0, b"", b"")
+    document = dump(*run.recordings)
+    mapped = [site for site in document["sites"] if site["space"] == "mapped"
+              and "allocator_moves" in frame_functions(site)]
+    assert [(site["allocated_count"], site["live_bytes"])
+            for site in mapped] == [(1, 65536)]
+    assert document["counters"]["allocator_maps"] == 100
 
 
 def test_swap_is_read_once_and_kept(folder):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conftest import execute, program, report
+from conftest import PRELOAD, execute, program, report
 
 BLOCKS_BYTES = 100 * 10000
 FORMS = ["calls", "calls_fixed"]
@@ -49,6 +49,20 @@ def test_without_the_preload_nothing_happens(form):
     run = execute([program(form), "all"])
 
     assert run.seen == (0, b"nothing is recorded\n", b"")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_who_may_not_be_recorded_may_speak(tmp_path, form):
+    """Where it is not even known which process this is: with the rights of
+    another, and behind a filter that nobody tried."""
+    secure = execute([program(form), "all"], tmp_path, FAKED_AUXV="23=1",
+                     LD_PRELOAD=f"{PRELOAD}:{program('faked_auxv.so')}")
+    filtered = execute([program("filtered"), "100000=1", program(form), "all"],
+                       tmp_path, preload=False, FILTERED_PRELOAD=PRELOAD)
+
+    assert secure.seen == (0, b"nothing is recorded\n", b"")
+    assert filtered.seen == secure.seen or filtered.status == 77
+    assert filtered.recordings == []
 
 
 def test_a_process_knows_what_it_holds(tmp_path):

@@ -2,7 +2,7 @@
 """A run is judged by its life, not by what is freed at its end."""
 import pytest
 
-from conftest import execute, need, program, report
+from conftest import dump, execute, need, program, report
 
 PYTHON = "/usr/bin/python3"
 KEEP = """
@@ -67,3 +67,23 @@ def test_no_stack_shows_that_exit_was_forwarded(folder):
                                            for frame in site["frames"]))
     assert frames.count("exit") == 1
     assert "main" in frames
+
+
+def test_exit_in_the_middle_of_a_hook_is_an_end_as_any(folder):
+    assert execute([program("exit_in_hook")]).status == 3
+    run = execute([program("exit_in_hook")], folder, sample=1)
+    assert run.seen == (6, b"", b"")
+    assert dump(*run.recordings)["counters"]["nested"] > 0
+    process, = report(*run.recordings)["processes"]
+    assert process["process"]["state"] == "exited"
+
+
+def test_the_end_of_a_child_is_not_its_parents(folder):
+    """One that did nothing else has no recording, and leaves none of its
+    parent's marked: that is killed later."""
+    run = execute([program("fork_cases"), "exit_at_once"], folder,
+                  sample="1GiB")
+    assert run.seen == (-9, b"", b"")
+    process, = report(*run.recordings)["processes"]
+    assert not process["process"]["fork"]
+    assert process["process"]["state"] != "exited"

@@ -79,6 +79,34 @@ def test_operator_new_is_served_where_nobody_has_it(folder, name, sample):
 
 
 @pytest.mark.parametrize("sample", MODES)
+def test_a_runtime_that_comes_later_has_the_operators(folder, sample):
+    """Each is looked for at its first call, in a library of nobody else's."""
+    argv = [program("odd_news"), "libstdc++.so.6"]
+    plain = execute(argv)
+    if plain.status == 77:
+        pytest.skip("no C++ runtime")
+    assert plain.seen == (0, b"\n", b"")
+    run = execute(argv, folder, sample=sample)
+    assert run.seen == (0, ALL_NEWS, b"")
+    if sample == 1:
+        path, = run.recordings
+        # What the runtime keeps of a thread that throws is made there.
+        assert live_of(path, "odd_news_site")["heap"] <= 1
+
+
+@pytest.mark.parametrize("sample", MODES)
+@pytest.mark.parametrize("name", ["news_alone", "new_alone"])
+def test_an_allocator_may_have_some_operators_and_lack_others(folder, name,
+                                                              sample):
+    run = execute([program("odd_news")], folder, sample=sample,
+                  LD_PRELOAD=f"{PRELOAD}:{program(name + '.so')}")
+    assert run.seen == (0, ALL_NEWS, b"")
+    if sample == 1:
+        path, = run.recordings
+        assert live_of(path, "odd_news_site").get("heap", 0) == 0
+
+
+@pytest.mark.parametrize("sample", MODES)
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_every_operator_new_and_delete_is_one_event(folder, allocator, sample):
     if not (BUILD / "tests/integration/programs/odd_news_cxx").exists():
@@ -124,3 +152,10 @@ def test_any_call_may_be_a_programs_first(folder, sample):
         run = execute([program("odd_first"), name], folder, sample=sample)
         assert run.seen == plain.seen, name
         assert run.stdout != b"" or (name, run.status) == ("exit", 3)
+
+
+def test_a_library_may_end_the_process_before_we_are_relocated(folder):
+    assert execute([program("exit_early")]).seen == (5, b"", b"")
+    run = execute([program("exit_early")], folder, sample=1)
+    assert run.seen == (5, b"", b"")
+    assert run.recordings == []

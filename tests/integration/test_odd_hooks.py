@@ -102,6 +102,16 @@ def test_a_wish_where_to_move_memory_is_passed_on(folder, sample):
     assert run.status == 0
 
 
+@pytest.mark.parametrize("case", ["leave_stderr", "replace_stderr"])
+def test_no_line_goes_to_what_stderr_was_not_at_the_start(folder, case):
+    run = execute([program("odd_hooks"), case], folder, cwd=folder,
+                  sample=4096, SEEP_VERBOSE=1)
+    assert run.status == 0 and run.stderr == b""
+    assert len(run.recordings) == 1
+    if case == "replace_stderr":
+        assert (folder / "own").read_bytes() == b""
+
+
 def test_a_name_that_is_refused_or_anothers_is_not_taken(folder):
     run = execute([program("odd_hooks"), "name_others"], folder, sample=1)
     assert run.status == 0 and run.stderr == b""

@@ -49,6 +49,21 @@ def test_what_lies_beside_a_recording_goes_with_one_call(tmp_path):
     assert kept_blocks(run) >= BLOCKS
 
 
+def test_what_lies_on_both_sides_of_it_goes_too(tmp_path):
+    """In a place that is made for it, between two pages."""
+    argv = [program("odd_maps"), "around"]
+    path, = execute(argv, tmp_path, sample=1).recordings
+    size = path.stat().st_size
+    path.unlink()
+
+    run = execute([*argv, size], tmp_path, sample=1)
+
+    assert (run.status, run.stdout) == (0, b"")
+    if run.stderr != b"2\n":
+        pytest.skip("this kernel put it elsewhere")
+    assert kept_blocks(run) >= BLOCKS
+
+
 def test_by_the_system_call_it_is_not_seen(tmp_path):
     """README: nothing stands before that."""
     run = execute([program("odd_maps"), "raw"], tmp_path, sample=1)

@@ -467,6 +467,42 @@ def test_a_program_with_its_own_malloc_is_left_alone(folder, sample):
         assert document["inert"] != 0
 
 
+def test_what_is_left_alone_is_told_only_where_that_is_asked_for(folder):
+    """By SEEP_OUT; and where there is no such folder nobody is told."""
+    argv = [program("own_malloc")]
+    plain = seen_plainly(argv)
+    for variables in {}, {"SEEP_OUT": folder / "none/x.seep"}:
+        run = execute(argv, cwd=folder, LD_PRELOAD=PRELOAD, SEEP_SAMPLE=1,
+                      **variables)
+        assert run.seen == plain
+        assert list(folder.iterdir()) == []
+
+
+def test_who_has_rights_of_another_is_left_alone(folder):
+    """As the kernel says it of a set-uid program, which no test may make."""
+    libraries = f"{PRELOAD}:{program('faked_auxv.so')}"
+    argv = [program("odd_hooks"), "map_devices"]
+    for value, count in (1, 0), (0, 1):
+        run = execute(argv, folder, sample=1, LD_PRELOAD=libraries,
+                      FAKED_AUXV=f"23={value}", SEEP_VERBOSE=1)
+        assert run.status == 0
+        assert len(run.recordings) == count
+        assert run.stderr.count(b"\n") == count
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_who_is_restricted_before_we_begin_is_left_alone(folder, first):
+    """By another library, and killed for what our beginning would do."""
+    libraries = [PRELOAD, program("restrict_early.so")]
+    run = execute([program("filtered_worker")], folder, sample=1,
+                  LD_PRELOAD=":".join(map(str, libraries if first == "ours"
+                                          else libraries[::-1])))
+    if run.status == 77:
+        pytest.skip("no seccomp here")
+    assert run.seen == (3, b"", b"")
+    assert run.recordings == []
+
+
 # libraries that come and go
 
 @modes

@@ -79,8 +79,9 @@ def filter_count():
 def refused(refusals, folder, argv=WORKER, denied=0, **more):
     words = words_of(refusals) or UNUSED
     run = execute([program("filtered"), words, *argv], folder,
-                  sample=1, preload=False, FILTERED_PRELOAD=PRELOAD,
-                  SEEP_FILTER=f"{filter_count() + 1}:{denied:x}", **more)
+                  sample=1, preload=False, **{
+                      "FILTERED_PRELOAD": PRELOAD,
+                      "SEEP_FILTER": f"{filter_count() + 1}:{denied:x}"} | more)
     if run.status == 77:
         pytest.skip("no seccomp here")
     return run
@@ -176,6 +177,41 @@ def test_the_command_takes_its_name_from_nobody_else(folder, former):
     assert sorted(each.name for each in folder.iterdir()) == [
         "one.1.seep", "one.seep"]
     assert dump(folder / "one.1.seep")["losses"] == {}
+
+
+UNASKED_FD = 77  # of odd_hooks
+
+
+@pytest.mark.parametrize("refusals, unasked, asked", [
+    ((), "mapped", "mapped"), (("fstatfs=EPERM",), "file", "file"),
+    # Who may not ask of one asks no more; what cannot be told is one mapping.
+    ((f"newfstatat@0:{UNASKED_FD}=EPERM",), "file", "file"),
+    ((f"newfstatat@0:{UNASKED_FD}=EACCES",), "file", "file"),
+    ((f"newfstatat@0:{UNASKED_FD}=ENOSYS",), "file", "file"),
+    ((f"newfstatat@0:{UNASKED_FD}=EBADF",), "file", "mapped")])
+def test_a_mapping_that_cannot_be_asked_about_is_a_files(folder, refusals,
+                                                         unasked, asked):
+    argv = [program("odd_hooks"), "map_unasked"]
+    run = refused(refusals, folder, argv)
+    assert (run.status, run.stderr) == (0, b"")
+    document = dump(*run.recordings)
+    spaces = {name: site["space"] for site in document["sites"]
+              for name in ("site_unasked", "site_asked")
+              if name in site["frames"] and site["live_bytes"] == 1 << 20}
+    assert spaces == {"site_unasked": unasked, "site_asked": asked}
+    assert document["losses"] == {}
+
+
+def test_a_program_without_a_name_is_recorded(folder):
+    """No /proc, and a kernel that does not say what it was started as."""
+    libraries = f"{PRELOAD}:{program('faked_auxv.so')}"
+    run = refused(("readlinkat=EACCES",), folder, FAKED_AUXV="31=0",
+                  FILTERED_PRELOAD=libraries, SEEP_OUT=folder / "x.%e.seep")
+    assert run.seen == (3, b"", b"")
+    path, = run.recordings
+    assert path.name == "x..seep"
+    assert dump(path)["executable"] == ""
+    assert dump(path)["losses"] == {}
 
 
 @pytest.mark.parametrize("case, children", [("raw_clone", 5), ("fork", 1)])

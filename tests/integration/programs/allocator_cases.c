@@ -166,6 +166,20 @@ static void figures(void)
     tell_figures();
 }
 
+/* The allocator's own mappings, and one of the program's. */
+static void allocator_moves(void)
+{
+    void (*moves)(void);
+
+    *(void **)&moves = dlsym(RTLD_DEFAULT, "strict_moves");
+    churn(100);
+    for (int i = 0; i < 100; i++) {
+        moves();
+    }
+    mmap(NULL, HANDLER_MAP_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+         0);
+}
+
 static void map_in_handler(int number)
 {
     int saved = errno;
@@ -520,6 +534,7 @@ int main(int argument_count, char **arguments)
         void (*run)(void);
     } cases[] = {
         {"figures", figures},
+        {"allocator_moves", allocator_moves},
         {"forks", forks},
         {"fork_storm", fork_storm},
         {"handlers_map", handlers_map},

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@
 #define CHILD_BYTES 48
 #define CHILDREN_A_THREAD 8
 #define STORM_THREADS 4
+#define MAPPED_BYTES (1U << 20)
 
 extern char **environ;
 
@@ -147,6 +149,23 @@ static int plain_fork(void)
     return 0;
 }
 
+/* A child in which nothing happens but its end; its parent is killed later. */
+static int exit_at_once(void)
+{
+    pid_t pid;
+
+    mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pid = fork();
+    if (pid == 0) {
+        exit(0);
+    }
+    wait_for(pid);
+    if (good_children == 1) {
+        raise(SIGKILL);
+    }
+    return 1;
+}
+
 static int spawn(void)
 {
     char *words[] = {"true", NULL};
@@ -249,6 +268,9 @@ int main(int argument_count, char **arguments)
     }
     if (!strcmp(name, "fork")) {
         return plain_fork();
+    }
+    if (!strcmp(name, "exit_at_once")) {
+        return exit_at_once();
     }
     if (!strcmp(name, "spawn")) {
         return spawn();

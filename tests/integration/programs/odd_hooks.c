@@ -27,6 +27,8 @@
 
 #include "in_libc.h"
 
+#define UNASKED_FD 77
+
 static volatile sig_atomic_t signals_seen;
 static sigjmp_buf before;
 
@@ -247,6 +249,51 @@ static void map_devices(void)
     site_ring();
 }
 
+/* Memory that goes by a descriptor. */
+static void map_memory(int fd)
+{
+    if (fd < 0 || ftruncate(fd, 1 << 20) != 0 ||
+        mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) ==
+            MAP_FAILED) {
+        exit(1);
+    }
+}
+
+static __attribute__((noinline)) void site_unasked(void)
+{
+    map_memory(dup2(memfd_create("odd", MFD_CLOEXEC), UNASKED_FD));
+}
+
+static __attribute__((noinline)) void site_asked(void)
+{
+    map_memory(memfd_create("odd", MFD_CLOEXEC));
+}
+
+/* A test has the kernel answer no question about that descriptor. */
+static void map_unasked(void)
+{
+    free(malloc(1 << 20)); /* from here on all is recorded */
+    site_unasked();
+    site_asked();
+}
+
+/* Before anything is recorded. */
+static void leave_stderr(void)
+{
+    close(STDERR_FILENO);
+    free(malloc(1 << 20));
+}
+
+static void replace_stderr(void)
+{
+    int fd = open("own", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (dup2(fd, STDERR_FILENO) < 0) {
+        exit(1);
+    }
+    free(malloc(1 << 20));
+}
+
 /* The place is free, and not the one that the kernel would choose. */
 static void wish_for_a_place(void)
 {
@@ -382,6 +429,9 @@ int main(int argc, char **argv)
         {"restrict_by_filter", restrict_by_filter},
         {"restrict_first", restrict_first},
         {"map_devices", map_devices},
+        {"map_unasked", map_unasked},
+        {"leave_stderr", leave_stderr},
+        {"replace_stderr", replace_stderr},
         {"name_others", name_others},
         {"wish_for_a_place", wish_for_a_place},
     };

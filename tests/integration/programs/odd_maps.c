@@ -4,7 +4,9 @@
  *
  *   odd_maps unmap   unmap all that is shared and can be written to
  *   odd_maps raw     the same by the system call
- *   odd_maps around  the same, each with a page before it and one behind
+ *   odd_maps around [BYTES]
+ *                    the same, each with a page before it and one behind, which
+ *                    a mapping of so many bytes finds beside it
  *   odd_maps lock    lock all that is mapped, and what will be
  *   odd_maps future  lock what will be mapped, before anything was allocated
  */
@@ -32,6 +34,7 @@ static void allocate(int from, int to)
 }
 
 static int neighbours;
+static unsigned long room_start;
 
 /* A page of our own at @address, if nothing is there. */
 static unsigned long take_page(unsigned long address)
@@ -58,8 +61,9 @@ static void check_gone(unsigned long address)
 
 static void unmap_around(unsigned long start, unsigned long end)
 {
-    unsigned long before = take_page(start - PAGE_BYTES);
-    unsigned long behind = take_page(end);
+    const int is_made = start == room_start;
+    unsigned long before = is_made ? PAGE_BYTES : take_page(start - PAGE_BYTES);
+    unsigned long behind = is_made ? PAGE_BYTES : take_page(end);
 
     if (munmap((void *)(start - before), end - start + before + behind) != 0) {
         exit(3);
@@ -103,9 +107,25 @@ static void unmap_all(const char *how)
     }
 }
 
+/* By the system call, which nobody sees: the kernel has a mapping of just so
+ * many bytes lie where it fits, between two pages that are taken. */
+static void make_room(unsigned long bytes)
+{
+    unsigned long room =
+        (unsigned long)syscall(SYS_mmap, NULL, bytes + 2 * PAGE_BYTES,
+                               PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    syscall(SYS_munmap, room + PAGE_BYTES, bytes);
+    room_start = room + PAGE_BYTES;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+
+    if (argc > 2) {
+        make_room(strtoul(argv[2], NULL, 10));
+    }
 
     if (strcmp(what, "future") == 0 && mlockall(MCL_FUTURE) != 0) {
         return errno;

@@ -3,14 +3,16 @@
  * Every operator new with every operator delete, by the names that C++ gives
  * them.
  *
- *     odd_news, odd_news_cxx, odd_news_early
+ *     odd_news [RUNTIME], odd_news_cxx, odd_news_early
  *
  * Built without the C++ runtime and with it; the third tells what a library
  * saw, which is built of the same and does it in an IFUNC resolver, before what
  * is preloaded is relocated. Where nobody has the operators nothing is printed.
+ * RUNTIME is loaded first, for nobody but itself; 77 if it is not there.
  *
  * Invariant: what is printed is the same with us and without; no block is left.
  */
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -120,10 +122,13 @@ size_t odd_calls_early(const struct odd_calls_note **ret_notes)
 
 #else
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct odd_calls_note *told = notes;
 
+    if (argc > 1 && dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) == NULL) {
+        return 77;
+    }
 #ifdef ODD_CALLS_EARLY
     (void)odd_news_site;
     count = odd_calls_early(&told);

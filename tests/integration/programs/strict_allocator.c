@@ -9,8 +9,11 @@
  * block back, which makes it safe in signal handlers, and in threads that are
  * never to go on.
  *
- * It is taken for the allocator that its file is named after: jemalloc, whose
- * code is known by where it lies, or libc, whose code is not.
+ * It is taken for the allocator that its file is named after: jemalloc or
+ * tcmalloc, whose code is known by where it lies, or libc, whose code is not.
+ *
+ * STRICT_FAILS=N: the Nth figure is one that it does not know; 9: one is too
+ * high. STRICT_NAMELESS: built without a function that could be asked.
  *
  * Invariant: blocks below LARGE_BYTES are made without the lock.
  */
@@ -21,12 +24,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 #define LARGE_BYTES 1024U
 #define POOLED_BYTES 16384U /* all up to these have as much room */
 #define HEADER_BYTES sizeof(struct head)
+#define MAP_BYTES 4096U
 #define REGION_BYTES (UINT64_C(512) << 20)
 
 static char region[REGION_BYTES] __attribute__((aligned(4096)));
@@ -199,6 +204,26 @@ EXPORTED int posix_memalign(void **ret_block, size_t alignment, size_t size)
     return 0;
 }
 
+/* Maps a page, has it grow, and gives it back. */
+EXPORTED void strict_moves(void);
+EXPORTED void strict_moves(void)
+{
+    void *map = mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    map = mremap(map, MAP_BYTES, 16 * MAP_BYTES, MREMAP_MAYMOVE);
+    munmap(map, 16 * MAP_BYTES);
+}
+
+#ifndef STRICT_NAMELESS
+
+static int failing(void)
+{
+    const char *text = getenv("STRICT_FAILS");
+
+    return text == NULL ? 0 : atoi(text);
+}
+
 static size_t allocated_bytes(void)
 {
     lock();
@@ -216,9 +241,11 @@ EXPORTED int mallctl(const char *name, void *old, size_t *old_bytes, void *new,
 {
     size_t allocated = allocated_bytes();
 
-    (void)name;
     (void)new;
     (void)new_bytes;
+    if (failing() == 1 && strcmp(name, "stats.allocated") == 0) {
+        return ENOENT;
+    }
     if (old != NULL && *old_bytes == sizeof(allocated)) {
         memcpy(old, &allocated, sizeof(allocated));
     }
@@ -229,6 +256,24 @@ EXPORTED struct mallinfo2 mallinfo2(void)
 {
     return (struct mallinfo2){.uordblks = allocated_bytes()};
 }
+
+EXPORTED int MallocExtension_GetNumericProperty(const char *name,
+                                                size_t *bytes);
+EXPORTED int MallocExtension_GetNumericProperty(const char *name, size_t *bytes)
+{
+    static const char *const names[] = {"generic.current_allocated_bytes",
+                                        "generic.heap_size",
+                                        "tcmalloc.pageheap_unmapped_bytes"};
+    const int fails = failing();
+
+    *bytes = allocated_bytes();
+    if (strcmp(name, names[2]) == 0) {
+        *bytes = fails == 9 ? 2 * *bytes + 1 : *bytes / 2;
+    }
+    return fails < 1 || fails > 3 || strcmp(name, names[fails - 1]) != 0;
+}
+
+#endif
 
 /* As real ones do it: after the handlers that the program has registered
  * earlier, so those run with the lock held. */

@@ -7,6 +7,7 @@
 #include "seep_test.h"
 
 #include "base/place.h"
+#include "base/variables.h"
 #include "format/layout.h"
 #include "preload/options.h"
 
@@ -280,6 +281,46 @@ static void how_much_of_the_driver_is_looked_at_is_one_word(void **state)
     }
 }
 
+/* Also those that only the command and tests read, and Kubernetes' own. */
+static void what_means_something_to_anybody_is_not_rejected(void **state)
+{
+#define AS_TEXT(name) name "=",
+    static const char *const known[] = {
+        SEEP_VARIABLES_OF_OTHERS(AS_TEXT) "SEEP_TEST_LONG=1",
+        "SEEP_PORT_9100_TCP=x",
+        "SEEP_METRICS_SERVICE_HOST=x",
+    };
+    static const char *const unknown[] = {
+        "SEEP_SUPPRESSION=", "SEEP_TES=", "SEEP_SERVICE="};
+    char variable[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        strcpy(variable, known[i]);
+        read_one(variable, "x");
+        assert_string_equal(seep_options.rejected, "");
+    }
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+        strcpy(variable, unknown[i]);
+        read_one(variable, "x");
+        assert_string_not_equal(seep_options.rejected, "");
+    }
+}
+
+static void a_command_that_is_no_number_is_anybody(void **state)
+{
+    char variable[64];
+
+    (void)state;
+    read_one("SEEP_COMMAND_PID=x", "x");
+    assert_int_equal(seep_options.role, SEEP_REGION_ANY);
+    read_one("SEEP_COMMAND_PID=1", "x");
+    assert_int_equal(seep_options.role, SEEP_REGION_OTHER);
+    snprintf(variable, sizeof(variable), "SEEP_COMMAND_PID=%d", (int)getpid());
+    read_one(variable, "x");
+    assert_int_equal(seep_options.role, SEEP_REGION_COMMAND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +339,8 @@ int main(void)
         cmocka_unit_test(a_path_that_does_not_fit_is_no_path),
         cmocka_unit_test(how_much_of_python_is_looked_at_is_one_word),
         cmocka_unit_test(how_much_of_the_driver_is_looked_at_is_one_word),
+        cmocka_unit_test(what_means_something_to_anybody_is_not_rejected),
+        cmocka_unit_test(a_command_that_is_no_number_is_anybody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
