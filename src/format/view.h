@@ -186,8 +186,6 @@ struct seep_event {
 static inline void seep_view_count(const struct seep_view *view,
                                    unsigned counter, uint64_t amount)
 {
-    /* Not tested: what a caller asks next, which gcc counts here where this is
-     * in line. Why it is not is said there. */
     seep_word_fetch_add(&view->counters[counter], amount);
 }
 
