@@ -2,7 +2,6 @@
 /* Whose recording may go: what a cleaning knows of processes that it cannot
  * see, and of file systems that do not tell. */
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "answered_calls.h"
 #include "base/syscall.h"
 #include "keep_folder.h"
+#include "own_mounts.h"
 #include "record/keep.h"
 
 static void of_before_the_last_boot_goes_what_nobody_has_mapped(void **state)
@@ -90,11 +90,7 @@ static int in_own_mounts(int (*body)(void))
     pid_t child = fork();
 
     if (child == 0) {
-        bool is_own = (unshare(CLONE_NEWNS) == 0 ||
-                       unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
-                      mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-
-        _exit(is_own ? body() : 77);
+        _exit(own_mounts_begin() ? body() : 77);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));

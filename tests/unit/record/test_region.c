@@ -696,7 +696,7 @@ static void assert_in_child(enum outcome (*body)(void))
     pid_t child = fork();
 
     if (child == 0) {
-        _exit(body());
+        _exit((int)body());
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
