@@ -422,6 +422,7 @@ static int record_deep(enum seep_room_way way)
 {
     char name[] = "ddddddddddddddddddddddddddddd/x.seep";
     char step[101] = "";
+    char cut[sizeof(name)] = "";
     char at[1100];
     void *mapping;
 
@@ -437,7 +438,9 @@ static int record_deep(enum seep_room_way way)
         }
     }
     *strchr(name, '/') = '\0';
-    if (strlen(at) != 1000 || mkdir(name, 0700) != 0) {
+    /* What is left of it where it is cut is there, too. */
+    memcpy(cut, name, 1023 - 1001);
+    if (strlen(at) != 1000 || mkdir(name, 0700) != 0 || mkdir(cut, 0700) != 0) {
         return 3;
     }
     name[strlen(name)] = '/';
