@@ -48,7 +48,7 @@ static inline int tear_down(void **state)
 
 static inline const char *below(const char *name)
 {
-    static char path[256];
+    static char path[512];
 
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     return path;
