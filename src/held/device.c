@@ -177,7 +177,7 @@ static bool push(struct books *books, struct book book)
 static bool find_book(struct seep_held_search *search, uint64_t address,
                       struct book *ret_book)
 {
-    char name[2 * SEEP_HELD_NAME_BYTES];
+    char symbol[SEEP_HELD_CLASS_BYTES];
     struct seep_held_blocks *blocks = &search->blocks;
     uint64_t start = 0;
     uint64_t end = 0;
@@ -194,9 +194,8 @@ static bool find_book(struct seep_held_search *search, uint64_t address,
         start != address ||
         (search->has_python &&
          seep_held_object_in(&search->python, start, end) != 0) ||
-        seep_held_class_of(&search->images,
-                           seep_held_word(search->memory, start), name,
-                           sizeof(name))) {
+        seep_held_class_symbol_of(
+            &search->images, seep_held_word(search->memory, start), symbol)) {
         return false;
     }
     *ret_book = (struct book){start, end, 0};

@@ -19,6 +19,7 @@
 
 #define SPENT_BYTES_MOST (UINT64_C(256) << 20)
 #define IMAGES_MOST 4096U
+#define NAME_BYTES_MOST 4096U
 
 /* What may be asked now. */
 static struct seep_wall_request request_for(struct seep_held_images *images,
@@ -222,22 +223,41 @@ uint64_t seep_held_symbol_address(const struct seep_held_image *image,
     return 0;
 }
 
-/* Into @text. @return false: it is no mangled name, or nobody can tell */
+/* What the wall says that @name is; "": nobody can tell. */
+static const char *ask_name(struct seep_held_images *images, const char *name)
+{
+    char text[NAME_BYTES_MOST];
+    struct seep_wall_request request = request_for(images, name);
+    uint64_t before_ns = images->spent.cpu_ns;
+    int result = seep_symbol_name_ask(&images->wall, &request, &images->spent,
+                                      text, sizeof(text));
+
+    count_spent(images, &images->spent, before_ns);
+    return result == 0 ? seep_store_text(&images->store, text) : "";
+}
+
+/* Into @text. Each name is asked for once: many objects are of one class.
+ * @return false: it is no mangled name, or nobody can tell */
 static bool demangle(struct seep_held_images *images, const char *name,
                      char *text, size_t capacity)
 {
-    struct seep_wall_request request;
-    uint64_t before_ns = images->spent.cpu_ns;
-    bool is_known;
+    struct seep_store_entry *entry;
 
     if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0) {
         return false;
     }
-    request = request_for(images, name);
-    is_known = seep_symbol_name_ask(&images->wall, &request, &images->spent,
-                                    text, capacity) == 0;
-    count_spent(images, &images->spent, before_ns);
-    return is_known;
+    entry = seep_store_find(&images->store, &images->names, name, strlen(name));
+    if (entry == NULL) {
+        return false;
+    }
+    if (entry->value == NULL) {
+        entry->value = ask_name(images, name);
+    }
+    if (entry->value == NULL || *(const char *)entry->value == '\0') {
+        return false;
+    }
+    snprintf(text, capacity, "%s", (const char *)entry->value);
+    return true;
 }
 
 void seep_held_demangle(struct seep_held_images *images, const char *name,
@@ -303,6 +323,8 @@ void seep_held_images_fini(struct seep_held_images *images)
         free((void *)(uintptr_t)image->path);
     }
     seep_wall_fini(&images->wall);
+    seep_store_table_fini(&images->names);
+    seep_store_fini(&images->store);
     free(images->images);
     *images = (struct seep_held_images){0};
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "held/memory.h"
+#include "reader/recording/store.h"
 #include "reader/symbols/tables.h"
 
 struct seep_held_image {
@@ -40,7 +41,9 @@ struct seep_held_images {
     uint64_t spent_bytes; /* of symbols and their names, of all */
     bool without_wall;    /* as the question has it */
     struct seep_wall wall;
-    struct seep_wall_spent spent; /* for names */
+    struct seep_wall_spent spent;  /* for names */
+    struct seep_store store;       /* of names that were asked for, */
+    struct seep_store_table names; /* and what they are; "": nobody can tell */
 };
 
 /** The image that is mapped as @path; it is opened if it was not. NULL only
