@@ -137,6 +137,8 @@ int seep_layout_make(uint64_t size_bytes, bool exact, bool inert,
         count_entries(size_bytes >> 16, exact, ret_header, counts);
     }
     set_sections(ret_header, counts);
+    /* Not tested: a size of which nothing is left. count_entries() makes none;
+     * without this a mistake there would be a number below 0. */
     if (!inert && ret_header->file_bytes + SEEP_PAGE_BYTES <= size_bytes) {
         /* A page is for the rounding of their own section. */
         series = (size_bytes - ret_header->file_bytes - SEEP_PAGE_BYTES) /

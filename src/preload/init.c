@@ -287,6 +287,8 @@ static void settle(void)
     const struct seep_view *view = seep_recorder_view();
     struct seep_thread *thread;
 
+    /* Not tested: who is restricted exits so in test_sandbox.py, and may not
+     * write what it ran. */
     if (view == NULL || seep_life_state() != SEEP_LIFE_ON ||
         seep_life_is_restricted() || !seep_identity_is_ours() ||
         !seep_identity_is_this_process() || !seep_keep_may_be_minor(view)) {

@@ -448,6 +448,7 @@ void seep_allocator_init(const void *start, const void *end, const char *path)
     seep_timeline_set_allocator(ask);
 }
 
+/* Not tested: a thread on a stack that lies above its own. */
 bool seep_allocator_is_outside(const struct seep_capture_start *start,
                                const struct seep_stack_bounds *bounds,
                                const struct seep_capture_end *end,

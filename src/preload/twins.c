@@ -60,7 +60,7 @@ static bool take(_Atomic uint64_t *word, uint64_t bits)
         if ((seen & bits) != 0) {
             return false;
         }
-        /* Pairs with give_back(). */
+        /* Pairs with give_back(). Not tested: another thread in between. */
     } while (!atomic_compare_exchange_weak_explicit(
         word, &seen, seen | bits, memory_order_acquire, memory_order_relaxed));
     return true;

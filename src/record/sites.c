@@ -138,6 +138,7 @@ static uint32_t find(const struct seep_view *view, enum seep_index_table table,
         if (((seen ^ key) & ~INDEX_MASK) == 0) {
             uint32_t entry = (uint32_t)(seen & INDEX_MASK);
 
+            /* Not tested: two keys whose upper half is the same. */
             if (seep_word_load(key_of(view, table, entry)) == key) {
                 return entry;
             }

@@ -102,7 +102,8 @@ def test_a_wish_where_to_move_memory_is_passed_on(folder, sample):
     assert run.status == 0
 
 
-@pytest.mark.parametrize("case", ["leave_stderr", "replace_stderr"])
+@pytest.mark.parametrize("case", ["leave_stderr", "replace_stderr",
+                                  "replace_stderr_by_a_pipe"])
 def test_no_line_goes_to_what_stderr_was_not_at_the_start(folder, case):
     run = execute([program("odd_hooks"), case], folder, cwd=folder,
                   sample=4096, SEEP_VERBOSE=1)

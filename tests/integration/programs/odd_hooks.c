@@ -294,6 +294,22 @@ static void replace_stderr(void)
     free(malloc(1 << 20));
 }
 
+/* By another of the same kind. */
+static void replace_stderr_by_a_pipe(void)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        dup2(ends[1], STDERR_FILENO) < 0) {
+        exit(1);
+    }
+    free(malloc(1 << 20));
+    if (read(ends[0], &byte, 1) >= 0) {
+        exit(1);
+    }
+}
+
 /* The place is free, and not the one that the kernel would choose. */
 static void wish_for_a_place(void)
 {
@@ -432,6 +448,7 @@ int main(int argc, char **argv)
         {"map_unasked", map_unasked},
         {"leave_stderr", leave_stderr},
         {"replace_stderr", replace_stderr},
+        {"replace_stderr_by_a_pipe", replace_stderr_by_a_pipe},
         {"name_others", name_others},
         {"wish_for_a_place", wish_for_a_place},
     };

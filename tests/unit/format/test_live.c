@@ -294,10 +294,21 @@ static void a_table_that_may_not_grow_is_a_full_one(void **state)
     assert_true(insert(0x7000));
 }
 
+/* An entry of address 0 is a place that is free. */
+static void a_block_at_0_is_none(void **state)
+{
+    (void)state;
+    assert_false(insert(0));
+    assert_int_equal(atomic_load(&table.shard->live_count), 0);
+    assert_true(insert(0x7000));
+    assert_int_equal(atomic_load(&table.shard->live_count), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+        TEST(a_block_at_0_is_none),
         TEST(a_table_grows_with_what_is_in_it),
         TEST(a_table_that_churns_as_it_grows_is_a_plain_list),
         TEST(blocks_that_lie_close_find_their_places),

@@ -334,6 +334,16 @@ static void fork_in_another(void)
     seep_thread.id = OWN_ID;
 }
 
+/* A handler interrupts the first hook of all, and forks. */
+static void a_child_forked_before_the_start_has_nothing_to_forsake(void **state)
+{
+    (void)state;
+    assert_non_null(seep_guard_enter(FRAME));
+    fork_here();
+    assert_string_equal(told, "");
+    assert_int_equal(seep_life_state(), SEEP_LIFE_ARMED);
+}
+
 /* The hook that goes on in the child is the one that creates it, or not. */
 static void only_the_creators_child_forsakes_what_it_creates(void **state)
 {
@@ -583,6 +593,8 @@ int main(void)
             a_child_forked_in_pythons_allocator_is_not_marked, begin),
         cmocka_unit_test_setup(a_handlers_child_writes_on_into_zeros_of_its_own,
                                begin),
+        cmocka_unit_test_setup(
+            a_child_forked_before_the_start_has_nothing_to_forsake, begin),
         cmocka_unit_test_setup(only_the_creators_child_forsakes_what_it_creates,
                                begin),
         cmocka_unit_test_setup(

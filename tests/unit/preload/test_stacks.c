@@ -4,6 +4,7 @@
  * cannot be read, or not all of it. The walkers, Python and the tables of the
  * recording are made up here.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 
@@ -348,6 +349,23 @@ static void an_inherited_name_and_none_are_no_frame(void **state)
     assert_string_equal(name_of(""), "");
 }
 
+static void *take_a_name(void *name)
+{
+    seep_thread_name_changed(name);
+    return NULL;
+}
+
+static void what_another_thread_is_called_is_a_name_of_its_own(void **state)
+{
+    static char name[] = "decoder";
+    pthread_t other;
+
+    (void)state;
+    assert_int_equal(pthread_create(&other, NULL, take_a_name, name), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_string_equal(name_of(name), "decoder");
+}
+
 static void the_numbers_of_a_pool_are_one_name(void **state)
 {
     (void)state;
@@ -497,6 +515,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_threads_own_name_stands_last, begin),
         cmocka_unit_test_setup(an_inherited_name_and_none_are_no_frame, begin),
+        cmocka_unit_test_setup(
+            what_another_thread_is_called_is_a_name_of_its_own, begin),
         cmocka_unit_test_setup(the_numbers_of_a_pool_are_one_name, begin),
         cmocka_unit_test_setup(a_name_is_asked_once, begin),
         cmocka_unit_test_setup(that_there_is_no_name_is_asked_once_too, begin),

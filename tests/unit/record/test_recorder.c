@@ -610,6 +610,22 @@ static void who_is_restricted_takes_nothing_over(void **state)
     assert_int_equal(counter(SEEP_COUNT_TORN), 0);
 }
 
+static void who_is_restricted_waits_for_nobody(void **state)
+{
+    const struct seep_view *view = seep_recorder_view();
+    uint32_t shard = seep_view_shard_of(view, KEYS);
+    uint64_t key = KEYS;
+
+    (void)state;
+    thread.id = 9; /* process 1 has a thread 1, which is not gone */
+    seep_recorder_restrict();
+    assert_true(seep_fold_try_lock(&view->shards[shard].lock, 1));
+    for (uint32_t i = 0; i <= view->ring_slots; i++) {
+        seep_recorder_allocated(&thread, SITE, key += 16, 100);
+    }
+    assert_int_equal(atomic_load(&view->shards[shard].dropped_allocs), 1);
+}
+
 static void who_is_restricted_still_knows_what_is_pending(void **state)
 {
     enum seep_space space = SEEP_SPACE_MAPPED;
@@ -661,6 +677,7 @@ int main(void)
             tear_down),
         SAMPLED(who_restricts_itself_changes_its_own_recording_only),
         SAMPLED(who_is_restricted_takes_nothing_over),
+        SAMPLED(who_is_restricted_waits_for_nobody),
         cmocka_unit_test_setup_teardown(
             who_is_restricted_still_knows_what_is_pending, set_up_large,
             tear_down),

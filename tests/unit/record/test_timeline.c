@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "seep_test.h"
@@ -132,6 +133,25 @@ static void a_moment_of_a_living_thread_is_its_own(void **state)
     assert_false(takes_a_moment(own_id() + 1, 300));
     seep_timeline_recover(&view, own_id());
     assert_true(takes_a_moment(own_id() + 1, 301));
+}
+
+/* In a child: nobody gives its rights back. */
+static void who_is_restricted_asks_no_allocator(void **state)
+{
+    pid_t child;
+    int status;
+
+    (void)state;
+    seep_timeline_set_allocator(jump_out);
+    seep_timeline_take(&view, own_id(), 1);
+    assert_true(seep_timeline_wants_allocator());
+    child = fork();
+    if (child == 0) {
+        seep_timeline_restrict();
+        _exit(seep_timeline_wants_allocator() ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void a_process_that_is_restricted_asks_for_nobody(void **state)
@@ -283,6 +303,7 @@ int main(void)
         TEST(the_moments_go_on_with_the_number_of_one_gone),
         TEST(a_moment_of_a_living_thread_is_its_own),
         TEST(a_number_that_the_program_was_given_again_stays_its_own),
+        TEST(who_is_restricted_asks_no_allocator),
         TEST(a_large_block_is_as_large_as_what_was_written_of_it),
         TEST(a_mapping_is_as_large_as_what_was_touched_of_it), /* for good: last
                                                                 */
