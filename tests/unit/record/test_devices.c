@@ -7,6 +7,7 @@
 
 #include "seep_test.h"
 
+#include "empty_recording.h"
 #include "format/layout.h"
 #include "format/series.h"
 #include "record/timeline.h"
@@ -18,29 +19,18 @@ static struct seep_view view;
 
 static int set_up(void **state)
 {
-    struct seep_rec_header header = {0};
-    void *bytes;
-
     (void)state;
     seep_devices_start();
-    if (seep_layout_make(SEEP_LAYOUT_DEFAULT_BYTES, false, false, &header) !=
-        0) {
+    if (empty_recording_make_of(SEEP_LAYOUT_DEFAULT_BYTES, false, &view) != 0) {
         return -1;
     }
-    bytes = calloc(1, header.file_bytes);
-    if (bytes == NULL) {
-        return -1;
-    }
-    memcpy(bytes, (void *)&header, sizeof(header));
-    seep_layout_start(bytes);
-    seep_view_init(&view, bytes);
     return view.device_count == SEEP_DEVICES_MAX ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    free(view.header);
+    empty_recording_free(&view);
     return 0;
 }
 

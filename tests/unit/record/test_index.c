@@ -70,21 +70,10 @@ static int set_up(void **state)
 /* A table that has more entries than a search has steps. */
 static int set_up_large(void **state)
 {
-    struct seep_rec_header header = {0};
-    void *bytes;
-
     (void)state;
-    if (seep_layout_make(SEEP_LAYOUT_DEFAULT_BYTES, true, false, &header) !=
-        0) {
+    if (empty_recording_make_of(SEEP_LAYOUT_DEFAULT_BYTES, true, &view) != 0) {
         return -1;
     }
-    bytes = calloc(1, header.file_bytes);
-    if (bytes == NULL) {
-        return -1;
-    }
-    memcpy(bytes, (void *)&header, sizeof(header));
-    seep_layout_start(bytes);
-    seep_view_init(&view, bytes);
     memory = calloc(1, seep_index_bytes(view.header));
     seep_index_start(&view, memory);
     return memory == NULL;
