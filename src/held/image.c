@@ -223,16 +223,17 @@ uint64_t seep_held_symbol_address(const struct seep_held_image *image,
     return 0;
 }
 
-/* What the wall says that @name is; "": nobody can tell. */
+/* What the wall says that @name is; "": nobody can tell. Each has a deadline of
+ * its own: all together have the question's. */
 static const char *ask_name(struct seep_held_images *images, const char *name)
 {
     char text[NAME_BYTES_MOST];
     struct seep_wall_request request = request_for(images, name);
-    uint64_t before_ns = images->spent.cpu_ns;
-    int result = seep_symbol_name_ask(&images->wall, &request, &images->spent,
-                                      text, sizeof(text));
+    struct seep_wall_spent spent = {0};
+    int result = seep_symbol_name_ask(&images->wall, &request, &spent, text,
+                                      sizeof(text));
 
-    count_spent(images, &images->spent, before_ns);
+    count_spent(images, &spent, 0);
     return result == 0 ? seep_store_text(&images->store, text) : "";
 }
 

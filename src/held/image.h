@@ -41,7 +41,6 @@ struct seep_held_images {
     uint64_t spent_bytes; /* of symbols and their names, of all */
     bool without_wall;    /* as the question has it */
     struct seep_wall wall;
-    struct seep_wall_spent spent;  /* for names */
     struct seep_store store;       /* of names that were asked for, */
     struct seep_store_table names; /* and what they are; "": nobody can tell */
 };
