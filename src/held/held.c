@@ -289,6 +289,11 @@ static int ask(const struct seep_held_question *question,
         memory.other_file == NULL
             ? NULL
             : seep_store_text(answer->store, memory.other_file);
+    answer->nameless_path =
+        memory.nameless_path == NULL
+            ? NULL
+            : seep_store_text(answer->store, memory.nameless_path);
+    answer->nameless_error = memory.nameless_error;
     seep_held_memory_close(&memory);
     return error;
 }

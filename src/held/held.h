@@ -184,6 +184,9 @@ struct seep_held_answer {
                                lost */
     const char *other_file; /* of a core: at a path is another file than the
                                process had, which was not read; NULL: none */
+    const char *nameless_path; /* the first file whose names could not be read,
+                                  and why, as of the wall; NULL: none */
+    int nameless_error;
     struct seep_store *store;
 };
 

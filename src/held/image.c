@@ -7,6 +7,7 @@
  */
 #include "held/image.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,20 +47,35 @@ static void count_spent(struct seep_held_images *images,
                            (double)(spent->cpu_ns - before_ns) / 1e9);
 }
 
+/* What the wall could not answer of a file is told; not what the file lacks. */
+static void note_failure(struct seep_held_images *images, const char *path,
+                         int error)
+{
+    struct seep_held_memory *memory = images->memory;
+
+    if ((error == -ECHILD || error == -ETIMEDOUT || error == -ENOMEM ||
+         error == -EFBIG || error == -EBADMSG || error == -EAGAIN) &&
+        memory->nameless_path == NULL && !seep_held_memory_is_late(memory)) {
+        memory->nameless_path = strdup(path);
+        memory->nameless_error = error;
+    }
+}
+
 static void read_symbols(struct seep_held_images *images,
                          struct seep_held_image *image)
 {
     char path[PATH_MAX];
     struct seep_wall_request request;
     uint64_t before_ns = image->spent.cpu_ns;
+    int result;
 
     seep_held_path(images->memory, image->path, path, sizeof(path));
     request = request_for(images, path);
-    if (seep_symbol_table_ask(&images->wall, &request, &image->spent,
-                              &image->symbols) == 0) {
-        images->spent_bytes += image->symbols.byte_count;
-    }
+    result = seep_symbol_table_ask(&images->wall, &request, &image->spent,
+                                   &image->symbols);
+    images->spent_bytes += result == 0 ? image->symbols.byte_count : 0;
     count_spent(images, &image->spent, before_ns);
+    note_failure(images, image->path, result);
 }
 
 /* Is it still the file that the core file is of? */
@@ -90,7 +106,7 @@ static bool open_image(struct seep_held_images *images,
     struct seep_wall_request request;
     struct seep_symbol_segments segments;
     uint64_t first = 0;
-    bool is_open;
+    int result;
 
     for (size_t i = 0; i < images->memory->map_count && first == 0; i++) {
         if (strcmp(images->memory->maps[i].path, image->path) == 0) {
@@ -99,18 +115,22 @@ static bool open_image(struct seep_held_images *images,
     }
     seep_held_path(images->memory, image->path, path, sizeof(path));
     request = request_for(images, path);
-    is_open = is_of_core(images, image, path) &&
-              seep_symbol_segments_ask(&images->wall, &request, &image->spent,
-                                       &segments) == 0;
-    count_spent(images, &image->spent, 0);
-    if (is_open) {
-        image->tls_bytes = segments.tls_bytes;
+    if (!is_of_core(images, image, path)) {
+        return false;
     }
-    if (is_open && segments.end > 0) {
+    result = seep_symbol_segments_ask(&images->wall, &request, &image->spent,
+                                      &segments);
+    count_spent(images, &image->spent, 0);
+    note_failure(images, image->path, result);
+    if (result != 0) {
+        return false;
+    }
+    image->tls_bytes = segments.tls_bytes;
+    if (segments.end > 0) {
         image->bias = first - (segments.lowest & ~(SEEP_HELD_PAGE_BYTES - 1));
         image->end = image->bias + segments.end;
     }
-    return is_open;
+    return true;
 }
 
 /* With its headers alone if it is new. NULL: no memory, or no time for one

@@ -304,6 +304,7 @@ void seep_held_memory_close(struct seep_held_memory *memory)
         close(memory->file);
     }
     seep_held_process_forget(memory);
+    free(memory->nameless_path);
     free(memory->threads);
     free(memory->pages);
     free(memory->window);

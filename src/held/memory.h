@@ -84,6 +84,8 @@ struct seep_held_memory {
     size_t core_bytes;
     uint64_t missing_bytes; /* of a core: memory of nobody's file, not in it */
     const char *other_file; /* of a core: that is not what the process had */
+    char *nameless_path;    /* the first file whose names could not be read; */
+    int nameless_error;     /* as of the wall. NULL: none */
     uint64_t recording_inode;
 };
 

@@ -258,6 +258,15 @@ static void print_other_file(struct seep_page *page, const char *path)
     }
 }
 
+static void print_nameless(struct seep_page *page, const char *path, int error)
+{
+    if (path != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, "names", INDENT,
+                            "%s %s: what it holds has no names", path,
+                            seep_nameless_reason(error));
+    }
+}
+
 /* Its objects have no names then, which is not to be seen of the answer. */
 static void print_unknown_python(struct seep_page *page, uint32_t version)
 {
@@ -351,6 +360,7 @@ static bool print_row(struct seep_page *page, const struct asked *asked,
     print_unknown_python(page, asked->report->python_version);
     print_missing(page, answer->missing_bytes);
     print_other_file(page, answer->other_file);
+    print_nameless(page, answer->nameless_path, answer->nameless_error);
     print_effort(page, answer);
     return true;
 }

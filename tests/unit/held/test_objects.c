@@ -6,6 +6,7 @@
  * Invariant: the process that is read is this one; its types and objects are
  * words of the fixture, laid out as CPython 3.11 has them.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -690,6 +691,36 @@ static const char class_name[] = "4Node";
 static const void *const information[] = {NULL, class_name};
 static const void *const table[] = {information, NULL};
 
+static int die(void *context, const char *path, uint32_t what, uint64_t most,
+               void **ret_bytes, uint64_t *ret_count)
+{
+    (void)context;
+    (void)what;
+    (void)most;
+    (void)ret_bytes;
+    (void)ret_count;
+    if (strstr(path, "absent") != NULL) {
+        return -ENOENT;
+    }
+    _exit(1);
+}
+
+/* Its reader died of it, which is not to be seen of what has no name. */
+static void a_file_that_its_reader_dies_of_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_held_images images = {.memory = &f->memory,
+                                      .wall = {.read = die}};
+
+    assert_non_null(seep_held_image_of(&images, "/lib/absent.so"));
+    assert_null(f->memory.nameless_path);
+    assert_non_null(seep_held_image_of(&images, "/lib/damaged.so"));
+    assert_non_null(seep_held_image_of(&images, "/lib/another.so"));
+    assert_string_equal(f->memory.nameless_path, "/lib/damaged.so");
+    assert_int_equal(f->memory.nameless_error, -ECHILD);
+    seep_held_images_fini(&images);
+}
+
 /* Of a module of C++ that gives no names to its fields. */
 static void an_object_of_cxx_is_known_in_one_of_python(void **state)
 {
@@ -809,6 +840,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_crowd_of_one_type_leaves_room_for_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(near_a_block_hundreds_may_hold_it,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_its_reader_dies_of_is_told,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_object_of_cxx_is_known_in_one_of_python, set_up, tear_down),

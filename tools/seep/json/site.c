@@ -650,6 +650,21 @@ static json_t *held_group_of(const struct seep_held_group *group,
     return object;
 }
 
+/* A file whose names are missing in what is said. */
+static json_t *nameless_of(const struct seep_held_answer *answer)
+{
+    json_t *object;
+
+    if (answer->nameless_path == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    seep_json_put(object, "path", answer->nameless_path);
+    seep_json_put(object, "reason",
+                  seep_nameless_reason(answer->nameless_error));
+    return object;
+}
+
 json_t *seep_json_held(const struct seep_held_answer *answer)
 {
     json_t *object;
@@ -680,6 +695,7 @@ json_t *seep_json_held(const struct seep_held_answer *answer)
     seep_json_put(object, "missing_bytes", answer->missing_bytes);
     put_freed(object, "other_file",
               answer->other_file == NULL ? NULL : strdup(answer->other_file));
+    seep_json_put(object, "nameless", nameless_of(answer));
     return object;
 }
 
