@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/word.h"
 #include "format/layout.h"
 #include "read/follow.h"
 #include "reader/process/cgroup.h"
@@ -235,6 +236,40 @@ static void one_that_ended_is_read_once_more(void **state)
     assert_int_equal(counts_of(fixture).readings_ever, 2);
     assert_true(shown(fixture, 0)->ended);
     assert_int_equal(shown(fixture, 0)->report->state, SEEP_STATE_GONE);
+}
+
+/* As `seep run` does when it has waited for it. */
+static void put_status(const struct fixture *fixture, const char *name,
+                       int status)
+{
+    int fd = open(path_of(fixture, name), O_RDWR);
+    struct seep_rec_header *header =
+        mmap(NULL, sizeof(*header), PROT_WRITE, MAP_SHARED, fd, 0);
+
+    assert_ptr_not_equal(header, MAP_FAILED);
+    seep_word_store(&header->status, (uint32_t)status);
+    seep_word_store(&header->has_status, 1);
+    munmap(header, sizeof(*header));
+    close(fd);
+}
+
+static void how_one_ended_is_read_once_it_is_known(void **state)
+{
+    struct fixture *fixture = *state;
+
+    record(fixture, "a", start_child(fixture), 5);
+    follow(fixture, 0, 60);
+    end_child(fixture, 0);
+    refresh(fixture);
+    assert_false(shown(fixture, 0)->report->has_status);
+    put_status(fixture, "a", SIGKILL);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(refresh(fixture), 1);
+    }
+
+    assert_int_equal(counts_of(fixture).readings_ever, 2);
+    assert_int_equal(shown(fixture, 0)->report->state, SEEP_STATE_KILLED);
+    assert_int_equal(shown(fixture, 0)->report->status, SIGKILL);
 }
 
 static void one_that_ended_long_ago_is_forgotten(void **state)
@@ -530,6 +565,7 @@ int main(void)
         TEST(a_folder_may_be_empty_and_fill),
         TEST(one_that_lives_is_read_at_each_refresh),
         TEST(one_that_ended_is_read_once_more),
+        TEST(how_one_ended_is_read_once_it_is_known),
         TEST(one_that_ended_long_ago_is_forgotten),
         TEST(one_that_ended_before_is_not_read_at_all),
         TEST(one_that_claims_to_end_in_the_future_ended_now),

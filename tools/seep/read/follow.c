@@ -52,7 +52,7 @@ struct entry {
     bool named;
     bool found;                 /* by the scan of this refresh */
     bool chosen;                /* to be kept */
-    bool final;                 /* read after its end */
+    bool final;                 /* read after its end, as far as is known */
     struct seep_followed shown; /* all zero: not kept */
     struct seep_report *report; /* of it */
 };
@@ -154,7 +154,8 @@ static uint64_t last_word_ns(struct seep_rec_header *header)
     uint64_t exit_tick = seep_word_load(&header->exit_tick);
     uint64_t since_ns = exit_tick << SEEP_TICK_LOG2_NS;
 
-    if (seep_word_load(&header->exited) == 0) {
+    if (seep_word_load(&header->exited) == 0 &&
+        seep_word_load(&header->has_status) == 0) {
         since_ns = last_ns > header->start_monotonic_ns
                        ? last_ns - header->start_monotonic_ns
                        : 0;
@@ -208,6 +209,18 @@ static void renew(struct seep_follow *follow, struct entry *entry,
     entry->tries = 0;
 }
 
+/* `seep run` writes how a process ended after its end, which may have been read
+ * by then. */
+static void await_status(struct entry *entry)
+{
+    struct seep_rec_header header;
+
+    if (entry->final && !entry->report->has_status &&
+        read_header(entry, NULL, &header) == 0) {
+        entry->final = seep_word_load(&header.has_status) == 0;
+    }
+}
+
 /*
  * Bring .state up to date with the file and its process.
  *
@@ -227,6 +240,7 @@ static bool update(struct seep_follow *follow, struct entry *entry)
         renew(follow, entry, &status);
     }
     if (entry->state != IS_NEW && entry->state != IS_LIVE) {
+        await_status(entry);
         return true;
     }
     error = read_header(entry, NULL, &header);
