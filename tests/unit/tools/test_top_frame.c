@@ -130,6 +130,26 @@ static void a_frame_tells_who_what_and_where(void **state)
     assert_int_equal(line_with("h help  q quit"), 23);
 }
 
+static void how_it_ended_is_told_however_long_its_command_is(void **state)
+{
+    static const char *const words[] = {
+        "/usr/bin/python3", "/srv/models/of/this/year/serve.py",
+        "--model",          "/srv/models/of/this/year/that/have/long/names",
+        "--listen",         "unix:/run/models/of/this/year/serve.socket"};
+
+    (void)state;
+    fakes[0].report.arguments = words;
+    fakes[0].report.argument_count = sizeof(words) / sizeof(words[0]);
+    make(200, 24, NULL);
+    assert_has("--model");
+    assert_has("killed by signal 9");
+    make(80, 24, NULL);
+    assert_int_equal(line_with("seep top: python3 serve.py, pid 5000"), 0);
+    assert_has("by signal 9");
+    make(120, 20, NULL);
+    assert_has("killed by signal 9");
+}
+
 static void the_leak_is_the_first_row_at_any_width(void **state)
 {
     static const size_t widths[] = {20, 40, 80, 120, 200, 400};
@@ -360,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_MODEL(a_frame_tells_who_what_and_where),
+        WITH_MODEL(how_it_ended_is_told_however_long_its_command_is),
         WITH_MODEL(the_leak_is_the_first_row_at_any_width),
         WITH_MODEL(every_size_down_to_one_character_fits),
         WITH_MODEL(twenty_by_five_has_the_process_the_verdict_and_a_row),

@@ -168,11 +168,13 @@ static void print_labels(struct seep_page *page,
 #define MARKS_MOST 5
 
 void seep_view_text_head(struct seep_page *page,
-                         const struct seep_report *report, const char *label)
+                         const struct seep_report *report, const char *label,
+                         bool brief)
 {
     char state[128];
     char end[SEEP_WORDS_END_BYTES];
-    char *command = seep_words_command(report);
+    char *command =
+        brief ? seep_words_program(report) : seep_words_command(report);
 
     seep_words_state(report, state, sizeof(state));
     seep_page_paragraph(
@@ -440,7 +442,7 @@ void seep_view_text_report(struct seep_page *page,
     for (size_t i = 0; i < words.reason_count && !part; i++) {
         seep_view_reason(page, words.reasons[i]);
     }
-    seep_view_text_head(page, report, "seep:");
+    seep_view_text_head(page, report, "seep:", false);
     print_begin(page, report);
     print_failed(page, report);
     print_last(page, report);

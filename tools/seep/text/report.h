@@ -58,9 +58,11 @@ void seep_view_answer(struct seep_page *page, enum seep_style style,
 /** A sentence of its own, though it was made as a part of one. */
 void seep_view_reason(struct seep_page *page, const char *reason);
 
-/** The process: its command, age, work and state, behind @label. */
+/** The process: its command, age, work and state, behind @label. Where it is
+ * @brief, the command is what tells it from others. */
 void seep_view_text_head(struct seep_page *page,
-                         const struct seep_report *report, const char *label);
+                         const struct seep_report *report, const char *label,
+                         bool brief);
 
 /** The verdict and the forecast, without the evidence. */
 void seep_view_text_answer(struct seep_page *page,

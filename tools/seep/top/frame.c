@@ -34,7 +34,8 @@ struct part {
     struct {
         size_t first;
         size_t end;
-    } window; /* the rows of a table that are shown, of many */
+    } window;   /* the rows of a table that are shown, of many */
+    bool brief; /* there is no room for all of a command line */
 };
 
 typedef void drawer(struct seep_page *page, const struct part *part);
@@ -244,8 +245,9 @@ static void draw_head(struct seep_page *page, const struct part *part)
                             size->waiting ? "is being read"
                                           : "nothing is recorded there yet");
     } else {
-        seep_view_text_head(page, part->report,
-                            size->columns < LABEL_LEAST ? "" : "seep top:");
+        seep_view_text_head(
+            page, part->report,
+            size->columns < LABEL_LEAST ? "" : "seep top:", part->brief);
     }
 }
 
@@ -600,9 +602,20 @@ static size_t add_part(struct builder *builder, drawer *draw, size_t first,
     return count;
 }
 
+/* Whatever the command is: how old its process is, and whether it lives. */
+static void add_head(struct builder *builder)
+{
+    size_t most = share(&builder->part, 12);
+    char *text = text_of(builder, draw_head);
+
+    builder->part.brief = count_lines(text) > most;
+    free(text);
+    add_part(builder, draw_head, 0, most);
+}
+
 static void add_answer(struct builder *builder)
 {
-    add_part(builder, draw_head, 0, share(&builder->part, 12));
+    add_head(builder);
     if (builder->part.report != NULL) {
         add_part(builder, draw_answer, 0, share(&builder->part, 6));
     }
