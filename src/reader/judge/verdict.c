@@ -645,16 +645,6 @@ static bool is_dwarfed(const struct seep_verdict_input *input,
            host < MATERIAL_SHARE * input->private_drift.bytes_per_s.low;
 }
 
-#define POOL_RUN_S 30.0
-
-/* What is done in a pool is no work that hooks see: whoever does nothing else
- * seems to wait. */
-static bool is_busy_in_pool(const struct seep_verdict_input *input,
-                            const struct seep_verdict_counts *counts)
-{
-    return input->duration_s >= POOL_RUN_S && grows_in_pool(input, counts);
-}
-
 static struct seep_verdict_now
 call_outside(struct seep_report_verdict *verdict,
              const struct seep_verdict_input *input)
@@ -688,6 +678,37 @@ call_outside(struct seep_report_verdict *verdict,
         : outside->has_overhead
             ? "resident memory grows, and neither live blocks nor the allocator account for it"
             : "resident memory grows and live blocks do not; how much the allocator keeps is unknown";
+    return now;
+}
+
+#define UNSEEN_RUN_S 30.0
+
+/* What is done in a pool, or where no hook is, is no work that hooks see:
+ * whoever does nothing else seems to wait. Imports that take as long are seen,
+ * and what they map besides says nothing of the work. */
+static struct seep_verdict_now
+call_unseen_work(const struct seep_verdict_input *input,
+                 const struct seep_verdict_counts *counts,
+                 struct seep_report_verdict *verdict)
+{
+    struct seep_verdict_now now = {.basis = SEEP_FORECAST_UNTOLD};
+
+    if (input->duration_s < UNSEEN_RUN_S) {
+        return now;
+    }
+    if (grows_in_pool(input, counts)) {
+        return call_vetoed(input, verdict);
+    }
+    if (input->imports_s > 0) {
+        return now;
+    }
+    if (grows_outside(input, &counts->suspect)) {
+        return call_outside(verdict, input);
+    }
+    if (is_vetoed(input, counts, 0)) {
+        now = call_vetoed(input, verdict);
+        verdict->class = SEEP_VERDICT_INSUFFICIENT; /* whatever a row did */
+    }
     return now;
 }
 
@@ -852,9 +873,7 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
         verdict.reason = "nothing was recorded";
     } else if (input->too_short != NULL) {
         verdict.reason = input->too_short;
-        if (is_busy_in_pool(input, &counts)) {
-            now = call_vetoed(input, &verdict);
-        }
+        now = call_unseen_work(input, &counts, &verdict);
     } else {
         now = call_class(input, &counts, &verdict);
     }

@@ -96,6 +96,44 @@ static void who_works_in_a_pool_only_does_not_wait(void **state)
     assert_true(says("waiting"));
 }
 
+/* A runtime that maps by itself (Go) does nothing that hooks see. */
+static void who_works_where_no_hook_is_does_not_wait(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    process.input.too_short = "it was mostly waiting";
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("waiting"));
+    process.input.private_drift = rising(100 * MIB, .2);
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("private memory grows"));
+    assert_true(process.verdict.has_growth);
+    grow_outside();
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    process.input.imports_s = 30;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("waiting"));
+    process.input.imports_s = 0;
+    process.input.duration_s = 20;
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(says("waiting"));
+}
+
+/* What a row did while it worked for so short a time is no evidence. */
+static void a_row_that_rose_while_it_waits_is_no_suspect(void **state)
+{
+    struct seep_report_site *site = add(SEEP_CLASS_STEADY, 0);
+
+    (void)state;
+    site->window_bytes[6] = 80 * MIB;
+    site->live_bytes = (uint64_t)(100 * MIB);
+    process.input.private_drift = rising(100 * MIB, .2);
+    assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
+    process.input.too_short = "it was mostly waiting";
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+}
+
 static void of_two_pools_the_one_that_took_more_is_named(void **state)
 {
     (void)state;
@@ -172,6 +210,8 @@ int main(void)
         WITH(a_small_suspect_does_not_stand_for_a_pool),
         WITH(a_small_leak_does_not_stand_for_a_pool),
         WITH(who_works_in_a_pool_only_does_not_wait),
+        WITH(who_works_where_no_hook_is_does_not_wait),
+        WITH(a_row_that_rose_while_it_waits_is_no_suspect),
         WITH(of_two_pools_the_one_that_took_more_is_named),
         WITH(what_is_touched_in_a_pool_is_not_unexplained),
         WITH(what_is_free_in_a_pool_may_hide_a_leak),
