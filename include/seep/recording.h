@@ -261,10 +261,11 @@ struct seep_rec_header {
 
     /* changing part */
     _Atomic uint32_t
-        sample_log2;         /* mean sampling interval is 2^this; 0 exact */
-    _Atomic uint32_t ready;  /* SEEP_PUBLISHED once everything stands */
-    _Atomic uint32_t exited; /* 1: the exit destructor ran */
-    _Atomic uint32_t exit_tick;
+        sample_log2;             /* mean sampling interval is 2^this; 0 exact */
+    _Atomic uint32_t ready;      /* SEEP_PUBLISHED once everything stands */
+    _Atomic uint32_t exited;     /* 1: the exit destructor ran */
+    _Atomic uint32_t exit_tick;  /* of its end, or of when `seep run` reaped one
+                                    that was killed */
     _Atomic uint32_t has_status; /* 1: `seep run` reaped it; then .status */
     _Atomic uint32_t status;     /* as wait() gives it */
     _Atomic uint32_t module_count;

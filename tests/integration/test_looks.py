@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import stat
@@ -75,10 +76,12 @@ def looks_in(path):
 
 
 def show_growth(looks):
-    """Do they show half of what grew by the last, its beginning aside?"""
+    """Do they show half of what grew by the last, its beginning aside? That is
+    a quarter of the life, which goes on for a while after the last of them."""
     last_s = looks[-1]["t_s"]
     return (last_s >= SECONDS - 2 and looks[0]["t_s"] <= last_s / 2
-            and any(last_s / 4 <= look["t_s"] <= last_s / 2 for look in looks))
+            and any(.35 * last_s <= look["t_s"] <= .55 * last_s
+                    for look in looks))
 
 
 def ranges_of(look, name):
@@ -170,6 +173,37 @@ def test_looks_outlive_a_kill(folder):
         "time.sleep(3); os.kill(os.getpid(), signal.SIGKILL)"))
     assert done.returncode == 128 + signal.SIGKILL
     assert looks_in(files(folder)[0])[-1]["rss_bytes"] >= 64 * MIB
+
+
+@pytest.mark.parametrize("launcher", ["", "sh"])
+def test_who_is_killed_lived_as_long_as_it_was_seen(folder, launcher):
+    """It calls nothing that is recorded while it grows. The one that `seep run`
+    reaps itself has its end told as well."""
+    words = [str(program("raw_map")), str(MIB), "2000", "100000", "together"]
+    if launcher != "":
+        words = ["sh", "-c", f"{shlex.join(words)} & wait"]
+    with subprocess.Popen(
+            [SEEP, "run", "--quiet", "-o", f"{folder}/", "--", *words],
+            env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True) as done:
+        end = time.monotonic() + LIMIT_S / 2
+        while time.monotonic() < end and not any(
+                looks_in(path)[-1]["t_s"] >= 3 for path in files(folder)):
+            time.sleep(.1)
+        [living] = report(folder)["processes"]
+        os.kill(living["process"]["pid"], signal.SIGKILL)
+        done.wait(LIMIT_S)
+    [path] = files(folder)
+    last = looks_in(path)[-1]
+    [killed] = report(folder)["processes"]
+    assert killed["process"]["state"] == (
+        "killed" if launcher == "" else "gone")
+    assert killed["process"]["duration_s"] >= last["t_s"] - .1
+    if launcher == "":
+        assert (killed["process"]["duration_s"]
+                >= living["process"]["duration_s"] - .1)
+    assert killed["memory"]["rss"]["last_bytes"] == last["rss_bytes"]
 
 
 def test_a_link_in_its_place_is_not_followed(folder):

@@ -352,7 +352,8 @@ uint64_t seep_process_end_tick(const struct seep_rec_header *header,
 {
     uint64_t end = 0;
 
-    if (seep_word_load(&header->exited) != 0) {
+    if (seep_word_load(&header->exited) != 0 ||
+        seep_word_load(&header->has_status) != 0) {
         end = seep_word_load(&header->exit_tick);
     } else if (state == SEEP_STATE_RUNNING) {
         end = now_tick;

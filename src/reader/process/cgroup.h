@@ -112,7 +112,7 @@ uint64_t seep_process_now_tick(const struct seep_rec_header *header);
  * The tick at which the run ended, as far as anyone can know.
  *
  * @param now_tick   of one that runs
- * @param last_tick  of anything that was written
+ * @param last_tick  of anything that was written, or seen of it from outside
  */
 uint64_t seep_process_end_tick(const struct seep_rec_header *header,
                                enum seep_process_state state, uint64_t now_tick,

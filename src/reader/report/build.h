@@ -36,6 +36,7 @@ struct seep_report_build {
     /* From here on it is there while the report is made. */
     struct seep_snapshot snapshot;
     struct seep_packed packed;
+    struct seep_external_samples samples; /* what was seen from outside */
     struct seep_clock clock;
     struct seep_sites sites;
     struct seep_names *names;
@@ -130,6 +131,17 @@ int seep_names_find_alike(struct seep_report_build *build);
 /** Of a site of the recording; NULL: of that nothing can be known. */
 struct seep_alike *seep_names_alike(const struct seep_report_build *build,
                                     uint32_t site);
+
+/* cost.c: what it cost to record */
+
+void seep_report_add_cost(struct seep_report_build *build);
+
+/** Is there a loss that makes a total differ from the truth? Of names and of
+ * series none does. */
+bool seep_report_has_lost(const struct seep_snapshot *snapshot);
+
+/** Of the events of blocks, those that had no place in a ring or a table. */
+double seep_report_lost_share(const struct seep_view *view);
 
 /* pools.c: whose memory is handed out where no hook sees it */
 

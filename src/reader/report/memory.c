@@ -763,33 +763,31 @@ static int add_outside(struct seep_report_build *build,
 {
     const struct seep_view *view = &build->snapshot.view;
     bool glibc = build->report.memory.allocator == SEEP_ALLOCATOR_GLIBC;
-    struct seep_external_samples samples = {.samples = NULL};
+    struct seep_external_samples *samples = &build->samples;
     struct ranges heap = {.count = 0};
     struct ranges all = {.count = 0};
-    int error = seep_external_samples_read_of(build->report.path,
-                                              &build->packed, &samples);
+    int error;
 
-    if (error != 0) {
-        build->report.looks_error = error == -ENOENT ? 0 : error;
+    if (samples->count == 0) {
         return 0;
     }
     /* What is behind the moment that the process is judged to did not happen.
      */
-    while (build->report.end.judged_before && samples.count > 0 &&
-           samples.samples[samples.count - 1].t_s > build->report.duration_s) {
-        seep_external_sample_fini(&samples.samples[--samples.count]);
+    while (build->report.end.judged_before && samples->count > 0 &&
+           samples->samples[samples->count - 1].t_s >
+               build->report.duration_s) {
+        seep_external_sample_fini(&samples->samples[--samples->count]);
     }
     error = ranges_init(&heap, view, NULL, true, glibc);
     if (error == 0) {
-        error = ranges_init(&all, view, &samples, false, glibc);
+        error = ranges_init(&all, view, samples, false, glibc);
     }
     if (error == 0) {
-        *count += add_samples(build, &samples, &heap, &points[*count]);
-        error = add_mappings(build, &samples, &all);
+        *count += add_samples(build, samples, &heap, &points[*count]);
+        error = add_mappings(build, samples, &all);
     }
     ranges_fini(&heap);
     ranges_fini(&all);
-    seep_external_samples_fini(&samples);
     return error;
 }
 

@@ -7,7 +7,6 @@
 #include "reader/report/report.h"
 
 #include <assert.h>
-#include <elf.h>
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -67,11 +66,6 @@ const char *seep_python_objects_words(enum seep_python_objects objects)
 /* What the header and the counters of a recording say. */
 
 #define ARGUMENTS_MAX 4096U
-
-#define CLOCK_ENOUGH_S 1.0 /* then an error of the clock is 2 % */
-#define CLOCK_ERROR_S 0.01
-#define TIMED_LEAST 16.0 /* events, for what they cost on average */
-#define DEAREST_S 1e-4   /* an event, where none could be measured */
 
 static const struct {
     const char *name;
@@ -145,108 +139,6 @@ static int add_names(struct seep_report_build *build)
     return add_arguments(build);
 }
 
-/* Losses that make a total differ from the truth; names and series do not. */
-static bool lost_events(const struct seep_snapshot *snapshot)
-{
-    static const enum seep_counter counters[] = {
-        SEEP_COUNT_DROPPED_ALLOCS, SEEP_COUNT_DROPPED_FREES,
-        SEEP_COUNT_NESTED,         SEEP_COUNT_TORN,
-        SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_LOST_FREES_CLOSED,
-        SEEP_COUNT_SITES_FULL,     SEEP_COUNT_RESTORE_LOST,
-        SEEP_COUNT_START_MISSED,   SEEP_COUNT_THINNED_BLOCKS,
-    };
-
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-        if (seep_word_load(&snapshot->view.counters[counters[i]]) != 0) {
-            return true;
-        }
-    }
-    return snapshot->torn_slots != 0 || snapshot->torn_sites != 0 ||
-           snapshot->restless_shards != 0;
-}
-
-static double counted(const struct seep_view *view, enum seep_counter counter)
-{
-    return (double)seep_word_load(&view->counters[counter]);
-}
-
-/*
- * Seconds a cycle. The clock goes by steps of 4 ms, of 10 on some kernels,
- * which is much of a short run: then it is the most that it can be, and no more
- * than the slowest counter there is takes, 1 GHz of x86, 1 MHz of others.
- */
-static double cycle_s(const struct seep_rec_header *header, bool *at_most)
-{
-    double slowest = header->elf_machine == EM_X86_64 ? 1e-9 : 1e-6;
-    double cycles = (double)seep_word_load(&header->last_cycles) -
-                    (double)header->start_cycles;
-    double s = ((double)seep_word_load(&header->last_ns) -
-                (double)header->start_monotonic_ns) /
-               1e9;
-
-    if (cycles > 0 && s >= CLOCK_ENOUGH_S) {
-        return s / cycles;
-    }
-    *at_most = true;
-    return cycles > 0 && s >= 0 ? fmin((s + CLOCK_ERROR_S) / cycles, slowest)
-                                : slowest;
-}
-
-/*
- * Cycles of the measured events, those of one in 64 spread over all that were
- * not measured, as seconds. Where too few were to tell, each of the rest counts
- * as the dearest kind of them: the first, which make stacks and touch pages.
- */
-static void add_cost(const struct seep_view *view, struct seep_report *report)
-{
-    double first = counted(view, SEEP_COUNT_FIRST_EVENTS);
-    double timed = counted(view, SEEP_COUNT_TIMED_EVENTS);
-    double first_cycles = counted(view, SEEP_COUNT_FIRST_CYCLES);
-    double timed_cycles = counted(view, SEEP_COUNT_TIMED_CYCLES);
-    double rest = fmax(0, counted(view, SEEP_COUNT_EVENTS) - first);
-    double mean = timed > 0 ? timed_cycles / timed : 0;
-    bool at_most = false;
-
-    if (first <= 0 && timed <= 0) {
-        report->cost_s = rest * DEAREST_S;
-        report->cost_at_most = rest > 0;
-        return;
-    }
-    if (timed < TIMED_LEAST && rest > 0) {
-        mean = fmax(mean, first > 0 ? first_cycles / first : 0);
-        at_most = true;
-    }
-    report->cost_s =
-        (first_cycles + mean * rest) * cycle_s(view->header, &at_most);
-    report->cost_at_most = at_most;
-}
-
-static void add_usage(struct seep_report_build *build)
-{
-    struct seep_report *report = &build->report;
-    const struct seep_view *view = &build->snapshot.view;
-    struct seep_rec_header *header = view->header;
-    /* The copy has less of some, and more of others. */
-    const struct seep_rec_section *sections = header->sections;
-    uint64_t live = 0;
-
-    for (uint32_t i = 0; i < view->shard_count; i++) {
-        live += seep_word_load(&view->shards[i].live_count);
-    }
-    report->usage_sites.used = seep_word_load(&header->site_count);
-    report->usage_sites.capacity = sections[SEEP_SECTION_SITES].entry_count;
-    report->usage_stacks.used = seep_word_load(&header->stack_count);
-    report->usage_stacks.capacity = view->stack_capacity;
-    report->usage_series.used = seep_word_load(&header->series_count);
-    report->usage_series.capacity = sections[SEEP_SECTION_SERIES].entry_count;
-    report->usage_modules.used = seep_word_load(&header->module_count);
-    report->usage_modules.capacity = view->module_capacity;
-    report->usage_codes.used = seep_word_load(&header->code_count);
-    report->usage_codes.capacity = sections[SEEP_SECTION_CODES].entry_count;
-    report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
-    report->usage_live.capacity = sections[SEEP_SECTION_LIVE].entry_count;
-}
-
 /* Who was away when the copy was begun is so for good. */
 static enum seep_process_presence
 presence_of(const struct seep_report_build *build)
@@ -282,8 +174,8 @@ static int add_process(struct seep_report_build *build)
                         : SEEP_INERT_NONE;
     report->start_realtime_ns = header->start_realtime_ns;
     report->began_exact = header->exact != 0;
-    report->exact =
-        report->began_exact && sample_log2 == 0 && !lost_events(snapshot);
+    report->exact = report->began_exact && sample_log2 == 0 &&
+                    !seep_report_has_lost(snapshot);
     report->sample_bytes = UINT64_C(1) << sample_log2;
     report->tensor_sample_bytes =
         sample_log2 == 0
@@ -309,8 +201,7 @@ static int add_process(struct seep_report_build *build)
     report->units = seep_word_load(&header->progress_units);
     report->pending_events = snapshot->pending_events;
     report->torn_sites = snapshot->torn_sites;
-    add_cost(&snapshot->view, report);
-    add_usage(build);
+    seep_report_add_cost(build);
     error = add_names(build);
     return error != 0 ? error : seep_report_add_marks(build);
 }
@@ -505,18 +396,6 @@ static void add_device_bounds(const struct seep_report_build *build,
     }
 }
 
-/* Of the events of blocks, those that had no place in a ring or a table. */
-static double lost_share(const struct seep_view *view)
-{
-    double dropped = counted(view, SEEP_COUNT_DROPPED_ALLOCS) +
-                     counted(view, SEEP_COUNT_DROPPED_FREES);
-    double all = counted(view, SEEP_COUNT_EVENTS) + dropped;
-
-    return all > 0
-               ? fmin(1, (dropped + counted(view, SEEP_COUNT_LIVE_FULL)) / all)
-               : 0;
-}
-
 /* Of entry 0, which is no call site. */
 static double uncharged_growth(const struct seep_report_build *build)
 {
@@ -590,7 +469,7 @@ static void add_verdict(struct seep_report_build *build)
         .sample_bytes = build->report.sample_bytes > 1
                             ? (double)build->report.sample_bytes
                             : 0,
-        .lost_share = lost_share(&build->snapshot.view),
+        .lost_share = seep_report_lost_share(&build->snapshot.view),
         .stray_bytes_per_s = stray_bytes_per_s(&build->report.memory),
         .fill = seep_report_fill(build),
         .unreachable = build->report.end.unreachable,
@@ -677,17 +556,44 @@ static int add_rows(struct seep_report_build *build)
     return error;
 }
 
+/* What was seen of it from outside; whatever is wrong with that is said, and
+ * costs nothing else. */
+static void read_samples(struct seep_report_build *build)
+{
+    int error = seep_external_samples_read_of(build->report.path,
+                                              &build->packed, &build->samples);
+
+    build->report.looks_error = error == -ENOENT ? 0 : error;
+}
+
+/* Of one that was killed nothing tells that it had lived on without a call that
+ * is recorded, but that it was seen. */
+static uint64_t last_seen_tick(const struct seep_report_build *build)
+{
+    const struct seep_external_samples *samples = &build->samples;
+    bool ended = seep_word_load(&build->snapshot.view.header->exit_tick) != 0;
+    double ticks =
+        samples->count > 0 && !ended
+            ? samples->samples[samples->count - 1].t_s / seep_sites_seconds(1)
+            : 0;
+
+    return ticks < (double)SEEP_SITES_TICK_MAX ? (uint64_t)fmax(0, ticks)
+                                               : SEEP_SITES_TICK_MAX;
+}
+
 /* The end of the run, and the clock up to where it is judged. */
 static int add_time(struct seep_report_build *build)
 {
     struct seep_report *report = &build->report;
     struct seep_rec_header *header = build->snapshot.view.header;
     uint64_t last_tick = seep_sites_last_tick(&build->snapshot);
+    uint64_t seen_tick = last_seen_tick(build);
     uint64_t now_tick = build->packed.pack != NULL
                             ? build->packed.image.now_tick
                             : seep_process_now_tick(header);
     uint64_t end_tick =
-        seep_process_end_tick(header, report->state, now_tick, last_tick);
+        seep_process_end_tick(header, report->state, now_tick,
+                              last_tick > seen_tick ? last_tick : seen_tick);
     bool ended = report->state == SEEP_STATE_UNKNOWN
                      ? seep_word_load(&header->exited) != 0
                      : report->state != SEEP_STATE_RUNNING;
@@ -732,6 +638,7 @@ static int fill(struct seep_report_build *build, const char *path)
     if (build->report.path == NULL) {
         return -ENOMEM;
     }
+    read_samples(build);
     for (size_t i = 0; error == 0 && i < sizeof(steps) / sizeof(*steps); i++) {
         error = steps[i](build);
     }
@@ -793,6 +700,7 @@ int seep_report_open(const char *path,
     seep_symboliser_settle(build->symboliser);
     seep_snapshot_fini(&build->snapshot);
     seep_packed_fini(&build->packed);
+    seep_external_samples_fini(&build->samples);
     build->options = NULL;
     if (error != 0) {
         seep_report_close(&build->report);

@@ -70,8 +70,8 @@ static void write_recording(const struct fixture *fixture, const char *name,
     close(fd);
 }
 
-/* has_status << 16 | status */
-static uint32_t status_in(const struct fixture *fixture, const char *name)
+static struct seep_rec_header header_of(const struct fixture *fixture,
+                                        const char *name)
 {
     struct seep_rec_header header;
     char path[160];
@@ -80,6 +80,14 @@ static uint32_t status_in(const struct fixture *fixture, const char *name)
     int fd = open(path, O_RDONLY);
     assert_int_equal(read(fd, (void *)&header, sizeof(header)), sizeof(header));
     close(fd);
+    return header;
+}
+
+/* has_status << 16 | status */
+static uint32_t status_in(const struct fixture *fixture, const char *name)
+{
+    struct seep_rec_header header = header_of(fixture, name);
+
     return header.has_status << 16 | header.status;
 }
 
@@ -165,6 +173,25 @@ static void the_status_goes_into_the_last_image_of_the_child(void **state)
     assert_int_equal(status_in(fixture, "a.2.seep"), 1 << 16 | 9);
     assert_int_equal(status_in(fixture, "a.3.seep"), 0);
     seep_harvest_close(harvest);
+}
+
+/* One that is killed cannot say when; what stopped being recorded did. */
+static void the_end_of_one_that_was_killed_is_when_it_was_reaped(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seep_child child = {.pid = 2, .status = 9, .start_clock = 77};
+    char path[160];
+    char *paths[] = {path};
+
+    snprintf(path, sizeof(path), "%s/a.1.seep", fixture->folder);
+    write_recording(fixture, "a.1.seep", 2, 5);
+    child.end_ns = header_of(fixture, "a.1.seep").start_monotonic_ns +
+                   (UINT64_C(1000) << SEEP_TICK_LOG2_NS);
+    assert_int_equal(seep_harvest_put_status(paths, 1, &child), 0);
+    assert_int_equal(header_of(fixture, "a.1.seep").exit_tick, 1000);
+    child.end_ns *= 2;
+    assert_int_equal(seep_harvest_put_status(paths, 1, &child), 0);
+    assert_int_equal(header_of(fixture, "a.1.seep").exit_tick, 1000);
 }
 
 static void another_process_of_that_pid_is_left_alone(void **state)
@@ -279,6 +306,9 @@ int main(void)
                                         make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(
             the_status_goes_into_the_last_image_of_the_child, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(
+            the_end_of_one_that_was_killed_is_when_it_was_reaped, make_folder,
             remove_folder),
         cmocka_unit_test_setup_teardown(
             another_process_of_that_pid_is_left_alone, make_folder,

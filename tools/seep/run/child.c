@@ -150,6 +150,7 @@ static bool follow(struct seep_child *child)
             struct seep_target target = {0};
             seep_target_read(child->pid, &target);
             child->start_clock = target.start_clock;
+            child->end_ns = seep_clock_ns(CLOCK_MONOTONIC);
             return waitpid(child->pid, &child->status, 0) == child->pid;
         }
         if (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG) == 0 &&

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/word.h"
 #include "format/layout.h"
 #include "reader/recording/open.h"
 
@@ -362,16 +363,38 @@ static int put_word(int fd, size_t offset, uint32_t word)
     return length == (ssize_t)sizeof(word) ? 0 : -EIO;
 }
 
-static int put_status(const char *path, int status)
+/* When it ended, as a tick; 0: it said so itself, or that is not known. */
+static uint32_t end_tick_of(struct seep_rec_header *header,
+                            const struct seep_child *child)
 {
+    uint64_t ticks =
+        (child->end_ns - header->start_monotonic_ns) >> SEEP_TICK_LOG2_NS;
+
+    if (seep_word_load(&header->exit_tick) != 0 ||
+        child->end_ns <= header->start_monotonic_ns) {
+        return 0;
+    }
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}
+
+static int put_end(const char *path, const struct seep_child *child)
+{
+    struct seep_rec_header header;
+    uint32_t end_tick = seep_harvest_read_header(path, &header)
+                            ? end_tick_of(&header, child)
+                            : 0;
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     if (fd < 0) {
         return -errno;
     }
-    /* A reader that sees the flag must see the status. */
+    /* A reader that sees the flag must see the rest. */
     int error = put_word(fd, offsetof(struct seep_rec_header, status),
-                         (uint32_t)status);
+                         (uint32_t)child->status);
+    if (error == 0 && end_tick > 0) {
+        error =
+            put_word(fd, offsetof(struct seep_rec_header, exit_tick), end_tick);
+    }
     if (error == 0) {
         error = put_word(fd, offsetof(struct seep_rec_header, has_status), 1);
     }
@@ -394,5 +417,5 @@ int seep_harvest_put_status(char *const *paths, size_t count,
             last = paths[i];
         }
     }
-    return last == NULL ? -ENOENT : put_status(last, child->status);
+    return last == NULL ? -ENOENT : put_end(last, child);
 }

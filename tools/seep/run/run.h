@@ -110,6 +110,7 @@ struct seep_child {
     pid_t pid;
     int status;           /* as wait() gives it */
     uint64_t start_clock; /* field 22 of /proc/PID/stat; 0 unknown */
+    uint64_t end_ns;      /* CLOCK_MONOTONIC when it had ended; 0 unknown */
 };
 
 /** What is done while the child runs, between two signals. */

@@ -103,9 +103,9 @@ static void take_moments(struct fixture *f, double mib_per_s)
     }
 }
 
-static const struct seep_report *report_of(struct fixture *f)
+/* Of what has not ended in order, unless that was written before. */
+static const struct seep_report *report_as_is(struct fixture *f)
 {
-    builder_exit(&f->builder, SECONDS(RUN_S));
     builder_write(&f->builder, f->path);
     seep_report_close(f->report);
     f->report = NULL;
@@ -114,6 +114,12 @@ static const struct seep_report *report_of(struct fixture *f)
     assert_int_equal(seep_report_open(f->path, &f->options, NULL, &f->report),
                      0);
     return f->report;
+}
+
+static const struct seep_report *report_of(struct fixture *f)
+{
+    builder_exit(&f->builder, SECONDS(RUN_S));
+    return report_as_is(f);
 }
 
 static void suppress(struct fixture *f, const char *rules)
@@ -385,6 +391,22 @@ static void looks_stand_in_for_moments(void **state)
     assert_int_equal(report->verdict.forecast.used_bytes, 256 * MIB);
 }
 
+/* Without a call that is recorded nothing else tells of the rest. */
+static void who_did_not_end_in_order_lived_as_long_as_it_was_seen(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_external_samples samples = {.samples = NULL};
+
+    work(f);
+    add_sample(&samples, 150, 0);
+    builder_write(&f->builder, f->path);
+    assert_int_equal(seep_external_samples_write(f->path, &samples), 0);
+    seep_external_samples_fini(&samples);
+    assert_true(fabs(report_as_is(f)->life_s - 150) < .1);
+    assert_true(fabs(f->report->duration_s - 150) < .1);
+    assert_true(fabs(report_of(f)->life_s - RUN_S) < .1);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -401,6 +423,7 @@ int main(void)
         WITH(resident_memory_that_nobody_holds_is_unexplained),
         WITH(what_malloc_keeps_in_pages_is_retention),
         WITH(looks_stand_in_for_moments),
+        WITH(who_did_not_end_in_order_lived_as_long_as_it_was_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
