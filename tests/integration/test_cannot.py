@@ -36,6 +36,12 @@ while True:
     kept.append(bytearray(4096))
     del kept[1000:]
 """
+FILLS_AND_WAITS = """
+import time
+kept = [bytearray(4096) for _ in range(1000)]
+print("full", flush=True)
+time.sleep(60)
+"""
 
 
 def section(page, title):
@@ -61,6 +67,20 @@ def test_a_recording_alone_does_not_tell_what_is_lost(folder):
             if frame["function"] in ("keep", "lose")}
     assert live == {"keep": KEPT, "lose": LOST}
     assert {site["held"] for site in recorded["sites"]} == {None}
+
+
+def test_who_is_killed_unseen_ended_at_its_last_allocation(folder):
+    start = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", FILLS_AND_WAITS],
+                          stdout=subprocess.PIPE, start_new_session=True,
+                          env=environment(folder, sample=1)) as process:
+        assert process.stdout.readline() == b"full\n"
+        full_s = time.monotonic() - start
+        time.sleep(3)
+        process.kill()
+    recorded, = report(*recordings_in(folder))["processes"]
+    assert recorded["process"]["state"] == "gone"
+    assert recorded["process"]["duration_s"] < full_s + 1.5
 
 
 @pytest.mark.parametrize("where", [None, "/dev/shm"])
