@@ -304,7 +304,11 @@ struct seep_rec_header {
                                    never, or in the first tick */
     _Atomic uint32_t tensor_doublings; /* the mean of tensors is 2^(sample_log2
                                           + this): their cost doubled it */
-    uint8_t reserved[SEEP_PAGE_BYTES - 844];
+    uint32_t unused;
+    _Atomic uint64_t image_stack; /* where the stack of the program began, field
+                                     28 of /proc/self/stat, which an exec
+                                     changes; 0: not known */
+    uint8_t reserved[SEEP_PAGE_BYTES - 856];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */

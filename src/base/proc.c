@@ -82,19 +82,26 @@ const char *seep_proc_path(char *path, const char *before, uint64_t number,
 
 /* The second field may hold anything but its closing bracket is the last one.
  */
-uint64_t seep_proc_start_clock(const char *path)
+struct seep_proc_start seep_proc_start_of(const char *path)
 {
+    struct seep_proc_start start = {0};
     char text[1024];
     const char *at;
 
     if (seep_proc_read(path, text, sizeof(text)) == 0) {
-        return 0;
+        return start;
     }
     at = strrchr(text, ')');
-    for (int field = 2; at != NULL && field < 22; field++) {
+    for (int field = 3; at != NULL && field <= 28; field++) {
         at = strchr(at + 1, ' ');
+        if (at != NULL && (field == 22 || field == 28)) {
+            const char *number = at;
+
+            *(field == 22 ? &start.clock : &start.stack) =
+                seep_proc_number(&number);
+        }
     }
-    return at == NULL ? 0 : seep_proc_number(&at);
+    return start;
 }
 
 uint64_t seep_proc_pid_namespace(void)

@@ -31,8 +31,12 @@ uint64_t seep_proc_number(const char **at);
 const char *seep_proc_path(char *path, const char *before, uint64_t number,
                            const char *after);
 
-/** When a process began, field 22 of /proc/PID/stat; 0: there is none. */
-uint64_t seep_proc_start_clock(const char *path);
+/** What tells a process and its image apart from others. */
+struct seep_proc_start {
+    uint64_t clock; /* field 22 of /proc/PID/stat; 0: there is none */
+    uint64_t stack; /* 28: another after an exec; 0: not told */
+};
+struct seep_proc_start seep_proc_start_of(const char *path);
 
 /** The inode of this process's; 0: not known. */
 uint64_t seep_proc_pid_namespace(void);

@@ -146,11 +146,14 @@ static void describe_machine(void)
 
 static void describe_process(enum seep_inert_reason reason)
 {
+    const struct seep_proc_start start = seep_proc_start_of("/proc/self/stat");
+
     head.start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     head.start_monotonic_ns = seep_clock_monotonic_ns();
     /* Not tested: another thread restricts the process in this moment. */
     head.start_cycles = seep_clock_cycles();
-    head.process_start_clock = seep_proc_start_clock("/proc/self/stat");
+    head.process_start_clock = start.clock;
+    seep_word_store(&head.image_stack, start.stack);
     head.clock_ticks_per_s = CLOCK_TICKS_PER_S;
     head.pid = (uint32_t)seep_syscall0(SYS_getpid);
     head.parent_pid = (uint32_t)seep_syscall0(SYS_getppid);

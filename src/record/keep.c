@@ -337,7 +337,7 @@ static bool is_gone(const struct seep_rec_header *header, int fd)
     }
     seep_proc_path(path, "/proc/", header->pid, "/stat");
     return header->process_start_clock != 0 &&
-           seep_proc_start_clock(path) != header->process_start_clock;
+           seep_proc_start_of(path).clock != header->process_start_clock;
 }
 
 /* In order: by exit() or a return from main, or as `seep run` saw it. */

@@ -2,17 +2,21 @@
 """A recording can be read while it is written, and when it is large."""
 import json
 import os
+import pathlib
 import resource
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
-from conftest import (LONG, SEEP, TIMEOUT_S, dump, environment, execute,
-                      program, recordings_in, report)
+from conftest import (LONG, PRELOAD, SEEP, TIMEOUT_S, dump, environment,
+                      execute, program, recordings_in, report)
 
+SLEEP = shutil.which("sleep")
 READINGS = 100 if LONG else 25
 
 
@@ -84,6 +88,74 @@ def test_reading_does_not_change_the_worker_or_its_file(folder):
     report(path)
     assert path.read_bytes() == before
     assert recordings_in(folder) == [path]
+
+
+# An instrumenting launcher: it imports, and becomes the program.
+BECOMES = """
+import os, sys
+kept = [bytearray(4096) for _ in range(2000)]
+if sys.argv[1] == SLEEP:
+    os.environ.pop("LD_PRELOAD")  # of its few blocks one may be sampled
+os.execv(sys.argv[1], sys.argv[1:])
+""".replace("SLEEP", repr(SLEEP))
+
+
+def command_of(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8")
+
+
+def test_what_became_another_program_is_gone(folder):
+    """The process lives, and is not what was recorded: its time is over, and
+    nobody may be asked who holds what."""
+    with subprocess.Popen(
+            [sys.executable, "-c", BECOMES, SLEEP, "60"],
+            env=environment(folder, sample=1), start_new_session=True) as done:
+        try:
+            end = time.monotonic() + TIMEOUT_S
+            while command_of(done.pid) != "sleep\n":
+                assert time.monotonic() < end and done.poll() is None
+                time.sleep(.01)
+            time.sleep(1)
+            path, = recordings_in(folder)
+            [replaced] = report(path)["processes"]
+            asked = subprocess.run([SEEP, "held", path], capture_output=True,
+                                   timeout=TIMEOUT_S, check=False)
+            top = subprocess.run([SEEP, "top", "--once", str(done.pid)],
+                                 capture_output=True, timeout=TIMEOUT_S,
+                                 check=False)
+        finally:
+            done.kill()
+    assert replaced["process"]["state"] == "gone"
+    assert replaced["process"]["pid"] == done.pid
+    [later] = report(path)["processes"]
+    assert (later["process"]["duration_s"]
+            == replaced["process"]["duration_s"])
+    assert asked.returncode != 0 and b"lost" not in asked.stdout, asked
+    assert top.returncode != 0 and b"still running" not in top.stdout, top
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_status_is_of_the_program_that_it_became(folder, recorded):
+    """What `seep run` waits for is not what it started."""
+    words = [SLEEP, "3"] if not recorded else [
+        sys.executable, "-c", "import os, time; time.sleep(3); "
+        "k = [bytearray(4096) for _ in range(2000)]; os._exit(7)"]
+    done = subprocess.run(
+        [SEEP, "run", "--quiet", "--exact", "-o", f"{folder}/", "--",
+         sys.executable, "-c", BECOMES, *words],
+        env=environment() | {"SEEP_PRELOAD": str(PRELOAD)},
+        capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == (7 if recorded else 0)
+    processes = sorted((process["process"]
+                        for process in report(folder)["processes"]),
+                       key=lambda process: process["started"])
+    assert [process["state"] for process in processes] == (
+        ["gone", "exited"] if recorded else ["gone"])
+    assert processes[0]["status"] is None
+    assert processes[0]["duration_s"] < 2.5
+    if recorded:
+        assert processes[1]["status"]["exit"] == 7
+        assert processes[1]["duration_s"] > 2.5
 
 
 def timed(path, *options):

@@ -269,6 +269,16 @@ bool seep_target_is_alive(const struct seep_target *target)
     return target->state != 'Z' && target->state != 'X';
 }
 
+bool seep_target_is_of(const struct seep_target *target,
+                       const struct seep_rec_header *header)
+{
+    uint64_t stack = seep_word_load(&header->image_stack);
+
+    return target->start_clock == header->process_start_clock &&
+           (stack == 0 || target->start_stack == 0 ||
+            target->start_stack == stack);
+}
+
 int seep_process_boot_of(const struct seep_rec_header *header)
 {
     char text[64];
@@ -311,7 +321,7 @@ seep_process_presence_of(const struct seep_rec_header *header,
         return SEEP_PRESENCE_UNKNOWN;
     }
     if (error == -ESRCH || !seep_target_is_alive(&target) ||
-        target.start_clock != header->process_start_clock) {
+        !seep_target_is_of(&target, header)) {
         return SEEP_PRESENCE_AWAY;
     }
     if (ret_stopped != NULL) {

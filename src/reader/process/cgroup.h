@@ -74,6 +74,11 @@ int seep_target_read(pid_t pid, struct seep_target *ret_target);
 /** Is it more than what nobody has waited for yet? */
 bool seep_target_is_alive(const struct seep_target *target);
 
+/** Is it the image that was recorded, in the process that was? What is not
+ * known of either is no other. */
+bool seep_target_is_of(const struct seep_target *target,
+                       const struct seep_rec_header *header);
+
 /** The pid namespace of @process, a number or "self"; 0: not known. */
 uint64_t seep_process_namespace(const char *process);
 

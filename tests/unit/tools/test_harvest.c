@@ -19,6 +19,8 @@
 #include "run/run.h"
 #include "seep/recording.h"
 
+#define STACK 0x7ffd0000
+
 struct fixture {
     char folder[64];
     char pattern[128];
@@ -63,7 +65,9 @@ static void write_recording(const struct fixture *fixture, const char *name,
     header->pid = pid;
     header->process_start_clock = 77;
     header->start_realtime_ns = start_ns;
+    header->start_monotonic_ns = 1000;
     header->fixed_hash = seep_layout_fixed_hash(header);
+    atomic_store_explicit(&header->image_stack, STACK, memory_order_relaxed);
     seep_layout_start(header);
     atomic_store_explicit(&header->ready, SEEP_PUBLISHED, memory_order_relaxed);
     munmap(header, SEEP_LAYOUT_LEAST_BYTES);
@@ -173,6 +177,25 @@ static void the_status_goes_into_the_last_image_of_the_child(void **state)
     assert_int_equal(status_in(fixture, "a.2.seep"), 1 << 16 | 9);
     assert_int_equal(status_in(fixture, "a.3.seep"), 0);
     seep_harvest_close(harvest);
+}
+
+/* What it became since was seen, and has no recording. */
+static void an_image_that_another_took_the_place_of_has_no_status(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seep_child child = {
+        .pid = 2, .status = 9, .start_clock = 77, .image_stack = STACK + 16};
+    char path[160];
+    char *paths[] = {path};
+
+    snprintf(path, sizeof(path), "%s/a.1.seep", fixture->folder);
+    write_recording(fixture, "a.1.seep", 2, 5);
+    child.image_ns = header_of(fixture, "a.1.seep").start_monotonic_ns + 1;
+    assert_int_equal(seep_harvest_put_status(paths, 1, &child), -ENOENT);
+    assert_int_equal(status_in(fixture, "a.1.seep"), 0);
+    child.image_ns -= 2; /* what was there before it */
+    assert_int_equal(seep_harvest_put_status(paths, 1, &child), 0);
+    assert_int_equal(status_in(fixture, "a.1.seep"), 1 << 16 | 9);
 }
 
 /* One that is killed cannot say when; what stopped being recorded did. */
@@ -306,6 +329,9 @@ int main(void)
                                         make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(
             the_status_goes_into_the_last_image_of_the_child, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(
+            an_image_that_another_took_the_place_of_has_no_status, make_folder,
             remove_folder),
         cmocka_unit_test_setup_teardown(
             the_end_of_one_that_was_killed_is_when_it_was_reaped, make_folder,

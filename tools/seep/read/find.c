@@ -76,8 +76,7 @@ int seep_target_find(const struct seep_rec_header *header,
         pid = search(header);
     }
     if (pid <= 0 || seep_target_read(pid, &target) < 0 ||
-        !seep_target_is_alive(&target) ||
-        target.start_clock != header->process_start_clock) {
+        !seep_target_is_alive(&target) || !seep_target_is_of(&target, header)) {
         return -ESRCH;
     }
     *ret_target = target;

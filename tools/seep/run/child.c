@@ -189,6 +189,17 @@ static int take_signal(const sigset_t *awaited, uint64_t due_ns,
     return sigtimedwait(awaited, ret_info, &pause);
 }
 
+static void look_at_image(struct seep_child *child)
+{
+    struct seep_target target;
+    uint64_t now = seep_clock_ns(CLOCK_MONOTONIC); /* not later than it is */
+
+    if (seep_target_read(child->pid, &target) == 0 && target.start_stack != 0) {
+        child->image_stack = target.start_stack;
+        child->image_ns = now;
+    }
+}
+
 static void attend(struct seep_child *child, const sigset_t *awaited,
                    const struct seep_child_pastime *pastime)
 {
@@ -197,6 +208,7 @@ static void attend(struct seep_child *child, const sigset_t *awaited,
     while (!follow(child)) {
         siginfo_t info;
         if (seep_clock_ns(CLOCK_MONOTONIC) >= due_ns) {
+            look_at_image(child);
             due_ns = pass_time(pastime);
         }
         int signal = take_signal(awaited, due_ns, &info);

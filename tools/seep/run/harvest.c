@@ -356,6 +356,17 @@ static bool is_of(const struct seep_rec_header *header,
            header->process_start_clock == child->start_clock;
 }
 
+/* Another image was seen there since this one began: it ended by an exec. */
+static bool is_replaced(struct seep_rec_header *header,
+                        const struct seep_child *child)
+{
+    uint64_t stack = seep_word_load(&header->image_stack);
+
+    return child->image_stack != 0 && stack != 0 &&
+           child->image_stack != stack &&
+           child->image_ns > header->start_monotonic_ns;
+}
+
 static int put_word(int fd, size_t offset, uint32_t word)
 {
     ssize_t length = pwrite(fd, &word, sizeof(word), (off_t)offset);
@@ -412,7 +423,8 @@ int seep_harvest_put_status(char *const *paths, size_t count,
         struct seep_rec_header header;
         /* One pid, several images by exec: the last one ended so. */
         if (seep_harvest_read_header(paths[i], &header) &&
-            is_of(&header, child) && header.start_realtime_ns >= newest_ns) {
+            is_of(&header, child) && !is_replaced(&header, child) &&
+            header.start_realtime_ns >= newest_ns) {
             newest_ns = header.start_realtime_ns;
             last = paths[i];
         }

@@ -111,6 +111,9 @@ struct seep_child {
     int status;           /* as wait() gives it */
     uint64_t start_clock; /* field 22 of /proc/PID/stat; 0 unknown */
     uint64_t end_ns;      /* CLOCK_MONOTONIC when it had ended; 0 unknown */
+    /* The image that was seen last, by where its stack began, and when. */
+    uint64_t image_stack; /* 0: none was seen */
+    uint64_t image_ns;
 };
 
 /** What is done while the child runs, between two signals. */

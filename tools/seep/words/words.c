@@ -185,7 +185,7 @@ void seep_words_state(const struct seep_report *report, char *text, size_t size)
             [SEEP_STATE_RUNNING] = "still running",
             [SEEP_STATE_EXITED] = "exited",
             [SEEP_STATE_KILLED] = "killed",
-            [SEEP_STATE_GONE] = "gone: killed, or ended by _exit",
+            [SEEP_STATE_GONE] = "gone: killed, or ended by _exit or exec",
             [SEEP_STATE_UNKNOWN] = "recorded elsewhere, maybe still running",
         };
         snprintf(text, size, "%s", LOOKUP(words, report->state));
