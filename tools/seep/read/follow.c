@@ -148,17 +148,15 @@ static void refuse(struct entry *entry, int error)
     }
 }
 
+/* Its end, where that is known, or its last event. */
 static uint64_t last_word_ns(struct seep_rec_header *header)
 {
     uint64_t last_ns = seep_word_load(&header->last_ns);
     uint64_t exit_tick = seep_word_load(&header->exit_tick);
     uint64_t since_ns = exit_tick << SEEP_TICK_LOG2_NS;
 
-    if (seep_word_load(&header->exited) == 0 &&
-        seep_word_load(&header->has_status) == 0) {
-        since_ns = last_ns > header->start_monotonic_ns
-                       ? last_ns - header->start_monotonic_ns
-                       : 0;
+    if (exit_tick == 0 && last_ns > header->start_monotonic_ns) {
+        since_ns = last_ns - header->start_monotonic_ns;
     }
     return header->start_realtime_ns + since_ns;
 }
