@@ -53,6 +53,7 @@ class Run:
         self.stop = folder / "stop"
         self.words = folder / "words"
         self.killed = 0
+        self.awaited = b"audit" if kind == "kept" else b""
         with open(self.words, "wb") as words:
             self.process = subprocess.Popen(
                 [*before, SEEP, "run", "-o", f"{folder}/", "--no-report",
@@ -75,7 +76,10 @@ class Run:
         return pathlib.Path(f"{self.recording}.held")
 
     def has_answer(self):
-        return any(self.folder.glob("*.held"))
+        """On a busy machine the list moves while it is read, and that is the
+        first answer."""
+        return any(self.awaited in path.read_bytes()
+                   for path in self.folder.glob("*.held"))
 
     def askers(self):
         """Those of its children that are no program of the user's."""

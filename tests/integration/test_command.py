@@ -150,6 +150,9 @@ class Terminal:
     def __init__(self, *argv):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # also where a shell in the background started the tests
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
             env = environment() | {"SEEP_PRELOAD": str(PRELOAD),
                                    "TERM": "dumb"}
             os.execve(argv[0], [str(word) for word in argv], env)
