@@ -28,6 +28,8 @@ struct series {
     struct seep_window_series tracked;
     struct seep_window_series shown; /* tracked, as pages of mappings came */
     struct seep_window_series allocated;
+    struct seep_window_series beyond; /* of that, more than is live */
+    struct seep_window_series unseen; /* of that, more than it needs for it */
     struct seep_window_series resident_less_active;
     struct seep_window_series active_less_allocated;
     struct seep_window_series kept;      /* by the allocator, of no block */
@@ -83,12 +85,41 @@ bool seep_balance_covers(const struct seep_window_series *series, size_t least,
            span.to_s - span.from_s >= TOLD_COVERAGE * (to_s - from_s);
 }
 
+/* So much of it may be what sampling, and blocks of before the first sample,
+ * are wrong by. */
+#define UNSEEN_BYTES (4.0 * 1024 * 1024)
+#define UNSEEN_SHARE 0.05
+#define UNSEEN_ERRORS 2.0
+
+/* Most that the allocator needs for what is live. */
+static double most_of_heap(const struct seep_balance_input *input, double heap)
+{
+    return seep_balance_positive(heap) *
+               (1 + input->headers_share + UNSEEN_SHARE) +
+           UNSEEN_BYTES + UNSEEN_ERRORS * input->sampled_error;
+}
+
+/* Blocks that the allocator says are in use, and no hook saw: of a library that
+ * looks past us (RTLD_DEEPBIND). */
+static double unseen_of(const struct seep_balance_input *input,
+                        const struct seep_balance_point *point)
+{
+    return seep_balance_positive(point->allocated -
+                                 most_of_heap(input, point->heap));
+}
+
 static void add_told(struct series *series,
+                     const struct seep_balance_input *input,
                      const struct seep_balance_point *point)
 {
     double t_s = point->t_s;
-    double blocks = fmin(point->allocated, seep_balance_positive(point->heap));
+    double blocks = fmin(point->allocated, seep_balance_positive(point->heap)) +
+                    unseen_of(input, point);
 
+    seep_window_add(&series->beyond, t_s,
+                    seep_balance_positive(point->allocated -
+                                          seep_balance_positive(point->heap)));
+    seep_window_add(&series->unseen, t_s, unseen_of(input, point));
     seep_window_add(&series->allocated, t_s, point->allocated);
     seep_window_add(&series->kept, t_s,
                     seep_balance_positive(point->resident - point->allocated));
@@ -112,6 +143,7 @@ static void add_known(struct seep_window_series *series, double t_s,
 }
 
 static void add_point(struct series *series,
+                      const struct seep_balance_input *input,
                       const struct seep_balance_point *point)
 {
     double t_s = point->t_s;
@@ -120,7 +152,7 @@ static void add_point(struct series *series,
     add_known(&series->swap, t_s, point->swap);
     add_known(&series->mapped, t_s, point->mapped);
     if (has_figures(point)) {
-        add_told(series, point);
+        add_told(series, input, point);
     }
     if (!(point->rss >= 0) || !(point->anonymous >= 0)) {
         return;
@@ -159,25 +191,42 @@ static void follow(struct seep_window_series *told,
     *told = followed;
 }
 
-static void add_held(struct series *series,
-                     const struct seep_balance_input *input)
+/* What is held beyond live blocks, and beyond @used besides. */
+static void held_beyond(const struct seep_window_series *used, double most,
+                        const struct seep_balance_input *input,
+                        struct seep_window_series *ret_held)
 {
-    struct seep_window_series held = {.count = 0};
-
+    ret_held->count = 0;
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_balance_point *point = &input->points[i];
+        double heap = seep_balance_positive(point->heap);
+        double rest = point->held - heap - seep_window_at(used, point->t_s);
 
         if (point->held >= 0) {
             seep_window_add(
-                &held, point->t_s,
-                seep_balance_positive(point->held -
-                                      seep_balance_positive(point->heap)));
+                ret_held, point->t_s,
+                seep_balance_positive(
+                    fmin(rest, most + most_of_heap(input, heap) - heap)));
         }
     }
-    if (held.count >= 2 && held.count >= series->kept.count) {
-        follow(&series->kept, &held);
-        follow(&series->overhead, &held);
+}
+
+/* Without the allocator's figures all that lies where it has its blocks is
+ * taken for its own: as much as can be, the rest is of who extends the heap
+ * besides. */
+static void add_held(struct series *series,
+                     const struct seep_balance_input *input)
+{
+    double most = series->unseen.count > 0 ? INFINITY : input->free_most_bytes;
+    struct seep_window_series held;
+
+    held_beyond(&series->beyond, most, input, &held);
+    if (held.count < 2 || held.count < series->kept.count) {
+        return;
     }
+    follow(&series->kept, &held);
+    held_beyond(&series->unseen, most, input, &held);
+    follow(&series->overhead, &held);
 }
 
 static double growth_of(const struct seep_window_series *series, double from_s,
@@ -227,7 +276,8 @@ static void add_rest(struct series *series,
     for (size_t i = 0; i < input->count; i++) {
         const struct seep_balance_point *point = &input->points[i];
         double outside = private_of(point);
-        double heap = told ? seep_window_at(&series->allocated, point->t_s)
+        double heap = told ? seep_window_at(&series->allocated, point->t_s) -
+                                 seep_window_at(&series->unseen, point->t_s)
                            : seep_balance_positive(point->heap);
 
         if (!(point->rss >= 0) || !(point->anonymous >= 0)) {
@@ -446,6 +496,7 @@ static void fill_outside(const struct series *series,
     outside->bytes_per_s = seep_interval_around(-slope.per_s, slope.error);
     outside->tracked_bytes = growth_of(&series->tracked, from_s, end_s);
     fill_overhead(series, from_s, end_s, outside);
+    outside->unseen_growth_bytes = growth_of(&series->unseen, from_s, end_s);
     fill_mapped(series, from_s, end_s, outside);
     outside->free = how_free(series, input, from_s);
     add_sum(&sum, series);
@@ -561,7 +612,7 @@ void seep_balance_fill(const struct seep_balance_input *input,
     memset(&series, 0, sizeof(series));
     *ret_outside = (struct seep_balance_outside){.known = false};
     for (size_t i = 0; i < input->count; i++) {
-        add_point(&series, &input->points[i]);
+        add_point(&series, input, &input->points[i]);
     }
     told =
         seep_balance_covers(&series.allocated, TOLD_MIN, from_s, input->end_s);

@@ -59,6 +59,10 @@ struct seep_balance_input {
     double beside_error;     /* of what beside grows by */
     double heap_pages_bytes; /* of pages that live blocks lie in, at the end;
                                 0: not every block is known */
+    double headers_share;    /* of what is live of the heap, what the allocator
+                                can need besides: headers and rounding */
+    double free_most_bytes;  /* that can be free of the heap: what was ever
+                                freed; INFINITY: not known */
 };
 
 /** How the allocator's free memory lies. */
@@ -82,6 +86,8 @@ struct seep_balance_outside {
                                          known */
     double overhead_bytes;            /* that the allocator keeps, at the end */
     double overhead_growth_bytes;
+    double unseen_growth_bytes; /* of blocks that the allocator has in use, and
+                                   no hook saw */
     enum seep_balance_free free;
     /* Of what is not tracked, what pages of mappings grew by that are none of
      * a new mapping: what was reserved is used. */

@@ -671,13 +671,7 @@ call_outside(struct seep_report_verdict *verdict,
     if (seep_verdict_is_in_pool(input, pool)) {
         return call_pool(verdict, pool, &outside->bytes_per_s, 1);
     }
-    verdict->class = SEEP_VERDICT_UNEXPLAINED;
-    verdict->reason =
-        !knows_what_is_free(input)
-            ? "resident memory grows, and so many events were not recorded that it may be live blocks"
-        : outside->has_overhead
-            ? "resident memory grows, and neither live blocks nor the allocator account for it"
-            : "resident memory grows and live blocks do not; how much the allocator keeps is unknown";
+    seep_verdict_unexplained(outside, knows_what_is_free(input), verdict);
     return now;
 }
 

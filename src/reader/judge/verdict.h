@@ -214,6 +214,12 @@ bool seep_verdict_fills(const struct seep_verdict_input *input,
                         struct seep_report_verdict *verdict,
                         struct seep_verdict_now *ret_now);
 
+/** Class and reason of what nobody accounts for.
+ * @param all_recorded  false: so much was lost that it may be live blocks */
+void seep_verdict_unexplained(const struct seep_balance_outside *outside,
+                              bool all_recorded,
+                              struct seep_report_verdict *verdict);
+
 /** The row of the host that rose most since @from_s, whatever it is called. */
 const struct seep_report_site *
 seep_verdict_most(const struct seep_verdict_input *input, double from_s,

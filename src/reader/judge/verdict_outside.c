@@ -79,6 +79,29 @@ bool seep_verdict_fills(const struct seep_verdict_input *input,
     return true;
 }
 
+void seep_verdict_unexplained(const struct seep_balance_outside *outside,
+                              bool all_recorded,
+                              struct seep_report_verdict *verdict)
+{
+    verdict->class = SEEP_VERDICT_UNEXPLAINED;
+    verdict->unseen =
+        all_recorded && outside->unseen_growth_bytes >=
+                            SEEP_VERDICT_MOSTLY * outside->growth_bytes;
+    if (!all_recorded) {
+        verdict->reason =
+            "resident memory grows, and so many events were not recorded that it may be live blocks";
+    } else if (verdict->unseen) {
+        verdict->reason =
+            "resident memory grows, and the allocator has ever more blocks in use that no hook saw: a library calls it past the preload (RTLD_DEEPBIND)";
+    } else if (outside->has_overhead) {
+        verdict->reason =
+            "resident memory grows, and neither live blocks nor the allocator account for it";
+    } else {
+        verdict->reason =
+            "resident memory grows and live blocks do not; how much the allocator keeps is unknown";
+    }
+}
+
 const struct seep_site_work *
 seep_verdict_pool(const struct seep_verdict_input *input)
 {

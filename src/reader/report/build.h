@@ -222,6 +222,16 @@ int seep_report_add_last(struct seep_report_build *build);
 int seep_report_add_spaces(struct seep_report_build *build);
 int seep_report_add_memory(struct seep_report_build *build);
 
+/* allocator.c: the allocator of the process */
+
+/** By the path of the object that defines malloc. */
+enum seep_allocator_kind seep_report_allocator_of(const char *path);
+
+struct seep_balance_input;
+/** Fill .headers_share and .free_most_bytes of @input. */
+void seep_report_bound_heap(const struct seep_report_build *build,
+                            struct seep_balance_input *input);
+
 /**
  * Is whatever lies in @mapping an allocator's? [heap], and where malloc is
  * glibc's its arenas, which are told by where they begin in all of @samples.

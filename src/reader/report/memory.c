@@ -306,15 +306,11 @@ int seep_report_add_spaces(struct seep_report_build *build)
 }
 
 /*
- * Where live blocks lie: which addresses seep knows of, and which mappings are
- * an allocator's.
+ * Where live blocks lie: which addresses seep knows of.
  *
  * Invariant: addresses come from a recording and may overlap, or wrap around;
  * a range that wraps is cut at the top.
  */
-
-/* glibc's arenas but the first lie in heaps so aligned (HEAP_MAX_SIZE). */
-#define GLIBC_HEAP_BYTES (UINT64_C(64) << 20)
 
 struct range {
     uint64_t start;
@@ -326,40 +322,6 @@ struct ranges {
     struct range *ranges; /* by start */
     size_t count;
 };
-
-static bool is_aligned(const struct seep_external_mapping *mapping)
-{
-    return mapping->name[0] == '\0' && mapping->start % GLIBC_HEAP_BYTES == 0;
-}
-
-/* A heap never begins anywhere else: a mapping that grows downwards passes
- * such an address, and an earlier or later sample shows it inside of it. Two
- * heaps side by side are one mapping, which is aligned itself. */
-static bool is_passed(const struct seep_external_samples *samples,
-                      uint64_t address)
-{
-    for (size_t i = 0; i < samples->count; i++) {
-        for (size_t j = 0; j < samples->samples[i].mapping_count; j++) {
-            const struct seep_external_mapping *at =
-                &samples->samples[i].mappings[j];
-
-            if (at->start < address && address < at->end && !is_aligned(at)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-bool seep_report_is_allocator(const struct seep_external_mapping *mapping,
-                              const struct seep_external_samples *samples,
-                              bool glibc)
-{
-    if (strcmp(mapping->name, "[heap]") == 0) {
-        return true;
-    }
-    return glibc && is_aligned(mapping) && !is_passed(samples, mapping->start);
-}
 
 static size_t count_mappings(const struct seep_external_samples *samples)
 {
@@ -791,27 +753,6 @@ static int add_outside(struct seep_report_build *build,
     return error;
 }
 
-static enum seep_allocator_kind kind_of(const char *path)
-{
-    static const struct {
-        const char *part;
-        enum seep_allocator_kind kind;
-    } kinds[] = {
-        {"jemalloc", SEEP_ALLOCATOR_JEMALLOC},
-        {"tcmalloc", SEEP_ALLOCATOR_TCMALLOC},
-        {"mimalloc", SEEP_ALLOCATOR_MIMALLOC},
-        {"/libc.so", SEEP_ALLOCATOR_GLIBC},
-        {"/libc-2", SEEP_ALLOCATOR_GLIBC},
-    };
-
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        if (strstr(path, kinds[i].part) != NULL) {
-            return kinds[i].kind;
-        }
-    }
-    return SEEP_ALLOCATOR_UNKNOWN;
-}
-
 /* What blocks may seem to have grown by and have not: both ends are estimates,
  * and of what was never sampled up to 3 intervals may be there. */
 static double sampling_error(const struct seep_report_build *build,
@@ -880,7 +821,7 @@ int seep_report_add_memory(struct seep_report_build *build)
     int error;
 
     memory->machine_bytes = build->snapshot.view.header->memory_total_bytes;
-    memory->allocator = kind_of(build->report.allocator);
+    memory->allocator = seep_report_allocator_of(build->report.allocator);
     input.count = add_moments(build, points);
     error = add_outside(build, points, &input.count);
     if (error != 0) {
@@ -890,6 +831,7 @@ int seep_report_add_memory(struct seep_report_build *build)
     fill_own(points, input.count);
     add_live_at(build, points, input.count);
     seep_balance_own_pinned(points, input.count);
+    seep_report_bound_heap(build, &input);
     if (memory->allocator_reported && build->report.exact) {
         input.heap_pages_bytes = ranges_pages(&build->snapshot.view);
     }

@@ -541,6 +541,8 @@ struct seep_report_verdict {
     bool filling;       /* BOUNDED: it has not reached its bound yet */
     bool in_pool;       /* SUSPECT: it grows in a pool, and that is sure; what
                            of it is kept is not */
+    bool unseen;        /* UNEXPLAINED: blocks of the allocator, that no hook
+                           saw */
     bool files;         /* all that grows is mapped of files: nothing need be
                            full by it */
     /* Beside the class: what it is not about, a little of the memory, and why

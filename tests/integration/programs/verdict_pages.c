@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -26,6 +27,9 @@
 #define LONG_BYTES 24
 #define MAPPING_BYTES ((size_t)256 << 10)
 #define MAPPING_TICKS 20
+#define PAST_BLOCKS 4
+#define PAST_BYTES ((size_t)3000)
+#define EXTENDED_BYTES ((size_t)16 << 10)
 #define TOUCHED_BYTES ((size_t)64 << 10) /* of each mapping */
 #define PAGE_BYTES 4096
 #define BUFFER_BYTES ((size_t)512 << 10)
@@ -141,6 +145,29 @@ static void map_unseen(struct verdict_run *run)
     }
     verdict_touch((void *)address, MAPPING_BYTES);
     run->leaked_bytes += MAPPING_BYTES;
+}
+
+/* As a library does that was loaded with RTLD_DEEPBIND: the C library's own. */
+void *__libc_malloc(size_t bytes);
+
+static void keep_past_malloc(struct verdict_run *run)
+{
+    for (size_t i = 0; i < PAST_BLOCKS; i++) {
+        verdict_touch(__libc_malloc(PAST_BYTES), PAST_BYTES);
+        run->leaked_bytes += PAST_BYTES;
+    }
+}
+
+/* Who has the heap besides malloc. */
+static void extend_heap(struct verdict_run *run)
+{
+    void *before = sbrk(EXTENDED_BYTES);
+
+    if ((intptr_t)before == -1) {
+        abort();
+    }
+    verdict_touch(before, EXTENDED_BYTES);
+    run->leaked_bytes += EXTENDED_BYTES;
 }
 
 SITE_FUNCTION static void *map_buffer(size_t bytes)
@@ -273,6 +300,8 @@ const struct verdict_kind verdict_page_kinds[] = {
      .end = end_bursts},
     {.name = "fragmentation", .tick = interleave},
     {.name = "mapping", .tick = map_unseen},
+    {.name = "past-malloc", .tick = keep_past_malloc},
+    {.name = "sbrk", .tick = extend_heap},
     {.name = "reserved", .tick = reserve},
     {.name = "given-back", .tick = give_back},
     {.name = "part-touched", .tick = keep_quarter},

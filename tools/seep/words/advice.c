@@ -521,9 +521,9 @@ static void advise_tracing(const struct seep_report *report, const char *pid,
                            struct seep_words_verdict *words)
 {
     const struct seep_report_memory *memory = &report->memory;
-    bool heap = false;
+    bool heap = report->verdict.unseen;
 
-    for (size_t i = 0; i < memory->mapping_count; i++) {
+    for (size_t i = 0; !heap && i < memory->mapping_count; i++) {
         if (!memory->mappings[i].tracked) {
             heap = strcmp(memory->mappings[i].name, "[heap]") == 0;
             break;
@@ -543,6 +543,11 @@ static void advise_unexplained(const struct seep_report *report,
     char pid[PID_BYTES];
 
     fill_pid(report, pid);
+    if (report->verdict.unseen) {
+        seep_words_advise(
+            words,
+            "load its libraries without RTLD_DEEPBIND, a flag of dlopen(): then their blocks are recorded");
+    }
     if (fills || seep_words_writes_late(report)) {
         seep_words_advise(
             words,

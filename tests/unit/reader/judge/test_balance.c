@@ -37,6 +37,7 @@ static int begin(void **state)
     input.points = points;
     input.count = POINTS;
     input.end_s = POINTS;
+    input.free_most_bytes = INFINITY;
     return 0;
 }
 
@@ -222,10 +223,10 @@ static void an_allocator_that_knows_its_pages_tells_which(void **state)
 static void sampling_makes_no_growth_where_the_allocator_tells(void **state)
 {
     (void)state;
-    input.sampled_error = 50 * MIB;
+    input.sampled_error = 70 * MIB;
     RISE(anonymous, 1);
     fill();
-    assert_true(outside.error_bytes == 50 * MIB);
+    assert_true(outside.error_bytes == 70 * MIB);
     tell(1, 0);
     fill();
     assert_true(outside.error_bytes == 0);
@@ -246,6 +247,42 @@ static void looks_tell_what_an_allocator_that_is_silent_keeps(void **state)
     assert_true(outside.overhead_growth_bytes > .85 * outside.growth_bytes);
     assert_true(memory.allocator_overhead.valid);
     assert_int_equal(outside.free, SEEP_BALANCE_FREE_UNKNOWN);
+}
+
+/* Blocks of a library that looks past us: they are in use, whoever has them. */
+static void
+what_is_in_use_and_was_not_seen_is_no_memory_that_was_freed(void **state)
+{
+    (void)state;
+    RISE(anonymous, 1);
+    RISE(held, 1);
+    tell(1, 0);
+    fill();
+    assert_true(outside.has_overhead);
+    assert_true(fabs(outside.overhead_growth_bytes) < 10 * MIB);
+    assert_true(outside.growth_bytes > 90 * MIB);
+    assert_true(memory.allocator_overhead.last_bytes < 15 * MIB);
+    assert_true(fabs(memory.unexplained.slope_bytes_per_s - MIB) < .1 * MIB);
+    /* headers of as many blocks as there are */
+    RISE(heap, .5);
+    input.headers_share = 1;
+    fill();
+    assert_true(outside.growth_bytes < 10 * MIB);
+    assert_true(fabs(memory.unexplained.slope_bytes_per_s) < .1 * MIB);
+}
+
+/* Who extends the heap besides malloc (sbrk) has it, and not what was freed. */
+static void looks_give_an_allocator_no_more_than_was_freed(void **state)
+{
+    (void)state;
+    RISE(anonymous, 1);
+    RISE(held, 1);
+    input.free_most_bytes = 10 * MIB;
+    fill();
+    assert_true(outside.overhead_growth_bytes < .5 * outside.growth_bytes);
+    assert_true(memory.allocator_overhead.last_bytes <= 14 * MIB);
+    assert_true(memory.unexplained.last_bytes > 100 * MIB);
+    assert_true(fabs(memory.unexplained.slope_bytes_per_s - MIB) < .1 * MIB);
 }
 
 /* It told its figures at the start only, and looks go on. */
@@ -436,6 +473,8 @@ int main(void)
         WITH(an_allocator_that_knows_its_pages_tells_which),
         WITH(sampling_makes_no_growth_where_the_allocator_tells),
         WITH(looks_tell_what_an_allocator_that_is_silent_keeps),
+        WITH(what_is_in_use_and_was_not_seen_is_no_memory_that_was_freed),
+        WITH(looks_give_an_allocator_no_more_than_was_freed),
         WITH(a_look_goes_on_from_what_the_allocator_told),
         WITH(growth_that_stopped_is_not_going_on),
         WITH(a_rise_that_stays_without_its_blocks_is_seen),

@@ -248,6 +248,26 @@ static void what_fills_a_mapping_is_at_whoever_mapped_it(void **state)
     assert_string_equal(process.verdict.first_id, "");
 }
 
+/* By its own word they are in use: it is no free memory, and no mapping. */
+static void blocks_that_no_hook_saw_are_told_as_such(void **state)
+{
+    struct seep_balance_outside *outside = grow_outside();
+
+    (void)state;
+    outside->has_overhead = true;
+    outside->unseen_growth_bytes = .4 * outside->growth_bytes;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_false(process.verdict.unseen);
+    assert_true(says("neither live blocks"));
+    outside->unseen_growth_bytes = .9 * outside->growth_bytes;
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_true(process.verdict.unseen);
+    assert_true(says("RTLD_DEEPBIND"));
+    process.input.lost_share = .5; /* then they may be those that were lost */
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_false(process.verdict.unseen);
+}
+
 /* As seen from outside, block by block: that is known better. */
 static void what_fills_a_block_is_at_whoever_allocated_it(void **state)
 {
@@ -679,6 +699,7 @@ int main(void)
         WITH(what_fills_a_mapping_is_at_whoever_mapped_it),
         WITH(what_fills_a_block_is_at_whoever_allocated_it),
         WITH(no_forecast_is_faster_than_private_memory),
+        WITH(blocks_that_no_hook_saw_are_told_as_such),
         WITH(growth_outside_must_be_sure_material_and_going_on),
         WITH(who_grew_is_told_by_its_live_bytes),
         WITH(what_only_takes_the_place_of_blocks_does_not_grow),
