@@ -254,7 +254,8 @@ static void blocks_that_no_hook_saw_are_told_as_such(void **state)
     struct seep_balance_outside *outside = grow_outside();
 
     (void)state;
-    outside->has_overhead = true;
+    add(SEEP_CLASS_STEADY, 0);
+    outside->overhead_growth_bytes = 5 * MIB;
     outside->unseen_growth_bytes = .4 * outside->growth_bytes;
     assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
     assert_false(process.verdict.unseen);
