@@ -87,6 +87,13 @@ static struct seep_rec_header header_of(const struct fixture *fixture,
     return header;
 }
 
+static uint32_t end_tick_in(const struct fixture *fixture, const char *name)
+{
+    struct seep_rec_header header = header_of(fixture, name);
+
+    return header.exit_tick;
+}
+
 /* has_status << 16 | status */
 static uint32_t status_in(const struct fixture *fixture, const char *name)
 {
@@ -211,10 +218,10 @@ static void the_end_of_one_that_was_killed_is_when_it_was_reaped(void **state)
     child.end_ns = header_of(fixture, "a.1.seep").start_monotonic_ns +
                    (UINT64_C(1000) << SEEP_TICK_LOG2_NS);
     assert_int_equal(seep_harvest_put_status(paths, 1, &child), 0);
-    assert_int_equal(header_of(fixture, "a.1.seep").exit_tick, 1000);
+    assert_int_equal(end_tick_in(fixture, "a.1.seep"), 1000);
     child.end_ns *= 2;
     assert_int_equal(seep_harvest_put_status(paths, 1, &child), 0);
-    assert_int_equal(header_of(fixture, "a.1.seep").exit_tick, 1000);
+    assert_int_equal(end_tick_in(fixture, "a.1.seep"), 1000);
 }
 
 static void another_process_of_that_pid_is_left_alone(void **state)
