@@ -20,6 +20,7 @@ OPEN = ("suspect", "insufficient-data")
 STOPPED = ("plateau", "step")
 UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
 ROUNDED_BYTES = 1 << 16  # what a row and its series may differ by
+KEPT_BYTES = 32 << 20  # of before the first sample, and by its error
 SANE_BYTES = 1 << 50  # of a damaged file sums may go round
 
 
@@ -91,7 +92,28 @@ def of_memory(verdict, memory, duration_s):
             and -memory["surplus"]["slope_bytes_per_s"]
             > 0.8 * growth["estimate"]):
         found.append("no hook saw it, and what was not touched shrinks so")
+    place = re.search(r"largest part in .* at (0x[0-9a-f]+)",
+                      verdict["sentence"])
+    if place and growth and not any(
+            mapping["start"] == place[1] and mapping["slope_bytes_per_s"]
+            > 0.1 * growth["estimate"]
+            for mapping in memory["unexplained"]["mappings"]):
+        found.append(f"the largest part of it is not at {place[1]}")
     return found
+
+
+def of_retention(verdict, process):
+    """What an allocator keeps of what was freed is no more than that."""
+    memory = process["memory"]
+    freed = sum(memory["spaces"].get(name, {"freed_bytes": 0})["freed_bytes"]
+                for name in ("heap", "python"))
+    kept = memory["allocator_overhead"]
+    if (verdict["class"] == "allocator-retention" and kept
+            and not process["process"]["fork"]
+            and not any(process["losses"].values())
+            and kept["last_bytes"] > 3 * freed + KEPT_BYTES):
+        return [f"{kept['last_bytes']:.0f} bytes are kept of {freed} freed"]
+    return []
 
 
 def of_rows(verdict, sites):
@@ -250,6 +272,7 @@ def of_process(process):
     return (of_words(verdict)
             + of_memory(verdict, process["memory"],
                         process["process"]["duration_s"])
+            + of_retention(verdict, process)
             + of_rows(verdict, process["sites"])
             + of_series(process["sites"])
             + of_points(process["sites"])

@@ -95,10 +95,16 @@ static void what_lies_outside_of_live_blocks(void **state)
     fake.mappings[1].name = "[heap]";
     fails("in anonymous memory at");
     fake.mappings[1].name = "";
+    verdict->growth_bytes_per_s.estimate *= 10;
+    fails(", the largest part in anonymous memory at 0x7f1200000000");
+    verdict->growth_bytes_per_s.estimate /= 10;
     fake.mappings[1].tracked = true;
     fails(", the largest part in anonymous memory at 0x7f1200000000");
     memory->allocator_overhead.valid = false;
     fails("memory that no hook saw (malloc, new, mmap) grows by 41");
+    verdict->unseen = true;
+    holds("memory that no hook saw (malloc, new, mmap) grows by 41");
+    verdict->unseen = false;
     holds("memory beyond live blocks grows by 41");
     verdict->files = true;
     fails("memory beyond live blocks grows by 41");

@@ -316,8 +316,9 @@ static bool is_seen_by_none(const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
 
-    return memory->allocator_overhead.valid && !is_in_known_mapping(memory) &&
-           !seep_words_writes_late(report);
+    return report->verdict.unseen ||
+           (memory->allocator_overhead.valid && !is_in_known_mapping(memory) &&
+            !seep_words_writes_late(report));
 }
 
 /* It was allocated before, and is used now. */
@@ -339,6 +340,9 @@ static void put_fills(FILE *file, const struct seep_report *report,
             SEEP_UNITS_DURATION(left / verdict->growth_bytes_per_s.estimate));
     }
 }
+
+/* Of the growth, before its place is named: the rest lies elsewhere. */
+#define TOLD_SHARE 0.25
 
 static void put_unexplained(FILE *file, const struct seep_report *report)
 {
@@ -365,7 +369,9 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const struct seep_report_mapping *mapping = &memory->mappings[i];
 
-        if (!mapping->tracked) {
+        if (!mapping->tracked &&
+            mapping->slope_bytes_per_s >=
+                TOLD_SHARE * report->verdict.growth_bytes_per_s.estimate) {
             fprintf(file, ", the largest part in %s at 0x%llx",
                     *mapping->name == '\0' ? "anonymous memory" : mapping->name,
                     (unsigned long long)mapping->start);
