@@ -87,6 +87,13 @@ def of_memory(verdict, memory, duration_s):
             and -forked["slope_bytes_per_s"]
             > 1.5 * forked["slope_error_bytes_per_s"]):
         found.append("nothing grows, and what was there at the fork is copied")
+    held = memory["cgroup_held"]
+    if (held and memory["cgroup_limit_bytes"] and not forked
+            and "nothing grows;" in verdict["sentence"]
+            and (least_slope(held) - 2 * max(0, memory["rss"][
+                "slope_bytes_per_s"])) * duration_s > 32 * FLOOR_BYTES
+            and least_slope(held) > held["slope_error_bytes_per_s"]):
+        found.append("nothing grows, and its cgroup grows beside it")
     growth = verdict["growth_bytes_per_s"]
     if ("no hook saw" in verdict["sentence"] and growth and memory["surplus"]
             and -memory["surplus"]["slope_bytes_per_s"]

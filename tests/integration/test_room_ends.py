@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A process that ran out of memory: which limit it was, what it did last."""
+import contextlib
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -25,6 +27,20 @@ for _ in range(3):
         ask()
     except MemoryError:
         print("no room")
+"""
+
+# Nothing that it holds, nor has mapped.
+WRITES = """
+import os, pathlib, time
+pathlib.Path("{group}/cgroup.procs").write_text(str(os.getpid()))
+start = time.monotonic()
+count = 0
+while time.monotonic() - start < {seconds}:
+    [bytearray(3000) for _ in range(50)]
+    while count < (time.monotonic() - start) * 8:
+        pathlib.Path("{folder}", str(count)).write_bytes(bytes(200_000))
+        count += 1
+    time.sleep(.05)
 """
 
 # At a pace, so that it lasts as long as a verdict needs.
@@ -76,19 +92,28 @@ def test_where_nothing_failed_nothing_is_told(folder):
     assert process["memory"]["data"] is None
 
 
-@pytest.fixture(name="group")
-def make_group():
-    """A control group of 100 MiB, of version 1."""
-    group = GROUPS / f"seep-test-{os.getpid()}"
+@contextlib.contextmanager
+def group_of(name, limit_bytes):
+    """A control group of version 1."""
+    group = GROUPS / f"seep-test-{name}-{os.getpid()}"
     try:
         group.mkdir()
-        (group / "memory.limit_in_bytes").write_text(str(100 * MIB))
+        (group / "memory.limit_in_bytes").write_text(str(limit_bytes))
     except OSError as error:
         if group.is_dir():
             group.rmdir()
         pytest.skip(f"no control group can be made: {error}")
-    yield group
-    group.rmdir()
+    try:
+        yield group
+    finally:
+        group.rmdir()
+
+
+@pytest.fixture(name="group")
+def make_group():
+    """One of 100 MiB."""
+    with group_of("small", 100 * MIB) as group:
+        yield group
 
 
 def test_who_was_killed_by_its_group_has_a_post_mortem(folder, group):
@@ -117,3 +142,38 @@ def test_who_was_killed_by_its_group_has_a_post_mortem(folder, group):
     text = seep("report", path).stdout.decode()
     assert "killed by signal 9" in text
     assert "in its last" in text and "of 100 MiB when" in text
+
+
+@contextlib.contextmanager
+def writer(folder, kind, where):
+    """`seep run` of one who writes files, in a group of its own."""
+    with group_of(kind, 300 * MIB) as group, \
+            tempfile.TemporaryDirectory(dir=where) as files:
+        yield subprocess.Popen(
+            [SEEP, "run", "--quiet", "--no-report", "-o",
+             folder / f"{kind}.seep", "--", PYTHON, "-c",
+             WRITES.format(group=group, folder=files, seconds=45)],
+            env=environment(), start_new_session=True)
+
+
+def test_what_grows_in_the_group_beside_it_is_told(folder):
+    """Files in memory fill a container as blocks do; of those on a disk the
+    kernel gives the pages back."""
+    with writer(folder, "memory", "/dev/shm") as memory, \
+            writer(folder, "disk", "/var/tmp") as disk:
+        assert memory.wait(TIMEOUT_S) == 0
+        assert disk.wait(TIMEOUT_S) == 0
+    memory, = report(folder / "memory.seep")["processes"]
+    disk, = report(folder / "disk.seep")["processes"]
+    for process in memory, disk:
+        assert process["verdict"]["class"] == "steady", process["verdict"]
+        grown = process["memory"]["cgroup"]
+        assert grown["last_bytes"] - grown["first_bytes"] > 40 * MIB
+    rate = 8 * 200_000
+    for part in ("cgroup_held", "cgroup_shmem"):
+        told = memory["memory"][part]["slope_bytes_per_s"]
+        assert 0.6 * rate < told < 1.5 * rate, (part, told)
+    assert "but its cgroup grows beside it by" in memory["verdict"]["sentence"]
+    assert "files in a tmpfs" in " ".join(memory["verdict"]["reasons"])
+    assert "cgroup" not in disk["verdict"]["sentence"]
+    assert disk["memory"]["cgroup_held"]["slope_bytes_per_s"] < rate / 4

@@ -136,10 +136,44 @@ static uint64_t read_cache(const char *folder)
 
 struct finding {
     bool cache_is_room;
+    bool wants_parts;
+    uint64_t held_bytes;
+    uint64_t shmem_bytes;
     uint64_t bytes;
     uint64_t limit_bytes;
     uint64_t left_bytes; /* to the limit */
 };
+
+/* Of version 1 with all groups below. @return 0 also where it is not told */
+static uint64_t part_of(const char *text, const char *total, const char *own)
+{
+    const char *at = strstr(text, total);
+
+    at = at != NULL ? at : strstr(text, own);
+    return at != NULL ? strtoull(strchr(at + 1, ' '), NULL, 10) : 0;
+}
+
+/* Of the group that is found: what of its bytes can be given back is page cache
+ * of files, of which a tmpfs has none. */
+static void read_parts(const char *folder, uint64_t bytes,
+                       struct finding *finding)
+{
+    char text[STAT_BYTES];
+    uint64_t files;
+    uint64_t shmem;
+
+    finding->held_bytes = 0;
+    finding->shmem_bytes = 0;
+    if (!finding->wants_parts ||
+        !read_text(folder, "memory.stat", text, sizeof(text))) {
+        return;
+    }
+    files = part_of(text, "\ntotal_cache ", "\nfile ");
+    shmem = part_of(text, "\ntotal_shmem ", "\nshmem ");
+    files = files > shmem ? files - shmem : 0;
+    finding->shmem_bytes = shmem;
+    finding->held_bytes = bytes > files ? bytes - files : 0;
+}
 
 static void measure(const struct version *version, const char *folder,
                     struct finding *finding)
@@ -153,6 +187,7 @@ static void measure(const struct version *version, const char *folder,
     }
     if (finding->bytes == 0) {
         finding->bytes = bytes; /* its own, should nothing be limited */
+        read_parts(folder, bytes, finding);
     }
     if (!read_number(folder, version->limit, &limit) || limit == 0 ||
         limit >= NO_LIMIT_BYTES) {
@@ -168,6 +203,7 @@ static void measure(const struct version *version, const char *folder,
         finding->bytes = bytes;
         finding->limit_bytes = limit;
         finding->left_bytes = left;
+        read_parts(folder, bytes, finding);
     }
 }
 
@@ -218,6 +254,20 @@ void seep_cgroup_usage(const char *membership, const char *root,
     find(membership, root, &finding);
     *ret_bytes = finding.bytes;
     *ret_limit_bytes = finding.limit_bytes;
+}
+
+void seep_cgroup_use_of(const char *membership, const char *root,
+                        struct seep_cgroup_use *ret_use)
+{
+    struct finding finding = {.wants_parts = true};
+
+    find(membership, root, &finding);
+    *ret_use = (struct seep_cgroup_use){
+        .bytes = finding.bytes,
+        .limit_bytes = finding.limit_bytes,
+        .held_bytes = finding.held_bytes,
+        .shmem_bytes = finding.shmem_bytes,
+    };
 }
 
 void seep_cgroup_room(const char *membership, const char *root,

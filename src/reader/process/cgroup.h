@@ -27,6 +27,19 @@
 void seep_cgroup_usage(const char *membership, const char *root,
                        uint64_t *ret_bytes, uint64_t *ret_limit_bytes);
 
+/** What a group uses, in its parts. */
+struct seep_cgroup_use {
+    uint64_t bytes; /* 0: unknown, as all of it */
+    uint64_t limit_bytes;
+    uint64_t held_bytes; /* without page cache, which can be given back; that of
+                            a tmpfs and of shared memory cannot; 0: unknown */
+    uint64_t shmem_bytes; /* of that: files in a tmpfs, and shared memory */
+};
+
+/** The same with the parts that its memory.stat tells. */
+void seep_cgroup_use_of(const char *membership, const char *root,
+                        struct seep_cgroup_use *ret_use);
+
 /**
  * The same group's room: its limit less what it uses, without the page cache
  * that the kernel would give up first (inactive_file, as Kubernetes counts).

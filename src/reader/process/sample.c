@@ -111,6 +111,8 @@ static const struct size sample_sizes[] = {
     {"swap_bytes", SAMPLE(swap_bytes)},
     {"cgroup_bytes", SAMPLE(cgroup_bytes)},
     {"cgroup_limit_bytes", SAMPLE(cgroup_limit_bytes)},
+    {"cgroup_held_bytes", SAMPLE(cgroup_held_bytes)},
+    {"cgroup_shmem_bytes", SAMPLE(cgroup_shmem_bytes)},
     {"available_bytes", SAMPLE(available_bytes)},
     {"other_rss_bytes", SAMPLE(other_rss_bytes)},
     {"forked_bytes", SAMPLE(forked_bytes)},

@@ -53,6 +53,8 @@ struct seep_external_sample {
     uint64_t swap_bytes;
     uint64_t cgroup_bytes; /* 0: unknown, as the next ones */
     uint64_t cgroup_limit_bytes;
+    uint64_t cgroup_held_bytes; /* see seep_cgroup_use */
+    uint64_t cgroup_shmem_bytes;
     uint64_t available_bytes; /* MemAvailable of the machine */
     uint64_t other_rss_bytes; /* of the mappings that are not listed */
     uint64_t forked_bytes;    /* as of a mapping, of all; 0: none, or unknown */

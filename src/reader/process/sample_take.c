@@ -500,8 +500,13 @@ int seep_external_sample_take(pid_t pid, uint64_t start_monotonic_ns,
         return error;
     }
     if (seep_proc_text_of(pid, "cgroup", text, sizeof(text)) > 0) {
-        seep_cgroup_usage(text, CGROUP_ROOT, &sample.cgroup_bytes,
-                          &sample.cgroup_limit_bytes);
+        struct seep_cgroup_use use;
+
+        seep_cgroup_use_of(text, CGROUP_ROOT, &use);
+        sample.cgroup_bytes = use.bytes;
+        sample.cgroup_limit_bytes = use.limit_bytes;
+        sample.cgroup_held_bytes = use.held_bytes;
+        sample.cgroup_shmem_bytes = use.shmem_bytes;
     }
     if (seep_proc_text("/proc/meminfo", text, sizeof(text)) > 0) {
         seep_proc_find_bytes(text, "\nMemAvailable:", &sample.available_bytes);

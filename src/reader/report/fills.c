@@ -201,12 +201,24 @@ static uint64_t thread_count_of(const struct seep_external_sample *sample)
     return sample->thread_count;
 }
 
+static uint64_t held_bytes_of(const struct seep_external_sample *sample)
+{
+    return sample->cgroup_held_bytes;
+}
+
+static uint64_t shmem_bytes_of(const struct seep_external_sample *sample)
+{
+    return sample->cgroup_shmem_bytes;
+}
+
 static void add_seen(struct seep_report_build *build,
                      const struct seep_external_samples *samples)
 {
     struct seep_report_memory *memory = &build->report.memory;
 
     memory->threads = extent_of_samples(build, samples, thread_count_of);
+    memory->cgroup_held = extent_of_samples(build, samples, held_bytes_of);
+    memory->cgroup_shmem = extent_of_samples(build, samples, shmem_bytes_of);
     if (build->report.is_fork) {
         memory->forked = extent_of_samples(build, samples, forked_bytes_of);
     }

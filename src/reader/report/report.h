@@ -410,6 +410,10 @@ struct seep_report_memory {
                                         of it is in shared */
     struct seep_report_extent swap;
     struct seep_report_extent cgroup;
+    /* Of that, without page cache that can be given back, and of that what is
+     * in files of a tmpfs or shared memory; as seen from outside. */
+    struct seep_report_extent cgroup_held;
+    struct seep_report_extent cgroup_shmem;
     struct seep_report_extent tracked;
     struct seep_report_extent allocator_overhead;
     struct seep_report_extent unexplained;

@@ -208,6 +208,37 @@ static void what_of_a_fork_is_copied(void **state)
         "how much of the 80 MiB from before the fork is copied, and makes the machine's memory grow, is not known: `seep run`, which looks from outside, tells");
 }
 
+/* What ends with the cgroup ends by what grows there, whoever it is. */
+static void what_of_its_cgroup_grows_beside_it(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_STEADY);
+    memory->rss = (struct seep_report_extent){true, 80 * MIB, 80 * MIB, 0, 0};
+    memory->cgroup_limit_bytes = (uint64_t)(600 * MIB);
+    memory->cgroup_held =
+        (struct seep_report_extent){true, 80 * MIB, 300 * MIB, MIB, 100};
+    memory->cgroup_shmem =
+        (struct seep_report_extent){true, 0, 200 * MIB, .9 * MIB, 100};
+    holds("nothing grows in it");
+    holds(", but its cgroup grows beside it by 60.0 MiB/min");
+    holds(
+        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped");
+    memory->cgroup_shmem.slope_bytes_per_s = .1 * MIB;
+    fails(
+        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped");
+    holds(
+        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)");
+    /* it is the process itself */
+    memory->rss.slope_bytes_per_s = .999 * MIB;
+    fails("nothing grows in it");
+    fails(", but its cgroup grows beside it by 60.0 MiB/min");
+    fails(
+        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)");
+    memory->rss.slope_bytes_per_s = 0;
+    memory->cgroup_limit_bytes = 0;
+    fails(", but its cgroup grows beside it by 60.0 MiB/min");
+}
+
 static void what_is_only_reserved(void **state)
 {
     (void)state;
@@ -810,6 +841,7 @@ int main(void)
         cmocka_unit_test(what_is_written_to_only_now),
         cmocka_unit_test(of_threads_that_become_more),
         cmocka_unit_test(what_of_a_fork_is_copied),
+        cmocka_unit_test(what_of_its_cgroup_grows_beside_it),
         cmocka_unit_test(what_is_only_reserved),
         cmocka_unit_test(what_was_never_written_to),
         cmocka_unit_test(what_is_written_to_later),

@@ -198,6 +198,8 @@ static const char *const memory_members[][2] = {
     {"files", "o?"},
     {"swap", "o?"},
     {"cgroup", "o?"},
+    {"cgroup_held", "o?"},
+    {"cgroup_shmem", "o?"},
     {"tracked", "o?"},
     {"allocator_overhead", "o?"},
     {"unexplained", "o?"},

@@ -213,6 +213,10 @@ json_t *seep_json_memory(const struct seep_report *report)
     seep_json_put(object, "files", seep_json_extent(&memory->files));
     seep_json_put(object, "swap", seep_json_extent(&memory->swap));
     seep_json_put(object, "cgroup", seep_json_extent(&memory->cgroup));
+    seep_json_put(object, "cgroup_held",
+                  seep_json_extent(&memory->cgroup_held));
+    seep_json_put(object, "cgroup_shmem",
+                  seep_json_extent(&memory->cgroup_shmem));
     seep_json_put(object, "tracked", seep_json_extent(&tracked));
     seep_json_put(object, "allocator_overhead",
                   seep_json_extent(&memory->allocator_overhead));

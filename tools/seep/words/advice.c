@@ -768,6 +768,12 @@ void seep_words_add_advice(const struct seep_report *report,
             advise_longer(report, full, words);
         }
     }
+    if (seep_words_cgroup_grows(report, NULL) > 0 &&
+        class != SEEP_VERDICT_LEAK) {
+        seep_words_advise(
+            words,
+            "see what grows in its cgroup: memory.stat there (shmem, sock, kernel), du -sh /dev/shm, and its other processes");
+    }
     if (seep_words_copied(report) > 0) {
         seep_words_advise(
             words, "%s",

@@ -540,6 +540,34 @@ static void add_stopped_reason(const struct seep_report *report,
     free(where);
 }
 
+/* Whoever ends it first, the process ends with the cgroup. */
+static void add_beside_reason(const struct seep_report *report,
+                              struct seep_words_verdict *words)
+{
+    const struct seep_report_memory *memory = &report->memory;
+    bool files;
+    double beside = seep_words_cgroup_grows(report, &files);
+    double left =
+        (double)memory->cgroup_limit_bytes - memory->cgroup_held.last_bytes;
+
+    if (!(beside > 0) || report->verdict.class == SEEP_VERDICT_LEAK) {
+        return;
+    }
+    const char *limit = SEEP_UNITS_BYTES((double)memory->cgroup_limit_bytes);
+    const char *when = SEEP_UNITS_DURATION(fmax(0, left) / beside);
+    if (files) {
+        seep_words_reason(
+            words,
+            "the cgroup's %s are full in %s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped",
+            limit, when);
+    } else {
+        seep_words_reason(
+            words,
+            "the cgroup's %s are full in %s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)",
+            limit, when);
+    }
+}
+
 #define COPIED_LEAST_BYTES (32 * 1024.0 * 1024.0)
 
 /* Its own resident memory has those pages before and after. */
@@ -654,6 +682,9 @@ void seep_words_add_reasons(const struct seep_report *report,
     }
     add_threads_reason(report, words);
     add_copied_reason(report, words);
+    if (!(seep_words_copied(report) > 0)) {
+        add_beside_reason(report, words);
+    }
     add_file_reason(report, words);
     add_reserved_reason(report, words);
     add_written_reason(site, words);

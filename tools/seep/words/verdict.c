@@ -641,6 +641,7 @@ static void put_nothing(FILE *file, const struct seep_report *report)
     bool rises_anyhow = report->verdict.suppressed_count == 0 &&
                         rises(report, &report->memory.anonymous);
     double copied = seep_words_copied(report);
+    double beside = copied > 0 ? 0 : seep_words_cgroup_grows(report, NULL);
 
     fputs(reassures ? "no leak: " : "", file);
     if (report->verdict.minor_count > 0 || live_memory_grows(report) ||
@@ -649,6 +650,8 @@ static void put_nothing(FILE *file, const struct seep_report *report)
                 SEEP_UNITS_BYTES(report->verdict.floor_bytes));
     } else if (copied > 0) {
         fputs("no call site grows", file);
+    } else if (beside > 0) {
+        fputs("nothing grows in it", file);
     } else {
         fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
     }
@@ -656,6 +659,10 @@ static void put_nothing(FILE *file, const struct seep_report *report)
         fputs(", but pages from before the fork are copied by ", file);
         seep_words_put_rate(file, copied);
         fputs(", as they are written to", file);
+    }
+    if (beside > 0) {
+        fputs(", but its cgroup grows beside it by ", file);
+        seep_words_put_rate(file, beside);
     }
 }
 

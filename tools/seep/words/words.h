@@ -166,6 +166,13 @@ bool seep_words_is_in_both(const struct seep_report *report);
 /** Is memory of a fork copied, since it or the other process writes to it, by
  * more than is worth a word? That much a second; else 0. */
 double seep_words_copied(const struct seep_report *report);
+
+/** Bytes a second that its cgroup, which has a limit, grows by beside it,
+ * without page cache that can be given back; 0: not by what is worth a word.
+ * @param ret_files  half or more of it are files in a tmpfs, or shared memory;
+ *                   may be NULL */
+double seep_words_cgroup_grows(const struct seep_report *report,
+                               bool *ret_files);
 /** Do threads become more, by so many that it is worth a word? */
 bool seep_words_threads_grow(const struct seep_report *report);
 /** Does what was never touched shrink by most of what the verdict is about? */

@@ -300,6 +300,36 @@ static void of_version_1_the_cache_of_all_below_counts(void **state)
     assert_int_equal(fixture->limit_bytes, 50);
 }
 
+/* Files on a disk can be read again, those in memory cannot. */
+static void page_cache_is_not_held_but_that_of_a_tmpfs_is(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seep_cgroup_use use;
+
+    put(fixture, "/pod/box", "memory.current", "900");
+    put(fixture, "/pod/box", "memory.max", "1000");
+    put(fixture, "/pod/box", "memory.stat",
+        "\"$(printf 'anon 5\\nfile 600\\nshmem 150')\"");
+    seep_cgroup_use_of("0::/pod/box\n", fixture->root, &use);
+    assert_int_equal(use.bytes, 900);
+    assert_int_equal(use.limit_bytes, 1000);
+    assert_int_equal(use.held_bytes, 450);
+    assert_int_equal(use.shmem_bytes, 150);
+    put(fixture, "/memory/a", "memory.usage_in_bytes", "900");
+    put(fixture, "/memory/a", "memory.stat",
+        "\"$(printf 'cache 5\\nshmem 2\\ntotal_cache 300\\n"
+        "total_shmem 100')\"");
+    seep_cgroup_use_of("4:memory:/a\n", fixture->root, &use);
+    assert_int_equal(use.held_bytes, 700);
+    assert_int_equal(use.shmem_bytes, 100);
+    /* of the group that is nearest to its limit, or nothing */
+    put(fixture, "/pod", "memory.current", "1950");
+    put(fixture, "/pod", "memory.max", "2000");
+    seep_cgroup_use_of("0::/pod/box\n", fixture->root, &use);
+    assert_int_equal(use.bytes, 1950);
+    assert_int_equal(use.held_bytes, 0);
+}
+
 static void more_cache_than_use_is_no_more_than_the_limit(void **state)
 {
     struct fixture *fixture = *state;
@@ -359,6 +389,7 @@ int main(void)
         CGROUP_TEST(version_1_is_known_beside_version_2),
         CGROUP_TEST(cache_that_can_go_is_room),
         CGROUP_TEST(of_version_1_the_cache_of_all_below_counts),
+        CGROUP_TEST(page_cache_is_not_held_but_that_of_a_tmpfs_is),
         CGROUP_TEST(more_cache_than_use_is_no_more_than_the_limit),
         CGROUP_TEST(a_path_of_the_host_leads_to_the_root),
         CGROUP_TEST(what_is_not_there_is_not_known),
