@@ -144,23 +144,26 @@ struct finding {
     uint64_t left_bytes; /* to the limit */
 };
 
-/* Of version 1 with all groups below. @return 0 also where it is not told */
-static uint64_t part_of(const char *text, const char *total, const char *own)
+/* @param key  "\nshmem " @return 0 also where it is not told */
+static uint64_t part_of(const char *text, const char *key)
 {
-    const char *at = strstr(text, total);
+    const char *at = strstr(text, key);
 
-    at = at != NULL ? at : strstr(text, own);
-    return at != NULL ? strtoull(strchr(at + 1, ' '), NULL, 10) : 0;
+    return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Of the group that is found: what of its bytes can be given back is page cache
- * of files, of which a tmpfs has none. */
+/*
+ * Of the group that is found, and all below it. What can be given back is page
+ * cache of files, of which a tmpfs has none, and what the kernel remembers of
+ * names of files. Version 1 does not tell that apart: of it the kernel's own
+ * memory is not counted.
+ */
 static void read_parts(const char *folder, uint64_t bytes,
                        struct finding *finding)
 {
     char text[STAT_BYTES];
-    uint64_t files;
     uint64_t shmem;
+    uint64_t cache;
 
     finding->held_bytes = 0;
     finding->shmem_bytes = 0;
@@ -168,11 +171,18 @@ static void read_parts(const char *folder, uint64_t bytes,
         !read_text(folder, "memory.stat", text, sizeof(text))) {
         return;
     }
-    files = part_of(text, "\ntotal_cache ", "\nfile ");
-    shmem = part_of(text, "\ntotal_shmem ", "\nshmem ");
-    files = files > shmem ? files - shmem : 0;
+    if (strstr(text, "\ntotal_rss ") != NULL) {
+        finding->shmem_bytes = part_of(text, "\ntotal_shmem ");
+        finding->held_bytes =
+            part_of(text, "\ntotal_rss ") + finding->shmem_bytes;
+        return;
+    }
+    shmem = part_of(text, "\nshmem ");
+    cache = part_of(text, "\nfile ");
+    cache = cache > shmem ? cache - shmem : 0;
+    cache += part_of(text, "\nslab_reclaimable ");
     finding->shmem_bytes = shmem;
-    finding->held_bytes = bytes > files ? bytes - files : 0;
+    finding->held_bytes = bytes > cache ? bytes - cache : 0;
 }
 
 static void measure(const struct version *version, const char *folder,

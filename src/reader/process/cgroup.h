@@ -31,8 +31,9 @@ void seep_cgroup_usage(const char *membership, const char *root,
 struct seep_cgroup_use {
     uint64_t bytes; /* 0: unknown, as all of it */
     uint64_t limit_bytes;
-    uint64_t held_bytes; /* without page cache, which can be given back; that of
-                            a tmpfs and of shared memory cannot; 0: unknown */
+    uint64_t held_bytes;  /* without what can be given back, as page cache; of a
+                             tmpfs and of shared memory it cannot. Of version 1
+                             without the kernel's own; 0: unknown */
     uint64_t shmem_bytes; /* of that: files in a tmpfs, and shared memory */
 };
 

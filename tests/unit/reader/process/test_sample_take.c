@@ -309,18 +309,19 @@ static void page_cache_is_not_held_but_that_of_a_tmpfs_is(void **state)
     put(fixture, "/pod/box", "memory.current", "900");
     put(fixture, "/pod/box", "memory.max", "1000");
     put(fixture, "/pod/box", "memory.stat",
-        "\"$(printf 'anon 5\\nfile 600\\nshmem 150')\"");
+        "\"$(printf 'anon 5\\nfile 600\\nshmem 150\\n"
+        "slab_reclaimable 30')\"");
     seep_cgroup_use_of("0::/pod/box\n", fixture->root, &use);
     assert_int_equal(use.bytes, 900);
     assert_int_equal(use.limit_bytes, 1000);
-    assert_int_equal(use.held_bytes, 450);
+    assert_int_equal(use.held_bytes, 420);
     assert_int_equal(use.shmem_bytes, 150);
     put(fixture, "/memory/a", "memory.usage_in_bytes", "900");
     put(fixture, "/memory/a", "memory.stat",
         "\"$(printf 'cache 5\\nshmem 2\\ntotal_cache 300\\n"
-        "total_shmem 100')\"");
+        "total_rss 500\\ntotal_shmem 100')\"");
     seep_cgroup_use_of("4:memory:/a\n", fixture->root, &use);
-    assert_int_equal(use.held_bytes, 700);
+    assert_int_equal(use.held_bytes, 600);
     assert_int_equal(use.shmem_bytes, 100);
     /* of the group that is nearest to its limit, or nothing */
     put(fixture, "/pod", "memory.current", "1950");
