@@ -476,6 +476,7 @@ static void move(const struct seep_elf_image *image,
     if (seep_word_fetch_add(&entry->looked, 1) >= LOOKED_MOST &&
         !seep_word_load(&restricted)) {
         give_back(entry);
+        seep_word_fetch_add(&entry->looked, 1); /* what is read now */
     }
     section->shift = entry->shift;
     section->low = (const uint8_t *)entry->mapping;

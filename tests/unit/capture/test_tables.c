@@ -162,6 +162,35 @@ static void what_was_read_is_given_back_and_can_be_read_again(void **state)
     assert_true(resident(low, high) > 0);
 }
 
+/* Also where the last look is the one that gave the others' pages back. */
+static void nothing_stays_however_often_they_were_looked_at(void **state)
+{
+    struct library library = load(copy(FIRST, "often.so"), 0);
+    unsigned int next = 0;
+    uintptr_t low;
+    uintptr_t high;
+
+    (void)state;
+    expect_rules(&library);
+    assert_true(find_own(&library, "often.so", &low, &high));
+    for (unsigned int looks = 120; looks < 270; looks++) {
+        seep_tables_give_back();
+        for (unsigned int i = 0; i < looks; i++, next += STEP) {
+            struct seep_cfi_row row;
+            bool is_signal;
+
+            assert_int_equal(seep_rule_row(library.code +
+                                               (uintptr_t)(next % FUNCTIONS) *
+                                                   FUNCTION_BYTES +
+                                               6,
+                                           &row, &is_signal),
+                             SEEP_CUT_NONE);
+        }
+        seep_tables_give_back();
+        assert_int_equal(resident(low, high), 0);
+    }
+}
+
 static void what_somebody_wrote_into_the_tables_stays(void **state)
 {
     struct library library = load(copy(FIRST, "written.so"), 0);
@@ -319,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_read_elsewhere_and_say_the_same),
         cmocka_unit_test(what_was_read_is_given_back_and_can_be_read_again),
+        cmocka_unit_test(nothing_stays_however_often_they_were_looked_at),
         cmocka_unit_test(what_somebody_wrote_into_the_tables_stays),
         cmocka_unit_test(a_file_that_is_another_by_now_is_not_read),
         cmocka_unit_test(another_object_at_the_same_address_is_another),
