@@ -26,7 +26,7 @@ PROGRAM = pathlib.Path(__file__).parent / "programs" / "asked.py"
 # The first question comes after 31 s, and one that found nothing yet is a
 # hundredth of the time until the next: on a busy machine two minutes.
 WAIT_S = 400
-TRIES = 3
+TRIES_S = 100
 PROCESS_VM_READV = 310 if platform.machine() == "x86_64" else 270
 HOLDER = "held by Handler.model.audit, a list of "
 REFUSED = "its memory may not be read by this user"
@@ -145,11 +145,13 @@ def runs_fixture(tmp_path_factory):
                  list(runs[name].folder.iterdir())) for name in left]
             time.sleep(.2)
         # The list moves as it grows, and on a busy machine it may be read
-        # too slowly for that: the answer is then that it moved.
-        for _ in range(TRIES):
-            runs["unasked"].living = told(runs["unasked"].recording)
-            if HOLDER in runs["unasked"].living:
-                break
+        # too slowly for that: the answer is then that it moved, or ends on the
+        # way to a root.
+        end = time.monotonic() + TRIES_S
+        while (HOLDER not in (living := told(runs["unasked"].recording))
+               and time.monotonic() < end):
+            time.sleep(1)
+        runs["unasked"].living = living
         runs["unasked"].unasked = told("--no-held", runs["unasked"].recording)
     finally:
         for run in runs.values():
