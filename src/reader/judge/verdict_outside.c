@@ -92,7 +92,7 @@ void seep_verdict_unexplained(const struct seep_balance_outside *outside,
             "resident memory grows, and so many events were not recorded that it may be live blocks";
     } else if (verdict->unseen) {
         verdict->reason =
-            "resident memory grows, and the allocator has ever more blocks in use that no hook saw: a library calls it past the preload (RTLD_DEEPBIND)";
+            "resident memory grows, and the allocator has ever more blocks in use that no hook saw: something calls it past the preload, as a library does that was loaded with RTLD_DEEPBIND";
     } else if (outside->has_overhead) {
         verdict->reason =
             "resident memory grows, and neither live blocks nor the allocator account for it";

@@ -222,19 +222,25 @@ static void what_of_its_cgroup_grows_beside_it(void **state)
     holds("nothing grows in it");
     holds(", but its cgroup grows beside it by 60.0 MiB/min");
     holds(
-        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped");
+        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
     memory->cgroup_shmem.slope_bytes_per_s = .1 * MIB;
     fails(
-        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped");
+        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
     holds(
-        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)");
+        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is its other processes, or what the kernel has for them (sockets, pipes)");
     /* it is the process itself */
     memory->rss.slope_bytes_per_s = .999 * MIB;
     fails("nothing grows in it");
     fails(", but its cgroup grows beside it by 60.0 MiB/min");
     fails(
-        "the cgroup's 600 MiB are full in 5 min 00 s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)");
+        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is its other processes, or what the kernel has for them (sockets, pipes)");
     memory->rss.slope_bytes_per_s = 0;
+    holds("nothing grows in it");
+    verdict->reassures = false;
+    fails("nothing grows in it");
+    holds("nothing was seen to grow in it");
+    verdict->reassures = true;
+    fails("nothing was seen to grow in it");
     memory->cgroup_limit_bytes = 0;
     fails(", but its cgroup grows beside it by 60.0 MiB/min");
 }

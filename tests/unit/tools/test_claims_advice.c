@@ -122,12 +122,12 @@ static void of_what_lies_outside(void **state)
         "start it with `seep run`, which samples its mappings from outside and names those that grow");
     verdict->unseen = true;
     holds(
-        "load its libraries without RTLD_DEEPBIND, a flag of dlopen(): then their blocks are recorded");
+        "if a library is loaded with RTLD_DEEPBIND, a flag of dlopen(), load it without: then its blocks are recorded");
     holds("while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
           "sys_enter_brk /pid == PID/");
     verdict->unseen = false;
     fails(
-        "load its libraries without RTLD_DEEPBIND, a flag of dlopen(): then their blocks are recorded");
+        "if a library is loaded with RTLD_DEEPBIND, a flag of dlopen(), load it without: then its blocks are recorded");
     fake.mappings[1].name = "[heap]";
     fails("while it runs, as root: bpftrace -e 'tracepoint:syscalls:"
           "sys_enter_mmap /pid == PID/");

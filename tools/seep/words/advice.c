@@ -546,7 +546,7 @@ static void advise_unexplained(const struct seep_report *report,
     if (report->verdict.unseen) {
         seep_words_advise(
             words,
-            "load its libraries without RTLD_DEEPBIND, a flag of dlopen(): then their blocks are recorded");
+            "if a library is loaded with RTLD_DEEPBIND, a flag of dlopen(), load it without: then its blocks are recorded");
     }
     if (fills || seep_words_writes_late(report)) {
         seep_words_advise(

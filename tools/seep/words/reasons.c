@@ -554,17 +554,19 @@ static void add_beside_reason(const struct seep_report *report,
         return;
     }
     const char *limit = SEEP_UNITS_BYTES((double)memory->cgroup_limit_bytes);
-    const char *when = SEEP_UNITS_DURATION(fmax(0, left) / beside);
+    const char *each_min = SEEP_UNITS_BYTES(beside * 60);
+    const char *when = SEEP_UNITS_DURATION(
+        fmax(0, left) / memory->cgroup_held.slope_bytes_per_s);
     if (files) {
         seep_words_reason(
             words,
-            "the cgroup's %s are full in %s at that rate: what grows there is files in a tmpfs (/dev/shm, a volume in memory) or shared memory, which nobody has mapped",
-            limit, when);
+            "its cgroup, which grows by %s/min beside it, has its %s full in %s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory",
+            each_min, limit, when);
     } else {
         seep_words_reason(
             words,
-            "the cgroup's %s are full in %s at that rate: what grows there is its other processes, or what the kernel has for them (sockets, pipes)",
-            limit, when);
+            "its cgroup, which grows by %s/min beside it, has its %s full in %s: most of that is its other processes, or what the kernel has for them (sockets, pipes)",
+            each_min, limit, when);
     }
 }
 

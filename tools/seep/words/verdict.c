@@ -651,7 +651,9 @@ static void put_nothing(FILE *file, const struct seep_report *report)
     } else if (copied > 0) {
         fputs("no call site grows", file);
     } else if (beside > 0) {
-        fputs("nothing grows in it", file);
+        fputs(reassures ? "nothing grows in it"
+                        : "nothing was seen to grow in it",
+              file);
     } else {
         fputs(reassures ? "nothing grows" : "nothing was seen to grow", file);
     }
