@@ -94,6 +94,9 @@ def of_memory(verdict, memory, duration_s):
                 "slope_bytes_per_s"])) * duration_s > 32 * FLOOR_BYTES
             and least_slope(held) > held["slope_error_bytes_per_s"]):
         found.append("nothing grows, and its cgroup grows beside it")
+    if (verdict["beside_bytes_per_s"] and verdict["forecast"]
+            and verdict["forecast"]["answer"] == "never"):
+        found.append("its cgroup grows beside it, and is never full")
     growth = verdict["growth_bytes_per_s"]
     if ("no hook saw" in verdict["sentence"] and growth and memory["surplus"]
             and -memory["surplus"]["slope_bytes_per_s"]

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -175,5 +176,20 @@ def test_what_grows_in_the_group_beside_it_is_told(folder):
         assert 0.6 * rate < told < 1.5 * rate, (part, told)
     assert "but its cgroup grows beside it by" in memory["verdict"]["sentence"]
     assert "files in a tmpfs" in " ".join(memory["verdict"]["reasons"])
+    forecast = memory["verdict"]["forecast"]
+    assert (forecast["answer"], forecast["by_others"]) == ("time", True)
+    held = memory["memory"]["cgroup_held"]
+    assert forecast["seconds"]["estimate"] == pytest.approx(
+        (300 * MIB - held["last_bytes"]) / held["slope_bytes_per_s"])
     assert "cgroup" not in disk["verdict"]["sentence"]
+    assert disk["verdict"]["forecast"]["answer"] != "time"
     assert disk["memory"]["cgroup_held"]["slope_bytes_per_s"] < rate / 4
+    for kind, when in ("memory", "full in "), ("disk", "only page cache"):
+        top = seep("top", "--once", folder / f"{kind}.seep").stdout.decode()
+        row, = re.findall("^ cgroup .*", top, re.M)
+        assert when in row and "not growing" not in row, top
+        check = " ".join(seep("check", "--max-growth", "50MiB/min",
+                              folder / f"{kind}.seep").stdout.decode().split())
+        assert "PASS" in check
+        assert ("beside it, which no limit is about" in check) \
+            == (kind == "memory")

@@ -173,6 +173,51 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
     ret_forecast->of_all = is_of_all(ret_forecast, memory);
 }
 
+/* Of what others have in it comes and goes much. */
+#define BESIDE_LEAST_BYTES (16.0 * 1024 * 1024)
+#define BESIDE_FILES 0.5
+
+/* What a fork copies is charged to it, and was resident before. */
+static double own_slope(const struct seep_report_memory *memory)
+{
+    double copied =
+        memory->forked.valid ? -memory->forked.slope_bytes_per_s : 0;
+
+    return fmax(0, memory->rss.slope_bytes_per_s) + fmax(0, copied);
+}
+
+void seep_forecast_add_beside(const struct seep_report_memory *memory,
+                              double duration_s,
+                              struct seep_report_verdict *verdict)
+{
+    const struct seep_report_extent *held = &memory->cgroup_held;
+    double beside = held->slope_bytes_per_s - own_slope(memory);
+    double least_bytes = fmax(BESIDE_LEAST_BYTES, verdict->floor_bytes);
+    struct seep_forecast_limit limit = {
+        .what = "cgroup",
+        .limit_bytes = memory->cgroup_limit_bytes,
+        .used_bytes = whole(held->last_bytes),
+        .bytes_per_s =
+            seep_interval_around(held->slope_bytes_per_s, held->slope_error),
+    };
+    struct seep_report_forecast forecast;
+
+    if (!held->valid || memory->cgroup_limit_bytes == 0 ||
+        !(beside > hypot(held->slope_error, memory->rss.slope_error)) ||
+        !(beside * duration_s >= least_bytes)) {
+        return;
+    }
+    verdict->beside_bytes_per_s = beside;
+    verdict->beside_is_files =
+        memory->cgroup_shmem.slope_bytes_per_s >= BESIDE_FILES * beside;
+    forecast = forecast_of(&limit, SEEP_FORECAST_GROWS);
+    forecast.by_others = true;
+    if (forecast.answer == SEEP_FORECAST_TIME &&
+        seep_forecast_is_nearer(&forecast, &verdict->forecast)) {
+        verdict->forecast = forecast;
+    }
+}
+
 static double least_slope(const struct seep_report_extent *extent)
 {
     return extent->slope_bytes_per_s - extent->slope_error;
@@ -270,8 +315,8 @@ static struct seep_interval rate_now(const struct seep_report *report)
         return (struct seep_interval){0, 0, 0};
     }
     if (forecast->answer != SEEP_FORECAST_TIME || forecast->device >= 0 ||
-        !(headroom > 0) || !(forecast->seconds.estimate > 0) ||
-        !(forecast->seconds.low > 0)) {
+        forecast->by_others || !(headroom > 0) ||
+        !(forecast->seconds.estimate > 0) || !(forecast->seconds.low > 0)) {
         return rate;
     }
     rate.estimate = headroom / forecast->seconds.estimate;

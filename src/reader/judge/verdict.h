@@ -271,6 +271,13 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
                               const struct seep_verdict_now *now,
                               struct seep_report_forecast *ret_forecast);
 
+/** What its cgroup grows by beside the process, and when it is full by all that
+ * it grows by, if that is earlier than the forecast that is there.
+ * @param verdict  .floor_bytes; .beside_* and .forecast change */
+void seep_forecast_add_beside(const struct seep_report_memory *memory,
+                              double duration_s,
+                              struct seep_report_verdict *verdict);
+
 /**
  * What the class is about of this memory, else what the device itself showed,
  * whoever it was: a growth that can be told from none, and is clearly more

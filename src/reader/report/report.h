@@ -479,7 +479,8 @@ struct seep_report_forecast {
     bool by_private;    /* private memory grows by .bytes_per_s at most, less
                            than what is kept: .estimate is the earliest */
     bool by_others;     /* of a device: most of what it grows by is not of calls
-                           of this process */
+                           of this process; of a cgroup: it fills by what
+                           grows beside this process as well */
     bool of_all;        /* what all processes of the machine use is counted */
     double bytes_per_s; /* that it is made of; 0 if not TIME */
     double pace; /* that, over what the verdict grew by over the run; 0: it is
@@ -562,6 +563,11 @@ struct seep_report_verdict {
      * so much of that is used now. 0: it is not that. */
     double fills_used_bytes;
     double fills_of_bytes;
+    /* Whatever the class: what its cgroup, which has a limit, grows by beside
+     * it, without page cache that can be given back; 0: not by what is worth a
+     * word. Half or more of it may be files in a tmpfs, or shared memory. */
+    double beside_bytes_per_s;
+    bool beside_is_files;
     struct seep_report_forecast forecast;
 };
 

@@ -213,36 +213,50 @@ static void what_of_its_cgroup_grows_beside_it(void **state)
 {
     (void)state;
     become(SEEP_VERDICT_STEADY);
-    memory->rss = (struct seep_report_extent){true, 80 * MIB, 80 * MIB, 0, 0};
-    memory->cgroup_limit_bytes = (uint64_t)(600 * MIB);
-    memory->cgroup_held =
-        (struct seep_report_extent){true, 80 * MIB, 300 * MIB, MIB, 100};
-    memory->cgroup_shmem =
-        (struct seep_report_extent){true, 0, 200 * MIB, .9 * MIB, 100};
+    verdict->beside_bytes_per_s = MIB;
+    verdict->beside_is_files = true;
     holds("nothing grows in it");
     holds(", but its cgroup grows beside it by 60.0 MiB/min");
     holds(
-        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
-    memory->cgroup_shmem.slope_bytes_per_s = .1 * MIB;
+        "most of the 60 MiB/min that its cgroup grows by beside it is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
+    verdict->beside_is_files = false;
     fails(
-        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
+        "most of the 60 MiB/min that its cgroup grows by beside it is files in a tmpfs (/dev/shm, a volume in memory) or shared memory");
     holds(
-        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is its other processes, or what the kernel has for them (sockets, pipes)");
-    /* it is the process itself */
-    memory->rss.slope_bytes_per_s = .999 * MIB;
+        "most of the 60 MiB/min that its cgroup grows by beside it is its other processes, or what the kernel has for them (sockets, pipes)");
+    verdict->beside_bytes_per_s = 0;
     fails("nothing grows in it");
     fails(", but its cgroup grows beside it by 60.0 MiB/min");
     fails(
-        "its cgroup, which grows by 60 MiB/min beside it, has its 600 MiB full in 5 min 00 s: most of that is its other processes, or what the kernel has for them (sockets, pipes)");
-    memory->rss.slope_bytes_per_s = 0;
+        "most of the 60 MiB/min that its cgroup grows by beside it is its other processes, or what the kernel has for them (sockets, pipes)");
+    verdict->beside_bytes_per_s = MIB;
     holds("nothing grows in it");
     verdict->reassures = false;
     fails("nothing grows in it");
     holds("nothing was seen to grow in it");
     verdict->reassures = true;
     fails("nothing was seen to grow in it");
-    memory->cgroup_limit_bytes = 0;
-    fails(", but its cgroup grows beside it by 60.0 MiB/min");
+}
+
+/* Of a leak it is said only where the cgroup is full by that first. */
+static void what_fills_its_cgroup_beside_a_leak(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    verdict->beside_bytes_per_s = MIB;
+    verdict->forecast.by_others = true;
+    verdict->forecast.bytes_per_s = 2 * MIB;
+    holds("The cgroup fills by 120 MiB/min in all.");
+    holds(
+        "At its current rate, the cgroup's 8 GiB will be reached in 2 h 51 min (2 h 44 min to 2 h 59 min).");
+    holds(
+        "most of the 60 MiB/min that its cgroup grows by beside it is its other processes, or what the kernel has for them (sockets, pipes)");
+    verdict->forecast.by_others = false;
+    fails("The cgroup fills by 120 MiB/min in all.");
+    fails(
+        "At its current rate, the cgroup's 8 GiB will be reached in 2 h 51 min (2 h 44 min to 2 h 59 min).");
+    fails(
+        "most of the 60 MiB/min that its cgroup grows by beside it is its other processes, or what the kernel has for them (sockets, pipes)");
 }
 
 static void what_is_only_reserved(void **state)
@@ -848,6 +862,7 @@ int main(void)
         cmocka_unit_test(of_threads_that_become_more),
         cmocka_unit_test(what_of_a_fork_is_copied),
         cmocka_unit_test(what_of_its_cgroup_grows_beside_it),
+        cmocka_unit_test(what_fills_its_cgroup_beside_a_leak),
         cmocka_unit_test(what_is_only_reserved),
         cmocka_unit_test(what_was_never_written_to),
         cmocka_unit_test(what_is_written_to_later),

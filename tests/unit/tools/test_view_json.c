@@ -176,6 +176,8 @@ static const char *const verdict_members[][2] = {
     {"shared_grows", "b"},
     {"fills_used_bytes", "n?"},
     {"fills_of_bytes", "n?"},
+    {"beside_bytes_per_s", "n"},
+    {"beside_is_files", "b"},
     {"open", "o?"},
     {"stopped", "s?"},
     {"pattern", "o?"},

@@ -62,6 +62,7 @@ static void put_counts(json_t *object,
                   verdict->fills_of_bytes > 0 ? verdict->fills_used_bytes
                                               : NAN);
     seep_json_put(object, "fills_of_bytes", known(verdict->fills_of_bytes));
+    SEEP_JSON_COPY(object, verdict, beside_bytes_per_s, beside_is_files);
 }
 
 /* What cannot be told beside the class. */

@@ -230,6 +230,32 @@ static void print_process(struct seep_page *page,
     free(process);
 }
 
+/* A limit is about the process. What ends it may be beside it: said once, of
+ * whom it is most. */
+static void print_beside(struct seep_page *page,
+                         const struct seep_check_set *set)
+{
+    const struct seep_report *most = NULL;
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct seep_report *report = set->results[i].report;
+
+        if (report != NULL && seep_words_grows_beside(report) &&
+            (most == NULL || report->verdict.beside_bytes_per_s >
+                                 most->verdict.beside_bytes_per_s)) {
+            most = report;
+        }
+    }
+    if (most != NULL) {
+        const char *each_min =
+            SEEP_UNITS_BYTES(most->verdict.beside_bytes_per_s * 60);
+
+        seep_page_paragraph(page, SEEP_STYLE_WARNING, " note", SITE_INDENT,
+                            SEEP_NOTE_CHECK_BESIDE, (unsigned)most->pid,
+                            each_min, most->path);
+    }
+}
+
 void seep_view_check(struct seep_page *page, const struct seep_check_set *set)
 {
     const struct seep_check_result *results = set->results;
@@ -249,6 +275,7 @@ void seep_view_check(struct seep_page *page, const struct seep_check_set *set)
         }
         print_process(page, set, &results[first], last - first);
     }
+    print_beside(page, set);
 }
 
 /*

@@ -143,13 +143,34 @@ static void add_spaces(struct seep_table *table,
     }
 }
 
-/* "6.6 GiB of 8 GiB free, full in 2 h 51 min (2 h 44 min to ..)" */
+static bool surely_grows(const struct seep_report_extent *extent)
+{
+    return extent->valid && extent->slope_bytes_per_s > extent->slope_error;
+}
+
+/* "in 2 h 51 min (2 h 44 min to ..)"; NULL where the row itself grows and
+ * nobody knows whether that can be given back. */
+static char *when_of(const struct seep_report_forecast *forecast,
+                     const struct seep_report_extent *filled,
+                     const struct seep_report_extent *held)
+{
+    if (forecast == NULL) {
+        return NULL;
+    }
+    if (forecast->answer != SEEP_FORECAST_NEVER || !surely_grows(filled)) {
+        return seep_words_when(forecast);
+    }
+    return held->valid && !surely_grows(held)
+               ? seep_words_make("never at this rate: only page cache grows")
+               : NULL;
+}
+
+/* "6.6 GiB of 8 GiB free, full in 2 h 51 min (2 h 44 min to ..)"
+ * @param when  NULL, or to free */
 static void note_limit(struct seep_table *table, uint64_t limit_bytes,
-                       double used_bytes,
-                       const struct seep_report_forecast *forecast)
+                       double used_bytes, char *when)
 {
     double left = (double)limit_bytes - used_bytes;
-    char *when = forecast == NULL ? NULL : seep_words_when(forecast);
 
     seep_table_cell(table, SEEP_VIEW_BALANCE_NOTE, "%s of %s free%s%s",
                     SEEP_UNITS_BYTES(left > 0 ? left : 0),
@@ -185,14 +206,15 @@ static void add_host(struct seep_table *table, const struct seep_report *report)
     if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
         seep_view_balance_row(table, report, "cgroup", &memory->cgroup);
         note_limit(table, memory->cgroup_limit_bytes, memory->cgroup.last_bytes,
-                   forecast_of(report, "cgroup"));
+                   when_of(forecast_of(report, "cgroup"), &memory->cgroup,
+                           &memory->cgroup_held));
     }
     if (memory->machine_bytes > 0 && memory->available_bytes > 0) {
         seep_view_balance_row(table, report, "machine", &ram);
         seep_table_cell(table, SEEP_VIEW_BALANCE_FIRST, "%s", "");
         seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
         note_limit(table, memory->machine_bytes, ram.last_bytes,
-                   forecast_of(report, "ram"));
+                   when_of(forecast_of(report, "ram"), &ram, &ram));
     }
 }
 
@@ -211,7 +233,7 @@ static void add_devices(struct seep_table *table,
         }
         note_limit(table, device->total_bytes,
                    (double)device->total_bytes - (double)device->free_bytes,
-                   followed ? &device->forecast : NULL);
+                   followed ? seep_words_when(&device->forecast) : NULL);
     }
 }
 

@@ -260,6 +260,21 @@ bool seep_words_tells_others(const struct seep_report *report, int ordinal)
            forecast->device == ordinal && !is_used_up(report);
 }
 
+static void put_others(FILE *file, const struct seep_report_forecast *forecast)
+{
+    char filled[SEEP_WORDS_GPU_BYTES] = "The cgroup";
+
+    if (forecast->device >= 0) {
+        seep_words_gpu(forecast->device, filled);
+    }
+    fprintf(file, "%s fills by ", filled);
+    seep_words_put_rate(file, forecast->bytes_per_s);
+    fputs(forecast->device >= 0
+              ? ", most of it by other processes, contexts or code. "
+              : " in all. ",
+          file);
+}
+
 static void put_time(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_forecast *forecast = &report->verdict.forecast;
@@ -267,19 +282,14 @@ static void put_time(FILE *file, const struct seep_report *report)
     if (is_used_up(report)) {
         put_limit(file, forecast);
         fputs(
-            is_of(forecast, "cgroup")
+            is_of(forecast, "cgroup") && !forecast->by_others
                 ? " are used up already, counting page cache that the kernel can drop"
                 : " are used up already",
             file);
         return;
     }
     if (forecast->by_others) {
-        char gpu[SEEP_WORDS_GPU_BYTES];
-
-        seep_words_gpu(forecast->device, gpu);
-        fprintf(file, "%s fills by ", gpu);
-        seep_words_put_rate(file, forecast->bytes_per_s);
-        fputs(", most of it by other processes, contexts or code. ", file);
+        put_others(file, forecast);
     } else {
         put_pace(file, forecast);
     }
@@ -768,8 +778,7 @@ void seep_words_add_advice(const struct seep_report *report,
             advise_longer(report, full, words);
         }
     }
-    if (seep_words_cgroup_grows(report, NULL) > 0 &&
-        class != SEEP_VERDICT_LEAK) {
+    if (seep_words_grows_beside(report)) {
         seep_words_advise(
             words,
             "see what grows in its cgroup: memory.stat there (shmem, sock, kernel), du -sh /dev/shm, and its other processes");

@@ -363,11 +363,11 @@ static char *forecast_of(const struct seep_family *family)
 {
     struct seep_report sum = {.path = ""};
 
-    if (!family->has_growth) {
+    if (!family->has_growth && !family->forecast.by_others) {
         return NULL;
     }
     sum.verdict.class = family->worst->verdict.class;
-    sum.verdict.has_growth = true;
+    sum.verdict.has_growth = family->has_growth;
     sum.verdict.device = family->forecast.device;
     sum.verdict.forecast = family->forecast;
     return seep_words_forecast(&sum);

@@ -114,6 +114,8 @@
 #define SEEP_NOTE_CHECK_MORE_SITES "and %zu more call sites"
 #define SEEP_NOTE_CHECK_LIMIT_KEPT "%s: the limit holds"
 #define SEEP_NOTE_CHECK_LIMITS_KEPT "%s: all %zu limits hold"
+#define SEEP_NOTE_CHECK_BESIDE \
+    "the cgroup of pid %u grows by %s/min beside it, which no limit is about: seep report %s"
 #define SEEP_NOTE_DIFF_MORE " and %zu more that grow%s: --sites 0"
 #define SEEP_NOTE_DIFF_STILL " %zu call site%s neither before nor now"
 #define SEEP_NOTE_DIFF_EXCUSED " %zu suppressed, or below a known bound"

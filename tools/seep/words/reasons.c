@@ -540,33 +540,26 @@ static void add_stopped_reason(const struct seep_report *report,
     free(where);
 }
 
-/* Whoever ends it first, the process ends with the cgroup. */
+/* Whoever fills it, the process ends with the cgroup. */
 static void add_beside_reason(const struct seep_report *report,
                               struct seep_words_verdict *words)
 {
-    const struct seep_report_memory *memory = &report->memory;
-    bool files;
-    double beside = seep_words_cgroup_grows(report, &files);
-    double left =
-        (double)memory->cgroup_limit_bytes - memory->cgroup_held.last_bytes;
+    const char *each_min =
+        SEEP_UNITS_BYTES(report->verdict.beside_bytes_per_s * 60);
 
-    if (!(beside > 0) || report->verdict.class == SEEP_VERDICT_LEAK) {
+    if (!seep_words_grows_beside(report)) {
         return;
     }
-    const char *limit = SEEP_UNITS_BYTES((double)memory->cgroup_limit_bytes);
-    const char *each_min = SEEP_UNITS_BYTES(beside * 60);
-    const char *when = SEEP_UNITS_DURATION(
-        fmax(0, left) / memory->cgroup_held.slope_bytes_per_s);
-    if (files) {
+    if (report->verdict.beside_is_files) {
         seep_words_reason(
             words,
-            "its cgroup, which grows by %s/min beside it, has its %s full in %s: most of that is files in a tmpfs (/dev/shm, a volume in memory) or shared memory",
-            each_min, limit, when);
+            "most of the %s/min that its cgroup grows by beside it is files in a tmpfs (/dev/shm, a volume in memory) or shared memory",
+            each_min);
     } else {
         seep_words_reason(
             words,
-            "its cgroup, which grows by %s/min beside it, has its %s full in %s: most of that is its other processes, or what the kernel has for them (sockets, pipes)",
-            each_min, limit, when);
+            "most of the %s/min that its cgroup grows by beside it is its other processes, or what the kernel has for them (sockets, pipes)",
+            each_min);
     }
 }
 

@@ -641,7 +641,7 @@ static void put_nothing(FILE *file, const struct seep_report *report)
     bool rises_anyhow = report->verdict.suppressed_count == 0 &&
                         rises(report, &report->memory.anonymous);
     double copied = seep_words_copied(report);
-    double beside = copied > 0 ? 0 : seep_words_cgroup_grows(report, NULL);
+    double beside = copied > 0 ? 0 : report->verdict.beside_bytes_per_s;
 
     fputs(reassures ? "no leak: " : "", file);
     if (report->verdict.minor_count > 0 || live_memory_grows(report) ||

@@ -707,29 +707,12 @@ double seep_words_copied(const struct seep_report *report)
                : 0;
 }
 
-/* Of what others have in it comes and goes much. */
-#define BESIDE_LEAST_BYTES (16.0 * 1024 * 1024)
-#define BESIDE_FILES 0.5
-
-double seep_words_cgroup_grows(const struct seep_report *report,
-                               bool *ret_files)
+bool seep_words_grows_beside(const struct seep_report *report)
 {
-    const struct seep_report_memory *memory = &report->memory;
-    double own = fmax(0, memory->rss.slope_bytes_per_s);
-    double beside = memory->cgroup_held.slope_bytes_per_s - own;
-    double error =
-        hypot(memory->cgroup_held.slope_error, memory->rss.slope_error);
+    const struct seep_report_verdict *verdict = &report->verdict;
 
-    if (ret_files != NULL) {
-        *ret_files =
-            memory->cgroup_shmem.slope_bytes_per_s >= BESIDE_FILES * beside;
-    }
-    return memory->cgroup_held.valid && memory->cgroup_limit_bytes > 0 &&
-                   beside > error &&
-                   beside * report->duration_s >=
-                       fmax(BESIDE_LEAST_BYTES, report->verdict.floor_bytes)
-               ? beside
-               : 0;
+    return verdict->beside_bytes_per_s > 0 &&
+           (verdict->class != SEEP_VERDICT_LEAK || verdict->forecast.by_others);
 }
 
 /* A pool has as many as it has; what comes and goes is no growth. */

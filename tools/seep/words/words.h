@@ -167,12 +167,9 @@ bool seep_words_is_in_both(const struct seep_report *report);
  * more than is worth a word? That much a second; else 0. */
 double seep_words_copied(const struct seep_report *report);
 
-/** Bytes a second that its cgroup, which has a limit, grows by beside it,
- * without page cache that can be given back; 0: not by what is worth a word.
- * @param ret_files  half or more of it are files in a tmpfs, or shared memory;
- *                   may be NULL */
-double seep_words_cgroup_grows(const struct seep_report *report,
-                               bool *ret_files);
+/** Is it to be said that its cgroup grows beside it? Of a leak, only if it is
+ * full by that, too. */
+bool seep_words_grows_beside(const struct seep_report *report);
 /** Do threads become more, by so many that it is worth a word? */
 bool seep_words_threads_grow(const struct seep_report *report);
 /** Does what was never touched shrink by most of what the verdict is about? */

@@ -173,6 +173,79 @@ static void what_ends_reaches_what_ends_it_before(void **state)
     assert_string_equal(forecast.what, "ram");
 }
 
+#define MIB (1024.0 * 1024)
+
+/* 10 MiB a second and 4 MiB of it its own, 500 MiB are left: 20 MiB of them
+ * the kernel could drop from what it uses of its 1 GiB. */
+static void what_its_cgroup_grows_by_fills_it(void **state)
+{
+    struct seep_report_memory memory = {
+        .rss = {true, 80 * MIB, 480 * MIB, 4 * MIB, MIB},
+        .cgroup = {true, 200 * MIB, 544 * MIB, 10 * MIB, MIB},
+        .cgroup_held = {true, 180 * MIB, 524 * MIB, 10 * MIB, MIB},
+        .cgroup_shmem = {true, 0, 200 * MIB, 3 * MIB, MIB},
+        .cgroup_limit_bytes = GIB,
+    };
+    struct seep_report_verdict verdict = {.forecast = SEEP_FORECAST_NONE};
+
+    (void)state;
+    seep_forecast_add_beside(&memory, 60, &verdict);
+    assert_true(verdict.beside_bytes_per_s == 6 * MIB);
+    assert_true(verdict.beside_is_files);
+    assert_int_equal(verdict.forecast.answer, SEEP_FORECAST_TIME);
+    assert_true(verdict.forecast.by_others);
+    assert_true(verdict.forecast.seconds.estimate == 50);
+    /* what is sooner stands */
+    verdict.forecast = forecast_of(1000, 900, ten);
+    seep_forecast_add_beside(&memory, 60, &verdict);
+    assert_false(verdict.forecast.by_others);
+    verdict.forecast = forecast_of(10000, 900, ten);
+    seep_forecast_add_beside(&memory, 60, &verdict);
+    assert_true(verdict.forecast.by_others);
+}
+
+static void assert_alone(const struct seep_report_memory *memory,
+                         double duration_s)
+{
+    struct seep_report_verdict verdict = {.forecast = SEEP_FORECAST_NONE};
+
+    seep_forecast_add_beside(memory, duration_s, &verdict);
+    assert_true(verdict.beside_bytes_per_s == 0);
+    assert_int_equal(verdict.forecast.answer, SEEP_FORECAST_UNKNOWN);
+}
+
+static void what_it_does_itself_is_not_beside_it(void **state)
+{
+    const struct seep_report_memory beside = {
+        .rss = {true, 80 * MIB, 80 * MIB, 0, 0},
+        .cgroup_held = {true, 180 * MIB, 524 * MIB, 10 * MIB, MIB},
+        .cgroup_limit_bytes = GIB,
+    };
+    struct seep_report_memory memory = beside;
+
+    (void)state;
+    memory.rss.slope_bytes_per_s = 9.1 * MIB;
+    assert_alone(&memory, 60);
+    /* its pages from before a fork are copied */
+    memory = beside;
+    memory.forked =
+        (struct seep_report_extent){true, 900 * MIB, 300 * MIB, -10 * MIB, 0};
+    assert_alone(&memory, 60);
+    memory = beside;
+    memory.cgroup_held.slope_error = 11 * MIB;
+    assert_alone(&memory, 60);
+    assert_alone(&beside, 1); /* 10 MiB */
+    memory = beside;
+    memory.cgroup_limit_bytes = 0;
+    assert_alone(&memory, 60);
+    memory = beside;
+    memory.cgroup_held.valid = false;
+    assert_alone(&memory, 60);
+    memory = beside;
+    memory.cgroup_held.slope_bytes_per_s = NAN;
+    assert_alone(&memory, 60);
+}
+
 static void of_limits_never_reached_the_nearest_is_named(void **state)
 {
     struct seep_forecast_limit limits[] = {
@@ -218,6 +291,8 @@ int main(void)
         cmocka_unit_test(the_limit_that_is_reached_first_counts),
         cmocka_unit_test(what_setrlimit_allows_is_a_limit),
         cmocka_unit_test(what_ends_reaches_what_ends_it_before),
+        cmocka_unit_test(what_its_cgroup_grows_by_fills_it),
+        cmocka_unit_test(what_it_does_itself_is_not_beside_it),
         cmocka_unit_test(of_limits_never_reached_the_nearest_is_named),
         cmocka_unit_test(no_rate_however_odd_gives_a_figure_that_is_none),
     };
