@@ -452,38 +452,48 @@ static bool may_be_stack(const struct seep_held_memory *memory,
     return may;
 }
 
+/* Words that point to themselves, twice: a control block lies in one page. */
+static size_t find_control_blocks(const uint64_t *words, uint64_t address,
+                                  uint64_t *ret_addresses, size_t capacity)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i + 2 < SEEP_HELD_PAGE_BYTES / 8 && count < capacity;
+         i++) {
+        if (words[i] == address + 8 * i && words[i + 2] == words[i]) {
+            ret_addresses[count++] = words[i];
+        }
+    }
+    return count;
+}
+
+/* Most of a stack was never touched, and of hundreds of threads that is what
+ * there is most of: a page that is not there is not asked for. */
 size_t seep_held_thread_blocks(struct seep_held_memory *memory,
                                const struct seep_held_map *map,
                                uint64_t *ret_addresses, size_t capacity)
 {
+    uint64_t words[SEEP_HELD_PAGE_BYTES / 8];
+    bool there[SEEP_HELD_THERE_MOST];
     uint64_t bytes = map->end - map->start;
-    uint64_t from;
-    uint64_t *words;
-    size_t count = 0;
     uint64_t most =
         may_be_stack(memory, map) ? THREAD_PART_BYTES : THREAD_TOP_BYTES;
+    size_t count = 0;
 
     /* At the top of a stack, or of a mapping that others have grown below. */
     bytes = bytes < most ? bytes : most;
-    from = map->end - bytes;
-    words = seep_held_memory_is_late(memory) ? NULL : malloc(bytes);
-    for (uint64_t at = from; words != NULL && at < map->end;
-         at += SEEP_HELD_PAGE_BYTES) {
-        uint64_t *page = words + (at - from) / 8;
+    for (uint64_t at = map->end - bytes;
+         at < map->end && !seep_held_memory_is_late(memory);) {
+        size_t pages = seep_held_pages_there(
+            memory, at, (map->end - at) / SEEP_HELD_PAGE_BYTES, there);
 
-        if (!seep_held_read(memory, at, page, SEEP_HELD_PAGE_BYTES)) {
-            memset(page, 0, SEEP_HELD_PAGE_BYTES);
+        for (size_t i = 0; i < pages; i++, at += SEEP_HELD_PAGE_BYTES) {
+            if (there[i] && seep_held_read(memory, at, words, sizeof(words))) {
+                count += find_control_blocks(words, at, ret_addresses + count,
+                                             capacity - count);
+            }
         }
     }
-    for (size_t i = 0; words != NULL && i + 2 < bytes / 8 && count < capacity;
-         i++) {
-        uint64_t address = from + 8 * i;
-
-        if (words[i] == address && words[i + 2] == address) {
-            ret_addresses[count++] = address;
-        }
-    }
-    free(words);
     return count;
 }
 

@@ -408,7 +408,7 @@ static bool read_core(struct seep_held_memory *memory, uint64_t address,
     return true;
 }
 
-#define ENTRIES 128U
+#define ENTRIES SEEP_HELD_THERE_MOST
 
 static bool are_present(const struct seep_held_memory *memory, uint64_t address,
                         size_t bytes)
@@ -528,6 +528,22 @@ bool seep_held_map_is_searched(const struct seep_held_map *map)
 
     return map->is_readable && map->is_writable && !map->is_own &&
            strncmp(path, "[v", 2) != 0 && !seep_held_is_of_device(path);
+}
+
+size_t seep_held_pages_there(const struct seep_held_memory *memory,
+                             uint64_t address, size_t pages, bool *ret_there)
+{
+    uint64_t entries[ENTRIES] = {0};
+    size_t count = pages < ENTRIES ? pages : ENTRIES;
+    bool is_known =
+        memory->core == NULL &&
+        pread(memory->pagemap, entries, count * sizeof(entries[0]),
+              (off_t)(address / SEEP_HELD_PAGE_BYTES * sizeof(entries[0]))) > 0;
+
+    for (size_t i = 0; i < count; i++) {
+        ret_there[i] = !is_known || (entries[i] & PAGE_IS_PRESENT) != 0;
+    }
+    return count;
 }
 
 /* Which pages of the window to read, as pairs of ranges. */

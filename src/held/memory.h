@@ -387,6 +387,13 @@ void seep_held_blocks_scan(struct seep_held_blocks *blocks,
                            const struct seep_held_shape *shapes,
                            size_t shape_count, struct seep_held_scan *scan);
 
+#define SEEP_HELD_THERE_MOST 128U
+
+/** Which of @pages pages from @address on are in memory; of a core, or where
+ * nobody knows, all. @return how many are told: SEEP_HELD_THERE_MOST at most */
+size_t seep_held_pages_there(const struct seep_held_memory *memory,
+                             uint64_t address, size_t pages, bool *ret_there);
+
 /** Thread control blocks in @map: words that point to themselves, twice.
  * @return how many, at most @capacity */
 size_t seep_held_thread_blocks(struct seep_held_memory *memory,

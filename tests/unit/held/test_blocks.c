@@ -168,11 +168,46 @@ static void a_block_of_a_threads_arena_is_found(void **state)
     }
 }
 
+#define STACK_BYTES (UINT64_C(8) << 20)
+#define TOUCHED 3U /* pages, at its top */
+
+/* A process has hundreds of stacks, of which hardly a page was ever touched:
+ * no other page is read, or cleared here. */
+static void of_a_stack_what_was_touched_is_read(void **state)
+{
+    const struct seep_held_source source = {.pid = getpid()};
+    uint8_t *reserved = reserve(STACK_BYTES + 2 * SEEP_HELD_PAGE_BYTES);
+    uint8_t *stack = open_page(reserved + SEEP_HELD_PAGE_BYTES, STACK_BYTES);
+    uint64_t *control =
+        (uint64_t *)(void *)(stack + STACK_BYTES - SEEP_HELD_PAGE_BYTES + 64);
+    struct seep_held_memory memory;
+    struct seep_held_map *map;
+    uint64_t found[8];
+    uint32_t before;
+
+    (void)state;
+    madvise(stack, STACK_BYTES, MADV_NOHUGEPAGE);
+    memset(stack + STACK_BYTES - TOUCHED * SEEP_HELD_PAGE_BYTES, 1,
+           TOUCHED * SEEP_HELD_PAGE_BYTES);
+    control[0] = control[2] = address_of(control);
+    assert_int_equal(seep_held_memory_open(&source, &memory), 0);
+    memory.threads[0].stack_pointer = address_of(control) - 4096;
+    map = seep_held_map_at(&memory, address_of(control));
+    assert_non_null(map);
+    before = memory.read_count;
+    assert_int_equal(seep_held_thread_blocks(&memory, map, found, 8), 1);
+    assert_int_equal(found[0], address_of(control));
+    assert_int_equal(memory.read_count - before, TOUCHED);
+    seep_held_memory_close(&memory);
+    munmap(reserved, STACK_BYTES + 2 * SEEP_HELD_PAGE_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_block_of_a_threads_arena_is_found,
                                         set_up, tear_down),
+        cmocka_unit_test(of_a_stack_what_was_touched_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
