@@ -75,6 +75,8 @@ struct grouping {
     struct seep_held_way *ways;
     size_t count;
     uint64_t *words; /* what each says */
+    uint32_t *tops;  /* what is at its top; of calls of one function the first
+                        that has the same variable, for all of them */
     enum seep_held_end *ends;
     bool *is_taken;
     uint32_t *through; /* by node: how many ways left go through it, and */
@@ -142,22 +144,27 @@ static int fit_nodes(struct grouping *grouping)
     return grouping->through == NULL || grouping->places == NULL ? -ENOMEM : 0;
 }
 
+/* What step @k of way @i is to be counted as. */
+static uint32_t thing_at(const struct grouping *grouping, size_t i, size_t k)
+{
+    const struct seep_held_way *way = &grouping->ways[i];
+
+    return k + 1 == way->count ? grouping->tops[i] : way->steps[k].node;
+}
+
 static void count_through(struct grouping *grouping)
 {
     for (size_t i = 0; i < grouping->count; i++) {
-        const struct seep_held_way *way = &grouping->ways[i];
-
-        for (size_t k = 0; k < way->count; k++) {
-            grouping->through[way->steps[k].node] = 0;
-            grouping->places[way->steps[k].node] = 0;
+        for (size_t k = 0; k < grouping->ways[i].count; k++) {
+            grouping->through[thing_at(grouping, i, k)] = 0;
+            grouping->places[thing_at(grouping, i, k)] = 0;
         }
     }
     for (size_t i = 0; i < grouping->count; i++) {
-        const struct seep_held_way *way = &grouping->ways[i];
-
-        for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            grouping->through[way->steps[k].node]++;
-            grouping->places[way->steps[k].node] += k;
+        for (size_t k = 0; is_left(grouping, i) && k < grouping->ways[i].count;
+             k++) {
+            grouping->through[thing_at(grouping, i, k)]++;
+            grouping->places[thing_at(grouping, i, k)] += k;
         }
     }
 }
@@ -181,7 +188,7 @@ static uint32_t find_holder(const struct grouping *grouping)
         const struct seep_held_way *way = &grouping->ways[i];
 
         for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            uint32_t through = grouping->through[way->steps[k].node];
+            uint32_t through = grouping->through[thing_at(grouping, i, k)];
 
             most = through > most ? through : most;
         }
@@ -190,7 +197,7 @@ static uint32_t find_holder(const struct grouping *grouping)
         const struct seep_held_way *way = &grouping->ways[i];
 
         for (size_t k = 0; is_left(grouping, i) && k < way->count; k++) {
-            uint32_t node = way->steps[k].node;
+            uint32_t node = thing_at(grouping, i, k);
 
             if (4 * grouping->through[node] >= 3 * most &&
                 is_lower(grouping, node, best)) {
@@ -201,12 +208,12 @@ static uint32_t find_holder(const struct grouping *grouping)
     return best;
 }
 
-static bool goes_through(const struct seep_held_way *way, uint32_t node,
-                         size_t *ret_step)
+static bool goes_through(const struct grouping *grouping, size_t way,
+                         uint32_t node, size_t *ret_step)
 {
-    for (size_t i = 0; i < way->count; i++) {
-        if (way->steps[i].node == node) {
-            *ret_step = i;
+    for (size_t k = 0; k < grouping->ways[way].count; k++) {
+        if (thing_at(grouping, way, k) == node) {
+            *ret_step = k;
             return true;
         }
     }
@@ -240,7 +247,7 @@ static int find_edges(const struct grouping *grouping, const size_t *members,
                       size_t count, uint32_t holder,
                       struct seep_held_group *group)
 {
-    uint64_t start = grouping->search->nodes[holder].start;
+    const struct seep_held_search *search = grouping->search;
     uint64_t *offsets =
         seep_store_take(grouping->search->store, count, sizeof(*offsets));
     bool is_same = true;
@@ -249,13 +256,15 @@ static int find_edges(const struct grouping *grouping, const size_t *members,
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        const struct seep_held_way *way = &grouping->ways[members[i]];
+        const struct seep_held_told *told;
         size_t step = 0;
 
-        if (!goes_through(way, holder, &step)) {
+        if (!goes_through(grouping, members[i], holder, &step)) {
             return 0;
         }
-        offsets[i] = grouping->search->links[way->steps[step].link].at - start;
+        told = &grouping->ways[members[i]].steps[step];
+        offsets[i] =
+            search->links[told->link].at - search->nodes[told->node].start;
         is_same &= offsets[i] == offsets[0];
     }
     group->shares_edge = is_same;
@@ -268,6 +277,53 @@ static int find_edges(const struct grouping *grouping, const size_t *members,
 static uint32_t top_of(const struct seep_held_way *way)
 {
     return way->count == 0 ? way->asked : way->steps[way->count - 1].node;
+}
+
+static bool is_same_variable(const struct seep_held_step *a,
+                             const struct seep_held_step *b)
+{
+    return a->kind == SEEP_HELD_KIND_FRAME && b->kind == a->kind &&
+           *a->function != '\0' && strcmp(a->function, b->function) == 0 &&
+           strcmp(a->file, b->file) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+/* Threads, greenlets and generators that wait in one function have a call of it
+ * each: to people they are one place, and none of them alone is what holds. */
+static void find_tops(struct grouping *grouping)
+{
+    for (size_t i = 0; i < grouping->count; i++) {
+        const struct seep_held_way *way = &grouping->ways[i];
+
+        grouping->tops[i] = top_of(way);
+        for (size_t k = 0; k < i && way->count > 0; k++) {
+            const struct seep_held_way *other = &grouping->ways[k];
+
+            if (other->count > 0 &&
+                is_same_variable(&way->steps[way->count - 1].step,
+                                 &other->steps[other->count - 1].step)) {
+                grouping->tops[i] = grouping->tops[k];
+                break;
+            }
+        }
+    }
+}
+
+/* How many calls have what @members have at their tops? */
+static size_t count_calls(const struct grouping *grouping,
+                          const size_t *members, size_t count)
+{
+    size_t calls = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = true;
+
+        for (size_t k = 0; k < i && is_new; k++) {
+            is_new = top_of(&grouping->ways[members[k]]) !=
+                     top_of(&grouping->ways[members[i]]);
+        }
+        calls += is_new;
+    }
+    return calls;
 }
 
 static int add_group(struct grouping *grouping, const size_t *members,
@@ -299,7 +355,10 @@ static int add_group(struct grouping *grouping, const size_t *members,
         .is_object = search->nodes[top_of(way)].kind == SEEP_HELD_OBJECT,
     };
     if (holder != SEEP_HELD_NOTHING) {
-        goes_through(way, holder, &group->holder);
+        goes_through(grouping, chosen, holder, &group->holder);
+        group->call_count = holder == grouping->tops[chosen]
+                                ? count_calls(grouping, members, count)
+                                : 0;
         error = find_edges(grouping, members, count, holder, group);
     }
     for (size_t i = 0; i < count; i++) {
@@ -327,12 +386,11 @@ static int group_ways(struct grouping *grouping)
         count_through(grouping);
         holder = find_holder(grouping);
         for (size_t i = 0; i < grouping->count; i++) {
-            bool same =
-                holder != SEEP_HELD_NOTHING
-                    ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
-                          goes_through(&grouping->ways[i], holder, &step)
-                    : grouping->ends[i] == grouping->ends[first] &&
-                          grouping->words[i] == grouping->words[first];
+            bool same = holder != SEEP_HELD_NOTHING
+                            ? grouping->ways[i].root != SEEP_HELD_NOTHING &&
+                                  goes_through(grouping, i, holder, &step)
+                            : grouping->ends[i] == grouping->ends[first] &&
+                                  grouping->words[i] == grouping->words[first];
 
             if (same && !grouping->is_taken[i]) {
                 members[count++] = i;
@@ -397,6 +455,7 @@ static int finish_ways(struct grouping *grouping)
         describe_way(search, way);
         grouping->words[i] = words_of(way);
     }
+    find_tops(grouping);
     return error;
 }
 
@@ -490,12 +549,15 @@ static size_t find_some(struct grouping *grouping, bool *ret_is_member)
     size_t count = 0;
     size_t step;
 
+    for (size_t i = 0; i < grouping->count; i++) {
+        grouping->tops[i] = top_of(&grouping->ways[i]);
+    }
     count_through(grouping);
     holder = find_holder(grouping);
     for (size_t i = 0; holder != SEEP_HELD_NOTHING && i < grouping->count;
          i++) {
-        ret_is_member[i] = is_left(grouping, i) &&
-                           goes_through(&grouping->ways[i], holder, &step);
+        ret_is_member[i] =
+            is_left(grouping, i) && goes_through(grouping, i, holder, &step);
         count += ret_is_member[i];
     }
     return count < grouping->count ? count : 0;
@@ -558,6 +620,7 @@ static void grouping_fini(struct grouping *grouping, size_t asked_count)
     }
     free(grouping->ways);
     free(grouping->words);
+    free(grouping->tops);
     free(grouping->ends);
     free(grouping->is_taken);
     free(grouping->through);
@@ -576,6 +639,7 @@ static int tell_part(struct seep_held_search *search, const bool *is_live,
         .search = search,
         .ways = calloc(asked, sizeof(struct seep_held_way)),
         .words = calloc(asked, sizeof(uint64_t)),
+        .tops = calloc(asked, sizeof(uint32_t)),
         .ends = calloc(asked, sizeof(enum seep_held_end)),
         .is_taken = calloc(asked, sizeof(bool)),
         .groups = groups,
@@ -584,7 +648,7 @@ static int tell_part(struct seep_held_search *search, const bool *is_live,
 
     if (grouping.ways == NULL || grouping.ends == NULL ||
         grouping.is_taken == NULL || grouping.words == NULL ||
-        fit_nodes(&grouping) < 0) {
+        grouping.tops == NULL || fit_nodes(&grouping) < 0) {
         error = -ENOMEM;
     }
     for (size_t i = from; error == 0 && i < to; i++) {

@@ -149,8 +149,10 @@ struct seep_held_group {
     const struct seep_held_step *steps; /* from the block up to the root */
     size_t step_count;
     size_t holder; /* the step that all of them share first; step_count: none */
-    bool shares_edge; /* and the holder has all of them by the same word, or
-                         else by these, from its beginning: */
+    size_t call_count; /* > 1: that is a variable of a function that runs so
+                          many times at once, and each call has some of them */
+    bool shares_edge;  /* and the holder has all of them by the same word, or
+                          else by these, from its beginning: */
     const uint64_t *edge_offsets;
     size_t edge_count; /* of each block, if it is not 0 */
 };

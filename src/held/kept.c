@@ -165,6 +165,10 @@ static json_t *make_group(const struct seep_held_group *group)
         json_object_set_new(object, "holder_step",
                             json_integer((json_int_t)group->holder));
     }
+    if (group->call_count > 1) {
+        json_object_set_new(object, "calls",
+                            json_integer((json_int_t)group->call_count));
+    }
     return object;
 }
 
@@ -354,16 +358,19 @@ static bool take_group(const json_t *object, struct seep_held_group *group,
 {
     json_int_t blocks;
     json_int_t holder;
+    json_int_t calls;
     int end;
 
     if (!take_name(object, "end", ends, COUNT_OF(ends), &end) ||
         !take_integer(object, "blocks", BLOCKS_MOST, &blocks) ||
         !take_integer(object, "holder_step", STEPS_MOST, &holder) ||
+        !take_integer(object, "calls", blocks, &calls) ||
         !take_steps(json_object_get(object, "steps"), group, store)) {
         return false;
     }
     group->end = (enum seep_held_end)end;
     group->block_count = (size_t)blocks;
+    group->call_count = (size_t)calls;
     group->shares_edge = json_is_true(json_object_get(object, "shares_edge"));
     group->is_object = json_is_true(json_object_get(object, "is_object"));
     group->holder = group->step_count;

@@ -24,6 +24,7 @@ SOME = ("list_attribute", "deque_attribute", "set_attribute", "module_dict",
         "class_dict", "slots", "closure", "unbounded_cache",
         "kept_exceptions", "uncollected_cycle", "suspended_generator",
         "pending_tasks", "tasks_that_leave_a_set", "local_of_a_thread",
+        "calls_that_wait",
         "weakly_and_strongly", "default_argument", "logging_handler",
         "thread_local", "finalizers_of_objects", "far_below",
         "lost_reference", "lost_exception")
@@ -46,6 +47,7 @@ REMEDIES = {
     "asyncio_queue": "a maxsize", "pending_tasks": "await or cancel",
     "suspended_generator": "close() it",
     "tasks_that_leave_a_set": "await or cancel",
+    "calls_that_wait": "until it returns",
     "lost_reference": "Py_DECREF", "lost_exception": "Py_DECREF",
 }
 
@@ -190,6 +192,19 @@ def test_a_class_is_named_by_its_type_information(natives):
     group = natives.held(natives.truth["by_an_object"][0])
 
     assert "Replies" in group["chain"]
+
+
+def test_how_many_calls_have_not_returned_is_said(pythons):
+    """None of them alone has more than its own block."""
+    line, end, *_ = pythons.truth["calls_that_wait"]
+
+    group = held_at_last(pythons, line, end)
+
+    assert group["calls"] == group["blocks"] >= 8, group
+    assert f", in {group['calls']} calls or more that have not returned" \
+        in group["sentence"]
+    line, end, *_ = pythons.truth["local_of_a_thread"]
+    assert held_at_last(pythons, line, end)["calls"] is None
 
 
 def test_keys_of_data_are_told_to_nobody(pythons):

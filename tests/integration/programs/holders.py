@@ -31,6 +31,7 @@ import types
 import weakref
 
 KINDS = {}
+THREADS_MOST = 64
 
 
 def kind(holder):
@@ -526,6 +527,22 @@ def keep_in_a_local(count, ready):
             ready.set()
         if len(kept) >= count:
             time.sleep(0.1)
+
+
+never = threading.Event()
+
+
+def wait_in_a_thread():
+    waited = bytearray(4096)  # BLOCK of calls_that_wait
+    never.wait()
+    return waited
+
+
+@kind("waited of running wait_in_a_thread()")
+def calls_that_wait(i):
+    """Each of its own, and none of them returns."""
+    if i < THREADS_MOST:
+        threading.Thread(target=wait_in_a_thread, daemon=True).start()
 
 
 class Property:

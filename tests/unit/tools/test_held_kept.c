@@ -280,6 +280,8 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(GROUP("\"blocks\":8"));
     assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"holder_step\":0"));
     assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"holder_step\":-1"));
+    assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"calls\":9"));
+    assert_refused(GROUP("\"blocks\":8,\"steps\":[],\"calls\":-1"));
     assert_refused(STEP(",\"items\":-1"));
     assert_refused(STEP(",\"bytes\":\"1\""));
     assert_refused(STEP(",\"name\":1"));
@@ -580,6 +582,96 @@ static void what_is_lost_in_several_ways_is_lost(void **state)
     assert_int_equal(lround(10 * seep_words_held_share(&one)), 4);
 }
 
+/* What is kept, read again. */
+static void read_again(const struct seep_held_group *one,
+                       struct seep_store *store, struct seep_held_kept *ret)
+{
+    const struct seep_held_answer asked = {
+        .asked_count = 64, .groups = one, .group_count = 1};
+    const struct seep_held_kept only = {
+        .site_id = "a", .live_bytes = 9, .answer = &asked};
+    struct seep_held_book book;
+    char *text = print(&only, 1);
+
+    assert_int_equal(parse(text, store, &book), 0);
+    assert_int_equal(book.count, 1);
+    *ret = book.entries[0];
+    free(text);
+}
+
+static void calls_that_have_not_returned_are_counted(void **state)
+{
+    struct seep_held_step frame = plain;
+    struct seep_held_group one = {.end = SEEP_HELD_END_HELD,
+                                  .block_count = 64,
+                                  .steps = &frame,
+                                  .step_count = 1,
+                                  .call_count = 64};
+    struct seep_store store = {NULL};
+    struct seep_held_kept read;
+    char *text;
+
+    (void)state;
+    frame.kind = SEEP_HELD_KIND_FRAME;
+    frame.name = "data";
+    frame.function = "handle";
+    read_again(&one, &store, &read);
+    text = seep_words_held_line(&read, 9);
+    assert_string_equal(text, "data of running handle(), in 64 calls or more "
+                              "that have not returned (100 %)");
+    free(text);
+    text = seep_words_held_advice(&read);
+    assert_string_equal(text, "data of running handle(): each call keeps what "
+                              "it has until it returns: see what they wait "
+                              "for, and give that a timeout");
+    free(text);
+    one.call_count = 1;
+    read_again(&one, &store, &read);
+    text = seep_words_held_line(&read, 9);
+    assert_string_equal(text, "data of running handle() (100 %)");
+    free(text);
+    seep_store_fini(&store);
+}
+
+static void what_has_no_name_is_not_to_be_looked_for(void **state)
+{
+    struct seep_held_step global = plain;
+    struct seep_held_group one = {.end = SEEP_HELD_END_HELD,
+                                  .block_count = 64,
+                                  .steps = &global,
+                                  .step_count = 1};
+    struct seep_held_answer asked = {
+        .asked_count = 64, .groups = &one, .group_count = 1};
+    const struct seep_held_kept only = {
+        .site_id = "a", .live_bytes = 9, .answer = &asked};
+    char *text;
+
+    (void)state;
+    global.kind = SEEP_HELD_KIND_GLOBAL;
+    global.file = "libx.so";
+    text = seep_words_held_line(&only, 9);
+    assert_string_equal(text, "a global without a name of libx.so (100 %)");
+    free(text);
+    text = seep_words_held_chain(&one);
+    assert_string_equal(text, "a global without a name of libx.so");
+    free(text);
+    assert_null(seep_words_held_advice(&only));
+    global.name = "table";
+    text = seep_words_held_advice(&only);
+    assert_string_equal(text, "find why table keeps it");
+    free(text);
+    /* that it may have moved is not known of who was not looked for enough */
+    one.end = SEEP_HELD_END_UNROOTED;
+    text = seep_words_held_advice(&only);
+    assert_non_null(strstr(text, "--freeze"));
+    free(text);
+    asked.was_late = true;
+    text = seep_words_held_advice(&only);
+    assert_null(strstr(text, "--freeze"));
+    assert_non_null(strstr(text, "`seep held PID`, which takes longer"));
+    free(text);
+}
+
 static void what_is_not_clear_has_no_advice(void **state)
 {
     char *advice = seep_words_held_advice(&kept);
@@ -610,6 +702,8 @@ int main(void)
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),
         cmocka_unit_test(a_lost_object_of_python_was_not_given_back),
         cmocka_unit_test(what_is_lost_in_several_ways_is_lost),
+        cmocka_unit_test(calls_that_have_not_returned_are_counted),
+        cmocka_unit_test(what_has_no_name_is_not_to_be_looked_for),
         cmocka_unit_test(what_is_not_clear_has_no_advice),
     };
 

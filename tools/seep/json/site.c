@@ -652,6 +652,11 @@ static json_t *held_group_of(const struct seep_held_group *group,
     } else {
         seep_json_put(object, "holder_step", json_null());
     }
+    if (group->call_count > 1) {
+        seep_json_put(object, "calls", group->call_count);
+    } else {
+        seep_json_put(object, "calls", json_null());
+    }
     return object;
 }
 

@@ -101,7 +101,8 @@ static bool is_namespace(const struct seep_held_step *step)
 
 static bool is_thing(const struct seep_held_group *group)
 {
-    return is_variable(group) || !is_namespace(&group->steps[group->holder]);
+    return group->call_count <= 1 &&
+           (is_variable(group) || !is_namespace(&group->steps[group->holder]));
 }
 
 static bool is_same_edge(const struct seep_held_step *a,

@@ -56,6 +56,9 @@ static void put_root(FILE *file, const struct seep_held_step *step)
                       ? "a global without a name"
                       : "a thread-local without a name",
                   file);
+            if (*step->file != '\0') {
+                fprintf(file, " of %s", step->file);
+            }
         }
         break;
     case SEEP_HELD_KIND_FRAME:
@@ -232,7 +235,7 @@ static void put_thing(FILE *file, const struct seep_held_step *step)
     case SEEP_HELD_KIND_GLOBAL:
         fputs(*step->name != '\0' ? "global " : "", file);
         put_root(file, step);
-        if (*step->file != '\0') {
+        if (*step->name != '\0' && *step->file != '\0') {
             fprintf(file, " of %s", step->file);
         }
         break;
@@ -384,6 +387,10 @@ char *seep_words_held(const struct seep_held_group *group)
             fprintf(file, ", %s %s", article(thing), thing);
         }
         free(thing);
+    }
+    if (group->call_count > 1) {
+        fprintf(file, ", in %zu calls or more that have not returned",
+                group->call_count);
     }
     free(holder);
     return seep_words_close(&text);
@@ -632,12 +639,29 @@ const char *seep_words_held_remedy(const struct seep_held_group *group)
     if (is_unseen(group)) {
         return "ask about fewer blocks: --blocks 8";
     }
+    if (group->call_count > 1) {
+        return "each call keeps what it has until it returns: see what they wait for, and give that a timeout";
+    }
     for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
         if (is_for(&remedies[i], group)) {
             return remedies[i].words;
         }
     }
     return "";
+}
+
+/* What to look for has no name: where it is allocated leads further. */
+static bool is_nameless(const struct seep_held_group *group)
+{
+    const struct seep_held_step *top;
+
+    if (group->step_count == 0) {
+        return true;
+    }
+    top = &group->steps[group->step_count - 1];
+    return (top->kind == SEEP_HELD_KIND_GLOBAL ||
+            top->kind == SEEP_HELD_KIND_THREAD_LOCAL) &&
+           *top->name == '\0';
 }
 
 char *seep_words_held_advice(const struct seep_held_kept *kept)
@@ -652,9 +676,15 @@ char *seep_words_held_advice(const struct seep_held_kept *kept)
         seep_words_held_share(answer) < SEEP_WORDS_HELD_CLEAR) {
         return NULL;
     }
+    if (answer->was_late && answer->groups[0].end == SEEP_HELD_END_UNROOTED) {
+        return seep_words_make(
+            "the search for what holds it had too little time: ask while it runs, with `seep held PID`, which takes longer");
+    }
     holder = seep_words_holder(&answer->groups[0]);
     remedy = seep_words_held_remedy(&answer->groups[0]);
-    if (holder == NULL || *holder == '\0') {
+    if (*remedy == '\0' && is_nameless(&answer->groups[0])) {
+        advice = NULL;
+    } else if (holder == NULL || *holder == '\0') {
         advice = *remedy == '\0' ? NULL : seep_words_make("%s", remedy);
     } else {
         advice = *remedy == '\0'
