@@ -168,6 +168,9 @@ static void of_threads_that_become_more(void **state)
     holds("; they are started at serve.py:31");
     fake.frames[0].function = "start";
     fails("; they are started at serve.py:31");
+    fake.frames[1].function = "Thread.start"; /* no frame is the user's */
+    site->where_frame = 1;
+    holds("; they are started at serve.handle");
 }
 
 /* Its resident memory is the same: the machine's grows. */

@@ -600,16 +600,39 @@ static void add_copied_reason(const struct seep_report *report,
 static const char *const starters[] = {"pthread_create", "Thread.start",
                                        "start_new_thread"};
 
-static bool starts_threads(const struct seep_report_site *site)
+static bool is_starter(const struct seep_report_frame *frame)
 {
-    for (size_t i = 0; i < site->frame_count; i++) {
-        for (size_t j = 0; j < sizeof(starters) / sizeof(*starters); j++) {
-            if (strstr(site->frames[i]->function, starters[j]) != NULL) {
-                return true;
-            }
+    for (size_t i = 0; i < sizeof(starters) / sizeof(*starters); i++) {
+        if (strstr(frame->function, starters[i]) != NULL) {
+            return true;
         }
     }
     return false;
+}
+
+static bool starts_threads(const struct seep_report_site *site)
+{
+    for (size_t i = 0; i < site->frame_count; i++) {
+        if (is_starter(site->frames[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A server of Python's own library is no frame of the user's; that it calls
+ * Thread.start() says nothing. */
+static char *starter_of(const struct seep_report *report,
+                        const struct seep_report_site *site)
+{
+    size_t at = site->where_frame;
+
+    while (at + 1 < site->frame_count && is_starter(site->frames[at])) {
+        at++;
+    }
+    return at == site->where_frame
+               ? seep_words_where(report, site)
+               : seep_words_frame_with_file(site->frames[at]);
 }
 
 /* Of what rows hold, the most that is allocated where threads are started. */
@@ -640,7 +663,7 @@ static void add_threads_reason(const struct seep_report *report,
     if (!seep_words_threads_grow(report)) {
         return;
     }
-    where = site == NULL ? NULL : seep_words_where(report, site);
+    where = site == NULL ? NULL : starter_of(report, site);
     seep_words_reason(
         words,
         "%s threads, %s at first, and %s more a minute: each that does not end keeps its stack and what it has%s%s",
