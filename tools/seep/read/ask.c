@@ -563,6 +563,25 @@ static int ask_alone(struct asking *asking, bool leaves)
     return error < 0 ? error : (int)asked;
 }
 
+/* Of what had too little time the first time: as much as a person is given who
+ * asks. The pause after it is as much longer. */
+#define AGAIN_TIMES 4.0
+
+static double times_of(const struct seep_report *report,
+                       const struct seep_held_book *book)
+{
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+        const struct seep_held_kept *kept = seep_held_book_find(book, site->id);
+
+        if (kept != NULL && kept->answer != NULL && kept->answer->was_late &&
+            !is_clear(kept) && is_due(site, kept)) {
+            return AGAIN_TIMES;
+        }
+    }
+    return 1;
+}
+
 /* Ask about the rows of @report that are due by @book, and note it there.
  * @return how many; negative errno of the last one */
 static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
@@ -572,6 +591,7 @@ static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
     int together;
     int alone;
 
+    asking.whole_s *= times_of(report, book);
     ask->cpu_limit_s = asking.whole_s;
     together = ask_together(&asking);
     if (together < 0) {
@@ -772,7 +792,7 @@ pid_t seep_ask_start(const char *path, const struct seep_target *target)
         struct seep_ask ask = {.pid = target->pid,
                                .memory_fd = fd > 0 ? fd : 0};
 
-        stand_back(CPU_BESIDE_S + 2 * cpu_limit_of(target->pid));
+        stand_back(CPU_BESIDE_S + 2 * AGAIN_TIMES * cpu_limit_of(target->pid));
         if (getppid() != parent || !seep_target_is_there(target)) {
             _exit(SEEP_ASK_EXIT_FAILED);
         }
