@@ -423,7 +423,9 @@ struct seep_rec_series {
      * that the last looks count most. For whom the blocks are gone. */
     _Atomic uint64_t looked_bytes;
     _Atomic uint64_t touched_bytes;
-    uint64_t reserved;
+    /* Of these, what is not in the page table of this process: pages of shared
+     * memory that others wrote. Not of its resident memory. */
+    _Atomic uint64_t elsewhere_bytes;
     struct seep_rec_bucket buckets[SEEP_BUCKET_COUNT];
     struct seep_rec_era eras[SEEP_ERAS_KEPT];
 };

@@ -49,6 +49,7 @@
     X(linkat, WANTED, -1, 0)              \
     X(lseek, WANTED, -1, 0)               \
     X(madvise, WANTED, 0, 0)              \
+    X(mincore, WANTED, 0, 0)              \
     X(mmap, NEEDED, 0, 0)                 \
     X(mremap, NEEDED, 0, 0)               \
     X(munmap, NEEDED, 0, 0)               \

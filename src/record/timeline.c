@@ -21,11 +21,11 @@
 #include "format/live.h"
 #include "format/series.h"
 #include "record/modules.h"
+#include "record/pages.h"
 
 #define PATH_BYTES 512U
 #define STATUS_BYTES 4096U
 #define PAGE_IS_PRESENT (UINT64_C(1) << 63)
-#define PAGE_IS_SWAPPED (UINT64_C(1) << 62)
 /* Our own part is asked for again when the run is so much longer, a hundred
  * times in a minute and two hundred in a day, and less often the larger it may
  * be: a tick later for each MiB. Where it takes long, a fifth of that. */
@@ -34,22 +34,10 @@
 #define OWN_SLOW_SHARE 4U
 #define OWN_SLOW_TICKS 512U
 /* Mappings are looked at when a second has passed, and the run is so much
- * longer: so many questions at a time, of 1 us each, go round all of them. Of
- * what has more pages than so many questions tell, these are spread over it. */
+ * longer. */
 #define MAPPED_TICKS 1024U
 #define MAPPED_SHARE 64U
 #define MAPPED_SLOW 16U
-#define MAPPED_READS 512U
-#define MAPPED_PARTS 256U
-#define MAPPED_PART_PAGES 32U
-/* Blocks of the heap that large are looked at too, once they have been there
- * for a quarter of a second: what has just been allocated is yet to be written
- * to. So many entries of the live tables are passed at a time, 24 bytes each.
- */
-#define LARGE_BYTES SEEP_TOUCHED_LEAST_BYTES
-#define LARGE_TICKS 256U
-#define LARGE_READS 128U
-#define LARGE_ENTRIES 4096U
 /* A title is looked for when the run is twice as long, at last every 9 s. Text
  * is only ever added to a recording: who has a title for each request has the
  * first few. */
@@ -71,11 +59,8 @@ static uint64_t next_dear_ns;
 static bool swap_given_up;
 static uint64_t swap_bytes; /* as last read */
 static uint32_t next_own_tick;
-static uint64_t own_bytes; /* as last told */
-static uint32_t next_mapping;
+static uint64_t own_bytes;    /* as last told */
 static uint64_t mapped_bytes; /* as last told */
-static uint32_t next_large_shard;
-static uint32_t next_large;
 static bool cgroup_given_up;
 static char cgroup_folder[PATH_BYTES];
 static uint32_t next_title_tick;
@@ -96,10 +81,8 @@ void seep_timeline_start(void)
     next_own_tick = 0;
     own_bytes = 0;
     seep_word_store(&next_mapped_tick, MAPPED_TICKS);
-    next_mapping = 0;
     mapped_bytes = 0;
-    next_large_shard = 0;
-    next_large = 0;
+    seep_pages_start();
     cgroup_given_up = false;
     cgroup_folder[0] = '\0';
     next_title_tick = 0;
@@ -295,199 +278,9 @@ static void take_own(const struct seep_view *view,
     seep_word_store(&moment->own_bytes, own_bytes);
 }
 
-/* Of pages from @page on; both counts are added to. */
-static void count_touched(long fd, uint64_t page, uint64_t count,
-                          uint64_t *touched, uint64_t *seen)
-{
-    uint64_t got = seep_proc_read_at(fd, status.words, count * sizeof(uint64_t),
-                                     page * sizeof(uint64_t)) /
-                   sizeof(uint64_t);
-
-    for (uint64_t i = 0; i < got; i++) {
-        *touched +=
-            (status.words[i] & (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)) != 0;
-    }
-    *seen += got;
-}
-
-/* @return as SEEP_TOUCHED_MASK has it, not shifted */
-static uint64_t look_at(long fd, const struct seep_block *block,
-                        uint32_t *reads)
-{
-    const uint64_t most = sizeof(status.words) / sizeof(status.words[0]);
-    uint64_t page = block->address / SEEP_PAGE_BYTES;
-    uint64_t pages = block->size / SEEP_PAGE_BYTES;
-    uint64_t parts = pages / most + 1;
-    uint64_t touched = 0;
-    uint64_t seen = 0;
-
-    parts = parts < MAPPED_PARTS ? parts : MAPPED_PARTS;
-    *reads += (uint32_t)parts;
-    for (uint64_t i = 0; i < parts; i++) {
-        uint64_t from = pages * i / parts;
-        uint64_t count = pages * (i + 1) / parts - from;
-
-        count = count < most ? count : MAPPED_PART_PAGES;
-        count_touched(fd, page + from, count, &touched, &seen);
-    }
-    return seen == 0 ? 0 : 1 + (touched * SEEP_TOUCHED_ALL + seen / 2) / seen;
-}
-
-static bool is_mapping(const struct seep_view *view,
-                       const struct seep_block *block)
-{
-    return block->address != 0 && block->site < view->site_capacity &&
-           view->sites[block->site].space == SEEP_SPACE_MAPPED;
-}
-
-/* The lock is whoever's who folds: an entry that moved meanwhile is left. */
-static void mark(struct seep_rec_live *entry, const struct seep_block *block,
-                 uint64_t touched)
-{
-    uint64_t old = seep_word_load(&entry->size_level);
-
-    if (seep_word_load(&entry->address) == block->address &&
-        (old & SEEP_SIZE_MASK) == block->size) {
-        atomic_compare_exchange_strong_explicit(
-            &entry->size_level, &old,
-            (old & ~SEEP_TOUCHED_MASK) | touched << SEEP_TOUCHED_SHIFT,
-            memory_order_relaxed, memory_order_relaxed);
-    }
-}
-
-/* More than so many times what lives there was looked at: the half is kept. */
-#define LOOKED_TIMES 4U
-
-/* To the series of its site: at a tidy end the block goes, and its mark. Only
- * who holds busy writes there. */
-static void tell_series(const struct seep_view *view,
-                        const struct seep_block *block, uint64_t touched)
-{
-    const struct seep_rec_site *site = &view->sites[block->site];
-    uint32_t number = seep_word_load(&site->series);
-    struct seep_rec_series *series;
-    uint64_t looked;
-    uint64_t there;
-    unsigned halved;
-
-    if (number == 0 || number > view->series_capacity || touched == 0) {
-        return; /* none, or a brief */
-    }
-    series = &view->series[number - 1];
-    looked = seep_word_load(&series->looked_bytes) + block->size;
-    there = seep_word_load(&series->touched_bytes) +
-            block->size / SEEP_TOUCHED_ALL * (touched - 1);
-    halved = looked / LOOKED_TIMES > seep_account_live_bytes(site);
-    seep_word_store(&series->looked_bytes, looked >> halved);
-    seep_word_store(&series->touched_bytes, there >> halved);
-}
-
-static void look_and_mark(const struct seep_view *view, long fd,
-                          struct seep_rec_live *entry,
-                          const struct seep_block *block, uint32_t *reads)
-{
-    uint64_t touched = look_at(fd, block, reads);
-
-    mark(entry, block, touched);
-    tell_series(view, block, touched);
-}
-
-/*
- * How much of what was mapped is there: what was only reserved is no memory.
- * mincore() would say of what is in swap that it is not.
- */
-static void look_at_mappings(const struct seep_view *view)
-{
-    struct seep_live live;
-    uint32_t reads = 0;
-    uint32_t end = seep_live_init(&live, view, view->shard_count - 1)
-                       ? seep_live_end(&live)
-                       : 0;
-    uint32_t first = next_mapping < end ? next_mapping : 0;
-    long fd = end > 0 ? seep_proc_open("/proc/self/pagemap") : -1;
-
-    mapped_bytes = 0;
-    for (uint32_t i = 0; fd >= 0 && i < end; i++) {
-        uint32_t index = first + i < end ? first + i : first + i - end;
-        struct seep_rec_live *entry = &live.entries[index];
-        struct seep_block block = seep_live_read(entry);
-        double share;
-
-        if (!is_mapping(view, &block)) {
-            continue;
-        }
-        if (reads < MAPPED_READS) {
-            look_and_mark(view, fd, entry, &block, &reads);
-            next_mapping = index + 1;
-        }
-        share = seep_live_touched(seep_word_load(&entry->size_level));
-        mapped_bytes += share > 0 ? (uint64_t)(share * (double)block.size) : 0;
-    }
-    seep_proc_close_file(fd);
-}
-
 bool seep_timeline_looks_at_pages(uint32_t tick)
 {
     return tick >= seep_word_load(&next_mapped_tick);
-}
-
-static bool is_large(const struct seep_view *view,
-                     const struct seep_block *block, uint32_t tick)
-{
-    uint32_t space;
-
-    if (block->address == 0 || block->size < LARGE_BYTES ||
-        block->birth_tick + LARGE_TICKS > tick ||
-        block->site >= view->site_capacity) {
-        return false;
-    }
-    space = view->sites[block->site].space;
-    return space == SEEP_SPACE_HEAP || space == SEEP_SPACE_PYTHON;
-}
-
-/* A part of what is left of a shard's table, from next_large on. @return false:
- * there was none left */
-static bool look_at_shard(const struct seep_view *view, uint32_t tick, long fd,
-                          uint32_t *entries, uint32_t *reads)
-{
-    struct seep_live live;
-    uint32_t end = seep_live_init(&live, view, next_large_shard)
-                       ? seep_live_end(&live)
-                       : 0;
-    uint32_t first = next_large;
-
-    while (next_large < end && *entries < LARGE_ENTRIES &&
-           *reads < LARGE_READS) {
-        struct seep_rec_live *entry = &live.entries[next_large++];
-        struct seep_block block = seep_live_read(entry);
-
-        *entries += 1;
-        if (is_large(view, &block, tick)) {
-            look_and_mark(view, fd, entry, &block, reads);
-        }
-    }
-    return next_large > first;
-}
-
-/* How much of the large blocks is there: malloc() gives pages that nobody has,
- * and many a buffer is never filled. */
-static void look_at_large(const struct seep_view *view, uint32_t tick)
-{
-    uint32_t shards = view->shard_count - 1;
-    uint32_t entries = 0;
-    uint32_t reads = 0;
-    long fd = seep_proc_open("/proc/self/pagemap");
-
-    for (uint32_t passed = 0; fd >= 0 && passed <= shards &&
-                              entries < LARGE_ENTRIES && reads < LARGE_READS;) {
-        if (!look_at_shard(view, tick, fd, &entries, &reads)) {
-            next_large_shard =
-                next_large_shard + 1 < shards ? next_large_shard + 1 : 0;
-            next_large = 0;
-            passed++;
-        }
-    }
-    seep_proc_close_file(fd);
 }
 
 static void take_mapped(const struct seep_view *view,
@@ -497,8 +290,7 @@ static void take_mapped(const struct seep_view *view,
         struct seep_proc_watch watch = seep_proc_watch_start();
         uint32_t apart = MAPPED_TICKS + tick / MAPPED_SHARE;
 
-        look_at_mappings(view);
-        look_at_large(view, tick);
+        mapped_bytes = seep_pages_look(view, tick);
         seep_word_store(
             &next_mapped_tick,
             tick + (seep_proc_was_slow(&watch) ? MAPPED_SLOW * apart : apart));

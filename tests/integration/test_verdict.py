@@ -112,6 +112,24 @@ def buffer_faults(case, outcome):
     return found
 
 
+def elsewhere_faults(outcome):
+    """Of what it holds nothing is resident here, and that is said; the memory
+    of the process adds up without it."""
+    site = outcome.site("map_shared")
+    memory = outcome.process["memory"]
+    found = []
+    if site is None or not site["elsewhere_bytes"] \
+            > 0.9 * outcome.truth["leaked_bytes"]:
+        found.append(f"not told to be elsewhere: {site}")
+    if not any("not in its RSS" in reason
+               for reason in outcome.process["verdict"]["reasons"]):
+        found.append(f"{outcome.process['verdict']['reasons']}")
+    if memory["tracked"]["slope_bytes_per_s"] \
+            > outcome.truth["leaked_per_s"] / 4:
+        found.append(f"it is told to be resident: {memory['tracked']}")
+    return found
+
+
 def faults(job, outcome):
     """All that is not as it should be."""
     case, _ = job
@@ -121,6 +139,8 @@ def faults(job, outcome):
                      f"{outcome.process['verdict']['reasons']}")
     if case.name == "mapping":
         found += mapping_faults(outcome)
+    if case.name == "written-elsewhere":
+        found += elsewhere_faults(outcome)
     if case.name == "arena":
         found += arena_faults(outcome)
     if case.name.startswith("buffer-"):

@@ -84,6 +84,8 @@ CASES = [
          samples=(DENSE,)),
     Case("part-touched", ("leak",), "map_buffer", ("leak",), True),
     Case("all-touched", ("leak",), "map_buffer", ("leak",), True),
+    Case("written-elsewhere", ("leak",), "map_shared", ("leak",), True),
+    Case("shared-reserved", ("steady",), "map_shared", ("minor",)),
     Case("arena", ("unexplained",), "map_buffer"),
     Case("unwritten", ("leak",), "allocate_buffer", ("leak",), True),
     Case("beside-unwritten", ("leak",), "read_reply", ("leak",), True),

@@ -6,6 +6,7 @@
  * all sites hold, whatever a row is.
  */
 #include "reader/judge/sites.h"
+#include "reader/recording/rewind.h"
 
 #include <errno.h>
 #include <math.h>
@@ -264,6 +265,10 @@ static void finish_touched(struct seep_sites *sites,
 
     work->touched_share = 1;
     work->grown_share = 1;
+    work->elsewhere_share =
+        work->there_bytes > 0
+            ? fmin(1, work->elsewhere_bytes / work->there_bytes)
+            : 0;
     site->touched_bytes = -1;
     if (share < 0) {
         return;
@@ -271,6 +276,7 @@ static void finish_touched(struct seep_sites *sites,
     work->grown_share = share_of(&work->late, live - early, share);
     site->touched_bytes = early * share_of(&work->early, early, share) +
                           (live - early) * work->grown_share;
+    site->elsewhere_bytes = work->elsewhere_share * site->touched_bytes;
     work->touched_share = live > 0 ? site->touched_bytes / live : share;
     *sum -= (uint64_t)(live - site->touched_bytes);
 }
@@ -469,6 +475,17 @@ static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
                         seep_sites_seconds(seep_word_load(&from->last_tick)));
 }
 
+/* @series may be NULL */
+static void add_elsewhere(struct seep_site_work *work,
+                          const struct seep_rec_series *series)
+{
+    if (series != NULL) {
+        work->there_bytes += (double)seep_word_load(&series->touched_bytes);
+        work->elsewhere_bytes +=
+            (double)seep_word_load(&series->elsewhere_bytes);
+    }
+}
+
 static void add_member(const struct seep_snapshot *snapshot,
                        struct seep_site_work *work, uint32_t index,
                        struct seep_site_member *ret_member)
@@ -488,6 +505,7 @@ static void add_member(const struct seep_snapshot *snapshot,
         work->loose_freed += blocks_of(seep_word_load(&site->freed_count_q16));
     }
     work->site.torn |= snapshot->torn[index] != 0;
+    add_elsewhere(work, seep_rewind_series_of(view, index));
     add_totals(work, site, index);
     work->member_count++;
 }

@@ -160,6 +160,11 @@ struct seep_site_work {
     struct seep_site_look late;
     double touched_share; /* of all */
     double grown_share;   /* of what came since */
+    /* Of what was there at the last looks, what others wrote to memory that is
+     * shared: not in resident memory of this process. */
+    double there_bytes;
+    double elsewhere_bytes;
+    double elsewhere_share;
     struct seep_growth growth;
     /* Its live bytes rose by, in the part of the run in which private memory
      * grew; not known without a series. */

@@ -825,7 +825,8 @@ static void restrain_now(const struct seep_verdict_input *input,
 {
     struct seep_interval *rate = &now->bytes_per_s;
     double most = input->private_drift.fastest_bytes_per_s +
-                  fmax(0, input->shared_drift.fastest_bytes_per_s);
+                  fmax(0, input->shared_drift.fastest_bytes_per_s) +
+                  input->elsewhere_bytes_per_s;
 
     if (!input->private_drift.known || !(rate->estimate > most)) {
         return;

@@ -51,6 +51,8 @@ struct seep_verdict_input {
     /* What tensors can grow by, unseen by samples and by PyTorch's own sums; 0
      * where there are none. */
     double hidden_tensor_bytes_per_s;
+    /* That call sites grow by in shared memory which others write to. */
+    double elsewhere_bytes_per_s;
     /* That mappings which no hook saw grow by, as seen from outside. */
     double stray_bytes_per_s;
     /* Whose blocks, allocated before, are most of what grows of mappings that

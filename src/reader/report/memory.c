@@ -30,14 +30,15 @@ struct space_sum {
     double variance;
     bool used;
     double live[SEEP_BUCKET_COUNT];    /* at the end of each bucket */
-    double touched[SEEP_BUCKET_COUNT]; /* the same, without what is reserved */
+    double touched[SEEP_BUCKET_COUNT]; /* what of it is resident here */
 };
 
 static void add_live(struct space_sum *sum, const struct seep_site_work *work,
                      uint32_t bucket, uint64_t bytes)
 {
     sum->live[bucket] += (double)bytes;
-    sum->touched[bucket] += (double)bytes * work->touched_share;
+    sum->touched[bucket] +=
+        (double)bytes * work->touched_share * (1 - work->elsewhere_share);
 }
 
 /* The live bytes of one site at the end of each bucket of the run's grid. */

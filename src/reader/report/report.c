@@ -337,6 +337,21 @@ static double stray_bytes_per_s(const struct seep_report_memory *memory)
     return sum;
 }
 
+static double elsewhere_bytes_per_s(const struct seep_sites *sites)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct seep_site_work *work = &sites->works[i];
+
+        if (work->site.has_growth) {
+            sum += work->elsewhere_share *
+                   fmax(0, work->site.growth_bytes_per_s.estimate);
+        }
+    }
+    return sum;
+}
+
 static struct seep_window_slope
 slope_of_device(const struct seep_report_build *build, const double *values,
                 uint32_t first)
@@ -470,6 +485,7 @@ static void add_verdict(struct seep_report_build *build)
                             ? (double)build->report.sample_bytes
                             : 0,
         .lost_share = seep_report_lost_share(&build->snapshot.view),
+        .elsewhere_bytes_per_s = elsewhere_bytes_per_s(&build->sites),
         .stray_bytes_per_s = stray_bytes_per_s(&build->report.memory),
         .fill = seep_report_fill(build),
         .unreachable = build->report.end.unreachable,

@@ -198,6 +198,9 @@ struct seep_report_site {
     double touched_bytes;    /* of mappings and large blocks: of these, resident
                                 or in swap; below 0: not known. It grows by
                                 these. */
+    double elsewhere_bytes;  /* of these, shared memory that others wrote to, or
+                                that was written by a descriptor: not in the
+                                RSS of the process */
     double live_count;
     uint64_t allocated_bytes;
     double allocated_count;

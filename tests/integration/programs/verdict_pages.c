@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -181,6 +182,45 @@ SITE_FUNCTION static void *map_buffer(size_t bytes)
     return address;
 }
 
+/* Memory that others have as well. What goes into it by the descriptor is in
+ * the page table of nobody, as what a worker wrote is not in its parent's. */
+SITE_FUNCTION static void *map_shared(size_t bytes, bool is_written)
+{
+    static const char words[PAGE_BYTES];
+    int fd = memfd_create("batch", MFD_CLOEXEC);
+    void *address;
+
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) {
+        abort();
+    }
+    address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    for (size_t at = 0; is_written && at < bytes; at += PAGE_BYTES) {
+        if (pwrite(fd, words, PAGE_BYTES, (off_t)at) != PAGE_BYTES) {
+            abort();
+        }
+    }
+    close(fd);
+    if (address == MAP_FAILED) {
+        abort();
+    }
+    return address;
+}
+
+static void keep_batch(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        map_shared(MAPPING_BYTES, true);
+        run->leaked_bytes += MAPPING_BYTES;
+    }
+}
+
+static void keep_empty_batch(struct verdict_run *run)
+{
+    if (run->tick % MAPPING_TICKS == 0) {
+        map_shared(MAPPING_BYTES, false);
+    }
+}
+
 /* As a JIT does: address space for code that never comes. */
 static void reserve(struct verdict_run *run)
 {
@@ -306,6 +346,8 @@ const struct verdict_kind verdict_page_kinds[] = {
     {.name = "given-back", .tick = give_back},
     {.name = "part-touched", .tick = keep_quarter},
     {.name = "all-touched", .tick = keep_whole},
+    {.name = "written-elsewhere", .tick = keep_batch},
+    {.name = "shared-reserved", .tick = keep_empty_batch},
     {.name = "arena", .begin = reserve_arena, .tick = use_arena},
     {.name = "unwritten", .tick = keep_unwritten},
     {.name = "beside-unwritten", .tick = keep_beside_unwritten},

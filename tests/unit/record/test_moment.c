@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "seep_test.h"
 
@@ -405,6 +406,36 @@ static void a_series_that_is_none_is_told_nothing(void **state)
     assert_true(is_looked_at(mapping));
 }
 
+/* Half of it was written, by nobody who has it mapped. */
+static void shared_memory_that_others_wrote_is_there_and_not_here(void **state)
+{
+    static const char words[SEEP_PAGE_BYTES];
+    const size_t bytes = 1 << 20;
+    int fd = memfd_create("shared", MFD_CLOEXEC);
+    char *address;
+    struct seep_rec_live *entry;
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(address != MAP_FAILED);
+    entry = put_mapping((uintptr_t)address, bytes, 1);
+    for (size_t at = 0; at < bytes / 2; at += sizeof(words)) {
+        assert_int_equal(pwrite(fd, words, sizeof(words), (off_t)at),
+                         sizeof(words));
+    }
+    close(fd);
+    view.sites[1].space = SEEP_SPACE_MAPPED;
+    view.sites[1].series = 1;
+    assert_int_equal(take(LOOK_TICK)->mapped_bytes, 0);
+    assert_true(seep_live_touched(entry->size_level) == .5);
+    assert_in_range(view.series[0].looked_bytes, 1, bytes);
+    assert_int_equal(2 * view.series[0].elsewhere_bytes,
+                     view.series[0].looked_bytes);
+    assert_true(view.series[0].touched_bytes > 0);
+    munmap(address, bytes);
+}
+
 static struct seep_rec_live *looked_at;
 
 /* Each time its pages are read, to and fro. */
@@ -478,6 +509,7 @@ int main(void)
         TEST(blocks_of_sites_that_are_none_are_not_looked_at),
         TEST(a_series_that_is_none_is_told_nothing),
         TEST(an_entry_that_changes_meanwhile_is_not_marked),
+        TEST(shared_memory_that_others_wrote_is_there_and_not_here),
         TEST(many_mappings_are_looked_at_in_turns),
     };
 

@@ -234,6 +234,24 @@ static void of_what_a_fork_copies(void **state)
         "see what grows in its cgroup: memory.stat there (shmem, sock, kernel), du -sh /dev/shm, and its other processes");
 }
 
+/* A reason, and none of what to do: RSS does not show what grows. */
+static void of_shared_memory_that_others_wrote(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    site->touched_bytes = 500.0 * 1048576;
+    site->elsewhere_bytes = 400.0 * 1048576;
+    holds(
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+    site->elsewhere_bytes = 100.0 * 1048576;
+    fails(
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+    site->elsewhere_bytes = 400.0 * 1048576;
+    site->class = SEEP_CLASS_PLATEAU;
+    fails(
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+}
+
 static void of_what_fills(void **state)
 {
     (void)state;
@@ -518,6 +536,7 @@ int main(void)
         cmocka_unit_test(of_what_is_written_to_only_now),
         cmocka_unit_test(of_threads_that_become_more),
         cmocka_unit_test(of_what_a_fork_copies),
+        cmocka_unit_test(of_shared_memory_that_others_wrote),
         cmocka_unit_test(of_what_fills),
         cmocka_unit_test(of_too_little),
         cmocka_unit_test(of_tables_that_are_full),

@@ -229,6 +229,7 @@ static const char *const site_members[][2] = {
     {"live_bytes_error", "n"},
     {"live_count", "n"},
     {"touched_bytes", "n?"},
+    {"elsewhere_bytes", "n"},
     {"allocated_bytes", "n"},
     {"allocated_count", "n"},
     {"freed_bytes", "n"},

@@ -355,6 +355,7 @@ static void put_totals(json_t *object, const struct seep_report_site *site)
     SEEP_JSON_COPY(object, site, live_bytes, live_bytes_error, live_count);
     seep_json_put(object, "touched_bytes",
                   site->touched_bytes >= 0 ? site->touched_bytes : NAN);
+    SEEP_JSON_COPY(object, site, elsewhere_bytes);
     SEEP_JSON_COPY(object, site, allocated_bytes, allocated_count, freed_bytes);
     SEEP_JSON_COPY(object, site, freed_count, peak_bytes, largest_bytes);
     SEEP_JSON_COPY(object, site, died_bytes, temporary_bytes, temporary_count);

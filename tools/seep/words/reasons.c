@@ -473,6 +473,24 @@ static void add_written_reason(const struct seep_report_site *site,
         live, SEEP_UNITS_BYTES(site->touched_bytes));
 }
 
+#define ELSEWHERE_SHARE 0.25
+
+/* The growth is real, and whoever looks at RSS does not see it. */
+static void add_elsewhere_reason(const struct seep_report_site *site,
+                                 struct seep_words_verdict *words)
+{
+    if (site == NULL || !seep_class_may_leak(site->class) ||
+        site->elsewhere_bytes < RESERVED_LEAST_BYTES ||
+        site->elsewhere_bytes < ELSEWHERE_SHARE * (double)site->live_bytes) {
+        return;
+    }
+    const char *live = SEEP_UNITS_BYTES((double)site->live_bytes);
+    seep_words_reason(
+        words,
+        "of the %s that it holds %s are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine",
+        live, SEEP_UNITS_BYTES(site->elsewhere_bytes));
+}
+
 /* The block that has most to be filled, and some that is. */
 static const struct seep_report_site *
 find_filling(const struct seep_report *report)
@@ -706,6 +724,7 @@ void seep_words_add_reasons(const struct seep_report *report,
     add_file_reason(report, words);
     add_reserved_reason(report, words);
     add_written_reason(site, words);
+    add_elsewhere_reason(site, words);
     if (kept != NULL) {
         seep_words_reason(words, "%s", kept);
         free(kept);
