@@ -503,20 +503,32 @@ static void never_and_cannot_tell_are_answers(void **state)
 static void a_program_is_told_by_what_it_runs(void **state)
 {
     static const struct {
-        const char *words[3];
+        const char *words[4];
         const char *said;
     } golden[] = {
-        {{"/usr/bin/python3", "/srv/serve.py", "x"}, "python3 serve.py (pid"},
-        {{"python3.11", "-m", "vllm.server"}, "python3.11 -m vllm.server (pid"},
-        {{"python3", "-c", "secret"}, "python3 (pid"},
-        {{"./tritonserver", "--models", "x"}, "tritonserver (pid"},
-        {{"", "", ""}, "? (pid"},
+        {{"/usr/bin/python3", "/srv/serve.py", "x", "y"},
+         "python3 serve.py (pid"},
+        {{"python3.11", "-m", "vllm.server", "x"},
+         "python3.11 -m vllm.server (pid"},
+        {{"python3", "-c", "secret", "x"}, "python3 (pid"},
+        {{"python3", "-Ic", "secret", "x"}, "python3 (pid"},
+        {{"python3", "-u", "/srv/serve.py", "x"}, "python3 serve.py (pid"},
+        {{"python3", "-um", "serve", "x"}, "python3 -m serve (pid"},
+        {{"python3", "-Xdev", "serve.py", "x"}, "python3 serve.py (pid"},
+        {{"python3", "-X", "dev", "serve.py"}, "python3 serve.py (pid"},
+        {{"python3", "-Wignore", "serve.py", "x"}, "python3 serve.py (pid"},
+        {{"python3", "-u", "-", "x"}, "python3 (pid"},
+        {{"python3", "-B", "-u", "-X"}, "python3 (pid"},
+        {{"python3", "--check-hash-based-pycs", "never", "x"}, "python3 (pid"},
+        {{"node", "--inspect", "secret", "x"}, "node (pid"},
+        {{"./tritonserver", "--models", "x", "y"}, "tritonserver (pid"},
+        {{"", "", "", ""}, "? (pid"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
         fake.report.arguments = golden[i].words;
-        fake.report.argument_count = 3;
+        fake.report.argument_count = 4;
         make();
         assert_ptr_equal(strstr(words.sentence, golden[i].said),
                          words.sentence);

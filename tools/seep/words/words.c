@@ -265,6 +265,9 @@ char *seep_words_command(const struct seep_report *report)
     return seep_words_close(&text);
 }
 
+/* Options of Python that are letters; c is none of them: its word is text. */
+#define LETTERS "bBdEhiIOPqsSuvxmXW"
+
 static bool is_interpreter(const char *name)
 {
     static const char *const names[] = {"python", "pypy", "node", "ruby",
@@ -278,10 +281,40 @@ static bool is_interpreter(const char *name)
     return false;
 }
 
+/* Of Python's options: -X and -W have a word of their own, unless it is behind
+ * the letter; the last letter of a word may be m. @return where the script or
+ * the module stands; @count: nowhere */
+static size_t find_script(const char *const *words, size_t count,
+                          bool *ret_is_module)
+{
+    size_t at = 1;
+
+    *ret_is_module = false;
+    while (at < count && words[at][0] == '-' && words[at][1] != '\0') {
+        size_t last = strlen(words[at]) - 1;
+        char letter = words[at][last];
+        bool is_letters =
+            words[at][1] != '-' && strspn(words[at] + 1, LETTERS) == last;
+
+        if (!is_letters && strncmp(words[at], "-X", 2) != 0 &&
+            strncmp(words[at], "-W", 2) != 0) {
+            return count;
+        }
+        at += is_letters && strchr("XW", letter) != NULL ? 2 : 1;
+        if (is_letters && letter == 'm') {
+            *ret_is_module = true;
+            return at;
+        }
+    }
+    return at;
+}
+
 char *seep_words_program(const struct seep_report *report)
 {
     const char *const *words = report->arguments;
     size_t count = report->argument_count;
+    bool is_module;
+    size_t at;
     const char *name = base_name(count == 0 ? report->executable : words[0]);
 
     if (has_title(report)) {
@@ -290,12 +323,10 @@ char *seep_words_program(const struct seep_report *report)
     if (!is_interpreter(name) || count < 2) {
         return strdup(name);
     }
-    if (strcmp(words[1], "-m") == 0 && count > 2) {
-        return seep_words_make("%s -m %s", name, words[2]);
-    }
-    return *words[1] == '-'
-               ? strdup(name)
-               : seep_words_make("%s %s", name, base_name(words[1]));
+    at = find_script(words, count, &is_module);
+    return at >= count || strcmp(words[at], "-") == 0 ? strdup(name)
+           : is_module ? seep_words_make("%s -m %s", name, words[at])
+                       : seep_words_make("%s %s", name, base_name(words[at]));
 }
 
 void seep_words_python_version(uint32_t version, char *text, size_t size)
