@@ -42,11 +42,18 @@ class Zoo:
             [*map(str, command)], stdout=subprocess.DEVNULL, cwd=folder,
             env=environment(folder, sample, allocator, SEEP_SIZE="64M",
                             **variables), start_new_session=True)
+        try:
+            self.await_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def await_ready(self):
         end = time.monotonic() + WAIT_S
         while not self.ready.exists():
             assert self.process.poll() is None and time.monotonic() < end
             time.sleep(0.05)
-        self.recording, = recordings(folder)
+        self.recording, = recordings(self.folder)
         done = seep("report", "--json", "--sites", "0", "--no-series",
                     "--no-held", self.recording)
         self.sites = {}
