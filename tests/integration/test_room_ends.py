@@ -185,7 +185,7 @@ def test_what_grows_in_the_group_beside_it_is_told(folder):
     assert disk["verdict"]["forecast"]["answer"] != "time"
     assert disk["memory"]["cgroup_held"]["slope_bytes_per_s"] < rate / 4
     for kind, process, when in (("memory", memory, "full in "),
-                                ("disk", disk, "only page cache")):
+                                ("disk", disk, "never by the process itself")):
         top = seep("top", "--once", folder / f"{kind}.seep").stdout.decode()
         row, = re.findall("^ cgroup .*", top, re.M)
         whole = process["memory"]["cgroup"]

@@ -121,7 +121,7 @@ def elsewhere_faults(outcome):
     if site is None or not site["elsewhere_bytes"] \
             > 0.9 * outcome.truth["leaked_bytes"]:
         found.append(f"not told to be elsewhere: {site}")
-    if not any("not in its RSS" in reason
+    if not any("in none of its RSS" in reason
                for reason in outcome.process["verdict"]["reasons"]):
         found.append(f"{outcome.process['verdict']['reasons']}")
     if memory["tracked"]["slope_bytes_per_s"] \

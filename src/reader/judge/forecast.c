@@ -177,21 +177,27 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
 #define BESIDE_LEAST_BYTES (16.0 * 1024 * 1024)
 #define BESIDE_FILES 0.5
 
-/* What a fork copies is charged to it, and was resident before. */
-static double own_slope(const struct seep_report_memory *memory)
+/* What a fork copies is charged to it, and was resident before; what others
+ * wrote to memory that it shares is its own as well, and never resident. */
+static double own_slope(const struct seep_report_memory *memory,
+                        double elsewhere_bytes_per_s)
 {
     double copied =
         memory->forked.valid ? -memory->forked.slope_bytes_per_s : 0;
 
-    return fmax(0, memory->rss.slope_bytes_per_s) + fmax(0, copied);
+    return fmax(0, memory->rss.slope_bytes_per_s) + fmax(0, copied) +
+           elsewhere_bytes_per_s;
 }
 
 void seep_forecast_add_beside(const struct seep_report_memory *memory,
-                              double duration_s,
+                              double elsewhere_bytes_per_s, double duration_s,
                               struct seep_report_verdict *verdict)
 {
     const struct seep_report_extent *held = &memory->cgroup_held;
-    double beside = held->slope_bytes_per_s - own_slope(memory);
+    double beside =
+        held->slope_bytes_per_s - own_slope(memory, elsewhere_bytes_per_s);
+    double own_shmem =
+        fmax(0, memory->shared.slope_bytes_per_s) + elsewhere_bytes_per_s;
     double least_bytes = fmax(BESIDE_LEAST_BYTES, verdict->floor_bytes);
     struct seep_forecast_limit limit = {
         .what = "cgroup",
@@ -209,7 +215,8 @@ void seep_forecast_add_beside(const struct seep_report_memory *memory,
     }
     verdict->beside_bytes_per_s = beside;
     verdict->beside_is_files =
-        memory->cgroup_shmem.slope_bytes_per_s >= BESIDE_FILES * beside;
+        memory->cgroup_shmem.slope_bytes_per_s - own_shmem >=
+        BESIDE_FILES * beside;
     forecast = forecast_of(&limit, SEEP_FORECAST_GROWS);
     forecast.by_others = true;
     if (forecast.answer == SEEP_FORECAST_TIME &&

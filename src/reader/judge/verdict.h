@@ -275,9 +275,10 @@ void seep_forecast_of_process(const struct seep_report_memory *memory,
 
 /** What its cgroup grows by beside the process, and when it is full by all that
  * it grows by, if that is earlier than the forecast that is there.
+ * @param elsewhere_bytes_per_s  as of the input of the verdict
  * @param verdict  .floor_bytes; .beside_* and .forecast change */
 void seep_forecast_add_beside(const struct seep_report_memory *memory,
-                              double duration_s,
+                              double elsewhere_bytes_per_s, double duration_s,
                               struct seep_report_verdict *verdict);
 
 /**

@@ -506,8 +506,8 @@ static void add_verdict(struct seep_report_build *build)
     name_cache(build);
     seep_forecast_of_process(&build->report.memory, &now,
                              &build->report.verdict.forecast);
-    seep_forecast_add_beside(&build->report.memory, build->report.duration_s,
-                             &build->report.verdict);
+    seep_forecast_add_beside(&build->report.memory, input.elsewhere_bytes_per_s,
+                             build->report.duration_s, &build->report.verdict);
     add_device_forecasts(build, &now);
     seep_report_show_named(build);
 }

@@ -242,14 +242,14 @@ static void of_shared_memory_that_others_wrote(void **state)
     site->touched_bytes = 500.0 * 1048576;
     site->elsewhere_bytes = 400.0 * 1048576;
     holds(
-        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is in none of its RSS, but in the machine's memory, and in the cgroup's of who wrote it");
     site->elsewhere_bytes = 100.0 * 1048576;
     fails(
-        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is in none of its RSS, but in the machine's memory, and in the cgroup's of who wrote it");
     site->elsewhere_bytes = 400.0 * 1048576;
     site->class = SEEP_CLASS_PLATEAU;
     fails(
-        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine");
+        "of the 562 MiB that it holds 400 MiB are shared memory that this process has not touched: that is in none of its RSS, but in the machine's memory, and in the cgroup's of who wrote it");
 }
 
 static void of_what_fills(void **state)

@@ -520,6 +520,7 @@ static void a_program_is_told_by_what_it_runs(void **state)
         {{"python3", "-u", "-", "x"}, "python3 (pid"},
         {{"python3", "-B", "-u", "-X"}, "python3 (pid"},
         {{"python3", "--check-hash-based-pycs", "never", "x"}, "python3 (pid"},
+        {{"ruby", "-I", "secret", "x"}, "ruby (pid"},
         {{"node", "--inspect", "secret", "x"}, "node (pid"},
         {{"./tritonserver", "--models", "x", "y"}, "tritonserver (pid"},
         {{"", "", "", ""}, "? (pid"},

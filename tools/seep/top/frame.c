@@ -143,26 +143,18 @@ static void add_spaces(struct seep_table *table,
     }
 }
 
-static bool surely_grows(const struct seep_report_extent *extent)
-{
-    return extent->valid && extent->slope_bytes_per_s > extent->slope_error;
-}
-
-/* "in 2 h 51 min (2 h 44 min to ..)"; NULL where the row itself grows and
- * nobody knows whether that can be given back. */
+/* "in 2 h 51 min (2 h 44 min to ..)". That the process does not grow is not
+ * said where the row itself does, by page cache or by what else is there. */
 static char *when_of(const struct seep_report_forecast *forecast,
-                     const struct seep_report_extent *filled,
-                     const struct seep_report_extent *held)
+                     const struct seep_report_extent *filled)
 {
     if (forecast == NULL) {
         return NULL;
     }
-    if (forecast->answer != SEEP_FORECAST_NEVER || !surely_grows(filled)) {
-        return seep_words_when(forecast);
-    }
-    return held->valid && !surely_grows(held)
-               ? seep_words_make("never at this rate: only page cache grows")
-               : NULL;
+    return forecast->answer == SEEP_FORECAST_NEVER &&
+                   filled->slope_bytes_per_s > filled->slope_error
+               ? seep_words_make("never by the process itself")
+               : seep_words_when(forecast);
 }
 
 /* "6.6 GiB of 8 GiB free, full in 2 h 51 min (2 h 44 min to ..)"
@@ -206,15 +198,14 @@ static void add_host(struct seep_table *table, const struct seep_report *report)
     if (memory->cgroup.valid && memory->cgroup_limit_bytes > 0) {
         seep_view_balance_row(table, report, "cgroup", &memory->cgroup);
         note_limit(table, memory->cgroup_limit_bytes, memory->cgroup.last_bytes,
-                   when_of(forecast_of(report, "cgroup"), &memory->cgroup,
-                           &memory->cgroup_held));
+                   when_of(forecast_of(report, "cgroup"), &memory->cgroup));
     }
     if (memory->machine_bytes > 0 && memory->available_bytes > 0) {
         seep_view_balance_row(table, report, "machine", &ram);
         seep_table_cell(table, SEEP_VIEW_BALANCE_FIRST, "%s", "");
         seep_table_cell(table, SEEP_VIEW_BALANCE_GROWTH, "%s", "");
         note_limit(table, memory->machine_bytes, ram.last_bytes,
-                   when_of(forecast_of(report, "ram"), &ram, &ram));
+                   when_of(forecast_of(report, "ram"), &ram));
     }
 }
 

@@ -487,7 +487,7 @@ static void add_elsewhere_reason(const struct seep_report_site *site,
     const char *live = SEEP_UNITS_BYTES((double)site->live_bytes);
     seep_words_reason(
         words,
-        "of the %s that it holds %s are shared memory that this process has not touched: that is not in its RSS, but in the memory of its cgroup and the machine",
+        "of the %s that it holds %s are shared memory that this process has not touched: that is in none of its RSS, but in the machine's memory, and in the cgroup's of who wrote it",
         live, SEEP_UNITS_BYTES(site->elsewhere_bytes));
 }
 

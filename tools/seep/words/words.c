@@ -323,6 +323,9 @@ char *seep_words_program(const struct seep_report *report)
     if (!is_interpreter(name) || count < 2) {
         return strdup(name);
     }
+    if (*words[1] == '-' && strncmp(name, "py", 2) != 0) {
+        return strdup(name);
+    }
     at = find_script(words, count, &is_module);
     return at >= count || strcmp(words[at], "-") == 0 ? strdup(name)
            : is_module ? seep_words_make("%s -m %s", name, words[at])

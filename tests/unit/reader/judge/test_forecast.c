@@ -189,18 +189,26 @@ static void what_its_cgroup_grows_by_fills_it(void **state)
     struct seep_report_verdict verdict = {.forecast = SEEP_FORECAST_NONE};
 
     (void)state;
-    seep_forecast_add_beside(&memory, 60, &verdict);
+    seep_forecast_add_beside(&memory, 0, 60, &verdict);
     assert_true(verdict.beside_bytes_per_s == 6 * MIB);
     assert_true(verdict.beside_is_files);
     assert_int_equal(verdict.forecast.answer, SEEP_FORECAST_TIME);
     assert_true(verdict.forecast.by_others);
     assert_true(verdict.forecast.seconds.estimate == 50);
+    /* of what is shared this process has a part itself */
+    memory.shared.slope_bytes_per_s = MIB;
+    seep_forecast_add_beside(&memory, 0, 60, &verdict);
+    assert_false(verdict.beside_is_files);
+    /* what others wrote into its own memory is its own */
+    verdict = (struct seep_report_verdict){.forecast = SEEP_FORECAST_NONE};
+    seep_forecast_add_beside(&memory, 5 * MIB, 60, &verdict);
+    assert_true(verdict.beside_bytes_per_s == 0);
     /* what is sooner stands */
     verdict.forecast = forecast_of(1000, 900, ten);
-    seep_forecast_add_beside(&memory, 60, &verdict);
+    seep_forecast_add_beside(&memory, 0, 60, &verdict);
     assert_false(verdict.forecast.by_others);
     verdict.forecast = forecast_of(10000, 900, ten);
-    seep_forecast_add_beside(&memory, 60, &verdict);
+    seep_forecast_add_beside(&memory, 0, 60, &verdict);
     assert_true(verdict.forecast.by_others);
 }
 
@@ -209,7 +217,7 @@ static void assert_alone(const struct seep_report_memory *memory,
 {
     struct seep_report_verdict verdict = {.forecast = SEEP_FORECAST_NONE};
 
-    seep_forecast_add_beside(memory, duration_s, &verdict);
+    seep_forecast_add_beside(memory, 0, duration_s, &verdict);
     assert_true(verdict.beside_bytes_per_s == 0);
     assert_int_equal(verdict.forecast.answer, SEEP_FORECAST_UNKNOWN);
 }
