@@ -124,6 +124,8 @@ def elsewhere_faults(outcome):
     if not any("in none of its RSS" in reason
                for reason in outcome.process["verdict"]["reasons"]):
         found.append(f"{outcome.process['verdict']['reasons']}")
+    if outcome.process["verdict"]["forecast"]["by_private"]:
+        found.append("private memory does not grow")
     if memory["tracked"]["slope_bytes_per_s"] \
             > outcome.truth["leaked_per_s"] / 4:
         found.append(f"it is told to be resident: {memory['tracked']}")

@@ -836,11 +836,12 @@ static void restrain_now(const struct seep_verdict_input *input,
         return;
     }
     now->pace *= most / rate->estimate;
-    now->by_private = true;
+    now->by_private = input->elsewhere_bytes_per_s < SEEP_VERDICT_MOSTLY * most;
     *rate = (struct seep_interval){
         most,
         fmin(most,
-             fmin(rate->low, fmax(0, input->private_drift.bytes_per_s.low))),
+             fmin(rate->low, fmax(0, input->private_drift.bytes_per_s.low) +
+                                 input->elsewhere_bytes_per_s)),
         most,
     };
 }

@@ -320,6 +320,13 @@ static void no_forecast_is_faster_than_private_memory(void **state)
     decide();
     assert_true(process.now.bytes_per_s.estimate == 9000);
     process.input.shared_drift.fastest_bytes_per_s = 0;
+    /* what others write to it grows too, and is not private */
+    process.input.elsewhere_bytes_per_s = 5500;
+    decide();
+    assert_true(process.now.bytes_per_s.estimate == 8500);
+    assert_true(process.now.bytes_per_s.low >= 5500);
+    assert_false(process.now.by_private);
+    process.input.elsewhere_bytes_per_s = 0;
     process.input.private_drift.fastest_bytes_per_s = -1;
     decide();
     assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
