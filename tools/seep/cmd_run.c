@@ -130,12 +130,19 @@ static uint64_t sample(void *context)
     return pause_ns < scan_pause_ns ? pause_ns : scan_pause_ns;
 }
 
+static bool owns(void *context, pid_t pid)
+{
+    const struct sampling *sampling = context;
+
+    return seep_watch_owns(sampling->watch, pid);
+}
+
 /* Without memory for external samples it runs without them. */
 static int run_child(char *const *argv, const struct seep_harvest *harvest,
                      struct arguments *arguments, struct seep_child *ret_child)
 {
     struct sampling sampling = {.harvest = harvest};
-    struct seep_child_pastime pastime = {sample, &sampling};
+    struct seep_child_pastime pastime = {sample, owns, &sampling};
     bool samples = arguments->samples && seep_watch_open(&sampling.watch) == 0;
 
     if (samples && arguments->asks) {

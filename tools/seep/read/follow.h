@@ -180,6 +180,9 @@ void seep_watch_stop(struct seep_watch *watch);
 /** Was there one that may not be asked? @watch may be NULL. */
 bool seep_watch_was_refused(const struct seep_watch *watch);
 
+/** Is @pid its child, which it waits for? */
+bool seep_watch_owns(const struct seep_watch *watch, pid_t pid);
+
 /**
  * Watch the process of the recording at @path from now on, after the
  * samples that are there already. What is known is not asked again.

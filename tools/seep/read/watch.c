@@ -187,6 +187,11 @@ void seep_watch_stop(struct seep_watch *watch)
     }
 }
 
+bool seep_watch_owns(const struct seep_watch *watch, pid_t pid)
+{
+    return watch->child == pid;
+}
+
 bool seep_watch_was_refused(const struct seep_watch *watch)
 {
     return watch != NULL && watch->was_refused;

@@ -24,8 +24,8 @@
 #include "reader/process/cgroup.h"
 
 /* Sent to us by kill(), they are meant for the command. */
-static const int forwarded[] = {SIGTERM, SIGHUP, SIGUSR1,
-                                SIGUSR2, SIGINT, SIGQUIT};
+static const int forwarded[] = {SIGTERM, SIGHUP,   SIGUSR1, SIGUSR2, SIGINT,
+                                SIGQUIT, SIGWINCH, SIGALRM, SIGPWR};
 /* The terminal stops the whole group; we follow when the child has stopped. */
 static const int stopping[] = {SIGTSTP, SIGTTIN, SIGTTOU};
 #define SECOND_NS UINT64_C(1000000000)
@@ -200,6 +200,34 @@ static void look_at_image(struct seep_child *child)
     }
 }
 
+static bool is_awaited_by(const struct seep_child_pastime *pastime, pid_t pid)
+{
+    return pastime != NULL && pastime->owns(pastime->context, pid);
+}
+
+/*
+ * Whoever outlives its parent is the child of process 1, which is what we are
+ * as the entry point of a container: nobody else reaps it.
+ *
+ * @return whether a child ended that the pastime waits for: until it has been
+ *         reaped the ones behind it cannot be seen
+ */
+static bool reap_orphans(const struct seep_child *child,
+                         const struct seep_child_pastime *pastime)
+{
+    siginfo_t info = {0};
+
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0 && info.si_pid != child->pid) {
+        if (is_awaited_by(pastime, info.si_pid)) {
+            return true;
+        }
+        waitpid(info.si_pid, NULL, 0);
+        info.si_pid = 0;
+    }
+    return false;
+}
+
 static void attend(struct seep_child *child, const sigset_t *awaited,
                    const struct seep_child_pastime *pastime)
 {
@@ -207,6 +235,9 @@ static void attend(struct seep_child *child, const sigset_t *awaited,
 
     while (!follow(child)) {
         siginfo_t info;
+        if (reap_orphans(child, pastime)) {
+            due_ns = 0;
+        }
         if (seep_clock_ns(CLOCK_MONOTONIC) >= due_ns) {
             look_at_image(child);
             due_ns = pass_time(pastime);

@@ -120,6 +120,8 @@ struct seep_child {
 struct seep_child_pastime {
     /** @return nanoseconds until it is to be called again; UINT64_MAX: never */
     uint64_t (*call)(void *context);
+    /* Does it wait for this child itself? Any other is reaped here. */
+    bool (*owns)(void *context, pid_t pid);
     void *context;
 };
 
