@@ -142,6 +142,15 @@ def test_a_signal_sent_to_us_reaches_the_command(tmp_path, number):
     assert process.wait(LIMIT_S) == 9
 
 
+def test_an_alarm_that_outlives_an_exec_is_the_commands(tmp_path):
+    """`perl -e 'alarm 1; exec ...'`, as one limits the time of a command."""
+    process = start(tmp_path, PYTHON, "-c", "import time; time.sleep(60)",
+                    preexec_fn=functools.partial(signal.alarm, 1))
+    command = process.wait(LIMIT_S)
+
+    assert command == 128 + signal.SIGALRM
+
+
 # the terminal
 
 class Terminal:

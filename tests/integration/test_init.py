@@ -12,7 +12,7 @@ from command_line import LIMIT_S, PYTHON, SEEP, environment
 SPACE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 ORPHANS = 60
 
-# Each of the middle ends at once, and what it started belongs to process 1.
+# Each parent ends at once, and process 1 has its child.
 LEAVE = f"""
 import os, signal, sys, time
 
@@ -45,7 +45,8 @@ import os, signal, time
 def tell(number, _):
     print(number, flush=True)
     os._exit(7)
-for number in (signal.SIGTERM, signal.SIGWINCH, signal.SIGALRM):
+for number in (signal.SIGTERM, signal.SIGWINCH, signal.SIGALRM,
+               signal.SIGRTMIN):
     signal.signal(number, tell)
 print("ready", flush=True)
 time.sleep(60)
@@ -76,7 +77,7 @@ def test_process_1_reaps_what_outlives_its_parent(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGWINCH,
-                                    signal.SIGALRM])
+                                    signal.SIGALRM, signal.SIGRTMIN])
 def test_process_1_hands_a_signal_on(tmp_path, number):
     with subprocess.Popen(as_first(tmp_path, WAIT), env=environment(),
                           stdout=subprocess.PIPE) as space:

@@ -23,7 +23,8 @@
 #include "base/thread.h"
 #include "reader/process/cgroup.h"
 
-/* Sent to us by kill(), they are meant for the command. */
+/* Sent to us by kill(), they are meant for the command; so are those of real
+ * time. */
 static const int forwarded[] = {SIGTERM, SIGHUP,   SIGUSR1, SIGUSR2, SIGINT,
                                 SIGQUIT, SIGWINCH, SIGALRM, SIGPWR};
 /* The terminal stops the whole group; we follow when the child has stopped. */
@@ -38,6 +39,16 @@ struct inherited {
     sigset_t awaited;
 };
 
+static bool is_forwarded(int number)
+{
+    for (size_t i = 0; i < COUNT(forwarded); i++) {
+        if (number == forwarded[i]) {
+            return true;
+        }
+    }
+    return number >= SIGRTMIN;
+}
+
 static void take_signals(struct inherited *inherited)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -46,11 +57,11 @@ static void take_signals(struct inherited *inherited)
 
     sigemptyset(&inherited->awaited);
     sigaddset(&inherited->awaited, SIGCHLD);
-    for (size_t i = 0; i < COUNT(forwarded); i++) {
+    for (int number = 1; number <= SIGRTMAX; number++) {
         /* ignored from the start (nohup, background): it stays so */
-        sigaction(forwarded[i], NULL, &before);
-        if (before.sa_handler != SIG_IGN) {
-            sigaddset(&inherited->awaited, forwarded[i]);
+        if (is_forwarded(number) && sigaction(number, NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) {
+            sigaddset(&inherited->awaited, number);
         }
     }
     sigprocmask(SIG_BLOCK, &inherited->awaited, &inherited->mask);
@@ -77,10 +88,11 @@ static void discard_pending(const struct inherited *inherited)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
 
-    for (size_t i = 0; i < COUNT(forwarded); i++) {
-        if (sigismember(&inherited->awaited, forwarded[i]) == 1) {
-            sigaction(forwarded[i], &ignore, &before);
-            sigaction(forwarded[i], &before, NULL);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (is_forwarded(number) &&
+            sigismember(&inherited->awaited, number) == 1) {
+            sigaction(number, &ignore, &before);
+            sigaction(number, &before, NULL);
         }
     }
 }
@@ -206,11 +218,11 @@ static bool is_awaited_by(const struct seep_child_pastime *pastime, pid_t pid)
 }
 
 /*
- * Whoever outlives its parent is the child of process 1, which is what we are
- * as the entry point of a container: nobody else reaps it.
+ * As the entry point of a container we are process 1, and a process that
+ * outlives its parent becomes our child. Nobody else reaps it.
  *
- * @return whether a child ended that the pastime waits for: until it has been
- *         reaped the ones behind it cannot be seen
+ * @return whether a child ended that the pastime waits for: the kernel shows
+ *         it first until it is reaped, and no orphan behind it
  */
 static bool reap_orphans(const struct seep_child *child,
                          const struct seep_child_pastime *pastime)
@@ -228,6 +240,13 @@ static bool reap_orphans(const struct seep_child *child,
     return false;
 }
 
+/* The kernel sends those of the terminal to the child as well; an alarm that
+ * was set before we were executed rings here alone. */
+static bool is_for_child(int signal, const siginfo_t *info)
+{
+    return signal != SIGCHLD && (info->si_code <= 0 || signal == SIGALRM);
+}
+
 static void attend(struct seep_child *child, const sigset_t *awaited,
                    const struct seep_child_pastime *pastime)
 {
@@ -235,16 +254,16 @@ static void attend(struct seep_child *child, const sigset_t *awaited,
 
     while (!follow(child)) {
         siginfo_t info;
-        if (reap_orphans(child, pastime)) {
-            due_ns = 0;
-        }
         if (seep_clock_ns(CLOCK_MONOTONIC) >= due_ns) {
             look_at_image(child);
             due_ns = pass_time(pastime);
         }
+        if (reap_orphans(child, pastime)) {
+            due_ns = 0;
+            continue;
+        }
         int signal = take_signal(awaited, due_ns, &info);
-        /* the kernel's (terminal, hangup) went to the child as well */
-        if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) {
+        if (signal > 0 && is_for_child(signal, &info)) {
             kill(child->pid, signal);
         }
     }
