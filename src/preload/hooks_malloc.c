@@ -19,6 +19,13 @@
 #include "preload/twins.h"
 #include "record/sampler.h"
 
+/* Before a block that glibc's malloc has mapped by itself: its pages, and this
+ * bit. Nothing smaller is mapped but by a realloc. */
+#define HEAD_PAGE_BYTES 4096U
+#define HEAD_BYTES 16U
+#define HEAD_IS_MAPPED 2U
+#define MAPPED_LEAST_BYTES (128U << 10)
+
 /* True when the real functions are there. */
 SEEP_INLINE bool is_ready(void)
 {
@@ -133,6 +140,31 @@ SEEP_COLD static void *leave_arena(void *block, size_t size)
     return moved;
 }
 
+/*
+ * What a realloc has left of a block. One that glibc mapped by itself stays so
+ * however little of it is asked for, and has whole pages: twenty bytes of what
+ * was a mebibyte are a page. Its head says so, in the page that it lies in; in
+ * another allocator's page the same word is no head, and the size that it tells
+ * is another.
+ */
+SEEP_INLINE size_t size_left(void *block, size_t size)
+{
+    size_t head;
+    size_t left;
+
+    if (seep_likely((uintptr_t)block % HEAD_PAGE_BYTES != HEAD_BYTES ||
+                    size >= MAPPED_LEAST_BYTES)) {
+        return size;
+    }
+    head = ((const size_t *)block)[-1];
+    if (head % HEAD_PAGE_BYTES != HEAD_IS_MAPPED) {
+        return size;
+    }
+    left = seep_real.malloc_usable_size(block);
+    return left > size && left + HEAD_BYTES + HEAD_IS_MAPPED == head ? left
+                                                                     : size;
+}
+
 SEEP_INLINE void *change_size(void *block, size_t size)
 {
     struct seep_track_out out = {false, 0};
@@ -157,7 +189,7 @@ SEEP_INLINE void *change_size(void *block, size_t size)
         }
         return NULL;
     }
-    record_allocated(moved, size);
+    record_allocated(moved, size_left(moved, size));
     return moved;
 }
 

@@ -95,6 +95,9 @@ CASES = [
     Case("buffer-fills", ("unexplained",), "allocate_buffer",
          samples=(DENSE,), watched=True),
     Case("buffer-freed", ("unexplained",), "allocate_buffer", watched=True),
+    # a page each, however few bytes of what glibc mapped are asked for still
+    Case("trimmed", ("leak",), "keep_head", ("leak",), True),
+    Case("trimmed-freed", NOT_GROWING),
     Case("churn-most", ("leak",), "leak_in_churn", ("leak",), True,
          (DEFAULT,), 60),
     # one run in fifty samples no block of it; the process grows all the same

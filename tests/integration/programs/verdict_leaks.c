@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Kinds of services that leak; each says where, and from when on. */
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "verdict.h"
@@ -13,6 +14,9 @@
 #define CHURN_BLOCKS 20 /* a tick: 1 GB per second */
 #define CHURN_BYTES 250000
 #define CHURN_LEAKED_BYTES 1024
+#define TRIMMED_BYTES 200000 /* glibc maps it by itself */
+#define TRIMMED_KEPT 24
+#define TRIMMED_RING 64
 #define CHURN_LEAK_MOST ((uint64_t)100000000)
 #define CHURN_LEAK_LITTLE ((uint64_t)2000000)
 
@@ -122,6 +126,35 @@ static void churn_and_leak(struct verdict_run *run, uint64_t budget_bytes)
     }
 }
 
+/* What is left of a large buffer: some bytes, and the page that they are on. */
+SITE_FUNCTION static void *keep_head(void)
+{
+    char *block = malloc(TRIMMED_BYTES);
+
+    block = block == NULL ? NULL : realloc(block, TRIMMED_KEPT);
+    if (block == NULL) {
+        abort();
+    }
+    *block = 1;
+    return block;
+}
+
+static void leak_head(struct verdict_run *run)
+{
+    void *block = keep_head();
+
+    leaked(run, block, malloc_usable_size(block));
+}
+
+static void renew_head(struct verdict_run *run)
+{
+    static void *ring[TRIMMED_RING];
+    void **oldest = &ring[run->tick % TRIMMED_RING];
+
+    free(*oldest);
+    *oldest = keep_head();
+}
+
 static void leak_most(struct verdict_run *run)
 {
     churn_and_leak(run, CHURN_LEAK_MOST);
@@ -138,6 +171,8 @@ const struct verdict_kind verdict_leak_kinds[] = {
     {.name = "leak-halfway", .request = leak_later, .begin = begin_halfway},
     {.name = "leak-third", .request = leak_later, .begin = begin_third},
     {.name = "leak-sawtooth", .request = leak_collected, .tick = collect},
+    {.name = "trimmed", .tick = leak_head},
+    {.name = "trimmed-freed", .tick = renew_head},
     {.name = "churn-most", .tick = leak_most},
     {.name = "churn-little", .tick = leak_little},
     {.name = NULL},
