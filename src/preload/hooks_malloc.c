@@ -19,8 +19,8 @@
 #include "preload/twins.h"
 #include "record/sampler.h"
 
-/* Before a block that glibc's malloc has mapped by itself: its pages, and this
- * bit. Nothing smaller is mapped but by a realloc. */
+/* The head of a block that glibc's malloc has mapped by itself: the bytes of
+ * its pages, and this bit. Only a realloc makes one smaller than the least. */
 #define HEAD_PAGE_BYTES 4096U
 #define HEAD_BYTES 16U
 #define HEAD_IS_MAPPED 2U
@@ -141,11 +141,15 @@ SEEP_COLD static void *leave_arena(void *block, size_t size)
 }
 
 /*
- * What a realloc has left of a block. One that glibc mapped by itself stays so
- * however little of it is asked for, and has whole pages: twenty bytes of what
- * was a mebibyte are a page. Its head says so, in the page that it lies in; in
- * another allocator's page the same word is no head, and the size that it tells
- * is another.
+ * The bytes that a block takes after a realloc. glibc leaves a block that it
+ * mapped by itself where it is, however little of it is asked for, and that
+ * keeps whole pages: twenty bytes of a former mebibyte are a page. The head
+ * before it says so.
+ *
+ * The head is read in the page of the block itself, and only where that page
+ * has a byte of it: hardened allocators keep a block of no bytes in a page that
+ * nobody may read. The same word of another allocator's page is no head, and
+ * its malloc_usable_size() tells another size.
  */
 SEEP_INLINE size_t size_left(void *block, size_t size)
 {
@@ -153,7 +157,7 @@ SEEP_INLINE size_t size_left(void *block, size_t size)
     size_t left;
 
     if (seep_likely((uintptr_t)block % HEAD_PAGE_BYTES != HEAD_BYTES ||
-                    size >= MAPPED_LEAST_BYTES)) {
+                    size == 0 || size >= MAPPED_LEAST_BYTES)) {
         return size;
     }
     head = ((const size_t *)block)[-1];

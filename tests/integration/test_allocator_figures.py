@@ -88,6 +88,14 @@ def test_the_figures_are_those_that_the_program_gets(folder, allocator):
         assert last["allocated"] <= last["active"] <= last["resident"]
 
 
+@pytest.mark.parametrize("sample", [1, 65536])
+@pytest.mark.parametrize("allocator", ["glibc", *STRICT])
+def test_a_block_of_no_bytes_is_not_looked_at(folder, allocator, sample):
+    """Hardened allocators have it in a page that nobody may read."""
+    run = run_often(folder, "empty_block", allocator, sample)
+    assert run.seen == (0, b"", b"")
+
+
 def test_mimalloc_is_not_asked(folder):
     run = run_often(folder, "figures", "mimalloc", 4096)
     path, = run.recordings

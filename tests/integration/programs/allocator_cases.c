@@ -527,12 +527,25 @@ static void many_chunks(void)
     busy(0.5);
 }
 
+/* NULL of glibc; of others a block that may not be looked at. */
+static void empty_block(void)
+{
+    static volatile size_t size = 0;
+    void *block = malloc(64);
+
+    errno = ERRNO_MARK;
+    block = realloc(block, size);
+    check_errno();
+    free(block);
+}
+
 int main(int argument_count, char **arguments)
 {
     static const struct {
         const char *name;
         void (*run)(void);
     } cases[] = {
+        {"empty_block", empty_block},
         {"figures", figures},
         {"allocator_moves", allocator_moves},
         {"forks", forks},

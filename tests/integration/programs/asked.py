@@ -49,8 +49,8 @@ while not os.path.exists(STOP):
         if KIND == "many":
             number += 1
             Handler.model.fill(number)
-            # What it has is read again after a hundred times as long as
-            # that took: where it fills faster, two tries are all there are.
+            # A question that was not clear is asked again after a hundred
+            # times its cost: twice in all, if the table fills faster.
             time.sleep(0.05)
         elif KIND == "lost":
             Model.lose()

@@ -12,6 +12,9 @@
  * It is taken for the allocator that its file is named after: jemalloc or
  * tcmalloc, whose code is known by where it lies, or libc, whose code is not.
  *
+ * A realloc to nothing gives a block in a page that nobody may read, as that of
+ * hardened allocators.
+ *
  * STRICT_FAILS=N: the Nth figure is one that it does not know; 9: one is too
  * high. STRICT_NAMELESS: built without a function that could be asked.
  *
@@ -37,6 +40,7 @@
 static char region[REGION_BYTES] __attribute__((aligned(4096)));
 static _Atomic uint64_t used_bytes;
 static _Thread_local int held __attribute__((tls_model("initial-exec")));
+static char empty_page[MAP_BYTES] __attribute__((aligned(MAP_BYTES)));
 /* Of this thread, each with the next in its first word. */
 static _Thread_local void *pool __attribute__((tls_model("initial-exec")));
 
@@ -151,14 +155,25 @@ EXPORTED void *calloc(size_t count, size_t size)
     return block == NULL ? NULL : memset(block, 0, total);
 }
 
+static void *empty_block(void)
+{
+    mprotect(empty_page, sizeof(empty_page), PROT_NONE);
+    return empty_page + HEADER_BYTES;
+}
+
+static int is_empty(const void *block)
+{
+    return block == empty_page + HEADER_BYTES;
+}
+
 EXPORTED size_t malloc_usable_size(void *block)
 {
-    return block == NULL ? 0 : head_of(block)->size;
+    return block == NULL || is_empty(block) ? 0 : head_of(block)->size;
 }
 
 EXPORTED void free(void *block)
 {
-    if (block != NULL && head_of(block)->is_pooled) {
+    if (block != NULL && !is_empty(block) && head_of(block)->is_pooled) {
         lock();
         memcpy(block, &pool, sizeof(pool));
         pool = block;
@@ -169,7 +184,7 @@ EXPORTED void free(void *block)
 EXPORTED void *realloc(void *block, size_t size)
 {
     size_t old = malloc_usable_size(block);
-    void *moved = allocate(HEADER_BYTES, size);
+    void *moved = size == 0 ? empty_block() : allocate(HEADER_BYTES, size);
 
     if (moved != NULL && block != NULL) {
         memcpy(moved, block, old < size ? old : size);

@@ -126,7 +126,7 @@ static void churn_and_leak(struct verdict_run *run, uint64_t budget_bytes)
     }
 }
 
-/* What is left of a large buffer: some bytes, and the page that they are on. */
+/* Some bytes are left of a large buffer, and keep the page that they are on. */
 SITE_FUNCTION static void *keep_head(void)
 {
     char *block = malloc(TRIMMED_BYTES);
