@@ -220,6 +220,14 @@ def of_lists(text):
     return [line.strip() for line in text.splitlines() if "  , " in line]
 
 
+def of_advice(verdict):
+    """A variable that two lines tell to set is the same advice twice."""
+    told = [name for line in verdict["advice"]
+            for name in set(re.findall(r"\b[A-Z][A-Z0-9_]{5,}(?==)", line))]
+    return [f"two lines of advice set {name}"
+            for name in sorted({n for n in told if told.count(n) > 1})]
+
+
 def of_check(verdict, code):
     """What the verdict says against what a limit on growth comes to."""
     found = []
@@ -280,6 +288,7 @@ def of_process(process):
     """What one process of a document says against itself."""
     verdict = process["verdict"]
     return (of_words(verdict)
+            + of_advice(verdict)
             + of_memory(verdict, process["memory"],
                         process["process"]["duration_s"])
             + of_retention(verdict, process)

@@ -676,13 +676,6 @@ static void what_a_pattern_advises_is_not_said_twice(void **state)
     seep_words_verdict(&fake.report, &fake_report_pattern, &words);
     assert_int_equal(words.advice_count, 1);
     assert_true(has_advice("Keep keys few."));
-    fake_report_become(&fake, SEEP_VERDICT_FRAGMENTATION);
-    make();
-    assert_true(has_advice("MALLOC_ARENA_MAX=2"));
-    seep_words_verdict_fini(&words);
-    seep_words_verdict(&fake.report, &fake_report_pattern, &words);
-    assert_int_equal(words.advice_count, 1);
-    assert_true(has_advice("Keep keys few."));
 }
 
 static void what_would_be_enough_is_told(void **state)

@@ -763,11 +763,9 @@ void seep_words_add_advice(const struct seep_report *report,
             "record it without that, or record only its other processes");
         return;
     }
-    /* The catalogue says the same of fragments, and knows more of another
-     * allocator than glibc's. */
-    bool told = pattern != NULL &&
-                (class == SEEP_VERDICT_FRAGMENTATION ||
-                 (class == SEEP_VERDICT_RETENTION && !is_glibc(report)));
+    /* of another allocator than glibc's the catalogue knows more */
+    bool told =
+        class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
     advise_threads(report, words);
     seep_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {
