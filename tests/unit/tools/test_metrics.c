@@ -91,6 +91,13 @@ static void hostile_values_are_escaped(void **state)
                 "b");
     check_value("a\033[2Jb\x7f", "a\xef\xbf\xbd[2Jb\xef\xbf\xbd");
     check_value("caf\xc3\xa9", "caf\xc3\xa9");
+    /* U+009B begins an escape on a terminal, U+202E turns a line round */
+    check_value("a\xc2\x9b"
+                "31mb\xe2\x80\xae"
+                "c",
+                "a\xef\xbf\xbd"
+                "31mb\xef\xbf\xbd"
+                "c");
 }
 
 static void long_values_are_cut_between_characters(void **state)

@@ -297,7 +297,8 @@ static void a_line_is_never_longer_than_it_may_be(void **state)
 
 static void the_document_is_one(void **state)
 {
-    static const char hostile[] = "/a\"\\\n\x1b\xff/x.seep";
+    static const char hostile[] = "/a\"\\\n\x1b\x7f\xff\xc2\x9b\xe2\x80\xae"
+                                  "\xf0\x9f\x98\x80/x.seep";
     char *text = NULL;
     size_t bytes;
     FILE *file = open_memstream(&text, &bytes);
@@ -317,11 +318,17 @@ static void the_document_is_one(void **state)
     fclose(file);
     document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(document);
+    for (const char *at = text; *at != '\0'; at++) {
+        assert_true(*at == '\n' || (*at >= 0x20 && *at < 0x7f));
+    }
     assert_string_equal(json_string_value(json_object_get(document, "schema")),
                         "seep-probe/1");
     assert_string_equal(json_string_value(json_object_get(document, "reason")),
                         f->line);
     process = json_array_get(json_object_get(document, "processes"), 0);
+    assert_string_equal(json_string_value(json_object_get(process, "path")),
+                        "/a\"\\\n\x1b\x7f\xef\xbf\xbd\xc2\x9b\xe2\x80\xae"
+                        "\xf0\x9f\x98\x80/x.seep");
     assert_true(json_is_null(json_object_get(process, "age_s")));
     assert_int_equal(json_array_size(json_object_get(process, "devices")), 1);
     assert_int_equal(json_array_size(json_object_get(document, "checks")), 4);

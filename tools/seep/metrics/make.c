@@ -57,7 +57,7 @@ static void begin_family(struct seep_metrics_text *text,
 
 static void add_escaped(struct seep_metrics_text *text, const char *value)
 {
-    char *clean = seep_clean_for_json(value);
+    char *clean = seep_clean_for_lines(value);
 
     if (clean == NULL) {
         text->failed = true;
@@ -67,8 +67,6 @@ static void add_escaped(struct seep_metrics_text *text, const char *value)
     for (const char *at = clean; *at != '\0'; at++) {
         if (*at == '\n') {
             fputs("\\n", text->file);
-        } else if ((unsigned char)*at < 0x20 || *at == 0x7f) {
-            fputs("\xef\xbf\xbd", text->file); /* U+FFFD */
         } else {
             if (*at == '"' || *at == '\\') {
                 fputc('\\', text->file);

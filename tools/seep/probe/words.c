@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,8 +292,27 @@ void seep_probe_line(const struct seep_probe_answer *answer,
 /*
  * seep-probe/1. By hand, not by a library: the probe is one file
  * that links libc alone, and its strings are few. Invariant: every string is
- * valid UTF-8 and escaped, every number finite or null.
+ * ASCII and escaped, every number finite or null.
  */
+
+/* @text: a character of valid UTF-8 that is none of ASCII, as JSON has it: a
+ * document may end on a terminal. @return its last byte */
+static const char *put_character(FILE *file, const char *text)
+{
+    unsigned char lead = (unsigned char)*text;
+    int more = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+    uint32_t code = lead & (0x3fU >> more);
+
+    for (int i = 0; i < more; i++) {
+        code = code << 6 | ((unsigned char)*++text & 0x3fU);
+    }
+    if (code >= 0x10000) {
+        fprintf(file, "\\u%04x", (unsigned)(0xd7c0 + (code >> 10)));
+        code = 0xdc00 + (code & 0x3ff);
+    }
+    fprintf(file, "\\u%04x", (unsigned)code);
+    return text;
+}
 
 static void put_string(FILE *file, const char *text)
 {
@@ -303,8 +323,10 @@ static void put_string(FILE *file, const char *text)
         if (*at == '"' || *at == '\\') {
             fputc('\\', file);
         }
-        if ((unsigned char)*at < 0x20) {
-            fprintf(file, "\\u%04x", (unsigned)(unsigned char)*at);
+        if ((unsigned char)*at < 0x20 || *at == 0x7f) {
+            fprintf(file, "\\u%04x", (unsigned)*at);
+        } else if ((unsigned char)*at >= 0x80) {
+            at = put_character(file, at);
         } else {
             fputc(*at, file);
         }

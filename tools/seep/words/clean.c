@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Foreign strings made harmless. Invariant: what the functions return is valid
- * UTF-8, and for a terminal holds no byte below 0x20 and no 0x7f.
+ * UTF-8, and but for JSON holds no control character and no mark that misleads.
  */
 #include "words/clean.h"
 
@@ -197,7 +197,7 @@ char *seep_clean_format(const char *format, ...)
     return text;
 }
 
-char *seep_clean_for_json(const char *text)
+static char *replace(const char *text, bool (*is_bad)(uint32_t code))
 {
     size_t plain = count_plain(text);
     const unsigned char *in = (const unsigned char *)text + plain;
@@ -210,10 +210,10 @@ char *seep_clean_for_json(const char *text)
     }
     while (*in != '\0') {
         size_t length = decode(in, &code);
-        if (length == 0) {
+        if (length == 0 || is_bad(code)) {
             memcpy(out, "\xef\xbf\xbd", 3);
             out += 3;
-            in++;
+            in += length == 0 ? 1 : length;
         } else {
             memcpy(out, in, length);
             out += length;
@@ -222,6 +222,27 @@ char *seep_clean_for_json(const char *text)
     }
     *out = '\0';
     return clean;
+}
+
+static bool is_never(uint32_t code)
+{
+    (void)code;
+    return false;
+}
+
+static bool is_no_text(uint32_t code)
+{
+    return (code < 0x20 && code != '\n') || code == 0x7f || misleads(code);
+}
+
+char *seep_clean_for_json(const char *text)
+{
+    return replace(text, is_never);
+}
+
+char *seep_clean_for_lines(const char *text)
+{
+    return replace(text, is_no_text);
 }
 
 /* Of the first @bytes of @text those that fit; *ret_columns is what they take.

@@ -31,6 +31,10 @@ seep_clean_vformat(const char *format, va_list arguments);
 /** For JSON: valid UTF-8, each invalid byte U+FFFD. To be freed, or NULL. */
 char *seep_clean_for_json(const char *text);
 
+/** For other text that goes out as it is: also each character that is no text,
+ * the newline excepted, is U+FFFD, in any locale. To be freed, or NULL. */
+char *seep_clean_for_lines(const char *text);
+
 /** Columns that a cleaned @text takes. */
 size_t seep_clean_columns(const char *text);
 /** Those of its first @bytes, whole characters. */
