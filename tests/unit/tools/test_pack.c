@@ -361,6 +361,44 @@ static void members_of_code_stay_and_other_names_do_not(void **state)
     seep_redaction_fini(&redaction);
 }
 
+/* What compile() is told is a file's name may be anything. */
+static void of_a_path_only_names_stay(void **state)
+{
+    static const struct {
+        const char *path;
+        const char *redacted;
+    } cases[] = {
+        {"", ""},
+        {"serve.py", "serve.py"},
+        {"/srv/acme/serve.py", "/d1/serve.py"},
+        {"/serve.py", "/serve.py"},
+        {"/usr/lib/python3.11/ast.py", "/usr/lib/python3.11/ast.py"},
+        {"/x/site-packages/a/b.py", "/d2/site-packages/a/b.py"},
+        {"x.py?token=quince", "x.py?v1"},
+        {"/srv/acme/x.py?token=quince", "/d1/x.py?v1"},
+        {"/usr/lib/x.py?token=quince", "/d3/x.py?v1"},
+        {"https://u:quince@h/x.py#a=quince", "d4/x.py#v2"},
+        {"..\\Users\\quince\\x.py", "d5/x.py"},
+        {"C:\\Users\\quince\\x.py", "d6/x.py"},
+        {"<string>", "<string>"},
+        {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>"},
+        {"<frozen x>?quince>", "<v3>"},
+        {"<ipython-input-3-quince>", "<v4>"},
+        {"<quince", "<v5>"},
+        {"/memfd:quince (deleted)", "/memfd:v6"},
+        {"[anon:quince]", "m1"},
+        {"[vdso]", "[vdso]"},
+    };
+    struct seep_redaction redaction = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_string_equal(seep_redact_path(&redaction, cases[i].path),
+                            cases[i].redacted);
+    }
+    seep_redaction_fini(&redaction);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +412,7 @@ int main(void)
         TEST(its_directory_is_read_once_for_all_that_are_in_it),
         TEST(one_that_changed_is_read_again),
         cmocka_unit_test(members_of_code_stay_and_other_names_do_not),
+        cmocka_unit_test(of_a_path_only_names_stay),
     };
 
     return cmocka_run_group_tests_name("packs", tests, NULL, NULL);

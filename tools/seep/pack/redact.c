@@ -149,28 +149,79 @@ static const char *tail_of(const char *path)
     return tail;
 }
 
+/* What a file is called: how much of @text is that. Behind it may be anything,
+ * as the query of an address. */
+static size_t name_length(const char *text)
+{
+    size_t length = 0;
+
+    while (isalnum((unsigned char)text[length]) ||
+           (unsigned char)text[length] >= 0x80 ||
+           (text[length] != '\0' &&
+            strchr("/._-+~,()[] ", text[length]) != NULL)) {
+        length++;
+    }
+    return length;
+}
+
+/* What Python itself calls code that is of no file. */
+static bool is_pythons_own(const char *path)
+{
+    static const char *const names[] = {"<string>", "<stdin>", "<unknown>",
+                                        "<__array_function__ internals>"};
+    static const char frozen[] = "<frozen ";
+    size_t length = sizeof(frozen) - 1;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(path, names[i]) == 0) {
+            return true;
+        }
+    }
+    return strncmp(path, frozen, length) == 0 &&
+           strcmp(path + length + name_length(path + length), ">") == 0;
+}
+
+/* A path of Windows has no other separator. */
+static const char *behind_backslashes(const char *tail)
+{
+    const char *last = strrchr(tail, '\\');
+
+    return last != NULL ? last + 1 : tail;
+}
+
 const char *seep_redact_path(struct seep_redaction *redaction, const char *path)
 {
-    const char *tail;
-    const char *folder;
-    size_t length;
+    const char *tail = behind_backslashes(tail_of(path));
+    size_t length = (size_t)(tail - path);
+    size_t named = name_length(tail);
+    const char *folder = "";
+    const char *rest;
 
-    if (path[0] == '\0' || path[0] == '<' || is_system(path) ||
-        strchr(path, '/') == NULL) {
+    if (is_pythons_own(path)) {
         return path;
     }
-    if (path[0] == '[') { /* as the kernel names what is no file */
+    if (path[0] == '<') {
+        rest = stand_in_all(redaction, VALUE, path);
+        return rest == NULL ? NULL : make(redaction, "<%s>", rest);
+    }
+    if (path[0] == '[' && strpbrk(path, "/:") != NULL) { /* [anon:NAME] */
         return stand_in_all(redaction, MAPPING, path);
     }
-    tail = tail_of(path);
-    length = (size_t)(tail - path);
-    if (length <= 1) {
+    if (tail[named] == '\0' && (is_system(path) || length <= 1)) {
         return path;
     }
-    folder = stand_in(redaction, FOLDER, path, length - (tail[-1] == '/'));
-    return folder == NULL ? NULL
-                          : make(redaction, "%s%s/%s",
-                                 path[0] == '/' ? "/" : "", folder, tail);
+    rest = stand_in_all(redaction, VALUE, tail + named);
+    if (length > 1) {
+        char last = tail[-1];
+
+        folder = stand_in(redaction, FOLDER, path,
+                          length - (last == '/' || last == '\\'));
+    }
+    return rest == NULL || folder == NULL
+               ? NULL
+               : make(redaction, "%s%s%s%.*s%.*s%s", path[0] == '/' ? "/" : "",
+                      folder, length > 1 ? "/" : "", (int)named, tail,
+                      tail[named] != '\0', tail + named, rest);
 }
 
 const char *seep_redact_recording(struct seep_redaction *redaction,
