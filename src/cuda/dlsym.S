@@ -5,8 +5,8 @@
  * They must be jumps and not calls: the next dlsym takes its return address for
  * its caller, who is the start of RTLD_NEXT and has a scope of his own for
  * RTLD_DEFAULT. Every argument register is kept; the stack is as the caller
- * left it. Only a name that begins with "cu" and a capital letter is looked at
- * further, and never with RTLD_NEXT (-1), nor with RTLD_DEFAULT (0) by dlvsym,
+ * left it. Only a name that begins with "cu" and a capital letter, "cf" or
+ * "fre" is looked at further, and never with RTLD_NEXT (-1), nor with RTLD_DEFAULT (0) by dlvsym,
  * which nobody was seen to do. Of dlopen those with RTLD_DEEPBIND (8) are
  * counted.
  */
@@ -58,14 +58,23 @@
     jz 1f
     .endif
     cmpb $'c', (%rsi)
-    jne 1f
+    jne 2f
+    cmpb $'f', 1(%rsi)
+    je 3f
     cmpb $'u', 1(%rsi)
     jne 1f
     movzbl 2(%rsi), %eax
     sub $'A', %eax
     cmp $25, %eax
     ja 1f
-    keep
+    jmp 3f
+2:  cmpb $'f', (%rsi)
+    jne 1f
+    cmpb $'r', 1(%rsi)
+    jne 1f
+    cmpb $'e', 2(%rsi)
+    jne 1f
+3:  keep
     call seep_cuda_answers
     restore
     test %al, %al
@@ -143,15 +152,26 @@ dlopen:
     .endif
     ldrb w9, [x1]
     cmp w9, 'c'
-    b.ne 1f
+    b.ne 2f
     ldrb w9, [x1, 1]
+    cmp w9, 'f'
+    b.eq 3f
     cmp w9, 'u'
     b.ne 1f
     ldrb w9, [x1, 2]
     sub w9, w9, 'A'
     cmp w9, 25
     b.hi 1f
-    keep
+    b 3f
+2:  cmp w9, 'f'
+    b.ne 1f
+    ldrb w9, [x1, 1]
+    cmp w9, 'r'
+    b.ne 1f
+    ldrb w9, [x1, 2]
+    cmp w9, 'e'
+    b.ne 1f
+3:  keep
     bl seep_cuda_answers
     mov w9, w0
     restore

@@ -403,12 +403,45 @@ static bool is_unrecorded(const char *name)
     return false;
 }
 
+/* Names of another part; written by the constructor only. */
+#define BESIDE_MOST 4U
+
+static struct beside {
+    const char *name;
+    uintptr_t ours;
+    uintptr_t real;
+} beside[BESIDE_MOST];
+
+void seep_cuda_answer_for(const char *name, uintptr_t ours, uintptr_t real)
+{
+    static size_t count;
+
+    if (real != 0 && count < BESIDE_MOST) {
+        beside[count++] = (struct beside){name, ours, real};
+    }
+}
+
+static const struct beside *find_beside(const char *name)
+{
+    for (size_t i = 0; i < BESIDE_MOST && beside[i].name != NULL; i++) {
+        if (strcmp(beside[i].name, name) == 0) {
+            return &beside[i];
+        }
+    }
+    return NULL;
+}
+
 /*
  * RTLD_DEFAULT is answered here only from the global scope, where no place of
  * the caller's matters. What is not there, he may have in a scope of his own.
  */
 bool seep_cuda_answers(void *handle, const char *name)
 {
+    if (name[1] != 'u') {
+        return find_beside(name) != NULL &&
+               (handle != RTLD_DEFAULT ||
+                seep_cuda_symbol(RTLD_DEFAULT, name) != 0);
+    }
     seep_cuda_count_add(SEEP_COUNT_CUDA_LOOKUPS);
     if (seep_cuda_find_exact(name) == SEEP_CUDA_NONE) {
         if (is_unrecorded(name)) {
@@ -439,7 +472,11 @@ static bool is_before_us(const char *name, uintptr_t found)
 static void *exchange(const char *name, void *handle, uintptr_t found)
 {
     size_t index = seep_cuda_find_exact(name);
+    const struct beside *other = find_beside(name);
 
+    if (other != NULL) {
+        return (void *)(found == other->real ? other->ours : found);
+    }
     if (found == 0 || index == SEEP_CUDA_NONE) {
         return (void *)found;
     }

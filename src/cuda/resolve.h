@@ -130,8 +130,14 @@ extern _Atomic uintptr_t seep_cuda_next_dlopen
 /** Find them, at the first call. */
 void seep_cuda_find_lookups(void);
 
-/** Is the look-up of @name, which begins as the driver's do, for one of the two
- * below? Counts it. */
+/**
+ * From the constructor: a name that is exported as a wrapper is, but not of the
+ * driver. Whoever looks it up and finds @real gets @ours; 0: nobody will.
+ */
+void seep_cuda_answer_for(const char *name, uintptr_t ours, uintptr_t real);
+
+/** Is the look-up of @name, which begins as the driver's do or those of the
+ * above, for one of the two below? Counts it. */
 bool seep_cuda_answers(void *handle, const char *name);
 
 /** dlsym and dlvsym of a name that is wrapped. */

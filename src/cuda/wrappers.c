@@ -418,17 +418,6 @@ static void note_node(const struct seep_capture_start *from,
 
 /* The wrappers. */
 
-/* gcc wants an alias to have the attributes of what it is of; clang knows none
- * of that. */
-#if defined(__has_attribute)
-#if __has_attribute(copy)
-#define AS(function) , copy(function)
-#endif
-#endif
-#ifndef AS
-#define AS(function)
-#endif
-
 /*
  * Behind each wrapper: the name by which others bind to it. The version, which
  * is not the default one, is seen by no dlsym, so that nobody takes us for a
@@ -436,10 +425,7 @@ static void note_node(const struct seep_capture_start *from,
  * version that an object has. We ourselves mean ours, also where another
  * library stands before us.
  */
-#define EXPORT(name)                                                     \
-    SEEP_EXPORT extern __typeof__(seep_cuda_##name) seep_export_##name   \
-        __attribute__((alias("seep_cuda_" #name) AS(seep_cuda_##name))); \
-    __asm__(".symver seep_export_" #name ", " #name "@SEEP_CUDA, remove")
+#define EXPORT(name) SEEP_EXPORT_AS(seep_cuda_##name, name, "SEEP_CUDA", name)
 
 /* The real target of a wrapper, and in it; NULL if there is none. */
 #define REAL(name)                                                     \

@@ -28,6 +28,10 @@ struct dl_phdr_info;
  * affair, what it hands out is counted by malloc's hooks. */
 void seep_maps_init(const void *start, const void *end);
 
+/** From the constructor: what dlsym() answers for functions of malloc's family
+ * that libc may lack. */
+void seep_malloc_answer(void);
+
 /* operator new and delete: what the constructor decides for them. */
 
 /** Once everything is looked up: who defines operator new? */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cuda/resolve.h"
 #include "preload/hooks.h"
 #include "preload/real.h"
 #include "preload/track.h"
@@ -229,12 +230,20 @@ void free(void *block)
     seep_real.free(block);
 }
 
-void cfree(void *block)
+/*
+ * What not every libc has: glibc 2.26 took cfree() away but from programs of
+ * before, and has the two of C23 since 2.43. A dlsym() finds them where it did
+ * without us, and then gets ours: another object's may be given a block of the
+ * arena, and is not seen. Who is bound to them gets ours in any case, also by a
+ * weak reference that would be NULL without us: then they do what free() does.
+ */
+
+static void own_cfree(void *block)
 {
     free_anywhere(block);
 }
 
-void free_sized(void *block, size_t size)
+static void own_free_sized(void *block, size_t size)
 {
     if (seep_real.free_sized == NULL || seep_arena_owns(block)) {
         free_anywhere(block);
@@ -244,7 +253,7 @@ void free_sized(void *block, size_t size)
     seep_real.free_sized(block, size);
 }
 
-void free_aligned_sized(void *block, size_t alignment, size_t size)
+static void own_free_aligned_sized(void *block, size_t alignment, size_t size)
 {
     if (seep_real.free_aligned_sized == NULL || seep_arena_owns(block)) {
         free_anywhere(block);
@@ -252,6 +261,30 @@ void free_aligned_sized(void *block, size_t alignment, size_t size)
     }
     record_freed(block);
     seep_real.free_aligned_sized(block, alignment, size);
+}
+
+#if defined(__x86_64__)
+SEEP_EXPORT_AS(own_cfree, cfree, "GLIBC_2.2.5", cfree_old);
+#else
+SEEP_EXPORT_AS(own_cfree, cfree, "GLIBC_2.17", cfree_old);
+#endif
+SEEP_EXPORT_AS(own_free_sized, free_sized, "GLIBC_2.43", free_sized_new);
+SEEP_EXPORT_AS(own_free_aligned_sized, free_aligned_sized, "GLIBC_2.43",
+               free_aligned_sized_new);
+SEEP_EXPORT_AS(own_cfree, cfree, "SEEP_CUDA", cfree);
+SEEP_EXPORT_AS(own_free_sized, free_sized, "SEEP_CUDA", free_sized);
+SEEP_EXPORT_AS(own_free_aligned_sized, free_aligned_sized, "SEEP_CUDA",
+               free_aligned_sized);
+
+void seep_malloc_answer(void)
+{
+    seep_cuda_answer_for("cfree", (uintptr_t)own_cfree,
+                         (uintptr_t)seep_real.cfree);
+    seep_cuda_answer_for("free_sized", (uintptr_t)own_free_sized,
+                         (uintptr_t)seep_real.free_sized);
+    seep_cuda_answer_for("free_aligned_sized",
+                         (uintptr_t)own_free_aligned_sized,
+                         (uintptr_t)seep_real.free_aligned_sized);
 }
 
 SEEP_COLD static int arena_memalign(void **ret_block, size_t alignment,

@@ -261,6 +261,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
      * and know what is behind them without asking the loader. */
     seep_objects_init();
     seep_cuda_prepare();
+    seep_malloc_answer();
     seep_options_read(environment,
                       seep_text_base_name(seep_identity_executable()));
     verbose_init();

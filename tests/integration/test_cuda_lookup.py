@@ -30,6 +30,15 @@ def test_without_a_driver_nobody_sees_one(folder):
         assert b'program "%s": none' % name in plain.stdout
 
 
+def test_what_libc_lacks_is_found_where_another_has_it(folder):
+    allocator = PROGRAMS / "odd_frees_allocator.so"
+    plain = lookups(LD_PRELOAD=allocator)
+    assert lookups(folder=folder,
+                   LD_PRELOAD=f"{PRELOAD}:{allocator}").seen == plain.seen
+    for where in (b"default", b"program"):
+        assert b'%s "free_sized": found' % where in plain.stdout
+
+
 @pytest.mark.skipif(not DRIVER, reason="no driver of the tests")
 def test_a_driver_is_seen_by_whom_it_was_seen(folder):
     plain = lookups(DRIVER)

@@ -27,6 +27,11 @@ static const char *const names[] = {"cuInit",
                                     "cu",
                                     "cuFunctionOf",
                                     "ompt_start_tool",
+                                    "cfree",
+                                    "free",
+                                    "free_sized",
+                                    "free_aligned_sized",
+                                    "frexp",
                                     "qsort",
                                     "c",
                                     "",
@@ -93,6 +98,7 @@ static void look_by_version(void)
     show("right", "qsort", dlvsym(RTLD_DEFAULT, "qsort", version));
     show("wrong", "qsort", dlvsym(RTLD_DEFAULT, "qsort", "GLIBC_9"));
     show("next", "qsort", dlvsym(RTLD_NEXT, "qsort", version));
+    show("old", "cfree", dlvsym(RTLD_DEFAULT, "cfree", version));
 }
 
 /* A message stays until the next call of the loader, and no longer. */
