@@ -82,6 +82,18 @@ static long touch(uint64_t address, uint64_t bytes)
     return result;
 }
 
+/*
+ * Of a hole that is written to the kernel first reads what lies around: zeros,
+ * 128 KiB of them or, as the disk is set, 8 MiB for each page. Not while pages
+ * are made; but only so long, since it takes what lies in such a mapping for
+ * unused when memory is short.
+ */
+static void read_ahead(const void *mapping, uint64_t bytes, bool wanted)
+{
+    seep_syscall3(SYS_madvise, (long)(uintptr_t)mapping, (long)bytes,
+                  wanted ? MADV_NORMAL : MADV_RANDOM);
+}
+
 static long populate(uint64_t address, uint64_t bytes)
 {
     if (seep_word_load(&way) == SEEP_ROOM_POPULATE) {
@@ -98,11 +110,15 @@ static long populate(uint64_t address, uint64_t bytes)
 
 static bool make_pages(uint64_t from, uint64_t end)
 {
-    if (populate((uint64_t)(uintptr_t)reserved + from, end - from) < 0) {
-        return false;
+    long result;
+
+    read_ahead(reserved, reserved_bytes, false);
+    result = populate((uint64_t)(uintptr_t)reserved + from, end - from);
+    read_ahead(reserved, reserved_bytes, true);
+    if (result >= 0) {
+        set_pages(from, end);
     }
-    set_pages(from, end);
-    return true;
+    return result >= 0;
 }
 
 /* Would enough be left for others? Where the folder is not to be seen from
@@ -226,6 +242,8 @@ static int room_begin(struct seep_rec_header *header, int fd,
     seep_word_store(&patience_ns, 0);
     seep_word_store(&refused_until_ns, 0);
     note_folder(fd, folder);
+    /* They are on the disk: a refusal, which is none, changes nothing. */
+    make_pages(0, page_up(start_bytes));
     set_pages(0, page_up(start_bytes));
     seep_view_init(&view, header);
     seep_room_attach(&view);
@@ -595,6 +613,7 @@ static int fill(int fd, const char *folder,
         return (int)result;
     }
     mapped = (struct seep_rec_header *)(uintptr_t)result;
+    read_ahead(mapped, size, false);
     held.size_bytes = size;
     held.mapping = mapped;
     memcpy((void *)mapped, (const void *)header, sizeof(*header));

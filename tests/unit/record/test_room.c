@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -598,6 +599,52 @@ static void what_is_there_stays_as_it_is(void **state)
     assert_int_equal(unlink(path()), 0);
 }
 
+static uint64_t pages_in_memory(void *mapping, uint64_t bytes)
+{
+    size_t count = bytes / SEEP_PAGE_BYTES;
+    unsigned char *pages = calloc(count, 1);
+    uint64_t found = 0;
+
+    assert_non_null(pages);
+    assert_int_equal(mincore(mapping, bytes, pages), 0);
+    for (size_t i = 0; i < count; i++) {
+        found += pages[i] & 1;
+    }
+    free(pages);
+    return found;
+}
+
+/* On a disk; a tmpfs reads nothing. */
+static void check_nothing_is_read_ahead(enum seep_room_way way)
+{
+    struct seep_view view;
+    uint64_t bytes;
+    void *mapping;
+
+    seep_place_floor.given = true;
+    seep_room_set_way(way);
+    mapping = create(false);
+    assert_non_null(mapping);
+    seep_view_init(&view, mapping);
+    seep_room_attach(&view);
+    bytes = view.header->file_bytes;
+    assert_true(seep_view_reserve_entry(&view, SEEP_SECTION_STACKS, 0));
+    assert_true(seep_view_reserve_entry(&view, SEEP_SECTION_LIVE, 0));
+    memset((void *)&view.live[0], 1, sizeof(view.live[0]));
+    assert_true(pages_in_memory(mapping, bytes) * SEEP_PAGE_BYTES <=
+                blocks_on_disk());
+    seep_room_set_way(SEEP_ROOM_POPULATE);
+    seep_region_drop(mapping, bytes);
+    assert_int_equal(unlink(path()), 0);
+}
+
+static void what_lies_around_a_new_page_is_not_read(void **state)
+{
+    (void)state;
+    check_nothing_is_read_ahead(SEEP_ROOM_POPULATE);
+    check_nothing_is_read_ahead(SEEP_ROOM_TOUCH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +663,7 @@ int main(void)
         TEST(of_a_recording_that_is_gone_no_page_is_made),
         TEST(what_lies_in_the_recording_is_known_by_its_address),
         TEST(what_is_there_stays_as_it_is),
+        TEST(what_lies_around_a_new_page_is_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
