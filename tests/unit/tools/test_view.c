@@ -201,6 +201,44 @@ static void a_brief_table_has_few_rows_of_what_does_not_grow(void **state)
     free(text);
 }
 
+static void a_row_of_nothing_is_not_in_the_brief_table(void **state)
+{
+    static struct seep_report_site sites[3];
+    struct seep_text_options options = {.site_limit = 10, .brief = true};
+
+    (void)state;
+    sites[0] = fake.sites[0];
+    sites[1] = fake.sites[2];
+    sites[2] = fake.sites[2];
+    sites[2].where = "gcmodule.c:2290 gc_alloc";
+    sites[2].class = SEEP_CLASS_INSUFFICIENT;
+    sites[2].has_growth = false;
+    sites[2].live_bytes = 0;
+    sites[2].peak_bytes = 4000;
+    fake.report.sites = sites;
+    fake.report.site_count = 3;
+    fake.report.site_total = 3;
+    char *text = print(200, false, &options);
+    assert_null(strstr(text, "gc_alloc"));
+    assert_has(text, " and 1 more call site (--sites 0 shows all)\n");
+    free(text);
+    sites[2].has_growth = true; /* it is gone now, and grew */
+    sites[2].growth_bytes_per_s = (struct seep_interval){4000, -100, 9000};
+    text = print(200, false, &options);
+    assert_has(text, "gc_alloc");
+    free(text);
+    sites[2].has_growth = false;
+    fake.report.freed_all = true; /* its peak tells */
+    text = print(200, false, &options);
+    assert_has(text, "gc_alloc");
+    free(text);
+    fake.report.freed_all = false;
+    options = (struct seep_text_options){.brief = false};
+    text = print(200, false, &options);
+    assert_has(text, "gc_alloc");
+    free(text);
+}
+
 /* Eight rows that do not grow, of imports and of the work; the last holds the
  * most, and its growth is too little to be a row. */
 static void fill_holders(struct seep_report_site sites[8])
@@ -681,6 +719,8 @@ int main(void)
         cmocka_unit_test_setup(
             suppressed_sites_are_counted_and_shown_when_asked, fill),
         cmocka_unit_test_setup(what_the_floor_hid_is_counted, fill),
+        cmocka_unit_test_setup(a_row_of_nothing_is_not_in_the_brief_table,
+                               fill),
         cmocka_unit_test_setup(a_known_pattern_stands_under_its_row, fill),
         cmocka_unit_test_setup(a_brief_table_has_few_rows_of_what_does_not_grow,
                                fill),

@@ -88,8 +88,19 @@ static bool is_prominent(const struct seep_report_site *site,
            !is_folded(site, options);
 }
 
+/* It allocates and frees, and nothing is left of it, nor did it come to more:
+ * such rows are many, and tell nothing where few are wanted. */
+static bool is_empty(const struct seep_report *report,
+                     const struct seep_report_site *site,
+                     const struct seep_text_options *options)
+{
+    return options->brief && seep_report_held_bytes(report, site) == 0 &&
+           !(site->has_growth && site->growth_bytes_per_s.estimate > 0);
+}
+
 /* A site that is asked for by its id is shown whatever it is. */
-static bool is_shown(const struct seep_report_site *site,
+static bool is_shown(const struct seep_report *report,
+                     const struct seep_report_site *site,
                      const struct seep_text_options *options)
 {
     if (options->site_id != NULL) {
@@ -98,7 +109,7 @@ static bool is_shown(const struct seep_report_site *site,
     if (site->suppressed_by != NULL) {
         return options->show_suppressed;
     }
-    return !is_folded(site, options) &&
+    return !is_folded(site, options) && !is_empty(report, site, options) &&
            (site->class != SEEP_CLASS_MINOR || is_prominent(site, options));
 }
 
@@ -114,7 +125,7 @@ static struct choice start(const struct seep_report *report,
         choice.segments_left = SIZE_MAX;
     }
     for (size_t i = 0; options->brief && i < report->site_count; i++) {
-        if (is_shown(&report->sites[i], options) &&
+        if (is_shown(report, &report->sites[i], options) &&
             !report->sites[i].backs_tensors && !is_quiet(&report->sites[i])) {
             choice.quiet_left = QUIET_ROWS;
         }
@@ -129,7 +140,8 @@ static struct choice start(const struct seep_report *report,
     return choice;
 }
 
-static bool choose(struct choice *choice, const struct seep_report_site *site,
+static bool choose(struct choice *choice, const struct seep_report *report,
+                   const struct seep_report_site *site,
                    const struct seep_text_options *options)
 {
     size_t *left = site->backs_tensors ? &choice->segments_left
@@ -139,7 +151,7 @@ static bool choose(struct choice *choice, const struct seep_report_site *site,
     if (is_prominent(site, options)) {
         return true;
     }
-    if (!is_shown(site, options) || *left == 0 ||
+    if (!is_shown(report, site, options) || *left == 0 ||
         (choice->left == 0 && !site->backs_tensors)) {
         return false;
     }
@@ -239,7 +251,7 @@ static bool is_nested(const struct seep_report *report,
     }
     for (size_t i = 0; i < report->site_count; i++) {
         if (is_under(site, &report->sites[i])) {
-            return is_shown(&report->sites[i], options);
+            return is_shown(report, &report->sites[i], options);
         }
     }
     return false;
@@ -402,7 +414,7 @@ static size_t fill_rows(struct seep_table *table,
 
         if (site->backs_tensors == segments &&
             !is_nested(report, site, options) &&
-            choose(choice, site, options)) {
+            choose(choice, report, site, options)) {
             fill_row(table, report, site);
             count++;
             if (options->site_id == NULL) {
@@ -840,7 +852,7 @@ void seep_view_sites_stacks(struct seep_page *page,
     struct choice choice = start(report, options);
 
     for (size_t i = 0; i < report->site_count; i++) {
-        if (choose(&choice, &report->sites[i], options)) {
+        if (choose(&choice, report, &report->sites[i], options)) {
             print_stack(page, report, &report->sites[i], options);
         }
     }
