@@ -323,12 +323,9 @@ static bool begins_with_any(const char *text, const char *const *table)
     return *table != NULL;
 }
 
-/*
- * Where the name itself begins in a demangled function: behind the type it
- * returns, which templates show. The last space before the parameters that is
- * not inside angle brackets ends it.
- */
-static const char *skip_return_type(const char *function)
+/* The last space before the parameters that is not inside angle brackets ends
+ * the type. */
+const char *seep_where_function_name(const char *function)
 {
     const char *name = function;
     int depth = 0;
@@ -352,7 +349,7 @@ static const char *skip_return_type(const char *function)
 
 static bool is_plumbing_function(const char *function)
 {
-    const char *name = skip_return_type(function);
+    const char *name = seep_where_function_name(function);
 
     return begins_with_any(name, function_names) ||
            is_any(name, exact_function_names);

@@ -24,6 +24,10 @@ bool seep_where_is_cache_of_tensors(const char *module);
 
 bool seep_where_is_user(const struct seep_report_frame *frame);
 
+/** Where the name itself begins in a demangled function: behind the type that
+ * it returns, which templates show. */
+const char *seep_where_function_name(const char *function);
+
 /** Index of the user's frame; 0 when there is none. */
 size_t seep_where_pick(const struct seep_report_frame **frames, size_t count);
 

@@ -68,6 +68,63 @@ static void of_a_leak(void **state)
     fails("run it longer under steady load: 28 min 04 s or more");
 }
 
+/* A rule names a function, without its arguments, where there is one. */
+static void of_what_may_be_a_cache(void **state)
+{
+    static const char of_python[] =
+        "; if it may grow, suppress it: --suppressions FILE with a line leak:handle";
+    static const char of_cxx[] =
+        "; if it may grow, suppress it: --suppressions FILE with a line leak:net::take";
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds(of_python);
+    fake.frames[2].function = "<module>";
+    fails(of_python);
+    holds("or give its bound with --known 3f9a0011=SIZE\n");
+    fake.frames[2].function =
+        "std::vector<int> net::take<int>(std::less<int> const&)";
+    fake.frames[2].python = false;
+    fails("or give its bound with --known 3f9a0011=SIZE\n");
+    holds(of_cxx);
+    fake.frames[2].function = "main";
+    fails(of_cxx);
+    fails(of_python);
+    holds("or give its bound with --known 3f9a0011=SIZE\n");
+    fake_report_fill(&fake);
+}
+
+/* What nothing points to is in no cache. */
+static void of_what_nobody_holds(void **state)
+{
+    struct seep_held_group group = {.end = SEEP_HELD_END_LOST,
+                                    .block_count = 64};
+    const struct seep_held_answer answer = {
+        .asked_count = 64, .groups = &group, .group_count = 1};
+    const struct seep_held_kept kept = {.site_id = "", .answer = &answer};
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    holds("a cache that has not reached its bound yet looks the same");
+    holds("if it is a cache, run it until it is full");
+    holds("it kept 12 KiB per unit of work");
+    site->held = &kept;
+    fails("a cache that has not reached its bound yet looks the same");
+    fails("if it is a cache, run it until it is full");
+    holds("nothing points to it");
+    holds("it kept 12 KiB per unit of work");
+    group.block_count = 20; /* not clear */
+    fails("nothing points to it");
+    holds("a cache that has not reached its bound yet looks the same");
+    group.block_count = 64;
+    group.end = SEEP_HELD_END_CYCLE;
+    fails("a cache that has not reached its bound yet looks the same");
+    fails("if it is a cache, run it until it is full");
+    group.end = SEEP_HELD_END_UNROOTED; /* nobody knows */
+    holds("if it is a cache, run it until it is full");
+    site->held = NULL;
+}
+
 /* Who holds it, is told first; where that is not clear, as if nobody had been
  * asked. */
 static void of_a_leak_whose_holder_is_known(void **state)
@@ -530,6 +587,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_leak),
         cmocka_unit_test(of_a_leak_whose_holder_is_known),
+        cmocka_unit_test(of_what_may_be_a_cache),
+        cmocka_unit_test(of_what_nobody_holds),
         cmocka_unit_test(of_what_lies_outside),
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),

@@ -506,6 +506,34 @@ static void each_kind_of_holder_has_its_remedy(void **state)
     }
 }
 
+/* A dict that a closure has is what grows; a closure for each block is what is
+ * registered, and not given back. */
+static void a_remedy_is_for_what_has_the_blocks_or_lies_below_it(void **state)
+{
+    struct seep_held_step way[3] = {plain, plain, plain};
+    struct seep_held_group one = {.end = SEEP_HELD_END_HELD,
+                                  .block_count = 8,
+                                  .steps = way,
+                                  .step_count = 3,
+                                  .holder = 1};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        way[i].kind = SEEP_HELD_KIND_OBJECT;
+    }
+    way[0].name = "list";
+    way[1].name = "collections.defaultdict";
+    way[2].name = "cell";
+    assert_non_null(strstr(seep_words_held_remedy(&one), "the dict only"));
+    way[0].name = "cell";
+    way[2].name = "__main__.Bus";
+    assert_non_null(strstr(seep_words_held_remedy(&one), "closure"));
+    way[0].name = "tuple"; /* a cache is a dict of the wrapper */
+    way[1].name = "dict";
+    way[2].name = "functools._lru_cache_wrapper";
+    assert_non_null(strstr(seep_words_held_remedy(&one), "lru_cache"));
+}
+
 static void a_variable_is_that_of_the_function_that_runs(void **state)
 {
     struct seep_held_step way[3] = {plain, plain, plain};
@@ -699,6 +727,7 @@ int main(void)
         cmocka_unit_test(one_line_says_who_holds_it),
         cmocka_unit_test(a_function_that_runs_is_named_whoever_has_its_frame),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
+        cmocka_unit_test(a_remedy_is_for_what_has_the_blocks_or_lies_below_it),
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),
         cmocka_unit_test(a_lost_object_of_python_was_not_given_back),
         cmocka_unit_test(what_is_lost_in_several_ways_is_lost),

@@ -459,37 +459,59 @@ static void advise_site(const struct seep_report *report,
     advise_remedy(site, words);
 }
 
-/* What a rule could name; only of Python is it sure to be a function's. All
- * that a program imports is in some <module>. */
-static const char *function_of(const struct seep_report_site *site)
+/* What a rule can name: a function, up to its arguments. NULL: all that a
+ * program has is in what is there, <module> or main(), or it has no name. */
+static char *rule_of(const struct seep_report_site *site)
 {
     const struct seep_report_frame *frame;
+    const char *function;
+    size_t length;
 
     if (site->where_frame >= site->frame_count) {
-        return "FUNCTION";
+        return NULL;
     }
     frame = site->frames[site->where_frame];
-    return frame->python && *frame->function != '\0' && *frame->function != '<'
-               ? frame->function
-               : "FUNCTION";
+    function = frame->python ? frame->function
+                             : seep_where_function_name(frame->function);
+    length = frame->python ? strlen(function) : strcspn(function, "(<[ ");
+    return length == 0 || *function == '<' || strcmp(function, "main") == 0 ||
+                   strstr(function, "operator") != NULL ||
+                   strcspn(function, "*^$") < length
+               ? NULL
+               : strndup(function, length);
+}
+
+/* What nothing points to is no cache. */
+static void advise_cache(const struct seep_report_site *cache,
+                         struct seep_words_verdict *words)
+{
+    char *rule;
+
+    if (cache == NULL || seep_words_held_by_nothing(cache->held)) {
+        return;
+    }
+    rule = rule_of(cache);
+    seep_words_advise(
+        words,
+        "if it is a cache, run it until it is full, or give its bound with --known %.*s=SIZE%s%s",
+        SEEP_WORDS_ID_COLUMNS, cache->id,
+        rule == NULL
+            ? ""
+            : "; if it may grow, suppress it: --suppressions FILE with a line leak:",
+        rule == NULL ? "" : rule);
+    free(rule);
 }
 
 static void advise_leak(const struct seep_report *report,
                         struct seep_words_verdict *words)
 {
     const struct seep_report_site *site = seep_words_site(report);
-    const struct seep_report_site *cache = seep_words_cache(report);
 
     if (site != NULL) {
         advise_site(report, site, words);
     }
     advise_stopped(report, words);
-    if (cache != NULL) {
-        seep_words_advise(
-            words,
-            "if it is a cache, run it until it is full, or give its bound with --known %.*s=SIZE; if it may grow, suppress it: --suppressions FILE with a line leak:%s",
-            SEEP_WORDS_ID_COLUMNS, cache->id, function_of(cache));
-    }
+    advise_cache(seep_words_cache(report), words);
 }
 
 static void advise_suspect(const struct seep_report *report,

@@ -417,6 +417,17 @@ double seep_words_held_share(const struct seep_held_answer *answer)
     return (double)count / (double)answer->asked_count;
 }
 
+bool seep_words_held_by_nothing(const struct seep_held_kept *kept)
+{
+    const struct seep_held_answer *answer = kept == NULL ? NULL : kept->answer;
+
+    return answer != NULL && answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
+           answer->group_count > 0 &&
+           (answer->groups[0].end == SEEP_HELD_END_LOST ||
+            answer->groups[0].end == SEEP_HELD_END_CYCLE) &&
+           seep_words_held_share(answer) >= SEEP_WORDS_HELD_CLEAR;
+}
+
 /* Of a group that is not all; what holds most of it where that is few. */
 static char *line_of(const struct seep_held_answer *answer)
 {
@@ -508,6 +519,8 @@ struct remedy {
     enum seep_held_end end;          /* COUNT: it has a root */
     const char *on_way[NAMES_MOST];  /* one is the type of a step; '*' at an
                                         end stands for anything */
+    bool above;                      /* also of what has the holder: else each
+                                        block has one of its own */
     const char *by;                  /* it is had by this attribute */
     const char *holders[NAMES_MOST]; /* the type of what has them all */
     const char *words;
@@ -535,6 +548,7 @@ static const struct remedy remedies[] = {
          "a tensor is kept with the graph that made it: keep tensor.detach(), or loss.item() of a loss"},
     {.end = SEEP_HELD_END_COUNT,
      .on_way = {"functools._lru_cache_wrapper"},
+     .above = true,
      .words = "give functools.lru_cache a maxsize, or call cache_clear()"},
     {.end = SEEP_HELD_END_COUNT,
      .on_way = {"_asyncio.Task", "_asyncio.TaskObj", "asyncio.tasks.Task"},
@@ -545,14 +559,17 @@ static const struct remedy remedies[] = {
          "a logging handler keeps its records: give it a capacity, flush it, or take it off with removeHandler()"},
     {.end = SEEP_HELD_END_COUNT,
      .on_way = {"queue.*", "asyncio.queues.*", "_queue.SimpleQueue"},
+     .above = true,
      .words =
          "the queue is filled faster than it is emptied: give it a maxsize, or more who take from it"},
     {.end = SEEP_HELD_END_COUNT,
      .by = "__defaults__",
+     .above = true,
      .words =
          "a default argument lives as long as its function: use None, and make it inside"},
     {.end = SEEP_HELD_END_COUNT,
      .by = "__kwdefaults__",
+     .above = true,
      .words =
          "a default argument lives as long as its function: use None, and make it inside"},
     {.end = SEEP_HELD_END_COUNT,
@@ -611,6 +628,9 @@ static bool is_for(const struct remedy *remedy,
 {
     bool is_rooted = group->end == SEEP_HELD_END_HELD ||
                      group->end == SEEP_HELD_END_WEAKLY_NAMED;
+    size_t end = remedy->above || group->holder >= group->step_count
+                     ? group->step_count
+                     : group->holder + 1;
 
     if (remedy->end != SEEP_HELD_END_COUNT) {
         return group->end == remedy->end;
@@ -619,7 +639,7 @@ static bool is_for(const struct remedy *remedy,
         return is_rooted && group->holder < group->step_count &&
                has_type(&group->steps[group->holder], remedy->holders);
     }
-    for (size_t i = 0; is_rooted && i < group->step_count; i++) {
+    for (size_t i = 0; is_rooted && i < end; i++) {
         const struct seep_held_step *step = &group->steps[i];
 
         if (remedy->by == NULL ? has_type(step, remedy->on_way)

@@ -38,6 +38,9 @@ char *seep_words_held(const struct seep_held_group *group);
  * how it is lost makes no difference. */
 double seep_words_held_share(const struct seep_held_answer *answer);
 
+/** Is it clear that no root has it? Then it is lost, and no cache. NULL: no. */
+bool seep_words_held_by_nothing(const struct seep_held_kept *kept);
+
 /** The same of a call site, with how many of its blocks agree, as one line;
  * "not clear: ...". NULL: nothing is to be said, or without memory. @param
  * live_bytes  of the site now */

@@ -13,6 +13,7 @@
 #include "reader/compare/patterns.h"
 #include "reader/symbols/where.h"
 #include "words/common.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/verdict.h"
 #include "words/words.h"
@@ -729,7 +730,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_reason(words, "%s", kept);
         free(kept);
     }
-    if (cache != NULL) {
+    if (cache != NULL && !seep_words_held_by_nothing(cache->held)) {
         seep_words_reason(
             words, "a cache that has not reached its bound yet looks the same");
     } else if (site != NULL && grows_past_eviction(site)) {
