@@ -172,13 +172,35 @@ static int add_arena(struct seep_held_blocks *blocks, uint64_t start,
     return 0;
 }
 
+/* How far @map goes on, up to @limit at the most: what a child adds after a
+ * fork the kernel does not join with what it has from its parent. */
+static uint64_t joined_end(const struct seep_held_memory *memory,
+                           const struct seep_held_map *map, uint64_t limit)
+{
+    const struct seep_held_map *end = memory->maps + memory->map_count;
+    const struct seep_held_map *next = map + 1;
+
+    while (next < end && next->start == next[-1].end && next->start < limit &&
+           seep_held_map_is_searched(next) &&
+           strcmp(next->path, map->path) == 0) {
+        next++;
+    }
+    return next[-1].end < limit ? next[-1].end : limit;
+}
+
 static int find_main_arena(struct seep_held_blocks *blocks,
                            const struct seep_held_map *map)
 {
+    uint64_t end = joined_end(blocks->memory, map, SEEP_HELD_ADDRESS_END);
+
+    if (blocks->arena_count > 0 &&
+        blocks->arenas[blocks->arena_count - 1].end > map->start) {
+        return 0; /* part of the one before */
+    }
     for (uint64_t at = map->start;
          at < map->start + SEEP_HELD_PAGE_BYTES && at < map->end; at += 16) {
-        if (is_row(blocks->memory, at, map->end)) {
-            return add_arena(blocks, map->start, map->end, at);
+        if (is_row(blocks->memory, at, end)) {
+            return add_arena(blocks, map->start, end, at);
         }
     }
     return 0;
@@ -213,9 +235,7 @@ static int find_heap(struct seep_held_blocks *blocks,
         bytes > HEAP_BYTES_MOST || bytes % SEEP_HELD_PAGE_BYTES != 0) {
         return 0;
     }
-    if (bytes > map->end - at) {
-        bytes = map->end - at;
-    }
+    bytes = joined_end(memory, map, at + bytes) - at;
     if (arena - offset == at) {
         first += has_fastbins(memory, arena) ? 2160 : 2112;
         last = first + 128;

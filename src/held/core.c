@@ -126,7 +126,7 @@ static void read_notes(struct seep_held_memory *memory, uint64_t offset,
 }
 
 /* The program's break, by what glibc writes at its beginning: a first chunk of
- * what a thread caches. */
+ * what a thread caches. After a fork it may be in two parts. */
 static void find_heap(struct seep_held_memory *memory)
 {
     for (size_t i = 0; i < memory->map_count; i++) {
@@ -136,6 +136,11 @@ static void find_heap(struct seep_held_memory *memory)
             seep_held_word(memory, map->start) == 0 &&
             seep_held_word(memory, map->start + 8) == 0x291) {
             map->path = "[heap]";
+            for (; ++i < memory->map_count && map[1].start == map->end &&
+                   map[1].is_writable && *map[1].path == '\0';
+                 map++) {
+                map[1].path = "[heap]";
+            }
             return;
         }
     }

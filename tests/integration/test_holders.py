@@ -472,3 +472,26 @@ def test_blocks_of_a_deque_that_are_asked_for_are_held_by_it_as_well(tmp_path):
     assert held["asked"] > 150
     assert held["groups"][0]["holder"] == "__main__.kept"
     assert held["groups"][0]["share"] >= 0.98, held["groups"]
+
+
+def test_what_a_forked_child_has_added_to_its_heap_is_known(tmp_path):
+    """Its heap is two mappings, and the blocks of both are found."""
+    with subprocess.Popen(
+            [program("held_forked")], stdout=subprocess.PIPE,
+            start_new_session=True, env=environment() | {
+                "LD_PRELOAD": str(PRELOAD), "SEEP_OUT": f"{tmp_path}/",
+                "SEEP_SAMPLE": "65536"}) as parent:
+        try:
+            child = parent.stdout.readline().decode().strip()
+            maps = pathlib.Path(f"/proc/{child}/maps").read_text()
+            done = seep("held", "--json", child)
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+
+    assert maps.count("[heap]") > 1, "this kernel joins them"
+    assert done.returncode == 0, done.stderr
+    site, = json.loads(done.stdout)["sites"]
+    group = site["held"]["groups"][0]
+    assert (group["end"], group["holder"]) == ("held", "room"), group
+    assert "[...] of block of 96 B <- global room" in group["chain"]
+    assert group["share"] >= AGREE, group

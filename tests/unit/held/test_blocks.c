@@ -5,11 +5,14 @@
  * Invariant: the process that is read is this one; of a thread it has an arena
  * and a cache that nobody allocates from, laid out as one glibc has them.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "held/memory.h"
@@ -202,12 +205,84 @@ static void of_a_stack_what_was_touched_is_read(void **state)
     munmap(reserved, STACK_BYTES + 2 * SEEP_HELD_PAGE_BYTES);
 }
 
+#define GROWN_BLOCKS 64U
+#define GROWN_BYTES 20000U
+
+/* Blocks at the end of what it has from its parent, and behind that. */
+static void grow(uint64_t (*ret_blocks)[GROWN_BLOCKS])
+{
+    uint64_t end = address_of(sbrk(0));
+
+    for (size_t i = 0; i < GROWN_BLOCKS;) {
+        (*ret_blocks)[i] = address_of(malloc(GROWN_BYTES));
+        i += (*ret_blocks)[i] + GROWN_BLOCKS / 2 * GROWN_BYTES > end;
+    }
+}
+
+static pid_t fork_one_that_grows(uint64_t (*ret_blocks)[GROWN_BLOCKS])
+{
+    int ends[2];
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        grow(ret_blocks);
+        if (write(ends[1], *ret_blocks, sizeof(*ret_blocks)) > 0) {
+            pause();
+        }
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], *ret_blocks, sizeof(*ret_blocks)),
+                     sizeof(*ret_blocks));
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+}
+
+/* What a child adds to its heap is another mapping than what it has from its
+ * parent, and a block may lie in both. */
+static void the_heap_of_a_forked_child_is_whole(void **state)
+{
+    uint64_t grown[GROWN_BLOCKS];
+    pid_t child = fork_one_that_grows(&grown);
+    const struct seep_held_source source = {.pid = child};
+    struct seep_held_memory memory;
+    struct seep_held_blocks blocks = {.memory = &memory};
+    size_t heaps = 0;
+
+    (void)state;
+    assert_int_equal(seep_held_memory_open(&source, &memory), 0);
+    assert_int_equal(seep_held_blocks_init(&blocks), 0);
+    for (size_t i = 0; i < memory.map_count; i++) {
+        heaps += strcmp(memory.maps[i].path, "[heap]") == 0;
+    }
+    assert_true(heaps > 1);
+    for (size_t i = 0; i < GROWN_BLOCKS; i++) {
+        uint64_t start = 0;
+        uint64_t end = 0;
+
+        assert_int_equal(
+            seep_held_block_at(&blocks, grown[i] + 8, &start, &end),
+            SEEP_HELD_CHUNK);
+        assert_int_equal(start, grown[i]);
+        assert_true(end >= grown[i] + GROWN_BYTES);
+    }
+    seep_held_blocks_fini(&blocks);
+    seep_held_memory_close(&memory);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_block_of_a_threads_arena_is_found,
                                         set_up, tear_down),
         cmocka_unit_test(of_a_stack_what_was_touched_is_read),
+        cmocka_unit_test(the_heap_of_a_forked_child_is_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
