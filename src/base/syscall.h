@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/ipc.h>
 #include <linux/mman.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,6 +66,7 @@
     X(read, NEEDED, -1, 0)                \
     X(readlinkat, WANTED, -1, 0)          \
     X(rt_sigprocmask, WANTED, 0, 0)       \
+    X(shmctl, WANTED, -1, IPC_STAT)       \
     X(sigaltstack, WANTED, 0, 0)          \
     X(statfs, WANTED, 0, 0)               \
     X(sysinfo, WANTED, 0, 0)              \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * mmap and kin: anonymous and shared memory is recorded as space `mapped`,
- * files as space `file`, each call, not by samples: there are few, and a
- * system call is dear anyway.
+ * mmap and kin, segments of shared memory, the break: anonymous and shared
+ * memory is recorded as space `mapped`, files as space `file`, each call, not
+ * by samples: there are few, and a system call is dear anyway.
  *
  * Invariant: a mapping is recorded after it was made, an unmapping before it is
  * done. The own mappings of the allocator and of the CUDA driver, and those of
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mman.h>
+#include <linux/shm.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -263,6 +264,7 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     bool own = !is_allocator((uintptr_t)__builtin_return_address(0));
     enum seep_space space = SEEP_SPACE_MAPPED;
     void *fixed = NULL;
+    uint64_t bytes;
     void *result;
     va_list arguments;
 
@@ -277,7 +279,8 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
             seep_syscall_forward(SYS_mremap, (long)old, (long)old_size,
                                  (long)size, flags, (long)fixed, 0));
     }
-    own = own && seep_track_knows_range(old, whole_pages(old_size), &space);
+    own = own &&
+          seep_track_knows_range(old, whole_pages(old_size), &space, &bytes);
     if (own && (flags & MREMAP_DONTUNMAP) == 0) {
         out =
             seep_track_range(SEEP_EVENT_REMAP_OUT, old, whole_pages(old_size));
@@ -292,6 +295,92 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
             seep_track_range(SEEP_EVENT_UNMAP, result, whole_pages(size));
         }
         seep_track_mapped(&start, space, result, whole_pages(size));
+    }
+    return result;
+}
+
+/* The program's own use of the break; an allocator's is counted by its blocks.
+ * While names are being looked up nobody can be given any. */
+void *sbrk(intptr_t increment)
+{
+    bool own = !is_allocator((uintptr_t)__builtin_return_address(0));
+    struct seep_track_out out = {false, 0};
+    char *end = NULL;
+    void *old;
+
+    if (seep_real.sbrk == NULL && !seep_real_resolve()) {
+        seep_real_set_errno(ENOMEM);
+        return FAILED;
+    }
+    if (own && increment < 0) {
+        end = (char *)seep_real.sbrk(0) + increment;
+        out = seep_track_range(SEEP_EVENT_REMAP_OUT, end, (size_t)-increment);
+    }
+    old = seep_real.sbrk(increment);
+    if (old == FAILED && end != NULL) {
+        seep_track_remap_failed(end, out);
+    } else if (own && increment > 0 && old != FAILED) {
+        struct seep_capture_start start = SEEP_CAPTURE_START();
+
+        seep_track_mapped(&start, SEEP_SPACE_MAPPED, old, (size_t)increment);
+    }
+    return old;
+}
+
+/* Of a segment, by one question to the kernel, which whoever may attach it may
+ * ask. What is only read is another's. @return 0: not to be recorded */
+static size_t size_of_segment(int id, int flags)
+{
+    struct shmid64_ds segment = {.shm_segsz = 0};
+
+    if ((flags & SHM_RDONLY) != 0 || seep_life_is_restricted() ||
+        seep_syscall3(SYS_shmctl, id, IPC_STAT, (long)&segment) < 0) {
+        return 0;
+    }
+    return whole_pages(segment.shm_segsz);
+}
+
+void *shmat(int id, const void *address, int flags)
+{
+    void *result;
+
+    if (seep_real.shmat == NULL && !seep_real_resolve()) {
+        return (void *)seep_real_as_libc(
+            seep_syscall_forward(SYS_shmat, id, (long)address, flags, 0, 0, 0));
+    }
+    result = seep_real.shmat(id, address, flags);
+    if (result != FAILED) {
+        struct seep_capture_start start = SEEP_CAPTURE_START();
+        size_t size = size_of_segment(id, flags);
+
+        if (size != 0 && (flags & SHM_REMAP) != 0) {
+            seep_track_range(SEEP_EVENT_UNMAP, result, size);
+        }
+        if (size != 0) {
+            seep_track_mapped(&start, SEEP_SPACE_MAPPED, result, size);
+        }
+    }
+    return result;
+}
+
+/* The kernel knows how long a segment is, and so does what was recorded. */
+int shmdt(const void *address)
+{
+    struct seep_track_out out = {false, 0};
+    enum seep_space space;
+    uint64_t bytes = 0;
+    int result;
+
+    if (seep_real.shmdt == NULL && !seep_real_resolve()) {
+        return (int)seep_real_as_libc(
+            seep_syscall_forward(SYS_shmdt, (long)address, 0, 0, 0, 0, 0));
+    }
+    if (seep_track_knows_range(address, 1, &space, &bytes) && bytes > 0) {
+        out = seep_track_range(SEEP_EVENT_REMAP_OUT, address, bytes);
+    }
+    result = seep_real.shmdt(address);
+    if (result != 0) {
+        seep_track_remap_failed(address, out);
     }
     return result;
 }

@@ -337,7 +337,8 @@ SEEP_NOINLINE struct seep_track_out seep_track_range(enum seep_event_kind kind,
 
 SEEP_NOINLINE bool seep_track_knows_range(const void *address,
                                           size_t size_bytes,
-                                          enum seep_space *ret_space)
+                                          enum seep_space *ret_space,
+                                          uint64_t *ret_bytes)
 {
     struct seep_thread *thread;
     bool known = false;
@@ -349,7 +350,7 @@ SEEP_NOINLINE bool seep_track_knows_range(const void *address,
     if (thread != NULL) {
         known = seep_recorder_view() != NULL &&
                 seep_recorder_knows_range(thread, (uintptr_t)address,
-                                          size_bytes, ret_space);
+                                          size_bytes, ret_space, ret_bytes);
         seep_guard_leave(thread);
     }
     return known;

@@ -76,9 +76,10 @@ struct seep_track_out seep_track_range(enum seep_event_kind kind,
 /** Would a mapping of @size_bytes be recorded now? */
 bool seep_track_wants_range(size_t size_bytes);
 
-/** Is any of this recorded, and as what? A device's mapping, say, is not. */
+/** Is any of this recorded, as what, and how much behind @address? A device's
+ * mapping, say, is not. */
 bool seep_track_knows_range(const void *address, size_t size_bytes,
-                            enum seep_space *ret_space);
+                            enum seep_space *ret_space, uint64_t *ret_bytes);
 void seep_track_remap_failed(const void *address, struct seep_track_out out);
 
 /** Begin the recording now, which is not begun by two threads at once: what

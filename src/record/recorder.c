@@ -113,7 +113,8 @@ static void forget(void *context, uint64_t address)
 struct range {
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t site; /* 0: none, or not known of which */
+    uint32_t site;  /* 0: none, or not known of which */
+    uint64_t bytes; /* of what is recorded, behind the address; 0: not known */
     bool is_known;
     bool is_settled; /* nobody else was at it meanwhile */
 };
@@ -470,16 +471,24 @@ static bool overlaps(uint64_t start, uint64_t size, uint64_t address,
     return start < address + size_bytes && address < start + size;
 }
 
-/* The site of the last mapping of this range that is in the ring still: others
- * fold it, and may be behind. 0: none is. */
-static uint32_t pending_site(uint32_t shard, uint64_t address,
-                             uint64_t size_bytes)
+/* What was recorded lies at @start: of @site, and so much is behind. */
+static void note_piece(struct range *range, uint64_t start, uint64_t size_bytes,
+                       uint32_t site)
+{
+    range->site = site;
+    range->bytes =
+        start <= range->address ? start + size_bytes - range->address : 0;
+}
+
+/* The last mapping of this range that is in the ring still: others fold it, and
+ * may be behind. */
+static bool find_pending(uint32_t shard, struct range *range)
 {
     struct seep_rec_event *ring = seep_view_ring(&the_view, shard);
     uint64_t head = seep_word_load(&the_view.shards[shard].head);
     uint32_t backlog = seep_fold_backlog(&the_view, shard);
-    uint32_t found = 0;
 
+    range->site = 0;
     for (uint32_t i = 0; i < backlog; i++) {
         struct seep_rec_event *slot =
             &ring[(head + i) & (the_view.ring_slots - 1)];
@@ -489,51 +498,47 @@ static uint32_t pending_site(uint32_t shard, uint64_t address,
         uint64_t state =
             atomic_load_explicit(&slot->state, memory_order_acquire);
         uint64_t size_kind = seep_word_load(&slot->size_kind);
+        uint64_t start = seep_word_load(&slot->address);
+        uint64_t bytes = size_kind & SEEP_SIZE_MASK;
 
         if (seep_view_phase(state) == SEEP_SLOT_READY &&
             (size_kind >> (SEEP_SIZE_BITS + 8)) == SEEP_EVENT_MAP &&
-            overlaps(seep_word_load(&slot->address), size_kind & SEEP_SIZE_MASK,
-                     address, size_bytes)) {
-            found = seep_word_load(&slot->site);
+            overlaps(start, bytes, range->address, range->size_bytes)) {
+            note_piece(range, start, bytes, seep_word_load(&slot->site));
         }
     }
-    return found;
+    return range->site != 0;
 }
 
-static uint32_t folded_site(uint32_t shard, uint64_t address,
-                            uint64_t size_bytes, bool *ret_known)
+static bool find_folded(uint32_t shard, struct range *range)
 {
     struct seep_live live;
 
-    *ret_known = true;
+    range->site = 0;
     if (!seep_live_init(&live, &the_view, shard)) {
-        return 0;
+        return true;
     }
     for (uint32_t i = 0; i < seep_live_end(&live); i++) {
         struct seep_block block = seep_live_get(&live, i);
 
-        if (block.address != 0 &&
-            overlaps(block.address, block.size, address, size_bytes)) {
-            return block.site;
+        if (block.address != 0 && overlaps(block.address, block.size,
+                                           range->address, range->size_bytes)) {
+            note_piece(range, block.address, block.size, block.site);
+            return true;
         }
     }
-    *ret_known = false;
-    return 0;
+    return false;
 }
 
 /* Without the lock: entries may move past who looks while another folds. */
 static void find_range(uint32_t shard, struct range *range)
 {
-    range->site = pending_site(shard, range->address, range->size_bytes);
-    range->is_known = range->site != 0;
-    if (!range->is_known) {
-        range->site = folded_site(shard, range->address, range->size_bytes,
-                                  &range->is_known);
-    }
+    range->is_known = find_pending(shard, range) || find_folded(shard, range);
 }
 
 bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
-                               uint64_t size_bytes, enum seep_space *ret_space)
+                               uint64_t size_bytes, enum seep_space *ret_space,
+                               uint64_t *ret_bytes)
 {
     const struct timespec step = {0, WAIT_STEP_NS};
     struct range range = {.address = address, .size_bytes = size_bytes};
@@ -556,6 +561,7 @@ bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
     if (site != 0 && site < the_view.site_capacity) {
         *ret_space = (enum seep_space)the_view.sites[site].space;
     }
+    *ret_bytes = site != 0 ? range.bytes : 0;
     return range.is_known;
 }
 

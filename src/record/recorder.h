@@ -67,9 +67,11 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
  * Is any part of this range recorded as mapped? If in doubt, yes.
  *
  * @param ret_space  of that part; in doubt it is memory (SEEP_SPACE_MAPPED)
+ * @param ret_bytes  what of that part is behind @address; in doubt 0
  */
 bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
-                               uint64_t size_bytes, enum seep_space *ret_space);
+                               uint64_t size_bytes, enum seep_space *ret_space,
+                               uint64_t *ret_bytes);
 
 /** The mremap failed: what it took out at @tick is still there. */
 void seep_recorder_range_restored(struct seep_thread *thread, uint64_t address,

@@ -78,7 +78,10 @@ CASES = [
     Case("mapping", ("unexplained",), watched=True),
     Case("past-malloc", ("unexplained",), samples=(EXACT,)),
     Case("past-malloc", ("unexplained",), samples=(DENSE,), watched=True),
-    Case("sbrk", ("unexplained",), watched=True),
+    # glibc's malloc counts it as its own arena, when it goes on behind it
+    Case("sbrk", ("leak", "suspect"), "extend_heap", ("leak", "suspect"),
+         True, watched=True),
+    Case("segments", ("leak",), "attach_segment", ("leak",), True),
     Case("reserved", ("steady",), "map_buffer", ("minor",)),
     Case("given-back", ("steady",), "map_buffer", ("minor",),
          samples=(DENSE,)),

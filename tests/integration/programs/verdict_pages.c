@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@
 #define MAPPING_TICKS 20
 #define PAST_BLOCKS 4
 #define PAST_BYTES ((size_t)3000)
+#define SEGMENT_TICKS 16
+#define SEGMENT_BYTES (SEGMENT_TICKS * EXTENDED_BYTES)
 #define EXTENDED_BYTES ((size_t)16 << 10)
 #define TOUCHED_BYTES ((size_t)64 << 10) /* of each mapping */
 #define PAGE_BYTES 4096
@@ -160,7 +163,7 @@ static void keep_past_malloc(struct verdict_run *run)
 }
 
 /* Who has the heap besides malloc. */
-static void extend_heap(struct verdict_run *run)
+SITE_FUNCTION static void extend_heap(struct verdict_run *run)
 {
     void *before = sbrk(EXTENDED_BYTES);
 
@@ -169,6 +172,29 @@ static void extend_heap(struct verdict_run *run)
     }
     verdict_touch(before, EXTENDED_BYTES);
     run->leaked_bytes += EXTENDED_BYTES;
+}
+
+SITE_FUNCTION static void attach_segment(struct verdict_run *run)
+{
+    int id = shmget(IPC_PRIVATE, SEGMENT_BYTES, 0600);
+    void *address = shmat(id, NULL, 0);
+
+    if (id == -1 || shmctl(id, IPC_RMID, NULL) != 0 ||
+        (intptr_t)address == -1) {
+        abort();
+    }
+    verdict_touch(address, SEGMENT_BYTES);
+    run->leaked_bytes += SEGMENT_BYTES;
+}
+
+/* A system has 4,096 of them. */
+static void attach_segments(struct verdict_run *run)
+{
+    static unsigned ticks;
+
+    if (++ticks % SEGMENT_TICKS == 0) {
+        attach_segment(run);
+    }
 }
 
 SITE_FUNCTION static void *map_buffer(size_t bytes)
@@ -342,6 +368,7 @@ const struct verdict_kind verdict_page_kinds[] = {
     {.name = "mapping", .tick = map_unseen},
     {.name = "past-malloc", .tick = keep_past_malloc},
     {.name = "sbrk", .tick = extend_heap},
+    {.name = "segments", .tick = attach_segments},
     {.name = "reserved", .tick = reserve},
     {.name = "given-back", .tick = give_back},
     {.name = "part-touched", .tick = keep_quarter},

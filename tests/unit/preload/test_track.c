@@ -253,13 +253,14 @@ uint32_t seep_recorder_range(struct seep_thread *thread,
 }
 
 bool seep_recorder_knows_range(struct seep_thread *thread, uint64_t address,
-                               uint64_t size_bytes, enum seep_space *ret_space)
+                               uint64_t size_bytes, enum seep_space *ret_space,
+                               uint64_t *ret_bytes)
 {
     (void)thread;
     (void)address;
-    (void)size_bytes;
     event('K');
     *ret_space = SEEP_SPACE_MAPPED;
+    *ret_bytes = size_bytes;
     return true;
 }
 
@@ -413,18 +414,19 @@ static void in_a_handler_nothing_is_put_back(void **state)
 static void a_range_is_known_by_who_may_look(void **state)
 {
     enum seep_space space = SEEP_SPACE_HEAP;
+    uint64_t bytes = 0;
 
     (void)state;
-    assert_true(seep_track_knows_range(told, 4096, &space));
+    assert_true(seep_track_knows_range(told, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_MAPPED);
     is_closed = true;
-    assert_false(seep_track_knows_range(told, 4096, &space));
+    assert_false(seep_track_knows_range(told, 4096, &space, &bytes));
     is_closed = false;
     shown = NULL;
-    assert_false(seep_track_knows_range(told, 4096, &space));
+    assert_false(seep_track_knows_range(told, 4096, &space, &bytes));
     shown = &recording;
     life_state = SEEP_LIFE_STARTING;
-    assert_false(seep_track_knows_range(told, 4096, &space));
+    assert_false(seep_track_knows_range(told, 4096, &space, &bytes));
     assert_string_equal(told, "K");
 }
 

@@ -504,14 +504,16 @@ static bool put_back_at_last(void)
 static void a_mapping_is_known_while_another_thread_folds(void **state)
 {
     enum seep_space space = SEEP_SPACE_MAPPED;
+    uint64_t bytes = 0;
     uint32_t index;
 
     (void)state;
     seep_view_init(&moving.view, recording);
     moving.view.sites[FILES].space = SEEP_SPACE_FILE;
     seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_FILE);
+    assert_int_equal(bytes, 4096);
 
     assert_true(seep_live_init(&moving.live, &moving.view,
                                moving.view.shard_count - 1));
@@ -522,7 +524,7 @@ static void a_mapping_is_known_while_another_thread_folds(void **state)
     seep_live_remove(&moving.live, index);
     seep_recorder_set_identity(put_back_at_last);
 
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_FILE);
     assert_true(moving.asked_count >= 6);
 }
@@ -530,6 +532,7 @@ static void a_mapping_is_known_while_another_thread_folds(void **state)
 static void a_child_is_answered_and_folds_nothing(void **state)
 {
     enum seep_space space = SEEP_SPACE_MAPPED;
+    uint64_t bytes = 0;
     const struct seep_view *view = seep_recorder_view();
     uint32_t shard = view->shard_count - 1;
     uint64_t before;
@@ -537,26 +540,29 @@ static void a_child_is_answered_and_folds_nothing(void **state)
     (void)state;
     view->sites[FILES].space = SEEP_SPACE_FILE;
     seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     before = view->shards[shard].lock;
     seep_recorder_set_identity(never);
 
     space = SEEP_SPACE_MAPPED;
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_FILE);
-    assert_false(seep_recorder_knows_range(&thread, 1 << 20, 4096, &space));
+    assert_false(
+        seep_recorder_knows_range(&thread, 1 << 20, 4096, &space, &bytes));
     assert_true(view->shards[shard].lock == before);
 }
 
 static void what_a_damaged_table_has_may_be_any_mapping(void **state)
 {
     enum seep_space space = SEEP_SPACE_FILE;
+    uint64_t bytes = 0;
     const struct seep_view *view = seep_recorder_view();
 
     (void)state;
-    assert_false(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_false(
+        seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     view->shards[view->shard_count - 1].live_slots = 0;
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_MAPPED);
 }
 
@@ -566,12 +572,13 @@ static void a_mapping_of_no_site_is_memory(void **state)
     struct seep_block block = {
         .address = 4096, .size = 4096, .site = view->site_capacity};
     enum seep_space space = SEEP_SPACE_FILE;
+    uint64_t bytes = 1;
     struct seep_live table;
 
     (void)state;
     assert_true(seep_live_init(&table, view, view->shard_count - 1));
     assert_true(seep_live_insert(&table, &block));
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_MAPPED);
 }
 
@@ -629,6 +636,7 @@ static void who_is_restricted_waits_for_nobody(void **state)
 static void who_is_restricted_still_knows_what_is_pending(void **state)
 {
     enum seep_space space = SEEP_SPACE_MAPPED;
+    uint64_t bytes = 0;
     const struct seep_view *view = seep_recorder_view();
 
     (void)state;
@@ -636,9 +644,10 @@ static void who_is_restricted_still_knows_what_is_pending(void **state)
     view->sites[FILES].space = SEEP_SPACE_FILE;
     assert_true(
         seep_fold_try_lock(&view->shards[view->shard_count - 1].lock, OTHER));
-    assert_false(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_false(
+        seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     seep_recorder_range(&thread, SEEP_EVENT_MAP, FILES, 4096, 4096);
-    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space));
+    assert_true(seep_recorder_knows_range(&thread, 4096, 4096, &space, &bytes));
     assert_int_equal(space, SEEP_SPACE_FILE);
 }
 

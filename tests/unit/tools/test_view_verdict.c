@@ -642,11 +642,8 @@ static void the_next_step_is_never_an_experiment_of_ours(void **state)
     assert_true(has_advice("gdb -p 4242 -batch -ex 'call (int)malloc_trim"));
     fake_report_become(&fake, SEEP_VERDICT_UNEXPLAINED);
     make();
-    assert_true(has_advice("bpftrace -e 'tracepoint:syscalls:sys_enter_mmap "
-                           "/pid == PID/ { @[ustack] = count(); }'"));
-    fake.mappings[1].name = "[heap]";
-    make();
-    assert_true(has_advice("sys_enter_brk"));
+    assert_true(has_advice("tracepoint:syscalls:sys_enter_shmat "
+                           "/pid == PID/ { @[probe, ustack] = count(); }'"));
     fake.report.memory.has_samples = false;
     fake.report.memory.mapping_count = 0;
     make();

@@ -548,23 +548,13 @@ static void advise_threads(const struct seep_report *report,
     }
 }
 
-/* Which calls map memory is worth to know where none of ours saw it. */
-static void advise_tracing(const struct seep_report *report, const char *pid,
-                           struct seep_words_verdict *words)
+/* Which calls take memory is worth to know where none of ours saw it. */
+static void advise_tracing(const char *pid, struct seep_words_verdict *words)
 {
-    const struct seep_report_memory *memory = &report->memory;
-    bool heap = report->verdict.unseen;
-
-    for (size_t i = 0; !heap && i < memory->mapping_count; i++) {
-        if (!memory->mappings[i].tracked) {
-            heap = strcmp(memory->mappings[i].name, "[heap]") == 0;
-            break;
-        }
-    }
     seep_words_advise(
         words,
-        "while it runs, as root: bpftrace -e 'tracepoint:syscalls:sys_enter_%s /pid == %s/ { @[ustack] = count(); }'",
-        heap ? "brk" : "mmap", pid);
+        "while it runs, as root: bpftrace -e 'tracepoint:syscalls:sys_enter_mmap,tracepoint:syscalls:sys_enter_brk,tracepoint:syscalls:sys_enter_shmat /pid == %s/ { @[probe, ustack] = count(); }'",
+        pid);
 }
 
 static void advise_unexplained(const struct seep_report *report,
@@ -587,7 +577,7 @@ static void advise_unexplained(const struct seep_report *report,
             pid);
     } else if (seep_words_site(report) == NULL) {
         add_python_advice(report, NULL, words);
-        advise_tracing(report, pid, words);
+        advise_tracing(pid, words);
     }
     if (fills) {
         seep_words_advise(
