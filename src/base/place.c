@@ -18,11 +18,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/syscall.h"
 #include "base/text.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define NAME_BYTES_MAX 255U
+#define MEMINFO_BYTES 4096U
 #define STATFS_IS_READ_ONLY 1
 
 struct seep_place_floor seep_place_floor __attribute__((visibility("hidden")));
@@ -286,6 +288,45 @@ static bool is_over_limit(uint64_t bytes)
 bool seep_place_is_tight(uint64_t bytes)
 {
     return is_over_limit(bytes) || is_below(RLIMIT_AS, 16 * bytes);
+}
+
+/* "CommitLimit:    1234 kB"; 0 if there is no such line. */
+static uint64_t bytes_behind(const char *text, const char *key)
+{
+    const char *line = strstr(text, key);
+
+    if (line == NULL) {
+        return 0;
+    }
+    line += strlen(key);
+    return seep_proc_number(&line) << 10;
+}
+
+uint64_t seep_place_commit_left(const char *mode, const char *meminfo)
+{
+    uint64_t most = bytes_behind(meminfo, "\nCommitLimit:");
+    uint64_t used = bytes_behind(meminfo, "\nCommitted_AS:");
+
+    if (mode[0] != '2' || most == 0) {
+        return UINT64_MAX;
+    }
+    return used < most ? most - used : 0;
+}
+
+struct seep_own_limits seep_place_limits(void)
+{
+    static char meminfo[MEMINFO_BYTES]; /* one thread at a time reads */
+    struct seep_own_limits limits = seep_own_limits_now();
+    char mode[4] = "";
+
+    if (seep_proc_read("/proc/sys/vm/overcommit_memory", mode, sizeof(mode)) !=
+            0 &&
+        mode[0] == '2') {
+        meminfo[0] = '\0';
+        seep_proc_read("/proc/meminfo", meminfo, sizeof(meminfo));
+        limits.commit_bytes = seep_place_commit_left(mode, meminfo);
+    }
+    return limits;
 }
 
 static enum seep_place_reason judge(const struct statfs *status,

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/statfs.h>
 
+#include "base/own.h"
+
 #define SEEP_PLACE_PATH_BYTES 1024U
 
 /** Why no recording can be made: X(SYMBOL, value, "words", "remedy"). The words
@@ -166,6 +168,14 @@ bool seep_place_is_local(char *path);
 /** Would a recording of @bytes be too much for this process: more than a file
  * may have, or a sixteenth of the addresses that it may use? */
 bool seep_place_is_tight(uint64_t bytes);
+
+/** The limits of this process, with what the machine would still commit to:
+ * reads files, by one thread at a time. */
+struct seep_own_limits seep_place_limits(void);
+
+/** The part of it that is left by the texts of two files; UINT64_MAX: no limit.
+ */
+uint64_t seep_place_commit_left(const char *mode, const char *meminfo);
 
 /** What a folder of recordings may hold, SEEP_KEEP; 0: not bounded. */
 struct seep_place_keep {

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/own.h"
 #include "base/text.h"
 #include "cuda/ledger.h"
 
@@ -104,14 +105,27 @@ static inline uint32_t seep_cuda_mark_of(const struct seep_cuda_entry *entry)
     return (uint32_t)(seep_word_load(&entry->traits) >> 32);
 }
 
-extern struct seep_cuda_entry seep_cuda_entries[SEEP_CUDA_SLOTS]
-    __attribute__((visibility("hidden")));
+/* The table: there once something was told of. */
+struct seep_cuda_slots {
+    struct seep_cuda_entry entries[SEEP_CUDA_SLOTS];
+    /* Apart from the entries: a window of them is two lines. */
+    _Atomic uint64_t tags[SEEP_CUDA_SLOTS];
+};
+
+extern seep_own_table seep_cuda_table __attribute__((visibility("hidden")));
+
+/** Of a slot that somebody has found. */
+static inline struct seep_cuda_entry *seep_cuda_entry_at(uint32_t slot)
+{
+    return &((struct seep_cuda_slots *)seep_own_get(&seep_cuda_table))
+                ->entries[slot];
+}
 
 /* Acquire: what is live is seen with its fields and its tag; pairs with the
  * release in slot_change(). */
 static inline uint64_t seep_cuda_state_at(uint32_t slot)
 {
-    return atomic_load_explicit(&seep_cuda_entries[slot].state,
+    return atomic_load_explicit(&seep_cuda_entry_at(slot)->state,
                                 memory_order_acquire);
 }
 

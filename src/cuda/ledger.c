@@ -68,11 +68,15 @@ bool seep_cuda_ledger_was_used(void)
 #define WINDOW_RESERVE (WINDOW / 2)
 #define BUSY_PAUSES 1000U
 
-struct seep_cuda_entry seep_cuda_entries[SEEP_CUDA_SLOTS]
-    __attribute__((visibility("hidden"), aligned(64)));
+seep_own_table seep_cuda_table __attribute__((visibility("hidden")));
 
-/* Apart from the entries: a window of them is two lines. */
-static _Atomic uint64_t tags[SEEP_CUDA_SLOTS] __attribute__((aligned(64)));
+/* NULL: nothing was told of yet. */
+static _Atomic uint64_t *tags_known(void)
+{
+    struct seep_cuda_slots *slots = seep_own_get(&seep_cuda_table);
+
+    return slots != NULL ? slots->tags : NULL;
+}
 
 /* What an entry is found by: never 0. */
 static uint64_t slot_tag(enum seep_cuda_kind kind, uint64_t value)
@@ -101,7 +105,9 @@ static uint32_t slot_at(uint64_t tag, uint32_t step)
  * come or to go. */
 static uint32_t slot_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
 {
-    while (*step < 2 * WINDOW) {
+    const _Atomic uint64_t *tags = tags_known();
+
+    while (tags != NULL && *step < 2 * WINDOW) {
         uint32_t slot = slot_at(tag, (*step)++);
 
         if (seep_word_load(&tags[slot]) != tag) {
@@ -115,7 +121,8 @@ static uint32_t slot_next(uint64_t tag, uint32_t *step, uint64_t *ret_state)
     return SEEP_CUDA_SLOT_NONE;
 }
 
-static unsigned free_from(uint64_t tag, uint32_t first)
+static unsigned free_from(const _Atomic uint64_t *tags, uint64_t tag,
+                          uint32_t first)
 {
     unsigned free_count = 0;
 
@@ -127,12 +134,12 @@ static unsigned free_from(uint64_t tag, uint32_t first)
 
 /* The first window, which is looked at first, as long as it has room; then
  * the emptier of the two, so that no key is without while many are free. */
-static uint32_t window_for(uint64_t tag)
+static uint32_t window_for(const _Atomic uint64_t *tags, uint64_t tag)
 {
-    unsigned first_count = free_from(tag, 0);
+    unsigned first_count = free_from(tags, tag, 0);
 
     return first_count >= WINDOW_RESERVE ||
-                   first_count >= free_from(tag, WINDOW)
+                   first_count >= free_from(tags, tag, WINDOW)
                ? 0
                : WINDOW;
 }
@@ -140,9 +147,12 @@ static uint32_t window_for(uint64_t tag)
 /* A slot for @tag, BUSY, with its generation; or SEEP_CUDA_SLOT_NONE. */
 static uint32_t slot_claim(uint64_t tag, uint64_t *ret_state)
 {
-    uint32_t first = window_for(tag);
+    struct seep_cuda_slots *slots =
+        seep_own_make(&seep_cuda_table, sizeof(*slots));
+    _Atomic uint64_t *tags = slots != NULL ? slots->tags : NULL;
+    uint32_t first = tags != NULL ? window_for(tags, tag) : 0;
 
-    for (uint32_t i = 0; i < 2 * WINDOW; i++) {
+    for (uint32_t i = 0; tags != NULL && i < 2 * WINDOW; i++) {
         uint32_t slot = slot_at(tag, (first + i) % (2 * WINDOW));
         uint64_t seen = seep_word_load(&tags[slot]);
 
@@ -151,11 +161,11 @@ static uint32_t slot_claim(uint64_t tag, uint64_t *ret_state)
         if (seen == 0 && atomic_compare_exchange_strong_explicit(
                              &tags[slot], &seen, tag, memory_order_acquire,
                              memory_order_relaxed)) {
-            uint64_t state = seep_word_load(&seep_cuda_entries[slot].state);
+            uint64_t state = seep_word_load(&seep_cuda_entry_at(slot)->state);
 
             state = (state & ~(SEEP_CUDA_ONE_GENERATION - 1)) |
                     SEEP_CUDA_PHASE_BUSY;
-            seep_word_store(&seep_cuda_entries[slot].state, state);
+            seep_word_store(&seep_cuda_entry_at(slot)->state, state);
             *ret_state = state;
             return slot;
         }
@@ -167,13 +177,13 @@ static uint32_t slot_claim(uint64_t tag, uint64_t *ret_state)
  * finds it gone. */
 static void slot_release(uint32_t slot)
 {
-    uint64_t state = seep_word_load(&seep_cuda_entries[slot].state);
+    uint64_t state = seep_word_load(&seep_cuda_entry_at(slot)->state);
 
     state =
         (state & ~(SEEP_CUDA_ONE_GENERATION - 1)) + SEEP_CUDA_ONE_GENERATION;
-    seep_word_store(&seep_cuda_entries[slot].state, state);
+    seep_word_store(&seep_cuda_entry_at(slot)->state, state);
     /* Release: pairs with the acquire in slot_claim(). */
-    atomic_store_explicit(&tags[slot], 0, memory_order_release);
+    atomic_store_explicit(&tags_known()[slot], 0, memory_order_release);
 }
 
 static void pause_a_moment(void)
@@ -206,12 +216,17 @@ static bool slot_change(uint32_t slot, uint64_t seen, uint64_t next)
      * its fields stand when it is published; pairs with itself and with the
      * acquire in seep_cuda_state_at(). */
     return atomic_compare_exchange_strong_explicit(
-        &seep_cuda_entries[slot].state, &seen, next, memory_order_acq_rel,
+        &seep_cuda_entry_at(slot)->state, &seen, next, memory_order_acq_rel,
         memory_order_relaxed);
 }
 
 uint32_t seep_cuda_slot_used(uint32_t slot)
 {
+    const _Atomic uint64_t *tags = tags_known();
+
+    if (tags == NULL) {
+        return SEEP_CUDA_SLOT_NONE;
+    }
     while (slot < SEEP_CUDA_SLOTS && seep_word_load(&tags[slot]) == 0) {
         slot++;
     }
@@ -364,7 +379,7 @@ uint64_t seep_cuda_entry_find(enum seep_cuda_kind kind, uint64_t value,
     uint32_t slot;
 
     while ((slot = slot_next(tag, &step, &state)) != SEEP_CUDA_SLOT_NONE) {
-        const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+        const struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
         enum seep_cuda_phase phase;
 
         if (seep_cuda_phase_of(state) == SEEP_CUDA_PHASE_BUSY) {
@@ -396,7 +411,7 @@ uint64_t seep_cuda_entry_holder(enum seep_cuda_kind kind, uint64_t value)
 /* The end of a BUSY entry that the recorder does not know any more. */
 static void release(uint32_t slot)
 {
-    uint64_t holder = seep_word_load(&seep_cuda_entries[slot].holder);
+    uint64_t holder = seep_word_load(&seep_cuda_entry_at(slot)->holder);
 
     slot_release(slot);
     seep_cuda_entry_end(holder); /* which has none of its own */
@@ -404,7 +419,7 @@ static void release(uint32_t slot)
 
 static void tell_gone(uint32_t slot)
 {
-    struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+    struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
 
     tell_freed(entry);
     seep_cuda_entry_lower(seep_word_load(&entry->holder), SEEP_CUDA_ONE_MAP);
@@ -427,7 +442,7 @@ static void entry_begin(const struct seep_capture_start *from,
                         const struct seep_cuda_block *block, uint32_t slot,
                         uint64_t state, bool other_key)
 {
-    struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+    struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
     uint64_t key = other_key ? other_key_of(block->kind, slot, state)
                              : seep_cuda_ledger_key(block->kind, block->value);
     const struct seep_cuda_events *events;
@@ -467,7 +482,7 @@ static bool take_out(uint32_t slot, uint64_t state)
 
 static bool put_back(uint32_t slot, uint64_t state, uint64_t unit)
 {
-    struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+    struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
     uint64_t busy = with_phase(state, SEEP_CUDA_PHASE_BUSY);
 
     if (!slot_change(slot, state, busy)) {

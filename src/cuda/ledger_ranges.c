@@ -20,7 +20,7 @@ void seep_cuda_ledger_map(const struct seep_capture_start *from,
 {
     uint64_t holder = seep_cuda_entry_holder(SEEP_CUDA_HANDLE, handle);
     const struct seep_cuda_entry *entry =
-        holder != 0 ? &seep_cuda_entries[seep_cuda_slot_of(holder)] : NULL;
+        holder != 0 ? seep_cuda_entry_at(seep_cuda_slot_of(holder)) : NULL;
     bool is_import =
         entry != NULL && seep_cuda_space_of(entry) == SEEP_SPACE_IMPORTED;
 
@@ -72,7 +72,7 @@ static uint64_t walk(const struct seep_cuda_leave_range *range,
         if (reference == 0) {
             break;
         }
-        entry = &seep_cuda_entries[seep_cuda_slot_of(reference)];
+        entry = seep_cuda_entry_at(seep_cuda_slot_of(reference));
         size_bytes = seep_word_load(&entry->size_bytes);
         if (size_bytes == 0 || !lies_inside(entry, range)) {
             break;
@@ -94,7 +94,7 @@ static bool search(const struct seep_cuda_leave_range *range,
     }
     for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
          slot = seep_cuda_slot_used(slot + 1)) {
-        const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+        const struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
         uint64_t state = seep_cuda_state_at(slot);
 
         if (seep_cuda_phase_of(state) == phase &&
@@ -165,7 +165,7 @@ void seep_cuda_ledger_context_gone(uint32_t mark, const void *context)
     }
     for (uint32_t slot = seep_cuda_slot_used(0); slot != SEEP_CUDA_SLOT_NONE;
          slot = seep_cuda_slot_used(slot + 1)) {
-        const struct seep_cuda_entry *entry = &seep_cuda_entries[slot];
+        const struct seep_cuda_entry *entry = seep_cuda_entry_at(slot);
         uint64_t state = seep_cuda_state_at(slot);
 
         if (seep_cuda_phase_of(state) == SEEP_CUDA_PHASE_LIVE &&

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "held/memory.h"
 #include "reader/recording/open.h"
 
@@ -190,8 +191,9 @@ static int add_segments(struct seep_held_memory *memory,
             .core_at = segment.p_offset,
             .core_bytes = segment.p_filesz,
             .is_own =
-                segment.p_filesz >= 8 &&
-                memcmp(memory->core + segment.p_offset, "seeprec\n", 8) == 0,
+                segment.p_filesz >= SEEP_HELD_PAGE_BYTES &&
+                (memcmp(memory->core + segment.p_offset, "seeprec\n", 8) == 0 ||
+                 seep_own_is_head(memory->core + segment.p_offset)),
         };
         memory->map_count += map->end > map->start;
     }

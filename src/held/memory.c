@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/own.h"
 #include "base/sorted.h"
 #include "seep/recording.h"
 
@@ -166,7 +167,13 @@ static void mark_recording(struct seep_held_memory *memory)
     for (size_t i = 0; i < memory->map_count; i++) {
         struct seep_held_map *map = &memory->maps[i];
         char magic[sizeof(SEEP_MAGIC) - 1];
+        struct seep_own_head head;
 
+        if (*map->path == '\0' && map->is_writable && !map->is_shared &&
+            is_present(memory, map->start) &&
+            read_process(memory, map->start, &head, sizeof(head))) {
+            map->is_own |= seep_own_is_head(&head);
+        }
         if (map->is_shared && map->is_readable && map->file_offset == 0 &&
             !seep_held_is_of_device(map->path) &&
             is_present(memory, map->start) &&

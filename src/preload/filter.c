@@ -20,8 +20,11 @@
 #include "preload/options.h"
 
 #define MODE_FILTER 2
-/* Groups stand before the lines that are looked for: up to 65,536 of them. */
-#define STATUS_BYTES (1U << 19)
+/* Groups stand before the lines that are looked for, up to 65,536 of them: it
+ * is read in pieces, the end of one before the next, longer than such a line.
+ */
+#define PIECE_BYTES 4096U
+#define LINE_BYTES 64U
 
 struct filters {
     bool present;
@@ -32,22 +35,41 @@ static uint64_t number_behind(const char *text, const char *key)
 {
     const char *line = strstr(text, key);
 
-    if (line == NULL) {
+    if (line == NULL || strchr(line + 1, '\n') == NULL) {
         return 0;
     }
     line += strlen(key);
     return seep_proc_number(&line);
 }
 
+/* Whole lines alone, of what was read so far. */
+static void look_for(const char *text, struct filters *filters)
+{
+    uint64_t mode = number_behind(text, "\nSeccomp:\t");
+    uint64_t count = number_behind(text, "\nSeccomp_filters:\t");
+
+    filters->present = filters->present || mode == MODE_FILTER;
+    filters->count = count != 0 ? count : filters->count;
+}
+
 static struct filters filters_of(const char *path)
 {
-    static char status[STATUS_BYTES]; /* the constructor's alone */
+    static char text[PIECE_BYTES + 1]; /* the constructor's alone */
     struct filters filters = {0};
+    size_t kept = 0;
+    long fd = seep_proc_open(path);
+    long count;
 
-    if (seep_proc_read(path, status, sizeof(status)) > 0) {
-        filters.present = number_behind(status, "\nSeccomp:\t") == MODE_FILTER;
-        filters.count = number_behind(status, "\nSeccomp_filters:\t");
+    while (fd >= 0 && (count = seep_syscall3(SYS_read, fd, (long)(text + kept),
+                                             (long)(PIECE_BYTES - kept))) > 0) {
+        size_t bytes = kept + (size_t)count;
+
+        text[bytes] = '\0';
+        look_for(text, &filters);
+        kept = bytes < LINE_BYTES ? bytes : LINE_BYTES;
+        memmove(text, text + bytes - kept, kept);
     }
+    seep_proc_close_file(fd);
     return filters;
 }
 

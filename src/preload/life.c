@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/own.h"
 #include "base/proc.h"
 #include "base/syscall.h"
 #include "base/thread.h"
@@ -241,6 +242,7 @@ void seep_life_restrict(void)
     seep_clock_forbidden = true;
     seep_recorder_restrict();
     seep_stacks_restrict();
+    seep_own_restrict();
     seep_cuda_events_restrict();
     seep_track_count(SEEP_COUNT_RESTRICTED, 1);
     if (seep_life_state() == SEEP_LIFE_ARMED) {

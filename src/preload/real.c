@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the hooks stand before, the memory until that is known, and what the
- * allocator says of itself.
+ * What the hooks stand before, and what the allocator says of itself.
  *
  * Invariant: seep_real.malloc is set last, by one thread; nothing that comes
  * before reads what a relocation fills.
@@ -24,46 +23,6 @@
 #include "preload/identity.h"
 #include "preload/life.h"
 #include "record/timeline.h"
-
-/* The arena of the first moments. */
-
-#define HEADER_BYTES 16U
-
-unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES]
-    __attribute__((visibility("hidden"), aligned(4096)));
-
-static _Atomic uint32_t used_bytes;
-
-void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes)
-{
-    uint32_t seen = seep_word_load(&used_bytes);
-    uint32_t start;
-    uint32_t end;
-
-    if (alignment < HEADER_BYTES) {
-        alignment = HEADER_BYTES;
-    }
-    if (size_bytes > SEEP_BOOTSTRAP_BYTES / 2 ||
-        alignment > SEEP_BOOTSTRAP_BYTES / 4) {
-        return NULL;
-    }
-    /* As glibc does: up to a power of two. */
-    while ((alignment & (alignment - 1)) != 0) {
-        alignment += alignment & -alignment;
-    }
-    do {
-        start = (uint32_t)((seen + HEADER_BYTES + alignment - 1) &
-                           ~(alignment - 1));
-        end = start + (uint32_t)size_bytes;
-        if (end > SEEP_BOOTSTRAP_BYTES) {
-            return NULL;
-        }
-        /* Not tested: another thread in these lines. */
-    } while (!seep_word_replace(&used_bytes, &seen, end));
-    memcpy(&seep_arena[start - sizeof(size_bytes)], &size_bytes,
-           sizeof(size_bytes));
-    return &seep_arena[start];
-}
 
 /* Looking up. */
 

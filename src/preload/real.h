@@ -16,6 +16,8 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+#include "base/own.h"
+#include "base/word.h"
 #include "capture/native/unwind.h"
 
 struct dl_phdr_info;
@@ -66,24 +68,40 @@ extern bool seep_real_is_behind __attribute__((visibility("hidden")));
  * Memory before the next malloc is known: for callers inside IFUNC resolvers,
  * and for dlsym's own while it is being asked.
  *
- * Invariant: blocks lie in one static arena, are known by their address for
- * ever, are aligned to 16 or what was asked for, remember their size, and are
- * never given to libc. Nothing here needs a relocation of this library.
+ * Invariant: blocks lie in a few arenas, are known by their address for ever,
+ * are aligned to 16 or what was asked for, remember their size, and are never
+ * given to libc. Nothing here needs a relocation of this library.
  */
 
+/** What dlsym() asks for while it is being asked is in .bss. */
+#define SEEP_BOOTSTRAP_FIRST_BYTES (32U << 10)
+/** Where that is not enough as much is mapped. */
 #define SEEP_BOOTSTRAP_BYTES (4U << 20)
-/** The rest of the arena: twins.c gives blocks of it, and takes them back. */
+/** twins.c gives blocks of it, and takes them back. */
 #define SEEP_TWINS_BYTES ((2U << 20) + (32U << 10))
 
-extern unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES]
-    __attribute__((visibility("hidden"), aligned(4096)));
+/** All arenas lie between. Only ever wider. */
+extern struct seep_arena {
+    _Atomic uintptr_t low;
+    _Atomic uintptr_t end;
+} seep_arenas __attribute__((visibility("hidden")));
 
-/** Of either kind: libc does not know it. */
+extern seep_own_table seep_twins_table __attribute__((visibility("hidden")));
+
+/** @block lies between the arenas: is it of one? */
+bool seep_arena_holds(const void *block);
+
+/** Of whatever kind: libc does not know it. */
 SEEP_INLINE bool seep_arena_owns(const void *block)
 {
-    return (uintptr_t)block - (uintptr_t)seep_arena <
-           SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES;
+    /* Relaxed: who has a block of an arena has it from who widened this. */
+    return seep_unlikely((uintptr_t)block >= seep_word_load(&seep_arenas.low) &&
+                         (uintptr_t)block < seep_word_load(&seep_arenas.end)) &&
+           seep_arena_holds(block);
 }
+
+/** From now on they reach over @bytes at @start. */
+void seep_arena_widen(const void *start, size_t bytes);
 
 /** @return NULL when the arena is spent; zeroed memory otherwise */
 void *seep_bootstrap_allocate(size_t alignment, size_t size_bytes);

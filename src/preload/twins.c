@@ -16,7 +16,7 @@
 #define HEADER_BYTES 16U
 #define PIECE_BYTES 16U
 #define WORDS (SEEP_TWINS_SPAN_BYTES / PIECE_BYTES / 64)
-/* One less than there is room for: where the first begins the loader says. */
+/* One less than there is room for: where the first begins the kernel says. */
 #define SPANS (SEEP_TWINS_BYTES / SEEP_TWINS_SPAN_BYTES - 1)
 
 static_assert((HEADER_BYTES + SEEP_TWINS_MOST_BYTES) / PIECE_BYTES < 64,
@@ -78,18 +78,17 @@ static bool take_pieces(_Atomic uint64_t *words, struct pieces pieces)
     return true;
 }
 
-/* At a multiple of its size, which loaders do not align to. */
-static unsigned char *first_span(void)
+/* At a multiple of its size, which the kernel does not align to. */
+static unsigned char *first_span(unsigned char *start)
 {
-    unsigned char *start = &seep_arena[SEEP_BOOTSTRAP_BYTES];
-
     return start + (-(uintptr_t)start & (SEEP_TWINS_SPAN_BYTES - 1));
 }
 
 void *seep_twins_make(const void *like, size_t size_bytes)
 {
     size_t offset_bytes = (uintptr_t)like % SEEP_TWINS_SPAN_BYTES;
-    unsigned char *block = first_span() + offset_bytes;
+    unsigned char *start;
+    unsigned char *block;
     struct pieces pieces;
 
     if (size_bytes > SEEP_TWINS_MOST_BYTES || offset_bytes < HEADER_BYTES ||
@@ -97,6 +96,12 @@ void *seep_twins_make(const void *like, size_t size_bytes)
         offset_bytes + size_bytes > SEEP_TWINS_SPAN_BYTES) {
         return NULL;
     }
+    start = seep_own_make(&seep_twins_table, SEEP_TWINS_BYTES);
+    if (start == NULL) {
+        return NULL;
+    }
+    seep_arena_widen(start, SEEP_TWINS_BYTES);
+    block = first_span(start) + offset_bytes;
     pieces = pieces_of(offset_bytes, size_bytes);
     for (size_t i = 0; i < SPANS; i++, block += SEEP_TWINS_SPAN_BYTES) {
         if (take_pieces(taken[i], pieces)) {
@@ -109,7 +114,8 @@ void *seep_twins_make(const void *like, size_t size_bytes)
 
 void seep_twins_free(const void *block)
 {
-    size_t at_bytes = (uintptr_t)block - (uintptr_t)first_span();
+    size_t at_bytes = (uintptr_t)block -
+                      (uintptr_t)first_span(seep_own_get(&seep_twins_table));
     struct pieces pieces =
         pieces_of(at_bytes % SEEP_TWINS_SPAN_BYTES, seep_arena_size(block));
     _Atomic uint64_t *words = taken[at_bytes / SEEP_TWINS_SPAN_BYTES];

@@ -33,8 +33,9 @@ void *seep_twins_make(const void *like, size_t size_bytes);
 
 SEEP_INLINE bool seep_twins_own(const void *block)
 {
-    return (uintptr_t)block - (uintptr_t)&seep_arena[SEEP_BOOTSTRAP_BYTES] <
-           SEEP_TWINS_BYTES;
+    uintptr_t start = (uintptr_t)seep_own_get(&seep_twins_table);
+
+    return start != 0 && (uintptr_t)block - start < SEEP_TWINS_BYTES;
 }
 
 /** @block, which they own, goes. */

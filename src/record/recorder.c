@@ -70,6 +70,9 @@ void seep_recorder_start(void *mapping)
     seep_pace_start(&the_view);
     seep_sites_forget();
     seep_codes_forget();
+    if (!is_exact) {
+        seep_filter_start();
+    }
     seep_filter_fill(is_exact);
     /* Release: pairs with the acquire in seep_recorder_view(). */
     atomic_store_explicit(&is_on, 1, memory_order_release);

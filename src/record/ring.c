@@ -221,8 +221,7 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
 #define CELL_FULL 15U
 #define PAGE_FULL UINT8_MAX
 
-_Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
-    __attribute__((visibility("hidden"), aligned(64)));
+seep_own_table seep_filter_words __attribute__((visibility("hidden")));
 
 _Atomic uint8_t seep_filter_pages[SEEP_FILTER_PAGES]
     __attribute__((visibility("hidden"), aligned(64)));
@@ -242,14 +241,22 @@ static void change_page(uint64_t page_hash, int delta)
 static unsigned change(uint64_t page_hash, uintptr_t address, int delta,
                        bool *ret_changed)
 {
+    _Atomic uint64_t *words = seep_own_get(&seep_filter_words);
     uint32_t cell = seep_filter_cell(page_hash, address);
-    _Atomic uint64_t *word = &seep_filter_words[cell / 16];
     unsigned shift = cell % 16 * 4;
-    uint64_t seen = seep_word_load(word);
+    _Atomic uint64_t *word;
+    uint64_t seen;
     uint64_t next;
     unsigned count;
 
-    *ret_changed = false;
+    /* Without cells the page alone counts, and never down: nobody can tell
+     * what was added. */
+    *ret_changed = words == NULL && delta > 0;
+    if (words == NULL) {
+        return 0;
+    }
+    word = &words[cell / 16];
+    seen = seep_word_load(word);
     do {
         count = (unsigned)(seen >> shift) & CELL_FULL;
         if (count == CELL_FULL || (count == 0 && delta < 0)) {
@@ -288,8 +295,15 @@ void seep_filter_forget(uintptr_t address)
     }
 }
 
+void seep_filter_start(void)
+{
+    seep_own_make(&seep_filter_words, SEEP_FILTER_WORDS * sizeof(uint64_t));
+}
+
 void seep_filter_fill(bool all)
 {
+    _Atomic uint64_t *words = seep_own_get(&seep_filter_words);
+
     for (uint32_t i = 0; i < SEEP_FILTER_PAGES; i++) {
         uint8_t count = all ? PAGE_FULL : 0;
 
@@ -297,12 +311,12 @@ void seep_filter_fill(bool all)
             seep_word_store(&seep_filter_pages[i], count);
         }
     }
-    for (uint32_t i = 0; i < SEEP_FILTER_WORDS; i++) {
+    for (uint32_t i = 0; words != NULL && i < SEEP_FILTER_WORDS; i++) {
         uint64_t word = all ? UINT64_MAX : 0;
 
         /* What is right already is not written: no page is touched for it. */
-        if (seep_word_load(&seep_filter_words[i]) != word) {
-            seep_word_store(&seep_filter_words[i], word);
+        if (seep_word_load(&words[i]) != word) {
+            seep_word_store(&words[i], word);
         }
     }
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/own.h"
 #include "base/thread.h"
 #include "base/word.h"
 #include "format/view.h"
@@ -79,8 +80,10 @@ void seep_ring_void(const struct seep_view *view, uint32_t shard,
 #define SEEP_FILTER_PAGES_LOG2 14
 #define SEEP_FILTER_PAGES (1U << SEEP_FILTER_PAGES_LOG2)
 
-extern _Atomic uint64_t seep_filter_words[SEEP_FILTER_WORDS]
-    __attribute__((visibility("hidden"), aligned(64)));
+/* _Atomic uint64_t[SEEP_FILTER_WORDS]. While nothing is recorded there is none,
+ * nor is there in exact mode, or where the process has no room for it: then
+ * all of a page that has a byte may be recorded. */
+extern seep_own_table seep_filter_words __attribute__((visibility("hidden")));
 /* At least as many as were added to the cells of its pages and not taken from
  * them. One that reaches 255 stays 255. */
 extern _Atomic uint8_t seep_filter_pages[SEEP_FILTER_PAGES]
@@ -108,6 +111,7 @@ SEEP_INLINE uint32_t seep_filter_page(uint64_t page_hash)
 SEEP_INLINE bool seep_filter_maybe(uintptr_t address)
 {
     uint64_t hash = seep_filter_page_hash(address);
+    const _Atomic uint64_t *words;
     uint32_t cell;
     uint64_t word;
 
@@ -117,8 +121,12 @@ SEEP_INLINE bool seep_filter_maybe(uintptr_t address)
             seep_word_load(&seep_filter_pages[seep_filter_page(hash)]) == 0)) {
         return false;
     }
+    words = seep_own_get(&seep_filter_words);
+    if (seep_unlikely(words == NULL)) {
+        return true;
+    }
     cell = seep_filter_cell(hash, address);
-    word = seep_word_load(&seep_filter_words[cell / 16]);
+    word = seep_word_load(&words[cell / 16]);
     return (word >> (cell % 16 * 4) & 15) != 0;
 }
 
@@ -128,5 +136,8 @@ void seep_filter_forget(uintptr_t address);
 
 /** Every address may be recorded (exact mode), or none is (a forked child). */
 void seep_filter_fill(bool all);
+
+/** A recording of samples begins: while nothing is in the filter. */
+void seep_filter_start(void);
 
 #endif

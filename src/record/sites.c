@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/own.h"
 #include "base/thread.h"
 #include "base/word.h"
 #include "record/sampler.h"
@@ -215,8 +216,7 @@ bool seep_index_has(const struct seep_view *view, enum seep_index_table table,
  * written: 44 bits of the hash above the site's index; with the 18 that chose
  * the entry 62 bits must agree. 0 is empty.
  */
-static _Atomic uint64_t cache[CACHE_SLOTS];
-static _Atomic bool cache_is_used;
+static seep_own_table cache; /* _Atomic uint64_t[CACHE_SLOTS] */
 
 /*
  * The last stack that was added by a thread of each slot: what comes next has
@@ -236,8 +236,8 @@ void seep_sites_forget(void)
         recents[i].stack = 0;
         seep_word_store(&recents[i].busy, 0);
     }
-    if (seep_word_load(&cache_is_used)) {
-        seep_word_clear(cache, CACHE_SLOTS);
+    if (seep_own_get(&cache) != NULL) {
+        seep_word_clear(seep_own_get(&cache), CACHE_SLOTS);
     }
 }
 
@@ -450,6 +450,17 @@ static uint64_t hash_addresses(const struct seep_sites_stack *stack,
     return seep_hash_mix(lane0 ^ turn(lane2, 32) ^ stack->count);
 }
 
+/* Where the site of @hash is; NULL: there is no cache. */
+SEEP_INLINE _Atomic uint64_t *cache_entry(uint64_t hash)
+{
+    _Atomic uint64_t *entries = seep_own_get(&cache);
+
+    if (seep_unlikely(entries == NULL)) {
+        entries = seep_own_make(&cache, CACHE_SLOTS * sizeof(*entries));
+    }
+    return entries != NULL ? &entries[hash % CACHE_SLOTS] : NULL;
+}
+
 uint32_t seep_sites_intern(const struct seep_view *view,
                            struct seep_place place,
                            struct seep_sites_stack *stack,
@@ -461,15 +472,12 @@ uint32_t seep_sites_intern(const struct seep_view *view,
     uint64_t hash = hash_addresses(
         stack, (uint64_t)place.space << 48 ^ (uint64_t)place.device << 52 ^
                    stack->epoch << 8 ^ (uint64_t)stack->cut);
-    uint64_t tag;
-    uint64_t seen;
-    _Atomic uint64_t *entry;
+    _Atomic uint64_t *entry = cache_entry(hash);
+    uint64_t tag = hash & ~CACHE_INDEX_MASK;
+    uint64_t seen = entry != NULL ? seep_word_load(entry) : 0;
     bool later = false;
     uint32_t site;
 
-    entry = &cache[hash % CACHE_SLOTS];
-    tag = hash & ~CACHE_INDEX_MASK;
-    seen = seep_word_load(entry);
     /* Not tested: a stack of which 44 bits of the hash are 0. */
     if (seep_likely((seen & ~CACHE_INDEX_MASK) == tag && seen != 0)) {
         site = (uint32_t)(seen & CACHE_INDEX_MASK);
@@ -480,11 +488,8 @@ uint32_t seep_sites_intern(const struct seep_view *view,
         return site;
     }
     site = intern(view, place, stack, is_import, frame_of, &later);
-    if (seep_unlikely(!seep_word_load(&cache_is_used))) {
-        seep_word_store(&cache_is_used, true);
-    }
     /* Not tested: the last of a million sites. */
-    if (site != CACHE_REFUSED && !later) {
+    if (site != CACHE_REFUSED && !later && entry != NULL) {
         seep_word_store(entry, tag | (site != 0 ? site : CACHE_REFUSED));
     }
     return site;

@@ -14,6 +14,8 @@ import subprocess
 import tree
 
 TLS_BYTES_MAX = 64
+# Mapped before it can be asked what the process may have (decision 0060).
+MAPPED_BYTES_MAX = 3 << 19
 GLIBC_MAX = (2, 34)
 NEEDED = re.compile(r'^(libc\.so\.6|ld-linux[\w.-]*\.so\.\d)$')
 HOOK = re.compile(r'^\s*[A-Z][A-Z0-9_]*\(\s*([A-Za-z_]\w*)\s*[,)]')
@@ -87,6 +89,15 @@ def tls_faults(library):
     return faults
 
 
+def mapped_faults(library):
+    ends = [int(address, 16) + int(size, 16) for address, size in re.findall(
+        r'^\s*LOAD\s+0x\w+\s+(0x\w+)\s+0x\w+\s+0x\w+\s+(0x\w+)',
+        run('readelf', '--wide', '-l', library), re.MULTILINE)]
+    return ([f'takes {max(ends)} bytes of addresses when it is loaded, the '
+             f'most is {MAPPED_BYTES_MAX}']
+            if max(ends, default=0) > MAPPED_BYTES_MAX else [])
+
+
 def archive_faults(archive):
     """Undefined in one member and defined in none: left to the program."""
     undefined, defined = set(), set()
@@ -99,7 +110,7 @@ def archive_faults(archive):
 
 def check(root, library, *archives):
     found = {library: exports_faults(root, library) + needs_faults(library)
-             + tls_faults(library)
+             + tls_faults(library) + mapped_faults(library)
              + [f'refers to {name}' for name, defined in symbols(library)
                 if not defined and FORBIDDEN.match(name)]}
     found.update({archive: archive_faults(archive) for archive in archives})

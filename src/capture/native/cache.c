@@ -155,15 +155,19 @@ _Static_assert(SEEP_CACHED_SETS *SEEP_CACHED_WAYS *
                    UINT16_MAX,
                "seep_cached_rule.next counts bytes");
 
-struct seep_unwind_cache seep_unwind_caches[SEEP_UNWIND_CACHES];
+seep_own_table seep_unwind_caches __attribute__((visibility("hidden")));
 
-static struct seep_unwind_cache *claim(uintptr_t thread)
+static struct seep_unwind_cache *claim(uintptr_t thread, bool may_call)
 {
     uint32_t index = seep_unwind_cache_index(thread);
+    struct seep_unwind_cache *caches =
+        may_call ? seep_own_make(&seep_unwind_caches,
+                                 SEEP_UNWIND_CACHES * sizeof(*caches))
+                 : seep_own_get(&seep_unwind_caches);
 
-    for (uint32_t i = 0; i < PROBES; i++) {
+    for (uint32_t i = 0; caches != NULL && i < PROBES; i++) {
         struct seep_unwind_cache *cache =
-            &seep_unwind_caches[(index + i) % SEEP_UNWIND_CACHES];
+            &caches[(index + i) % SEEP_UNWIND_CACHES];
         uintptr_t owner = seep_word_load(&cache->owner);
 
         if (owner == thread ||
@@ -199,7 +203,7 @@ SEEP_COLD struct seep_unwind_cache *
 seep_unwind_cache_take(uintptr_t thread, uintptr_t sp,
                        const struct seep_stack_bounds *bounds, bool may_call)
 {
-    struct seep_unwind_cache *cache = claim(thread);
+    struct seep_unwind_cache *cache = claim(thread, may_call);
     uintptr_t busy;
 
     if (cache == NULL) {
@@ -221,7 +225,7 @@ SEEP_COLD void seep_unwind_cache_renew(struct seep_unwind_cache *cache,
     cache->last = &cache->frames[0];
     cache->now = &cache->frames[1];
     seep_unwind_cache_forget(cache);
-    /* Generations begin at 0, as BSS does. */
+    /* Generations begin at 0, as what is mapped does. */
     cache->generation = generation + 1;
 }
 

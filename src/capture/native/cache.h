@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/own.h"
 #include "base/word.h"
 #include "capture/native/rule.h"
 #include "capture/native/walk.h"
@@ -125,8 +126,8 @@ static inline uint64_t seep_rule_cache_get(uintptr_t pc, uint64_t generation)
  * The unwind cache of a thread: rules in the form that is fastest to step by,
  * and its last stack.
  *
- * A fixed table of these lies in BSS; a thread gets one at its first walk, by
- * the address of its thread-local object, or goes without. No lock and no
+ * There is a fixed table of these; a thread gets one at its first walk, by the
+ * address of its thread-local object, or goes without. No lock and no
  * waiting: another thread's is left alone, and a walk in a signal handler that
  * came in the middle of a walk goes without, too.
  *
@@ -240,8 +241,8 @@ struct seep_unwind_cache {
     struct seep_cached_stack frames[2];
 };
 
-extern struct seep_unwind_cache seep_unwind_caches[SEEP_UNWIND_CACHES]
-    __attribute__((visibility("hidden")));
+/** struct seep_unwind_cache[SEEP_UNWIND_CACHES] */
+extern seep_own_table seep_unwind_caches __attribute__((visibility("hidden")));
 
 static inline uint32_t seep_unwind_cache_index(uintptr_t thread)
 {
@@ -253,10 +254,11 @@ static inline uint32_t seep_unwind_cache_index(uintptr_t thread)
  * @thread is an address that is the thread's as long as it lives. */
 static inline struct seep_unwind_cache *seep_unwind_cache_of(uintptr_t thread)
 {
-    struct seep_unwind_cache *cache =
-        &seep_unwind_caches[seep_unwind_cache_index(thread)];
+    struct seep_unwind_cache *caches = seep_own_get(&seep_unwind_caches);
+    struct seep_unwind_cache *cache = caches + seep_unwind_cache_index(thread);
 
-    if (seep_unlikely(seep_word_load(&cache->owner) != thread ||
+    if (seep_unlikely(caches == NULL ||
+                      seep_word_load(&cache->owner) != thread ||
                       seep_word_load(&cache->busy) != 0)) {
         return NULL;
     }

@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 
 #include "base/hash.h"
+#include "base/own.h"
 #include "base/word.h"
 #include "capture/native/elf.h"
 
@@ -130,7 +131,7 @@ static _Atomic bool looking;
 static _Atomic uintptr_t pending; /* an address that came while looking */
 static uintptr_t main_thread;
 
-static struct seep_python_stack stacks[STACKS];
+static seep_own_table stacks; /* struct seep_python_stack[STACKS] */
 
 static uintptr_t self(void)
 {
@@ -319,12 +320,13 @@ void seep_python_consider(uintptr_t address)
 
 struct seep_python_stack *seep_python_stack_take(void)
 {
+    struct seep_python_stack *all =
+        seep_own_make(&stacks, STACKS * sizeof(*all));
     uintptr_t thread = self();
 
-    for (size_t i = 0; i < STACKS; i++) {
+    for (size_t i = 0; all != NULL && i < STACKS; i++) {
         /* Thread descriptors lie pages apart. */
-        struct seep_python_stack *stack =
-            &stacks[((thread >> 12) + i) % STACKS];
+        struct seep_python_stack *stack = &all[((thread >> 12) + i) % STACKS];
         uintptr_t owner = seep_word_load(&stack->owner);
 
         /* Ours already: from a hook that was abandoned by a jump.
@@ -602,8 +604,10 @@ seep_python_stack_know(struct seep_python_stack *stack, uintptr_t code)
 
 static void forget_kept(void)
 {
-    for (size_t i = 0; i < STACKS; i++) {
-        seep_python_kept_forget(&stacks[i].kept);
+    struct seep_python_stack *all = seep_own_get(&stacks);
+
+    for (size_t i = 0; all != NULL && i < STACKS; i++) {
+        seep_python_kept_forget(&all[i].kept);
     }
 }
 
@@ -628,10 +632,12 @@ void seep_python_use(const struct seep_python *python)
 
 void seep_python_after_fork(void)
 {
+    struct seep_python_stack *all = seep_own_get(&stacks);
+
     main_thread = self();
     seep_word_store(&looking, false);
-    for (size_t i = 0; i < STACKS; i++) {
-        seep_word_store(&stacks[i].owner, 0);
+    for (size_t i = 0; all != NULL && i < STACKS; i++) {
+        seep_word_store(&all[i].owner, 0);
     }
     /* What its caller made of them was for another recording. */
     forget_kept();

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
+#include "base/own.h"
 #include "base/syscall.h"
 #include "base/word.h"
 #include "capture/native/bounds.h"
@@ -41,7 +42,7 @@ struct seep_python_pages {
     uint8_t bytes[SEEP_PYTHON_PIECES][PIECE_BYTES];
 };
 
-static struct seep_python_pages sets[SETS];
+static seep_own_table sets; /* struct seep_python_pages[SETS] */
 static _Atomic int copying;
 
 /*
@@ -127,9 +128,11 @@ static void copy_again(struct seep_python_pages *pages)
 
 struct seep_python_pages *seep_python_pages_take(uintptr_t self)
 {
-    for (size_t i = 0; i < SETS; i++) {
+    struct seep_python_pages *all = seep_own_make(&sets, SETS * sizeof(*all));
+
+    for (size_t i = 0; all != NULL && i < SETS; i++) {
         /* Thread descriptors lie pages apart. */
-        struct seep_python_pages *pages = &sets[((self >> 12) + i) % SETS];
+        struct seep_python_pages *pages = &all[((self >> 12) + i) % SETS];
         uintptr_t owner = seep_word_load(&pages->owner);
 
         /* Acquire: pairs with the release in seep_python_pages_give(). */
@@ -153,8 +156,10 @@ void seep_python_pages_give(struct seep_python_pages *pages)
 
 void seep_python_pages_after_fork(void)
 {
-    for (size_t i = 0; i < SETS; i++) {
-        seep_word_store(&sets[i].owner, 0);
+    struct seep_python_pages *all = seep_own_get(&sets);
+
+    for (size_t i = 0; all != NULL && i < SETS; i++) {
+        seep_word_store(&all[i].owner, 0);
     }
 }
 

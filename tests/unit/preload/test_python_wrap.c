@@ -88,7 +88,6 @@ static char block_of[512] __attribute__((aligned(512)));
 static int frees; /* of Python's */
 static int libc_frees;
 
-unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES];
 struct seep_real seep_real;
 
 static void libc_free(void *block)

@@ -10,8 +10,6 @@
 
 #include "preload/twins.h"
 
-unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES];
-
 #define ROUNDS 20000
 #define HELD 64
 
@@ -19,6 +17,11 @@ unsigned char seep_arena[SEEP_BOOTSTRAP_BYTES + SEEP_TWINS_BYTES];
 static const void *place(size_t offset_bytes)
 {
     return (const void *)(uintptr_t)(0x7f0012340000 + offset_bytes);
+}
+
+static const char *twins(void)
+{
+    return seep_own_get(&seep_twins_table);
 }
 
 static size_t offset_of(const void *block)
@@ -73,10 +76,12 @@ static void where_there_is_no_room_there_is_none(void **state)
     assert_null(seep_twins_make(place(24), 64));
     assert_null(seep_twins_make(place(SEEP_TWINS_SPAN_BYTES - 48), 64));
     assert_null(seep_twins_make(place(64), SEEP_TWINS_MOST_BYTES + 1));
-    assert_false(seep_twins_own(&seep_arena[SEEP_BOOTSTRAP_BYTES - 1]));
-    assert_true(seep_arena_owns(&seep_arena[SEEP_BOOTSTRAP_BYTES - 1]));
-    assert_false(seep_twins_own(seep_arena + sizeof(seep_arena)));
-    assert_false(seep_arena_owns(seep_arena + sizeof(seep_arena)));
+    seep_twins_free(seep_twins_make(place(64), 64));
+    assert_false(seep_twins_own(twins() - 1));
+    assert_false(seep_arena_owns(twins() - 1));
+    assert_true(seep_twins_own(twins()));
+    assert_false(seep_twins_own(twins() + SEEP_TWINS_BYTES));
+    assert_false(seep_arena_owns(twins() + SEEP_TWINS_BYTES));
 }
 
 /* Each holds a few, of places that the others want, too. */

@@ -7,11 +7,34 @@
 
 #include "record/ring.h"
 
+static int set_up(void **state)
+{
+    (void)state;
+    seep_filter_start();
+    return 0;
+}
+
 static int tear_down(void **state)
 {
     (void)state;
     seep_filter_fill(false);
     return 0;
+}
+
+/* First: the cells are there from the second on. */
+static void without_cells_a_page_is_told_from_others(void **state)
+{
+    (void)state;
+    assert_null(seep_own_get(&seep_filter_words));
+    assert_false(seep_filter_maybe(0x12340));
+    assert_true(seep_filter_add(0x12340));
+    assert_true(seep_filter_maybe(0x12340));
+    assert_true(seep_filter_maybe(0x12350)); /* who is not to be told from it */
+    assert_false(seep_filter_maybe(0x45340));
+    seep_filter_forget(0x12350); /* which was not added */
+    assert_true(seep_filter_maybe(0x12340));
+    seep_filter_fill(true);
+    assert_true(seep_filter_maybe(0x45340));
 }
 
 static void an_added_block_is_seen_until_it_is_forgotten(void **state)
@@ -159,7 +182,9 @@ static void a_block_is_not_missed_while_others_are_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        cmocka_unit_test_teardown(without_cells_a_page_is_told_from_others,
+                                  tear_down),
         TEST(an_added_block_is_seen_until_it_is_forgotten),
         TEST(a_full_cell_stays_set),
         TEST(a_page_of_which_all_is_forgotten_is_not_looked_into),

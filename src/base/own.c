@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What limits leave us, and the mappings of tables: see base/own.h.
+ *
+ * Invariant: raw system calls, and no word of this file needs a relocation: the
+ * first table may be made for an IFUNC resolver.
+ */
+#include "base/own.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/compiler.h"
+#include "base/syscall.h"
+#include "base/word.h"
+
+static _Atomic bool refused;
+static _Atomic uint64_t held_bytes; /* by all tables */
+
+void seep_own_restrict(void)
+{
+    seep_word_store(&refused, true);
+}
+
+/* Limits. */
+
+static uint64_t limit_of(long which)
+{
+    struct rlimit limit = {0};
+
+    return seep_syscall4(SYS_prlimit64, 0, which, 0, (long)&limit) < 0 ||
+                   limit.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX
+               : limit.rlim_cur;
+}
+
+struct seep_own_limits seep_own_limits_now(void)
+{
+    return (struct seep_own_limits){
+        .address_bytes = limit_of(RLIMIT_AS),
+        .data_bytes = limit_of(RLIMIT_DATA),
+        .commit_bytes = UINT64_MAX,
+    };
+}
+
+static bool is_above_share(uint64_t bytes, uint64_t limit_bytes)
+{
+    return limit_bytes != UINT64_MAX && bytes > limit_bytes / SEEP_OWN_SHARE;
+}
+
+enum seep_own_limit seep_own_lacks(const struct seep_own_limits *limits,
+                                   uint64_t address_bytes,
+                                   uint64_t private_bytes)
+{
+    uint64_t held = seep_word_load(&held_bytes);
+
+    if (is_above_share(held + address_bytes, limits->address_bytes)) {
+        return SEEP_OWN_ADDRESSES;
+    }
+    if (is_above_share(held + private_bytes, limits->data_bytes)) {
+        return SEEP_OWN_DATA;
+    }
+    /* What is held has been committed to already. */
+    return is_above_share(private_bytes, limits->commit_bytes)
+               ? SEEP_OWN_COMMIT
+               : SEEP_OWN_NO_LIMIT;
+}
+
+/* Tables. */
+
+static struct seep_own_head *map(size_t bytes)
+{
+    static const char magic[] = SEEP_OWN_MAGIC;
+    struct seep_own_head *head;
+    long mapped;
+
+    static_assert(sizeof(magic) == sizeof(head->magic), "the whole of it");
+    mapped = seep_syscall_zeros(bytes);
+    if (seep_syscall_failed(mapped)) {
+        return NULL;
+    }
+    /* Else a table of which little is used would be whole huge pages. */
+    seep_syscall3(SYS_madvise, mapped, (long)bytes, MADV_NOHUGEPAGE);
+    head = (struct seep_own_head *)(uintptr_t)mapped;
+    for (size_t i = 0; i < sizeof(magic); i++) {
+        ((volatile char *)head->magic)[i] = magic[i];
+    }
+    head->start = (uint64_t)mapped;
+    head->bytes = bytes;
+    return head;
+}
+
+static void *make(seep_own_table *table, size_t bytes)
+{
+    struct seep_own_head *head = map(bytes);
+    void *found = NULL;
+
+    if (head == NULL) {
+        seep_word_store(&refused, true);
+        return NULL;
+    }
+    /* Release: the head; pairs with the acquires of who gets it. */
+    if (!atomic_compare_exchange_strong_explicit(table, &found, head + 1,
+                                                 memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+        /* Not tested: another thread was first. */
+        seep_syscall2(SYS_munmap, (long)head, (long)head->bytes);
+        return found;
+    }
+    seep_word_fetch_add(&held_bytes, bytes);
+    return head + 1;
+}
+
+SEEP_COLD void *seep_own_make(seep_own_table *table, size_t bytes)
+{
+    void *found = seep_own_get(table);
+    struct seep_own_limits limits;
+
+    if (found != NULL || seep_word_load(&refused)) {
+        return found;
+    }
+    bytes = SEEP_OWN_TAKES(bytes);
+    limits = seep_own_limits_now();
+    if (seep_own_lacks(&limits, bytes, bytes) != SEEP_OWN_NO_LIMIT) {
+        seep_word_store(&refused, true);
+        return NULL;
+    }
+    return make(table, bytes);
+}
+
+SEEP_COLD void *seep_own_make_needed(seep_own_table *table, size_t bytes)
+{
+    void *found = seep_own_get(table);
+
+    return found != NULL ? found : make(table, SEEP_OWN_TAKES(bytes));
+}
