@@ -345,6 +345,8 @@ static bool call_doubtful(const struct seep_verdict_input *input,
             "so many of its events were not recorded that a leak may be among them");
     } else if (input->shared_drift.grows) {
         *ret_now = call_shared(input, verdict);
+    } else if (input->open_files_drift.grows) {
+        *ret_now = seep_verdict_open_files(input, verdict);
     } else if (device >= 0) {
         *ret_now = call_insufficient(
             verdict,
@@ -826,6 +828,7 @@ static void restrain_now(const struct seep_verdict_input *input,
     struct seep_interval *rate = &now->bytes_per_s;
     double most = input->private_drift.fastest_bytes_per_s +
                   fmax(0, input->shared_drift.fastest_bytes_per_s) +
+                  fmax(0, input->open_files_drift.fastest_bytes_per_s) +
                   input->elsewhere_bytes_per_s;
 
     if (!input->private_drift.known || !(rate->estimate > most)) {

@@ -39,6 +39,7 @@ struct seep_verdict_input {
      * resident of files and shared, beyond that and the recording itself. */
     struct seep_drift private_drift;
     struct seep_drift shared_drift;
+    struct seep_drift open_files_drift; /* see seep_report_memory.open_files */
     double free_bytes; /* that the allocator keeps: a leak fills it unseen */
     double free_growth_bytes; /* of that, over the part in which private memory
                                  grows */
@@ -215,6 +216,11 @@ void seep_verdict_add_beside(const struct seep_verdict_input *input,
 bool seep_verdict_fills(const struct seep_verdict_input *input,
                         struct seep_report_verdict *verdict,
                         struct seep_verdict_now *ret_now);
+
+/** What it has in open files without a name grows, by .open_files_drift. */
+struct seep_verdict_now
+seep_verdict_open_files(const struct seep_verdict_input *input,
+                        struct seep_report_verdict *verdict);
 
 /** Class and reason of what nobody accounts for.
  * @param all_recorded  false: so much was lost that it may be live blocks */

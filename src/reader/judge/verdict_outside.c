@@ -79,6 +79,23 @@ bool seep_verdict_fills(const struct seep_verdict_input *input,
     return true;
 }
 
+/* It is memory, and nobody else gives it back. */
+struct seep_verdict_now
+seep_verdict_open_files(const struct seep_verdict_input *input,
+                        struct seep_report_verdict *verdict)
+{
+    verdict->class = SEEP_VERDICT_UNEXPLAINED;
+    verdict->reason =
+        "what is written to a file without a name (a memfd, one of a tmpfs that was removed) is memory until its last descriptor is closed";
+    verdict->has_growth = true;
+    verdict->growth_bytes_per_s = input->open_files_drift.bytes_per_s;
+    verdict->open_files = true;
+    return (struct seep_verdict_now){
+        .basis = SEEP_FORECAST_GROWS,
+        .bytes_per_s = input->open_files_drift.bytes_per_s,
+    };
+}
+
 void seep_verdict_unexplained(const struct seep_balance_outside *outside,
                               bool all_recorded,
                               struct seep_report_verdict *verdict)

@@ -117,6 +117,7 @@ static const struct size sample_sizes[] = {
     {"other_rss_bytes", SAMPLE(other_rss_bytes)},
     {"forked_bytes", SAMPLE(forked_bytes)},
     {"thread_count", SAMPLE(thread_count)},
+    {"open_file_bytes", SAMPLE(open_file_bytes)},
     {NULL, 0},
 };
 
@@ -176,6 +177,8 @@ static json_t *make_sample(const struct seep_external_sample *sample)
         json_array_append_new(mappings, make_mapping(&sample->mappings[i]));
     }
     put_sizes(object, sample_sizes, sample);
+    json_object_set_new(object, "open_file",
+                        seep_beside_text(sample->open_file));
     json_object_set_new(object, "mappings", mappings);
     return object;
 }
@@ -291,6 +294,18 @@ static bool take_mappings(const json_t *array,
     return sample->mappings != NULL;
 }
 
+/* Samples of before have none. */
+static bool take_open_file(const json_t *name,
+                           struct seep_external_sample *sample)
+{
+    const char *text = json_string_value(name);
+
+    if (text != NULL && strlen(text) < sizeof(sample->open_file)) {
+        memcpy(sample->open_file, text, strlen(text) + 1);
+    }
+    return name == NULL || text != NULL;
+}
+
 static bool take_sample(const json_t *object,
                         struct seep_external_sample *sample)
 {
@@ -300,6 +315,7 @@ static bool take_sample(const json_t *object,
     return json_is_number(time) && sample->t_s >= 0 &&
            sample->t_s <= TIME_S_MAX &&
            take_sizes(object, sample_sizes, sample) &&
+           take_open_file(json_object_get(object, "open_file"), sample) &&
            take_mappings(json_object_get(object, "mappings"), sample);
 }
 

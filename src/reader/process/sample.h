@@ -45,6 +45,9 @@ struct seep_external_mapping {
                    anonymous */
 };
 
+/** Of the name of an open file; what does not fit is cut. */
+#define SEEP_EXTERNAL_FILE_BYTES 80U
+
 struct seep_external_sample {
     double t_s;
     uint64_t rss_bytes;
@@ -59,7 +62,10 @@ struct seep_external_sample {
     uint64_t other_rss_bytes; /* of the mappings that are not listed */
     uint64_t forked_bytes;    /* as of a mapping, of all; 0: none, or unknown */
     uint64_t thread_count;    /* 0: unknown */
-    struct seep_external_mapping *mappings; /* by address */
+    uint64_t open_file_bytes; /* in memfds, and unlinked files of a tmpfs, that
+                                 it has open; 0: none, or unknown */
+    char open_file[SEEP_EXTERNAL_FILE_BYTES]; /* the largest of these; "" */
+    struct seep_external_mapping *mappings;   /* by address */
     size_t mapping_count;
 };
 
@@ -155,6 +161,15 @@ size_t seep_smaps_select(struct seep_external_mapping *mappings, size_t count,
  */
 int seep_external_pages(pid_t pid, struct seep_external_mapping *mappings,
                         size_t count);
+
+/**
+ * What @pid has in memfds and in unlinked files of a tmpfs that it has open.
+ *
+ * @param ret_largest  the name of the largest; "": there is none
+ * @return -E2BIG: it has more descriptors, or such files, than are looked at
+ */
+int seep_external_files_take(pid_t pid, uint64_t *ret_bytes,
+                             char ret_largest[SEEP_EXTERNAL_FILE_BYTES]);
 
 /*
  * Which mappings grew, from external samples.

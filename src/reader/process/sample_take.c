@@ -499,6 +499,7 @@ int seep_external_sample_take(pid_t pid, uint64_t start_monotonic_ns,
         seep_external_sample_fini(&sample);
         return error;
     }
+    seep_external_files_take(pid, &sample.open_file_bytes, sample.open_file);
     if (seep_proc_text_of(pid, "cgroup", text, sizeof(text)) > 0) {
         struct seep_cgroup_use use;
 

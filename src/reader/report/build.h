@@ -51,6 +51,7 @@ struct seep_report_build {
     double file_live[SEEP_BUCKET_COUNT];   /* mapped of files */
     double beside_variance; /* of it, by sampling: of Python's small blocks */
     struct seep_balance_outside outside;
+    struct seep_drift open_files_drift; /* of memory.open_files */
     struct seep_device_live devices[SEEP_DEVICES_MAX];
     struct seep_interval caches[SEEP_DEVICES_MAX]; /* see judge/verdict.h */
     /* What of the report's devices has that ordinal; NULL: was not asked. */

@@ -211,6 +211,33 @@ static uint64_t shmem_bytes_of(const struct seep_external_sample *sample)
     return sample->cgroup_shmem_bytes;
 }
 
+static uint64_t open_file_bytes_of(const struct seep_external_sample *sample)
+{
+    return sample->open_file_bytes;
+}
+
+static void add_open_files(struct seep_report_build *build,
+                           const struct seep_external_samples *samples)
+{
+    struct seep_report *report = &build->report;
+    struct seep_window_series series = {.count = 0};
+    const char *name = "";
+
+    for (size_t i = 0; i < samples->count; i++) {
+        const struct seep_external_sample *sample = &samples->samples[i];
+
+        seep_window_add(&series, sample->t_s, (double)sample->open_file_bytes);
+        name = sample->open_file[0] != '\0' ? sample->open_file : name;
+    }
+    report->memory.open_files =
+        extent_of_samples(build, samples, open_file_bytes_of);
+    name = seep_store_text(&build->store, name);
+    report->memory.open_file = name != NULL ? name : "";
+    seep_drift_of(&series, report->begin.from_s, report->duration_s,
+                  seep_drift_floor_bytes(report->memory.rss.last_bytes),
+                  &build->open_files_drift);
+}
+
 static void add_seen(struct seep_report_build *build,
                      const struct seep_external_samples *samples)
 {
@@ -219,6 +246,7 @@ static void add_seen(struct seep_report_build *build,
     memory->threads = extent_of_samples(build, samples, thread_count_of);
     memory->cgroup_held = extent_of_samples(build, samples, held_bytes_of);
     memory->cgroup_shmem = extent_of_samples(build, samples, shmem_bytes_of);
+    add_open_files(build, samples);
     if (build->report.is_fork) {
         memory->forked = extent_of_samples(build, samples, forked_bytes_of);
     }

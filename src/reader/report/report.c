@@ -495,6 +495,7 @@ static void add_verdict(struct seep_report_build *build)
     memcpy(input.live_bytes, build->sites.live_bytes, sizeof(input.live_bytes));
     memcpy(input.caches, build->caches, sizeof(input.caches));
     add_drifts(&build->report, &input);
+    input.open_files_drift = build->open_files_drift;
     if (input.private_drift.grows) {
         add_rises(build, input.private_drift.from_s);
         input.free_growth_bytes =

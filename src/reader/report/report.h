@@ -417,6 +417,10 @@ struct seep_report_memory {
      * in files of a tmpfs or shared memory; as seen from outside. */
     struct seep_report_extent cgroup_held;
     struct seep_report_extent cgroup_shmem;
+    /* In memfds, and unlinked files of a tmpfs, that it has open: of no mapping
+     * unless it maps them; as seen from outside. The name of the largest. */
+    struct seep_report_extent open_files;
+    const char *open_file;
     struct seep_report_extent tracked;
     struct seep_report_extent allocator_overhead;
     struct seep_report_extent unexplained;
@@ -571,6 +575,7 @@ struct seep_report_verdict {
      * word. Half or more of it may be files in a tmpfs, or shared memory. */
     double beside_bytes_per_s;
     bool beside_is_files;
+    bool open_files; /* UNEXPLAINED: it is about memory.open_files */
     struct seep_report_forecast forecast;
 };
 

@@ -29,6 +29,7 @@ char *claims_text(void)
     FILE *file = open_memstream(&text, &size);
 
     seep_words_verdict(report, NULL, &words);
+    fprintf(file, "%s\n", words.sentence);
     for (size_t i = 0; i < words.reason_count; i++) {
         fprintf(file, "%s\n", words.reasons[i]);
     }
@@ -186,6 +187,25 @@ static void of_what_lies_outside(void **state)
     verdict->fills_of_bytes = 1;
     fails(
         "while it runs, as root: bpftrace -e 'tracepoint:syscalls:sys_enter_mmap,tracepoint:syscalls:sys_enter_brk,tracepoint:syscalls:sys_enter_shmat /pid == PID/");
+}
+
+static void of_what_it_has_in_open_files(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_UNEXPLAINED);
+    verdict->open_files = true;
+    memory->open_file = "memfd:frames";
+    holds(
+        "memory in files that it has open and that have no name (memfd, removed from a tmpfs) grows by ");
+    holds(", the largest is memfd:frames");
+    holds(
+        "while it runs: ls -lL /proc/PID/fd shows how large each is, strace -f -p PID -e trace=memfd_create,write,pwrite64,ftruncate,close who makes and fills them");
+    verdict->open_files = false;
+    fails(
+        "memory in files that it has open and that have no name (memfd, removed from a tmpfs) grows by ");
+    fails(", the largest is memfd:frames");
+    fails(
+        "while it runs: ls -lL /proc/PID/fd shows how large each is, strace -f -p PID -e trace=memfd_create,write,pwrite64,ftruncate,close who makes and fills them");
 }
 
 static void of_what_the_allocator_keeps(void **state)
@@ -588,6 +608,7 @@ int main(void)
         cmocka_unit_test(of_what_may_be_a_cache),
         cmocka_unit_test(of_what_nobody_holds),
         cmocka_unit_test(of_what_lies_outside),
+        cmocka_unit_test(of_what_it_has_in_open_files),
         cmocka_unit_test(of_what_the_allocator_keeps),
         cmocka_unit_test(of_fragments),
         cmocka_unit_test(of_what_is_written_to_only_now),

@@ -63,6 +63,7 @@ static void put_counts(json_t *object,
                                               : NAN);
     seep_json_put(object, "fills_of_bytes", known(verdict->fills_of_bytes));
     SEEP_JSON_COPY(object, verdict, beside_bytes_per_s, beside_is_files);
+    SEEP_JSON_COPY(object, verdict, open_files);
 }
 
 /* What cannot be told beside the class. */
@@ -218,6 +219,10 @@ json_t *seep_json_memory(const struct seep_report *report)
                   seep_json_extent(&memory->cgroup_held));
     seep_json_put(object, "cgroup_shmem",
                   seep_json_extent(&memory->cgroup_shmem));
+    seep_json_put(object, "open_files", seep_json_extent(&memory->open_files));
+    seep_json_put_text_or_null(object, "open_file",
+                               memory->open_files.valid ? memory->open_file
+                                                        : NULL);
     seep_json_put(object, "tracked", seep_json_extent(&tracked));
     seep_json_put(object, "allocator_overhead",
                   seep_json_extent(&memory->allocator_overhead));

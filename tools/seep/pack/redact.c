@@ -546,7 +546,12 @@ int seep_redact_samples(struct seep_redaction *redaction,
 {
     for (size_t i = 0; i < samples->count; i++) {
         struct seep_external_sample *sample = &samples->samples[i];
+        const char *file = stand_in_all(redaction, MAPPING, sample->open_file);
 
+        if (file == NULL) {
+            return -ENOMEM;
+        }
+        snprintf(sample->open_file, sizeof(sample->open_file), "%s", file);
         for (size_t j = 0; j < sample->mapping_count; j++) {
             char **name = &sample->mappings[j].name;
             bool stays = **name == '\0' || is_system(*name) ||

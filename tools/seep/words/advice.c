@@ -565,6 +565,13 @@ static void advise_unexplained(const struct seep_report *report,
     char pid[PID_BYTES];
 
     fill_pid(report, pid);
+    if (report->verdict.open_files) {
+        seep_words_advise(
+            words,
+            "while it runs: ls -lL /proc/%s/fd shows how large each is, strace -f -p %s -e trace=memfd_create,write,pwrite64,ftruncate,close who makes and fills them",
+            pid, pid);
+        return;
+    }
     if (report->verdict.unseen) {
         seep_words_advise(
             words,

@@ -356,6 +356,15 @@ static void put_unexplained(FILE *file, const struct seep_report *report)
         free(where);
         return;
     }
+    if (report->verdict.open_files) {
+        fputs(
+            "memory in files that it has open and that have no name (memfd, removed from a tmpfs) grows by ",
+            file);
+        put_growth(file, report);
+        fprintf(file, ", the largest is %s", memory->open_file);
+        free(where);
+        return;
+    }
     if (where != NULL) {
         put_fills(file, report, site, where);
         free(where);

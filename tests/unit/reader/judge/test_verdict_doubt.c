@@ -115,6 +115,13 @@ static void one_import_hides_no_doubt(void **state)
     assert_true(says("mapped from files"));
     assert_int_equal(process.now.basis, SEEP_FORECAST_UNTOLD);
     assert_false(process.verdict.reassures);
+    process.input.shared_drift = (struct seep_drift){.known = false};
+    process.input.open_files_drift = rising(900 * MIB, .2);
+    assert_int_equal(decide(), SEEP_VERDICT_UNEXPLAINED);
+    assert_true(says("a file without a name"));
+    assert_true(process.verdict.open_files);
+    assert_int_equal(process.now.basis, SEEP_FORECAST_GROWS);
+    assert_false(process.verdict.reassures);
 }
 
 static void what_fills_must_fill_ever_slower_where_memory_grows(void **state)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,48 @@ static void a_look_at_oneself_sees_what_one_touched(void **state)
     assert_true(sample.t_s > 0);
     seep_external_sample_fini(&sample);
     munmap(bytes, 8 * MIB);
+}
+
+/* A memfd twice, a removed file of a tmpfs, and one of a disk. */
+static void what_is_in_open_files_without_a_name_is_told(void **state)
+{
+    static char bytes[3 * MIB];
+    char disk[] = "/tmp/seep-open-XXXXXX";
+    struct seep_external_sample sample;
+    int files[4];
+
+    (void)state;
+    assert_int_equal(seep_external_sample_take(getpid(), 0, &sample), 0);
+    uint64_t before_bytes = sample.open_file_bytes;
+    seep_external_sample_fini(&sample);
+    files[0] = memfd_create("seep\033[2J", MFD_CLOEXEC);
+    files[1] = dup(files[0]);
+    files[2] = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+    files[3] = mkstemp(disk);
+    assert_int_equal(unlink(disk), 0);
+    assert_int_equal(write(files[0], bytes, 3 * MIB), 3 * MIB);
+    if (files[2] >= 0) { /* there need be no /dev/shm */
+        assert_int_equal(write(files[2], bytes, MIB), MIB);
+    }
+
+    assert_int_equal(seep_external_sample_take(getpid(), 0, &sample), 0);
+
+    struct statfs system;
+    bool in_memory = fstatfs(files[3], &system) == 0 &&
+                     (uint32_t)system.f_type == 0x01021994;
+    assert_int_equal(write(files[3], bytes, MIB), MIB);
+    assert_int_equal(sample.open_file_bytes - before_bytes,
+                     3 * MIB + (files[2] >= 0 ? MIB : 0));
+    assert_string_equal(sample.open_file, "memfd:seep\033[2J");
+    seep_external_sample_fini(&sample);
+    assert_int_equal(seep_external_sample_take(getpid(), 0, &sample), 0);
+    assert_int_equal(sample.open_file_bytes - before_bytes,
+                     3 * MIB + (files[2] >= 0 ? MIB : 0) +
+                         (in_memory ? MIB : 0));
+    seep_external_sample_fini(&sample);
+    for (int i = 0; i < 4; i++) {
+        close(files[i]);
+    }
 }
 
 static void a_process_that_has_ended_is_not_there(void **state)
@@ -380,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_look_at_oneself_sees_what_one_touched),
+        cmocka_unit_test(what_is_in_open_files_without_a_name_is_told),
         cmocka_unit_test(a_process_that_has_ended_is_not_there),
         cmocka_unit_test(every_page_is_counted_where_it_lies),
         cmocka_unit_test(shared_memory_is_not_anonymous),
