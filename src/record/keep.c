@@ -327,17 +327,27 @@ static bool is_let_go(int fd)
            seep_syscall3(SYS_fcntl, fd, F_SETLEASE, F_RDLCK) == 0;
 }
 
-/* Is the process of @header gone, as far as can be seen from here? */
+/* Is the process of @header gone, as far as can be seen from here? One of its
+ * number with another clock may be itself, in another time namespace. */
 static bool is_gone(const struct seep_rec_header *header, int fd)
 {
     char path[SEEP_PROC_PATH_BYTES];
+    struct seep_proc_start now;
+    uint64_t stack;
 
     if (!is_seen_from_here(header)) {
         return seep_word_load(&header->exited) != 0 || is_let_go(fd);
     }
     seep_proc_path(path, "/proc/", header->pid, "/stat");
-    return header->process_start_clock != 0 &&
-           seep_proc_start_of(path).clock != header->process_start_clock;
+    now = seep_proc_start_of(path);
+    if (header->process_start_clock == 0 ||
+        now.clock == header->process_start_clock) {
+        return false;
+    }
+    stack = seep_word_load(&header->image_stack);
+    return now.clock == 0 ||
+           (stack != 0 && now.stack != 0 && now.stack != stack) ||
+           seep_word_load(&header->exited) != 0 || is_let_go(fd);
 }
 
 /* In order: by exit() or a return from main, or as `seep run` saw it. */

@@ -3,12 +3,15 @@
 
 Invariant: a duration is compared with one that was measured here.
 """
+import contextlib
+import json
 import subprocess
 import time
 
 import pytest
 
-from conftest import PRELOAD, SEEP, environment, execute, program, report
+from conftest import (PRELOAD, SEEP, environment, execute, need, program,
+                      recordings_in, report)
 
 PYTHON = "/usr/bin/python3"
 WORK = """
@@ -50,3 +53,59 @@ def test_a_reader_with_a_faked_clock_reads_the_same(tmp_path):
     took_s = time.monotonic() - before
 
     assert is_as_long(path, took_s)
+
+
+# Says when it is recorded, and goes on until its input ends.
+LIVING = """
+import sys
+kept = [bytearray(100000) for _ in range(100)]
+print("recorded", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def living_elsewhere(folder):
+    """A process whose clock of the boot is a day ahead of ours."""
+    need("unshare")
+    elsewhere = ["unshare", "--time", "--boottime", "86400", "--fork"]
+    if subprocess.run([*elsewhere, "true"], capture_output=True,
+                      check=False).returncode != 0:
+        pytest.skip("no time namespaces here")
+    with subprocess.Popen(
+            [*elsewhere, PYTHON, "-c", LIVING], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env=environment(folder)) as process:
+        try:
+            assert process.stdout.readline() == b"recorded\n"
+            path, = recordings_in(folder)
+            yield path
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+def state_of(path):
+    done = subprocess.run([SEEP, "info", "--json", path], capture_output=True,
+                          check=True, timeout=120)
+    return json.loads(done.stdout)["recordings"][0]["process"]["state"]
+
+
+def test_who_lives_in_another_time_namespace_lives(tmp_path):
+    with living_elsewhere(tmp_path) as path:
+        assert state_of(path) == "running"
+        probe = subprocess.run([SEEP, "probe", "--host-free", "1KiB", path],
+                               capture_output=True, check=False, timeout=120)
+        assert probe.returncode == 0, probe.stdout
+    assert state_of(path) == "exited"
+
+
+def test_what_lives_in_another_time_namespace_is_not_removed(tmp_path):
+    killed = [PYTHON, "-c", "k = bytearray(1 << 22)\n"
+              "import os\nos.kill(os.getpid(), 9)"]
+    with living_elsewhere(tmp_path) as path:
+        for _ in range(6):
+            assert execute(killed, tmp_path, SEEP_KEEP=2).status == -9
+        assert path.exists()
+    for _ in range(2):
+        execute(killed, tmp_path, SEEP_KEEP=2)
+    assert not path.exists()

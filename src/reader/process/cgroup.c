@@ -329,14 +329,39 @@ bool seep_target_is_alive(const struct seep_target *target)
     return target->state != 'Z' && target->state != 'X';
 }
 
+static uint64_t namespace_of(const char *process, const char *kind)
+{
+    char path[64];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, kind);
+    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+/* In another time namespace a process tells another start clock of itself than
+ * we see: then it is known by its stack, which no two images have in common. */
+static bool has_other_clocks(pid_t pid)
+{
+    char process[16];
+    uint64_t own = namespace_of("self", "time");
+    uint64_t its;
+
+    snprintf(process, sizeof(process), "%d", (int)pid);
+    its = namespace_of(process, "time");
+    return own != 0 && its != 0 && own != its;
+}
+
 bool seep_target_is_of(const struct seep_target *target,
                        const struct seep_rec_header *header)
 {
     uint64_t stack = seep_word_load(&header->image_stack);
+    bool is_told = stack != 0 && target->start_stack != 0;
 
-    return target->start_clock == header->process_start_clock &&
-           (stack == 0 || target->start_stack == 0 ||
-            target->start_stack == stack);
+    if (is_told && target->start_stack != stack) {
+        return false;
+    }
+    return target->start_clock == header->process_start_clock ||
+           (is_told && has_other_clocks(target->pid));
 }
 
 int seep_process_boot_of(const struct seep_rec_header *header)
@@ -356,11 +381,7 @@ int seep_process_boot_of(const struct seep_rec_header *header)
 
 uint64_t seep_process_namespace(const char *process)
 {
-    char path[64];
-    struct stat status;
-
-    snprintf(path, sizeof(path), "/proc/%s/ns/pid", process);
-    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+    return namespace_of(process, "pid");
 }
 
 enum seep_process_presence

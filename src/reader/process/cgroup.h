@@ -89,7 +89,7 @@ int seep_target_read(pid_t pid, struct seep_target *ret_target);
 bool seep_target_is_alive(const struct seep_target *target);
 
 /** Is it the image that was recorded, in the process that was? What is not
- * known of either is no other. */
+ * known of either is no other; clocks of another time namespace say nothing. */
 bool seep_target_is_of(const struct seep_target *target,
                        const struct seep_rec_header *header);
 

@@ -352,8 +352,11 @@ static bool is_of(const struct seep_rec_header *header,
         header->pid_namespace != space.st_ino) {
         return false;
     }
+    /* Its clock may be one of another time namespace. */
     return child->start_clock == 0 || header->process_start_clock == 0 ||
-           header->process_start_clock == child->start_clock;
+           header->process_start_clock == child->start_clock ||
+           (child->image_stack != 0 &&
+            seep_word_load(&header->image_stack) == child->image_stack);
 }
 
 /* Another image was seen there since this one began: it ended by an exec. */
