@@ -314,8 +314,11 @@ int seep_held_ask(const struct seep_held_question *question,
     error = answer->store == NULL ? -ENOMEM : 0;
     if (error == 0 && question->freeze_ms > 0 && question->core_path == NULL &&
         !is_stopped(question->pid)) {
-        child = freeze(question->pid, question->freeze_ms);
-        error = child < 0 ? (int)child : 0;
+        error =
+            seep_held_process_writes(question->pid, question->recording_inode);
+        error = error < 0 ? error : error == 0 ? -EXDEV : 0;
+        child = error < 0 ? 0 : freeze(question->pid, question->freeze_ms);
+        error = child < 0 ? (int)child : error;
         if (error == 0) {
             wait_for_stop(question->pid);
         }

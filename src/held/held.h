@@ -198,7 +198,8 @@ bool seep_held_knows_python(uint32_t version);
 
 /**
  * Ask. @return 0; -ESRCH: the process is gone; -EACCES or -EPERM: this user may
- * not read it; -ENOEXEC: no core file; -ENOMEM
+ * not read it; -EXDEV: it is to be stopped, and does not write the recording;
+ * -ENOEXEC: no core file; -ENOMEM
  */
 int seep_held_ask(const struct seep_held_question *question,
                   struct seep_held_answer **ret_answer);

@@ -171,6 +171,11 @@ void seep_held_path(const struct seep_held_memory *memory, const char *path,
 /* process.c: what /proc says of a living process. */
 
 int seep_held_process_maps(struct seep_held_memory *memory);
+
+/** Does @pid have the file of that inode mapped to write to it, as who records
+ * has the recording? Whatever that says, nobody else does.
+ * @return 1 or 0, or why its mappings cannot be seen */
+int seep_held_process_writes(pid_t pid, uint64_t inode);
 int seep_held_process_threads(struct seep_held_memory *memory);
 /** No mappings, and what was known of them. */
 void seep_held_process_forget(struct seep_held_memory *memory);

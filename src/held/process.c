@@ -145,6 +145,22 @@ int seep_held_process_maps(struct seep_held_memory *memory)
     return memory->maps == NULL ? -ENOMEM : lines == 0 ? -ESRCH : 0;
 }
 
+int seep_held_process_writes(pid_t pid, uint64_t inode)
+{
+    struct seep_held_memory memory = {.pid = pid, .recording_inode = inode};
+    int answer = seep_held_process_maps(&memory);
+
+    for (size_t i = 0; answer == 0 && i < memory.map_count; i++) {
+        const struct seep_held_map *map = &memory.maps[i];
+
+        answer = inode != 0 && map->inode == inode && map->is_shared &&
+                 map->is_writable;
+    }
+    free(memory.texts);
+    free(memory.maps);
+    return answer;
+}
+
 /* "0 0x7f.. ... 0xSP 0xPC" of one that waits, "running" of one that runs. */
 static uint64_t stack_pointer_of(pid_t pid, const char *thread, uint32_t *waits)
 {

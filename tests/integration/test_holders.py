@@ -334,6 +334,16 @@ def test_a_process_that_was_frozen_goes_on(pythons):
     assert "State:\tT" not in status
 
 
+def test_who_only_is_named_by_a_recording_is_not_stopped(pythons, tmp_path):
+    copy = tmp_path / "copy.seep"
+    shutil.copy(pythons.recording, copy)
+
+    done = seep("held", "--freeze", "10000", copy)
+
+    assert done.returncode == 1 and done.stdout == b""
+    assert b"names a process that does not write it" in done.stderr
+
+
 def test_who_was_stopped_by_another_stays_stopped(pythons):
     path = pathlib.Path(f"/proc/{pythons.process.pid}/status")
     os.kill(pythons.process.pid, signal.SIGSTOP)

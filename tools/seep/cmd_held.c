@@ -179,6 +179,8 @@ static const char *reason_of(int error)
     case -EACCES:
     case -EPERM:
         return seep_words_held_refused();
+    case -EXDEV:
+        return "names a process that does not write it, which is not stopped";
     case -ENOEXEC:
         return "is not a core file of x86-64";
     default:
@@ -190,7 +192,8 @@ static const char *remedy_of(int error)
 {
     return error == -EACCES || error == -EPERM
                ? seep_words_held_refused_remedy()
-               : NULL;
+           : error == -EXDEV ? "ask without --freeze"
+                             : NULL;
 }
 
 static int ask_row(const struct asked *asked, const struct arguments *arguments,

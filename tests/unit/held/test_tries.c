@@ -6,6 +6,7 @@
  * Invariant: the process is a child of ours with the same addresses, and has no
  * copy of what it is asked for.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -195,12 +197,27 @@ static void have_a_thread_that_is_late(struct fixture *f)
     }
 }
 
+/* As who is recorded has its recording mapped. */
+static void record(struct fixture *f)
+{
+    int file = memfd_create("recording", MFD_CLOEXEC);
+    struct stat status;
+
+    assert_int_equal(ftruncate(file, SEEP_HELD_PAGE_BYTES), 0);
+    assert_int_equal(fstat(file, &status), 0);
+    assert_true(mmap(NULL, SEEP_HELD_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_SHARED, file, 0) != MAP_FAILED);
+    close(file);
+    f->question.recording_inode = status.st_ino;
+}
+
 static void expect_what_comes_late(struct fixture *f,
                                    void (*make)(struct fixture *f))
 {
     struct seep_held_answer *answer;
 
     f->question.freeze_ms = 5000;
+    record(f);
     begin(f, make);
     answer = ask(f);
 
@@ -217,6 +234,20 @@ static void what_is_frozen_is_read_when_it_has_stopped(void **state)
 static void what_is_frozen_has_stopped_when_each_thread_has(void **state)
 {
     expect_what_comes_late(*state, have_a_thread_that_is_late);
+}
+
+/* Whatever number a recording has in it. */
+static void who_does_not_write_the_recording_is_not_stopped(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_held_answer *answer = NULL;
+
+    f->question.freeze_ms = 5000;
+    f->question.recording_inode = 1;
+    begin(f, be_ready);
+
+    assert_int_equal(seep_held_ask(&f->question, &answer), -EXDEV);
+    assert_null(answer);
 }
 
 /*
@@ -718,6 +749,7 @@ int main(void)
         TEST(a_search_that_went_too_deep_is_made_again),
         TEST(what_is_frozen_is_read_when_it_has_stopped),
         TEST(what_is_frozen_has_stopped_when_each_thread_has),
+        TEST(who_does_not_write_the_recording_is_not_stopped),
         TEST(who_has_all_is_told_and_not_who_has_words_of_some),
         TEST(who_has_no_name_explains_nothing),
         TEST(of_two_tables_each_has_its_own),
