@@ -17,12 +17,15 @@ import os
 import secrets
 import sys
 
+import numpy
+
 import cohort_flow
 import edges
 import recorded
 import run_rules
 import service
 import sites
+import world
 
 TOLERANCE = 1e-9
 LONG = os.environ.get("SEEP_TEST_LONG", "") not in ("", "0")
@@ -73,6 +76,13 @@ def compare_runs(replay, seed, count):
     for i in range(count):
         run = service.simulate(seed, i, 40, recorded.CLOCKS[i % 3],
                                bool(i // 3 % 2), None if i % 3 else "rising")
+        if i % 2:  # sites in whose blocks a leak may hide
+            load = world.Load(numpy.random.default_rng([seed, i]))
+            run.told["clock"] = recorded.clock(
+                load, recorded.CLOCKS[i % 3], numpy.random.default_rng(seed))
+            run.told["sites"] = [recorded.observe_in_run(
+                sites.make(kind, (seed, i), i // 3 % 2)[0], load)
+                for kind in sites.MIXED + sites.MIXED_CLEAN]
         row, = sites.run(replay, [sites.written(run.told)])
         rows, is_close = run_rules.judge(run.told)
         want = {"sites": [{key: row[key] for key in RUN_KEYS}

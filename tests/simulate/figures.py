@@ -26,7 +26,7 @@ from world import NEVER
 
 SURVIVORS = (12, 20, 40, 80, 160, 400, 10 ** 9)
 PUREST = (3, 5, 8, 12, 16, 20, 30, 40, 80, 120, 400)
-PARTS = ("clean", "leaking", "sharp", "purest", "intervals", "runs")
+PARTS = ("clean", "leaking", "sharp", "mixed", "purest", "intervals", "runs")
 # Classes after which nobody looks again; and one that says: not yet full.
 REASSURING = ("plateau", "step", "steady", "sawtooth", "turnover")
 FILLING = "warming"
@@ -44,6 +44,12 @@ BOUNDS = {
     "filling, from 20": ((0, 0.15), (0, 0.05)),
     "sharp ones reassured": ((0, 0.1), (0, 0.02)),
     "full rings called leak": ((0, 0.3), (0, 0.02)),
+    "mixed clean sites called leak": ((0, 0.03), (0, 0.002)),
+    "mixed clean sites suspect": ((0, 0.25), (0, 0.15)),
+    "and surely growing": ((0, 0.1), (0, 0.04)),
+    "mixed ones reassured, from 12": ((0, 0.2), (0, 0.05)),
+    "mixed ones reassured, from 20": ((0, 0.2), (0, 0.03)),
+    "mixed ones reassured, from 40": ((0, 0.2), (0, 0.015)),
     "purest leaks reassured": ((0, 0.03), (0, 0.01)),
     "purest leaks filling": ((0, 0.1), (0, 0.03)),
     "coverage": ((0.88, 1), (0.93, 0.99)),
@@ -146,7 +152,7 @@ def power(options, figures, count):
             some = [pair for pair in pairs if low <= pair[1][how] < high]
             figures.put(f"power, {how} from {low}", called_leak(some),
                         len(some))
-    reassured(figures, pairs)
+    reassured(figures, pairs, "")
     print("\n# intervals of all leaking kinds that have one rate, when leak")
     cover(figures, "mixed kinds", [
         (site, row) for site, row in pairs if site.rate > 0
@@ -176,13 +182,13 @@ def leaked(site):
     return count / max(1, spread / (mean * weight.sum() / count))
 
 
-def reassured(figures, pairs):
+def reassured(figures, pairs, whose):
     """Leaks that are told to be none, by what could have been seen of them."""
     for low in (12, 20, 40, 80, 160):
         some = [row["class"] for site, row in pairs if leaked(site) >= low]
         for name, classes in (("reassured", REASSURING),
                               ("filling", (FILLING,))):
-            figures.put(f"{name}, from {low}",
+            figures.put(f"{whose}{name}, from {low}",
                         sum(one in classes for one in some), len(some))
 
 
@@ -196,6 +202,30 @@ def sharp_cases(options, figures, count):
         len(pairs))
     pairs = tabulate(options, sites.SHARP_CLEAN, count)
     figures.put("full rings called leak", called_leak(pairs), len(pairs))
+
+
+def mixed_cases(options, figures, count):
+    """Sites that replace blocks, with and without a leak among them."""
+    print(f"\n# {4 * count} clean sites of each kind that replaces")
+    pairs = tabulate(options, sites.MIXED_CLEAN, 4 * count)
+    figures.put("mixed clean sites called leak", called_leak(pairs),
+                len(pairs))
+    suspects = [row for _, row in pairs if row["class"] == "suspect"]
+    figures.put("mixed clean sites suspect", len(suspects), len(pairs))
+    figures.put("and surely growing", sum(row["low"] > 0 for row in suspects),
+                len(pairs))
+    print(f"\n# {count} of each that leak as well")
+    pairs = tabulate(options, sites.MIXED, count)
+    reassured(figures, pairs, "mixed ones ")
+    some = [row for site, row in pairs if leaked(site) >= 12]
+    figures.put("leak or suspect, from 12", sum(
+        row["class"] in ("leak", "minor", "suspect") for row in some),
+        len(some))
+    print("\n# why those from 12 were reassured")
+    for reason, number in collections.Counter(
+            f"{row['class']}: {row['reason']}" for row in some
+            if row["class"] in REASSURING).most_common():
+        print(f"{number:6} {reason}")
 
 
 def purest(options, figures, count):
@@ -299,6 +329,8 @@ def main():
         power(options, figures, 120 if options.long else 16)
     if "sharp" in only:
         sharp_cases(options, figures, 60 if options.long else 8)
+    if "mixed" in only:
+        mixed_cases(options, figures, 80 if options.long else 6)
     if "purest" in only:
         purest(options, figures, 240 if options.long else 24)
     if "runs" in only:

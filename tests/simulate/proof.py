@@ -142,6 +142,68 @@ def small_steps(life):
     return live[steps[-1] - 1] / at[-1]
 
 
+class Hidden:
+    """The largest leak that what is kept of what is old, and live bytes of the
+    second half, leave room for: .rate, of the clock that leaves more."""
+
+    def __init__(self, life):
+        self.life = life
+        work = numpy.array([life.clock.at(tick) for tick in life.ticks])
+        by_work = self.by(work, life.work)
+        by_time = self.by(life.ticks / life.clock.end, life.time)
+        by_work = (second_look.start_share(life) * by_work[0], by_work[1])
+        self.rate, self.unit = (by_work if by_work[0][2] >= by_time[0][2]
+                                else by_time)
+
+    def by(self, birth, edges):
+        """((low, rate, high), bytes of a block) on one clock."""
+        rate, unit = self.old(birth)
+        live = self.rise(birth, edges)
+        return numpy.maximum(
+            0, rate if live is None else numpy.minimum(rate, live)), unit
+
+    def born(self, some):
+        weight = self.life.weight[some]
+        return weight.sum(), (weight ** 2).sum()
+
+    def old(self, birth):
+        least = None
+        for until in (0.3, 0.4, 0.5):
+            bytes_, squares = self.born((birth > 0.1) & (birth <= until))
+            total, all_squares = self.born(birth > -math.inf)
+            unit = (squares / bytes_ if bytes_ > 0 else
+                    all_squares / total if total > 0 else 1.0)
+            count = bytes_ / unit
+            rate = unit / (until - 0.1) * numpy.array([
+                count - 1.64 * math.sqrt(count), count,
+                count + 1.64 * math.sqrt(count + 1) + 1.4])
+            if least is None or rate[2] < least[0][2]:
+                least = rate, unit
+        return least
+
+    def rise(self, birth, edges):
+        ends, at, means = edges[1:], [], []
+        for k in range(8):
+            some = (ends > 0.5 + k / 16) & (
+                ends <= 0.5 + (k + 1) / 16 + 1e-12)
+            if some.any():
+                at.append(k / 16)
+                means.append(self.life.live[some].mean())
+        if len(at) < 4:
+            return None
+        x, y = at - numpy.mean(at), means - numpy.mean(means)
+        slope = (x @ y) / (x @ x)
+        off = max(0, y @ y - (x @ y) ** 2 / (x @ x))
+        variance = off / (len(at) - 2) / (x @ x)
+        chance = math.sqrt(self.born(birth > 0.5)[1]) / 0.4375
+        return numpy.array([
+            slope - math.sqrt(1.94 ** 2 * variance + 1.96 ** 2 * chance ** 2),
+            slope, slope + 1.94 * math.sqrt(variance)])
+
+    def is_large(self):
+        return self.rate[2] >= 20 * self.unit
+
+
 class Proof:
     def __init__(self, life, row, is_fitted):
         self.life, self.row = life, row
@@ -159,7 +221,7 @@ class Proof:
         if row["class"] in REASSURING + ("suspect", "insufficient-data"):
             self.prove()
         elif row["class"] == "leak" and is_fitted and (
-                self.is_flat() or self.is_silent()):
+                self.hardly_moved() or self.is_silent()):
             self.suspect()
 
     def suspect(self, rate=None):
@@ -202,17 +264,18 @@ class Proof:
         elif self.gives_back():
             if steps.found:
                 self.grow(steps)
-            elif not self.rose():
+            elif not self.rose() and not Hidden(self.life).is_large():
                 self.confirm(("steady", "sawtooth", "turnover"), "turnover")
             else:
-                self.judge_kept()
+                self.judge_kept(True)
         elif is_container or (steps.found and steps.straight):
             self.grow(steps)
         else:
-            self.judge_kept()
+            self.judge_kept(False)
 
-    def judge_kept(self):
-        if self.is_flat():
+    def judge_kept(self, is_replaced):
+        is_flat = self.hardly_moved()
+        if is_flat and not Hidden(self.life).is_large():
             self.row["flat"] = True
             self.confirm(("steady", "turnover", "step", "plateau"),
                          "turnover")
@@ -224,7 +287,12 @@ class Proof:
         elif self.is_filling():
             self.row["class"] = "warming"
         elif self.count >= 12 and self.effective() >= 5:
-            self.suspect()
+            if is_flat or is_replaced:
+                self.row["class"] = "suspect"
+                low, rate, high = Hidden(self.life).rate
+                self.row.update(rate=rate, low=low, high=high)
+            else:
+                self.suspect()
         else:
             self.row["class"] = "insufficient-data"
 
@@ -241,7 +309,7 @@ class Proof:
         return bool((work <= 0.5).any() and self.life.low[work > 0.75].min()
                     > 1.3 * self.life.live[work <= 0.5].max())
 
-    def is_flat(self):
+    def hardly_moved(self):
         if self.count < 16:
             return False
         for clock in (self.life.work, self.life.time):
@@ -294,7 +362,8 @@ class Proof:
             found = sums[-1] - before
             most = (found + 1.64 * math.sqrt(found + 1) + 1.4) / rest
             earlier = came[clock[came] <= 1 - rest]
-            if before < 3 or most > 0.25 * sums[-1] or not len(earlier):
+            going_on = min(0.25 * sums[-1], max(31, 0.1 * sums[-1]))
+            if before < 3 or most > going_on or not len(earlier):
                 continue
             longest = gaps[clock[came[1:]] <= 1 - rest].max(initial=0)
             if rest < 1.5 * longest:

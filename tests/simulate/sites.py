@@ -7,6 +7,7 @@ import numpy
 
 import clean
 import leaking
+import mixed
 import sharp
 import world
 
@@ -15,9 +16,12 @@ UNDECIDABLE = tuple(clean.UNDECIDABLE)
 LEAKING = tuple(leaking.KINDS)
 SHARP = tuple(sharp.LEAKING)
 SHARP_CLEAN = tuple(sharp.CLEAN)
-KINDS = CLEAN + UNDECIDABLE + LEAKING + SHARP + SHARP_CLEAN
+MIXED = tuple(mixed.LEAKING)
+MIXED_CLEAN = tuple(mixed.CLEAN)
+KINDS = (CLEAN + UNDECIDABLE + LEAKING + SHARP + SHARP_CLEAN + MIXED
+         + MIXED_CLEAN)
 MAKERS = {**clean.KINDS, **clean.UNDECIDABLE, **leaking.KINDS,
-          **sharp.LEAKING, **sharp.CLEAN}
+          **sharp.LEAKING, **sharp.CLEAN, **mixed.LEAKING, **mixed.CLEAN}
 BATCH = 500
 
 

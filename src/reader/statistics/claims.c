@@ -45,6 +45,8 @@ struct proof {
 #define STOP_P 0.012
 #define STOP_BEFORE 3.0 /* blocks before it */
 #define STOP_SHARE 0.25 /* of the rate, that may go on */
+#define STOP_MANY 0.1   /* ditto, where that is many blocks: */
+#define STOP_COUNT 31.0 /* as far as a silent tenth tells */
 #define STOP_GAPS 1.5   /* times the longest silence before */
 #define SILENT_TIME 0.12
 #define SILENT_WORK 0.02
@@ -138,6 +140,14 @@ static double longest_gap(const struct arrivals *arrivals, double end)
     return longest;
 }
 
+/* Blocks over the run, of @all, that may go on where it is said to have
+ * stopped: a cache that filled early is no reason to miss the leak behind it.
+ */
+static double may_go_on(double all)
+{
+    return fmin(STOP_SHARE * all, fmax(STOP_COUNT, STOP_MANY * all));
+}
+
 /* ln p of so little in the last @rest; 0 where that proves nothing. */
 static double silence_of(const struct proof *proof,
                          const struct arrivals *arrivals, double rest)
@@ -158,7 +168,7 @@ static double silence_of(const struct proof *proof,
             last = arrivals->bucket[i] + 1;
         }
     }
-    if (before < STOP_BEFORE || most > STOP_SHARE * all || last == count ||
+    if (before < STOP_BEFORE || most > may_go_on(all) || last == count ||
         rest < STOP_GAPS * longest_gap(arrivals, 1 - rest)) {
         return 0;
     }
@@ -285,6 +295,7 @@ static void note_bursts(struct proof *proof)
 #define FLAT_COUNT 16.0  /* kept blocks that live bytes are held against */
 #define FLAT_MOVED_MOST 0.35
 #define FLAT_REPLACED 0.5     /* of what came in the second half */
+#define HIDDEN_COUNT 20.0     /* blocks over the run */
 #define STOOD_MOVED_MOST 0.35 /* of the rise */
 #define EVENT_PART 0.02 /* of what is kept, that a bucket of an event has */
 #define EVENT_WIDTH 3U
@@ -350,38 +361,24 @@ static bool dies_old(const struct proof *proof)
 static bool live_stood(const struct proof *proof, const double *clock,
                        double *ret_least, double *ret_moved)
 {
-    const double *live = proof->input->live_bytes;
+    double mean[SEEP_GROWTH_STOOD_PARTS];
+    int filled = seep_growth_stood_parts(proof->input, clock, mean);
     double least = INFINITY;
     double most = 0;
-    int filled = 0;
 
-    for (int part = 0; part < 8; part++) {
-        double from = 0.5 + part / 16.0;
-        double sum = 0;
-        int count = 0;
-
-        for (size_t i = 0; i < proof->input->bucket_count; i++) {
-            if (clock[i + 1] > from &&
-                clock[i + 1] <= from + 1 / 16.0 + 1e-12) {
-                sum += live[i];
-                count++;
-            }
-        }
-        if (count > 0) {
-            least = fmin(least, sum / count);
-            most = fmax(most, sum / count);
-            filled++;
-        }
+    for (int part = 0; part < SEEP_GROWTH_STOOD_PARTS; part++) {
+        least = fmin(least, mean[part]); /* of NAN and a number the number */
+        most = fmax(most, mean[part]);
     }
     *ret_least = least;
     *ret_moved = most - least;
-    return filled >= 4;
+    return filled >= SEEP_GROWTH_STOOD_MIN;
 }
 
-/* Live bytes have not moved in the second half, by either clock: all that is
+/* Live bytes hardly moved in the second half, by either clock: all that is
  * kept is older, or has replaced what went. A share of all that is kept would
  * be no measure: a line that also holds weights since the start may leak. */
-static bool is_flat(const struct proof *proof)
+static bool hardly_moved(const struct proof *proof)
 {
     const struct seep_growth_life *life = proof->input->life;
     const double *const clocks[] = {life->work_edge, life->time_edge};
@@ -406,6 +403,15 @@ static bool is_flat(const struct proof *proof)
         }
     }
     return true;
+}
+
+/* A leak of so many blocks would have been found: a claim that leaves room for
+ * one is none. In a full cache, or among sessions, live bytes move by more. */
+static bool may_hide_a_leak(const struct proof *proof)
+{
+    struct seep_growth_hidden hidden = seep_growth_hidden_in(proof->input);
+
+    return hidden.rate.high >= HIDDEN_COUNT * hidden.unit;
 }
 
 /* The most that lived in the first tenth. */
@@ -564,10 +570,23 @@ static void suspect(struct proof *proof, const char *reason)
     }
 }
 
-/* What was kept, and has neither stopped nor slowed down for certain. */
-static void judge_kept(struct proof *proof)
+/* What is replaced looks kept by its ages: as much as may hide in it. */
+static void suspect_hidden(struct proof *proof)
 {
-    if (is_flat(proof)) {
+    struct seep_growth_hidden hidden = seep_growth_hidden_in(proof->input);
+
+    decide(proof, SEEP_CLASS_SUSPECT,
+           "most of it is replaced, and a leak may be among what is kept");
+    proof->growth->rate = hidden.rate;
+}
+
+/* What was kept, and has neither stopped nor slowed down for certain.
+ * @param is_replaced  by what is born, as far as that shows */
+static void judge_kept(struct proof *proof, bool is_replaced)
+{
+    bool is_flat = hardly_moved(proof);
+
+    if (is_flat && !may_hide_a_leak(proof)) {
         proof->growth->flat = true;
         confirm(proof, STANDS, SEEP_CLASS_TURNOVER,
                 "its live bytes have not moved in the second half of the run");
@@ -585,6 +604,10 @@ static void judge_kept(struct proof *proof)
                "its growth keeps slowing down, like a cache that fills up");
     } else if (proof->count >= SUSPECT_COUNT &&
                effective_count(proof) >= SUSPECT_EFFECTIVE) {
+        if (is_flat || is_replaced) {
+            suspect_hidden(proof);
+            return;
+        }
         suspect(
             proof,
             "it keeps blocks, and nothing shows that it stops, slows down or frees them");
@@ -651,10 +674,11 @@ static void prove(struct proof *proof)
 
     if (is_certain || is_in_steps) {
         grows(proof, &steps);
-    } else if (is_given_back && !seep_growth_steps_rose(proof->input)) {
+    } else if (is_given_back && !seep_growth_steps_rose(proof->input) &&
+               !may_hide_a_leak(proof)) {
         confirm(proof, MOVES, SEEP_CLASS_TURNOVER, how_given_back(proof));
     } else if (!is_undecided) {
-        judge_kept(proof);
+        judge_kept(proof, is_given_back);
     }
 }
 
@@ -663,7 +687,7 @@ static void prove(struct proof *proof)
  * little of that and yet by all of what came since. */
 static void contest(struct proof *proof)
 {
-    if (is_flat(proof)) {
+    if (hardly_moved(proof)) {
         suspect(
             proof,
             "it keeps blocks, but its live bytes have not moved in the second half");

@@ -245,6 +245,34 @@ bool seep_growth_stop_follows(const struct seep_growth_input *input,
                               const struct seep_growth_births *births,
                               const struct seep_growth_fit *fit, double limit);
 
+/** By the clock of bytes a start-up is more than its part of the work: what is
+ * by that clock is less of a rate. */
+void seep_growth_life_take_out_start(const struct seep_growth_input *input,
+                                     struct seep_interval *rate);
+
+/* hidden.c: what may hide in what is replaced? */
+
+#define SEEP_GROWTH_STOOD_PARTS 8
+#define SEEP_GROWTH_STOOD_MIN 4       /* that tell how live bytes moved */
+#define SEEP_GROWTH_STOOD_SPAN 0.4375 /* from the first to the last of them */
+
+/** The largest leak that what is kept and live bytes leave room for. */
+struct seep_growth_hidden {
+    struct seep_interval rate; /* bytes over the run; its upper bound is it */
+    double unit;               /* bytes of one of its blocks */
+};
+
+struct seep_growth_hidden
+seep_growth_hidden_in(const struct seep_growth_input *input);
+
+/**
+ * The mean live bytes in eight parts of the second half on @clock, NAN where
+ * no bucket ends. @return how many are known
+ */
+int seep_growth_stood_parts(const struct seep_growth_input *input,
+                            const double *clock,
+                            double ret_mean[SEEP_GROWTH_STOOD_PARTS]);
+
 /* claims.c: is it proved? */
 
 /**

@@ -607,10 +607,8 @@ static bool ends_idle(const struct look *look)
            1 - births->work[last] < SILENT_WORK;
 }
 
-/* By the clock of bytes a start-up is more than its part of the work: what is
- * by that clock is less of a rate. */
-static void take_out_start(const struct seep_growth_input *input,
-                           struct seep_interval *rate)
+void seep_growth_life_take_out_start(const struct seep_growth_input *input,
+                                     struct seep_interval *rate)
 {
     const struct seep_growth_life *life = input->life;
     size_t first = input->bucket_count / START_PART;
@@ -647,7 +645,7 @@ static void measure_rate(struct look *look)
     if (site.rate > 0) {
         growth->rate = rated.rate;
         if (!look->is_by_time) {
-            take_out_start(look->input, &growth->rate);
+            seep_growth_life_take_out_start(look->input, &growth->rate);
         }
         growth->mature_count = rated.mature_count;
         growth->effective_count = rated.effective_count;
@@ -754,7 +752,7 @@ void seep_growth_look_again(const struct seep_growth_input *input,
         seep_growth_check_input(input) != NULL) {
         return;
     }
-    take_out_start(input, &growth->rate);
+    seep_growth_life_take_out_start(input, &growth->rate);
     if (is_container(&look)) {
         return;
     }

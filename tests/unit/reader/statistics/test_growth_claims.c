@@ -320,6 +320,72 @@ static void a_leak_of_bursts_of_work_has_not_stopped(void **state)
     assert_not_reassured(judged(f));
 }
 
+#define SLOTS 200
+
+/* A full cache that gives up any of its blocks for the next one, five a second:
+ * they live for 40 s in the mean. */
+static void full_cache(uint32_t site)
+{
+    double born[SLOTS] = {0};
+
+    for (double second = 0.1; second < JUDGE_RUN_S; second += 0.2) {
+        int slot = (int)(SLOTS * drawn(&plan.random));
+
+        add(site, 4096, born[slot], second - born[slot]);
+        born[slot] = second;
+    }
+    for (int slot = 0; slot < SLOTS; slot++) {
+        add(site, 4096, born[slot], NEVER);
+    }
+}
+
+/* Live bytes rise in a line from half of the run on, by a third of the cache.
+ */
+static void a_leak_in_a_full_cache_is_not_its_turnover(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t site = judge_site(f, LEAK);
+
+    begin(f, 29);
+    work(0, JUDGE_RUN_S, 10);
+    full_cache(site);
+    for (int i = 0; i < 100; i++) {
+        add(site, 4096, i + drawn(&plan.random), NEVER);
+    }
+    assert_not_reassured(judged(f));
+}
+
+static void a_full_cache_is_turnover(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t site = judge_site(f, LEAK);
+
+    begin(f, 29);
+    work(0, JUDGE_RUN_S, 10);
+    full_cache(site);
+    assert_true(reassures(judged(f)->class));
+}
+
+/* Far less a second than while it filled, and yet 120 blocks. */
+static void a_leak_behind_a_cache_that_filled_has_not_stopped(void **state)
+{
+    struct judge_run *f = *state;
+    uint32_t site = judge_site(f, LEAK);
+    const struct seep_report_site *seen;
+
+    begin(f, 30);
+    work(0, JUDGE_RUN_S, 10);
+    for (int i = 0; i < 1200; i++) {
+        add(site, 4096, fmin(90, exponential(10)), NEVER);
+    }
+    for (int i = 0; i < 120; i++) {
+        add(site, 4096, (i + drawn(&plan.random)) / 1.2, NEVER);
+    }
+    seen = judged(f);
+    assert_true(seep_class_grows(seen->class));
+    assert_true(seen->stopped_since_s < 0);
+}
+
 static void a_timer_that_leaks_under_a_rising_load_is_no_cache(void **state)
 {
     struct judge_run *f = *state;
@@ -545,6 +611,9 @@ int main(void)
         EXACT(lists_that_grow_by_a_half_are_no_step),
         EXACT(lists_that_double_are_no_step),
         EXACT(a_leak_of_bursts_of_work_has_not_stopped),
+        EXACT(a_leak_in_a_full_cache_is_not_its_turnover),
+        EXACT(a_full_cache_is_turnover),
+        EXACT(a_leak_behind_a_cache_that_filled_has_not_stopped),
         EXACT(a_timer_that_leaks_under_a_rising_load_is_no_cache),
         EXACT(a_leak_that_makes_up_for_stalls_has_not_stopped),
         EXACT(a_leak_on_the_line_that_loads_the_weights_is_a_leak),
