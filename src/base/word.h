@@ -11,7 +11,6 @@
 #define SEEP_BASE_WORD_H
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define seep_word_load(word) atomic_load_explicit(word, memory_order_relaxed)
@@ -34,16 +33,6 @@
 static inline void seep_word_add(_Atomic uint64_t *word, uint64_t amount)
 {
     seep_word_store(word, seep_word_load(word) + amount);
-}
-
-/** Zeros; a page of them that was only ever read costs no memory. */
-static inline void seep_word_clear(_Atomic uint64_t *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (seep_word_load(&words[i]) != 0) {
-            seep_word_store(&words[i], 0);
-        }
-    }
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/clear.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/syscall.h"
@@ -74,7 +75,7 @@ static void start_names(void)
 static void forget_names(void)
 {
     main_thread = &seep_thread;
-    seep_word_clear(names, NAME_SLOTS);
+    seep_clear_words(names, NAME_SLOTS);
 }
 
 void seep_thread_name_changed(const char *name)
@@ -85,7 +86,7 @@ void seep_thread_name_changed(const char *name)
         memcpy(words, name, strnlen(name, sizeof(words) - 1));
         note_main(1, words);
     }
-    seep_word_clear(names, NAME_SLOTS);
+    seep_clear_words(names, NAME_SLOTS);
 }
 
 static bool is_inherited(const uint64_t words[2])
@@ -185,7 +186,9 @@ void seep_stacks_after_fork(void)
     seep_python_after_fork();
     forget_names();
     seep_word_store(&considered, 0);
-    seep_word_clear(modules, MODULE_SLOTS);
+    if (!seep_life_is_restricted()) { /* else none is asked for any more */
+        seep_clear_pages(modules, MODULE_SLOTS);
+    }
 }
 
 void seep_stacks_restrict(void)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clear.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/word.h"
@@ -148,8 +149,8 @@ static _Atomic uint64_t files[FILE_SLOTS];
 
 void seep_codes_forget(void)
 {
-    seep_word_clear(cache, CACHE_SLOTS);
-    seep_word_clear(files, FILE_SLOTS);
+    seep_clear_pages(cache, CACHE_SLOTS);
+    seep_clear_pages(files, FILE_SLOTS);
 }
 
 bool seep_codes_find(uint64_t identity, uint32_t *ret_code)

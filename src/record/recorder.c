@@ -82,7 +82,10 @@ void seep_recorder_drop(void)
 {
     seep_word_store(&is_on, 0);
     seep_pace_drop();
-    seep_filter_fill(false);
+    /* Else it says of frees that they may be of interest, and they are not. */
+    if (!is_restricted) {
+        seep_filter_fill(false);
+    }
 }
 
 uint32_t seep_recorder_tick(void)

@@ -7,6 +7,7 @@
  */
 #include "record/ring.h"
 
+#include "base/clear.h"
 #include "base/compiler.h"
 #include "base/word.h"
 
@@ -311,12 +312,11 @@ void seep_filter_fill(bool all)
             seep_word_store(&seep_filter_pages[i], count);
         }
     }
+    if (words != NULL && !all) {
+        seep_clear_pages(words, SEEP_FILTER_WORDS);
+        return;
+    }
     for (uint32_t i = 0; words != NULL && i < SEEP_FILTER_WORDS; i++) {
-        uint64_t word = all ? UINT64_MAX : 0;
-
-        /* What is right already is not written: no page is touched for it. */
-        if (seep_word_load(&words[i]) != word) {
-            seep_word_store(&words[i], word);
-        }
+        seep_word_store(&words[i], UINT64_MAX);
     }
 }

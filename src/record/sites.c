@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clear.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/own.h"
@@ -237,7 +238,7 @@ void seep_sites_forget(void)
         seep_word_store(&recents[i].busy, 0);
     }
     if (seep_own_get(&cache) != NULL) {
-        seep_word_clear(seep_own_get(&cache), CACHE_SLOTS);
+        seep_clear_pages(seep_own_get(&cache), CACHE_SLOTS);
     }
 }
 
