@@ -15,6 +15,7 @@
 #include "base/word.h"
 #include "preload/hooks.h"
 #include "preload/identity.h"
+#include "preload/options.h"
 #include "preload/track.h"
 #include "record/keep.h"
 #include "record/recorder.h"
@@ -25,6 +26,17 @@ static _Atomic int life_state;
 static _Atomic uint32_t restricted;
 static _Atomic uint64_t start_missed;
 static _Atomic uint32_t starter; /* thread that creates the recording */
+
+/*
+ * Many a child of a fork ends at once, and beginning its recording would be
+ * dearer than all that it does: 2 ms. So one that is sampled waits, and nothing
+ * is recorded of it, as nothing is of what it inherited: for so long, or until
+ * it has allocated so much, which what it loads as it begins may be.
+ */
+#define WAIT_NS UINT64_C(100000000)
+#define WAIT_BYTES (UINT64_C(16) << 20)
+static _Atomic uint64_t waits_since_ns;
+static _Atomic uint64_t waited_bytes;
 
 /* Weak, for a C library that lacks it. */
 extern int seep_register_atfork(void (*)(void), void (*)(void), void (*)(void),
@@ -47,6 +59,31 @@ enum seep_life_state seep_life_state(void)
 static void set_state(enum seep_life_state state)
 {
     seep_word_store(&life_state, state);
+}
+
+bool seep_life_has_waited(void)
+{
+    return seep_word_load(&waited_bytes) >= WAIT_BYTES ||
+           seep_clock_monotonic_ns() - seep_word_load(&waits_since_ns) >=
+               WAIT_NS;
+}
+
+void seep_life_waited(uint64_t bytes)
+{
+    if (seep_word_load(&waited_bytes) < WAIT_BYTES) {
+        seep_word_fetch_add(&waited_bytes,
+                            bytes < WAIT_BYTES ? bytes : WAIT_BYTES);
+    }
+}
+
+/* In exact mode each call counts, from the first on. */
+static void wait_in_child(void)
+{
+    if (seep_options.sample_log2 != 0 && seep_life_state() != SEEP_LIFE_DONE) {
+        seep_word_store(&waits_since_ns, seep_clock_monotonic_ns());
+        seep_word_store(&waited_bytes, 0);
+        set_state(SEEP_LIFE_WAITING);
+    }
 }
 
 /* This is the child of a fork: nothing of the parent's may be touched. A jump
@@ -99,6 +136,7 @@ static void leave_parent(void)
         if (view == NULL) {
             seep_region_leave();
         }
+        wait_in_child();
     } else if (view != NULL) {
         uint64_t size_bytes = view->header->file_bytes;
         uint32_t shard_count = view->header->shard_count;
@@ -245,7 +283,8 @@ void seep_life_restrict(void)
     seep_own_restrict();
     seep_cuda_events_restrict();
     seep_track_count(SEEP_COUNT_RESTRICTED, 1);
-    if (seep_life_state() == SEEP_LIFE_ARMED) {
+    if (seep_life_state() == SEEP_LIFE_ARMED ||
+        seep_life_state() == SEEP_LIFE_WAITING) {
         set_state(SEEP_LIFE_DONE);
     }
 }
@@ -373,10 +412,13 @@ void seep_guard_leave(struct seep_thread *thread)
 const struct seep_view *
 seep_guard_enter_recording(uintptr_t frame, struct seep_thread **ret_thread)
 {
-    struct seep_thread *thread =
-        seep_life_is_open() ? seep_guard_enter(frame) : NULL;
+    struct seep_thread *thread;
     const struct seep_view *view;
 
+    if (seep_unlikely(seep_life_state() == SEEP_LIFE_WAITING)) {
+        seep_life_waited(WAIT_BYTES);
+    }
+    thread = seep_life_is_open() ? seep_guard_enter(frame) : NULL;
     if (thread == NULL) {
         return NULL;
     }

@@ -17,6 +17,7 @@
 
 enum seep_life_state {
     SEEP_LIFE_OFF,      /* before the constructor */
+    SEEP_LIFE_WAITING,  /* a child of a fork, which may end at once */
     SEEP_LIFE_ARMED,    /* a recording begins when there is something */
     SEEP_LIFE_STARTING, /* one thread is creating it */
     SEEP_LIFE_ON,
@@ -25,12 +26,19 @@ enum seep_life_state {
 
 enum seep_life_state seep_life_state(void);
 
+/** Has a child waited long enough? */
+bool seep_life_has_waited(void);
+
+/** While it waited it has allocated @bytes more. */
+void seep_life_waited(uint64_t bytes);
+
 /** Is there something to record, or may there be? */
 static inline bool seep_life_is_open(void)
 {
     enum seep_life_state state = seep_life_state();
 
-    return state != SEEP_LIFE_OFF && state != SEEP_LIFE_DONE;
+    return state != SEEP_LIFE_OFF && state != SEEP_LIFE_DONE &&
+           (state != SEEP_LIFE_WAITING || seep_life_has_waited());
 }
 
 /** From the constructor: what comes next. */
@@ -89,7 +97,8 @@ struct seep_thread *seep_guard_enter(uintptr_t frame);
 void seep_guard_leave(struct seep_thread *thread);
 
 /**
- * The recording, begun now if it is time to, inside of the guard.
+ * The recording, begun now if it is time to, inside of the guard. A child of a
+ * fork waits no longer: who comes here has more to tell than a sample.
  *
  * @return NULL: there is none, and the guard is left already
  */

@@ -21,6 +21,7 @@
 #include "record/timeline.h"
 
 #define START_AT_BYTES (UINT64_C(64) << 10)
+#define WAIT_STEP_BYTES (INT64_C(16) << 10)
 #define FAILED_TICKS 16U /* between two looks at the process */
 
 /* Our own cost, measured for one in 64 of the events. What took longer, most of
@@ -132,9 +133,25 @@ static void rearm(struct seep_thread *thread, const struct seep_view *view)
         thread->countdown_bytes = SEEP_SAMPLER_NEVER;
     } else if (state == SEEP_LIFE_OFF) {
         thread->countdown_bytes = 0;
+    } else if (state == SEEP_LIFE_WAITING) {
+        /* The clock is asked again so much later; what ends this countdown is
+         * no sample. */
+        thread->sample_log2 = 0;
+        thread->countdown_bytes = WAIT_STEP_BYTES;
     } else {
         seep_sampler_draw(thread, level_now(view));
     }
+}
+
+/* What passed until this countdown ended: of one that was drawn, on average its
+ * mean, wherever it stood. */
+static void waited(const struct seep_thread *thread)
+{
+    int64_t bytes = thread->sample_log2 == 0
+                        ? WAIT_STEP_BYTES
+                        : INT64_C(1) << thread->sample_log2;
+
+    seep_life_waited((uint64_t)(bytes - thread->countdown_bytes));
 }
 
 static void allocated(const struct seep_capture_start *from, const void *block,
@@ -144,6 +161,9 @@ static void allocated(const struct seep_capture_start *from, const void *block,
     const struct seep_view *view;
     struct timer timer = timer_start();
 
+    if (seep_unlikely(seep_life_state() == SEEP_LIFE_WAITING)) {
+        waited(&seep_thread);
+    }
     if (!seep_life_is_open()) {
         rearm(&seep_thread, NULL);
         return;
@@ -286,8 +306,13 @@ SEEP_NOINLINE void seep_track_realloc_failed(const void *block,
 
 bool seep_track_wants_range(size_t size_bytes)
 {
-    return seep_life_is_open() && (seep_life_state() != SEEP_LIFE_ARMED ||
-                                   size_bytes >= START_AT_BYTES);
+    enum seep_life_state state = seep_life_state();
+
+    if (seep_unlikely(state == SEEP_LIFE_WAITING)) {
+        seep_life_waited(size_bytes);
+    }
+    return seep_life_is_open() &&
+           (state > SEEP_LIFE_ARMED || size_bytes >= START_AT_BYTES);
 }
 
 SEEP_NOINLINE void seep_track_mapped(const struct seep_capture_start *from,
@@ -367,7 +392,7 @@ void seep_track_begin(void)
 {
     struct seep_thread *thread;
 
-    if (seep_life_state() == SEEP_LIFE_ARMED &&
+    if (seep_life_state() <= SEEP_LIFE_ARMED &&
         seep_guard_enter_recording(SEEP_GUARD_FRAME, &thread) != NULL) {
         seep_guard_leave(thread);
     }

@@ -17,6 +17,7 @@
 #include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/life.h"
+#include "preload/options.h"
 #include "preload/track.h"
 #include "record/keep.h"
 #include "record/recorder.h"
@@ -44,6 +45,17 @@ static jmp_buf out_of_it;
 static void (*in_create)(void);
 static void (*in_start)(void);
 static void (*at_fork)(void);
+static uint64_t now_ns;
+
+struct seep_options seep_options;
+
+static int read_clock(clockid_t clock, struct timespec *ret_now)
+{
+    (void)clock;
+    ret_now->tv_sec = (time_t)(now_ns / 1000000000);
+    ret_now->tv_nsec = (long)(now_ns % 1000000000);
+    return 0;
+}
 
 static void tell(char what)
 {
@@ -247,6 +259,9 @@ static int begin(void **state)
     nested_count = 0;
     in_create = NULL;
     in_start = NULL;
+    now_ns = UINT64_C(1000000000000);
+    seep_clock_gettime = read_clock;
+    seep_options.sample_log2 = 0;
     memset((void *)&seep_thread, 0, sizeof(seep_thread));
     seep_life_arm();
     seep_thread.id = OWN_ID;
@@ -325,6 +340,84 @@ static void fork_here(void)
 {
     is_ours = false;
     at_fork();
+}
+
+static void a_child_that_is_sampled_waits_a_tenth_of_a_second(void **state)
+{
+    (void)state;
+    begin_recording();
+    seep_options.sample_log2 = 19;
+    fork_here();
+    assert_int_equal(seep_life_state(), SEEP_LIFE_WAITING);
+    now_ns += 99000000;
+    assert_false(seep_life_is_open());
+    assert_string_equal(told, "");
+    now_ns += 1000000;
+    assert_true(seep_life_is_open());
+    assert_non_null(seep_guard_enter(FRAME));
+    assert_string_equal(told, "da");
+    assert_int_equal(seep_life_state(), SEEP_LIFE_ARMED);
+    assert_ptr_equal(seep_life_recording(), &recording);
+    seep_guard_leave(&seep_thread);
+}
+
+static void a_child_that_allocates_much_waits_no_longer(void **state)
+{
+    (void)state;
+    begin_recording();
+    seep_options.sample_log2 = 19;
+    fork_here();
+    seep_life_waited((16 << 20) - 1);
+    assert_false(seep_life_is_open());
+    seep_life_waited(UINT64_MAX);
+    assert_true(seep_life_is_open());
+    fork_here(); /* one of its own begins anew */
+    assert_false(seep_life_is_open());
+}
+
+static void a_child_that_is_recorded_whole_does_not_wait(void **state)
+{
+    (void)state;
+    begin_recording();
+    fork_here();
+    assert_true(seep_life_is_open());
+    assert_non_null(seep_guard_enter(FRAME));
+    assert_int_equal(seep_life_state(), SEEP_LIFE_ARMED);
+}
+
+static void a_child_waits_no_longer_than_it_has_something_to_tell(void **state)
+{
+    struct seep_thread *thread;
+
+    (void)state;
+    begin_recording();
+    seep_options.sample_log2 = 19;
+    fork_here();
+    assert_ptr_equal(seep_guard_enter_recording(FRAME, &thread), &recording);
+    assert_string_equal(told, "dacs");
+    assert_int_equal(seep_life_state(), SEEP_LIFE_ON);
+    seep_guard_leave(thread);
+}
+
+/* Its own child was made by clone(), which no handler sees. */
+static void a_clock_that_was_set_back_makes_nobody_wait(void **state)
+{
+    (void)state;
+    begin_recording();
+    seep_options.sample_log2 = 19;
+    fork_here();
+    now_ns -= UINT64_C(999000000000);
+    assert_true(seep_life_is_open());
+}
+
+static void a_child_that_waits_and_is_restricted_records_nothing(void **state)
+{
+    (void)state;
+    begin_recording();
+    seep_options.sample_log2 = 19;
+    fork_here();
+    seep_life_restrict();
+    assert_int_equal(seep_life_state(), SEEP_LIFE_DONE);
 }
 
 static void fork_in_another(void)
@@ -595,6 +688,16 @@ int main(void)
                                begin),
         cmocka_unit_test_setup(
             a_child_forked_before_the_start_has_nothing_to_forsake, begin),
+        cmocka_unit_test_setup(
+            a_child_that_is_sampled_waits_a_tenth_of_a_second, begin),
+        cmocka_unit_test_setup(a_child_that_allocates_much_waits_no_longer,
+                               begin),
+        cmocka_unit_test_setup(a_child_that_is_recorded_whole_does_not_wait,
+                               begin),
+        cmocka_unit_test_setup(
+            a_child_waits_no_longer_than_it_has_something_to_tell, begin),
+        cmocka_unit_test_setup(a_clock_that_was_set_back_makes_nobody_wait,
+                               begin),
         cmocka_unit_test_setup(only_the_creators_child_forsakes_what_it_creates,
                                begin),
         cmocka_unit_test_setup(
@@ -614,6 +717,8 @@ int main(void)
                                begin),
     };
     const struct CMUnitTest restricted[] = {
+        cmocka_unit_test_setup(
+            a_child_that_waits_and_is_restricted_records_nothing, begin),
         cmocka_unit_test_setup(who_is_restricted_goes_on_and_its_child_does_not,
                                restrict_it),
         cmocka_unit_test_setup(who_is_restricted_exits_without_a_question,

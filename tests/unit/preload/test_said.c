@@ -37,6 +37,11 @@ bool seep_identity_is_ours(void)
     return true;
 }
 
+bool seep_life_has_waited(void)
+{
+    return false;
+}
+
 enum seep_life_state seep_life_state(void)
 {
     return world.state;

@@ -25,6 +25,8 @@ static const struct seep_view recording = {.header = &header,
 static const struct seep_view *shown;
 static const struct seep_capture_start from = {.pc = 1, .sp = 2, .fp = 3};
 static enum seep_life_state life_state;
+static bool has_waited;
+static uint64_t waited_bytes;
 static bool is_ours;
 static bool is_first;  /* each event is timed */
 static bool is_closed; /* the guard lets nobody in */
@@ -67,6 +69,16 @@ seep_guard_enter_recording(uintptr_t frame, struct seep_thread **ret_thread)
     }
     *ret_thread = &seep_thread;
     return shown;
+}
+
+bool seep_life_has_waited(void)
+{
+    return has_waited;
+}
+
+void seep_life_waited(uint64_t bytes)
+{
+    waited_bytes += bytes;
 }
 
 enum seep_life_state seep_life_state(void)
@@ -286,6 +298,8 @@ static int begin(void **state)
     memset(told, 0, sizeof(told));
     shown = &recording;
     life_state = SEEP_LIFE_ON;
+    has_waited = false;
+    waited_bytes = 0;
     is_ours = true;
     is_first = true;
     is_closed = false;
@@ -458,6 +472,28 @@ static void what_devices_have_is_told_where_there_is_a_recording(void **state)
     assert_string_equal(told, "A$At$");
 }
 
+static void what_a_child_allocates_while_it_waits_is_counted_alone(void **state)
+{
+    (void)state;
+    life_state = SEEP_LIFE_WAITING;
+    seep_thread.sample_log2 = 19;
+    seep_thread.countdown_bytes = -100;
+    seep_track_allocated(&from, told, 200);
+    assert_int_equal(waited_bytes, (1 << 19) + 100);
+    assert_int_equal(seep_thread.sample_log2, 0); /* no sample ends this one */
+    assert_int_equal(seep_thread.countdown_bytes, 16384);
+    seep_thread.countdown_bytes = -1;
+    seep_track_allocated(&from, told, 200);
+    assert_int_equal(waited_bytes, (1 << 19) + 100 + 16384 + 1);
+    seep_track_freed(told);
+    seep_track_mapped(&from, SEEP_SPACE_MAPPED, told, 1 << 20);
+    assert_int_equal(waited_bytes, (1 << 19) + 100 + 16384 + 1 + (1 << 20));
+    assert_string_equal(told, "");
+    has_waited = true;
+    seep_track_allocated(&from, told, 200);
+    assert_string_equal(told, "A$");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +522,9 @@ int main(void)
             a_beginning_that_fails_leaves_nothing_open, begin, is_left),
         cmocka_unit_test_setup_teardown(
             what_devices_have_is_told_where_there_is_a_recording, begin,
+            is_left),
+        cmocka_unit_test_setup_teardown(
+            what_a_child_allocates_while_it_waits_is_counted_alone, begin,
             is_left),
     };
 
