@@ -141,6 +141,7 @@ def forked(i):
     if child != 0:
         return os.waitpid(child, 0)[1]
     try:
+        time.sleep(0.2)  # from then on it is recorded
         for round_number in range(3):
             code_that_dies(round_number)
             exceptions()
