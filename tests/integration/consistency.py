@@ -21,7 +21,22 @@ STOPPED = ("plateau", "step")
 UNTOLD = ("registered", "reserved", "imported")  # no memory of its own
 ROUNDED_BYTES = 1 << 16  # what a row and its series may differ by
 KEPT_BYTES = 32 << 20  # of before the first sample, and by its error
+NAME_LEAST = 6  # characters of a name that is cut off
 SANE_BYTES = 1 << 50  # of a damaged file sums may go round
+
+
+def short(where):
+    """A place as sentences name it: of C++ without what its arguments add."""
+    place, _, name = where.partition(" ")
+    name, found = re.sub(r"\((?!anonymous namespace\)).*", "", name), True
+    while found:
+        name, found = re.subn(r"<[^<>]*>", "", name)
+    return f"{place} {name}" if name else where
+
+
+def is_named(where, sentence):
+    """Does @sentence have that place?"""
+    return where in sentence or short(where) in sentence
 
 
 def low(interval):
@@ -140,7 +155,7 @@ def of_rows(verdict, sites):
         if rising and any(words in each for each in said):
             found.append(f"{words}, but {rising}")
     named = [site["where"] for site in sites
-             if site["where"] in verdict["sentence"]]
+             if is_named(site["where"], verdict["sentence"])]
     if named and sites[0]["where"] not in named:
         found.append(f"{named[0]} is named, and {sites[0]['where']} is first")
     leaks = [site["where"] for site in counted if site["class"] == "leak"]
@@ -159,6 +174,20 @@ def table_of(text):
     return text.partition("\n\n")[2].partition("\n\n")[0]
 
 
+def is_shown(where, table):
+    """Is @where in a row, or as much of it as a row has room for?"""
+    names = {where, short(where)}
+    for line in map(str.rstrip, table.splitlines()):
+        cut = line.removesuffix("\u2026")
+        if any(name.split()[-1] in line for name in names) or (
+                cut != line and any(cut.endswith(name[:length])
+                                    for name in names
+                                    for length in range(NAME_LEAST,
+                                                        len(name)))):
+            return True
+    return False
+
+
 def of_holders(verdict, sites, text):
     """What holds the most, and what is called bounded, against the table."""
     found = []
@@ -171,7 +200,7 @@ def of_holders(verdict, sites, text):
     # of what was freed at the end the peaks tell, and those of rows not well
     if (most and most["live_bytes"] > FLOOR_BYTES and live * 2 >= peak
             and re.match(r".*:\d+ ", most["where"])  # a line has one name
-            and most["where"].split()[-1] not in table_of(text)):
+            and not is_shown(most["where"], table_of(text))):
         found.append(f"{most['where']} holds the most and is not in the table")
     risen = [site for site in counted if site["class"] in STOPPED
              and not site["known_bound_bytes"]]
@@ -179,9 +208,9 @@ def of_holders(verdict, sites, text):
     if (verdict["class"] == "bounded" and not verdict["filling"]
             and "growth stopped" in verdict["sentence"]
             and riser and rise_of(riser) > FLOOR_BYTES
-            and riser["where"] not in verdict["sentence"]
+            and not is_named(riser["where"], verdict["sentence"])
             # what is replaced rose, too, and is of later tenths
-            and not any(site["where"] in verdict["sentence"]
+            and not any(is_named(site["where"], verdict["sentence"])
                         and site["live_bytes"] >= rise_of(riser)
                         for site in counted)):
         found.append(f"{riser['where']} rose most, and is not named")

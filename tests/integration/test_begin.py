@@ -169,6 +169,19 @@ def test_the_most_that_is_held_stands_in_both_tables(outcomes, case):
     assert ("Node.__init__" in rows[0]) == (held > imported), outcome.holding
 
 
+@pytest.mark.parametrize("row", [
+    "step  4 MiB  pool.cc:31 net::Pool::take > operator new < main",
+    "step  4 MiB  a.py:3 f > pool.cc:31 net::Pool::take\u2026",
+    "step  4 MiB  pool.cc:31 net::Po\u2026"])
+def test_a_name_that_is_cut_off_is_in_its_row(row):
+    where = "pool.cc:31 net::Pool<int>::take(std::map<int, int> const&)"
+
+    assert consistency.is_shown(where, f" class  live\n {row}\n")
+    assert consistency.is_named(where, "all of it at pool.cc:31 "
+                                       "net::Pool::take.")
+    assert not consistency.is_shown("pool.cc:32 net::drop", f"{row}\n")
+
+
 def test_what_holds_is_text_only(tmp_path):
     run = subprocess.run([SEEP, "report", "--holding", "--json", tmp_path],
                          capture_output=True, check=False)

@@ -180,7 +180,8 @@ def headline_site(process):
     """The row that the verdict's sentence names; None."""
     sentence = process["verdict"]["sentence"]
     named = [site for site in process["sites"]
-             if site["where"] and site["where"] in sentence]
+             if site["where"]
+             and consistency.is_named(site["where"], sentence)]
     return max(named, key=lambda site: len(site["where"]), default=None)
 
 

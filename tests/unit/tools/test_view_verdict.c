@@ -59,6 +59,41 @@ static bool has_advice(const char *part)
     return has(words.advice, words.advice_count, part);
 }
 
+static void a_signature_is_no_part_of_a_sentence(void **state)
+{
+    static const struct {
+        const char *function;
+        const char *told;
+    } cases[] = {
+        {"net::(anonymous namespace)::Pool<int>::take(std::map<int, char> "
+         "const&, int)",
+         "at pool.cc:31 net::(anonymous namespace)::Pool::take."},
+        {"net::Less::operator()(int, int) const",
+         "at pool.cc:31 net::Less::operator()."},
+        {"net::run()::{lambda(int)#1}::operator()(int) const",
+         "at pool.cc:31 net::run."},
+        {"main::{lambda(int)#1}::operator()(int) const",
+         "at pool.cc:31 main::{lambda(int)#1}::operator()."},
+        {"take", "at pool.cc:31 take."},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fake.frames[2] = (struct seep_report_frame){
+            .function = cases[i].function,
+            .file = "/src/pool.cc",
+            .line = 31,
+            .module = "/opt/libnet.so",
+            .build_id = "",
+        };
+        fake.sites[0].where = "of machines";
+        make();
+        if (strstr(words.sentence, cases[i].told) == NULL) {
+            fail_msg("%s: %s", cases[i].told, words.sentence);
+        }
+    }
+}
+
 static void every_class_has_its_sentence(void **state)
 {
     static const struct {
@@ -737,6 +772,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fill, drop)
     const struct CMUnitTest tests[] = {
+        TEST(a_signature_is_no_part_of_a_sentence),
         TEST(every_class_has_its_sentence),
         TEST(what_is_full_is_told_from_what_fills),
         TEST(what_may_grow_is_not_denied),

@@ -476,6 +476,7 @@ static char *rule_of(const struct seep_report_site *site)
     length = frame->python ? strlen(function) : strcspn(function, "(<[ ");
     return length == 0 || *function == '<' || strcmp(function, "main") == 0 ||
                    strstr(function, "operator") != NULL ||
+                   function[length - 1] == ':' ||
                    strcspn(function, "*^$") < length
                ? NULL
                : strndup(function, length);

@@ -18,10 +18,38 @@
 
 #define USER_FRAME_BYTES 512
 
+/* Without its arguments: up to a parenthesis that is no part of the name. */
+static size_t name_length(const char *function)
+{
+    static const char nameless[] = "(anonymous namespace)";
+    static const char call[] = "operator()";
+    size_t length = strcspn(function, "(");
+
+    for (;;) {
+        const char *at = function + length;
+        size_t inside = 0;
+
+        if (strncmp(at, nameless, sizeof(nameless) - 1) == 0) {
+            inside = sizeof(nameless) - 1;
+        } else if (length >= sizeof(call) - 3 &&
+                   strncmp(at - (sizeof(call) - 3), call, sizeof(call) - 1) ==
+                       0) {
+            inside = 2;
+        } else if (length >= 7 && strncmp(at - 7, "{lambda", 7) == 0) {
+            inside = strcspn(at, "}");
+        }
+        if (inside == 0) {
+            return length;
+        }
+        length += inside;
+        length += strcspn(function + length, "(");
+    }
+}
+
 /* The name without what its arguments add: "std::vector::push_back". */
 static char *short_function(const char *function)
 {
-    size_t length = strcspn(function, "(");
+    size_t length = name_length(function);
     char *text = malloc(length + 1);
     size_t out = 0;
     size_t depth = 0;
@@ -43,7 +71,7 @@ static char *short_function(const char *function)
     if (out > 0) {
         return text;
     }
-    free(text); /* "(anonymous namespace)::f" and "operator<" */
+    free(text); /* "<lambda>" */
     return strdup(function);
 }
 
@@ -75,6 +103,22 @@ static char *native_text(const struct seep_report_frame *frame)
     return text;
 }
 
+/* "pool.cc:31 net::Pool::take", whatever it takes. */
+static char *line_text(const struct seep_report_frame *frame)
+{
+    struct seep_report_frame brief = *frame;
+    char *function = short_function(frame->function);
+    char text[USER_FRAME_BYTES];
+
+    if (function == NULL) {
+        return NULL;
+    }
+    brief.function = function;
+    seep_where_format(&brief, text, sizeof(text));
+    free(function);
+    return strdup(text);
+}
+
 /* Is a row of @report more than one place in the code? */
 static bool is_broad(const struct seep_report *report)
 {
@@ -92,8 +136,12 @@ char *seep_words_where(const struct seep_report *report,
         return strdup(*site->where == '\0' ? "(no stack)" : site->where);
     }
     frame = site->frames[site->where_frame];
-    return *frame->file != '\0' || *frame->module == '\0' ? strdup(site->where)
-                                                          : native_text(frame);
+    if (*frame->file == '\0' && *frame->module != '\0') {
+        return native_text(frame);
+    }
+    return frame->python || *frame->file == '\0' || frame->line == 0
+               ? strdup(site->where)
+               : line_text(frame);
 }
 
 char *seep_words_user_frame(const struct seep_report_site *site)
