@@ -610,6 +610,30 @@ static void what_is_lost_in_several_ways_is_lost(void **state)
     assert_int_equal(lround(10 * seep_words_held_share(&one)), 4);
 }
 
+/* What "all of it at" is said of has a holder, whatever its class. */
+static void a_row_that_the_verdict_names_is_asked_about(void **state)
+{
+    struct seep_report_site site = {.id = "a1", .class = SEEP_CLASS_LEAK};
+    struct seep_report report = {.sites = &site, .site_count = 1};
+
+    (void)state;
+    assert_true(seep_words_held_is_wanted(&report, &site));
+    site.class = SEEP_CLASS_INSUFFICIENT;
+    assert_false(seep_words_held_is_wanted(&report, &site));
+    strcpy(report.verdict.first_id, "a1");
+    assert_true(seep_words_held_is_wanted(&report, &site));
+    site.suppressed_by = "^load";
+    assert_false(seep_words_held_is_wanted(&report, &site));
+    site.suppressed_by = NULL;
+    site.class = SEEP_CLASS_STEP; /* of what it allocated before */
+    assert_false(seep_words_held_is_wanted(&report, &site));
+    site.class = SEEP_CLASS_WARMING;
+    strcpy(report.verdict.first_id, "b2");
+    assert_false(seep_words_held_is_wanted(&report, &site));
+    strcpy(report.verdict.open_id, "a1");
+    assert_true(seep_words_held_is_wanted(&report, &site));
+}
+
 /* What is kept, read again. */
 static void read_again(const struct seep_held_group *one,
                        struct seep_store *store, struct seep_held_kept *ret)
@@ -726,6 +750,7 @@ int main(void)
         cmocka_unit_test(damage_is_refused_or_harmless),
         cmocka_unit_test(one_line_says_who_holds_it),
         cmocka_unit_test(a_function_that_runs_is_named_whoever_has_its_frame),
+        cmocka_unit_test(a_row_that_the_verdict_names_is_asked_about),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
         cmocka_unit_test(a_remedy_is_for_what_has_the_blocks_or_lies_below_it),
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),

@@ -215,7 +215,7 @@ static struct seep_report_site *site_of(struct seep_report *report, size_t i)
 static bool has_wanted(const struct seep_report *report)
 {
     for (size_t i = 0; i < report->site_count; i++) {
-        if (seep_words_held_is_wanted(&report->sites[i])) {
+        if (seep_words_held_is_wanted(report, &report->sites[i])) {
             return true;
         }
     }
@@ -228,15 +228,15 @@ static void attach(struct seep_report *report,
     for (size_t i = 0; i < report->site_count; i++) {
         struct seep_report_site *site = site_of(report, i);
         const struct seep_held_kept *kept =
-            seep_words_held_is_wanted(site)
+            seep_words_held_is_wanted(report, site)
                 ? seep_held_book_find(book, site->id)
                 : NULL;
 
-        if (kept == NULL && seep_words_held_is_wanted(site)) {
+        if (kept == NULL && seep_words_held_is_wanted(report, site)) {
             kept = seep_held_book_find(book, site->line_id);
         }
         /* Rows by function, or without symbols, have other ids. */
-        if (kept == NULL && seep_words_held_is_wanted(site)) {
+        if (kept == NULL && seep_words_held_is_wanted(report, site)) {
             kept = seep_held_book_find_stack(book, site->entries,
                                              site->stack_count);
         }
@@ -319,13 +319,14 @@ static bool is_clear(const struct seep_held_kept *kept)
 }
 
 /* Is there more to be learnt of @site than @kept, which may be NULL? */
-static bool is_due(const struct seep_report_site *site,
+static bool is_due(const struct seep_report *report,
+                   const struct seep_report_site *site,
                    const struct seep_held_kept *kept)
 {
     double times;
 
-    if (!seep_words_held_is_wanted(site) || kept == NULL) {
-        return seep_words_held_is_wanted(site);
+    if (!seep_words_held_is_wanted(report, site) || kept == NULL) {
+        return seep_words_held_is_wanted(report, site);
     }
     if (kept->outcome == SEEP_HELD_OUTCOME_UNCLEAR) {
         return true;
@@ -487,8 +488,9 @@ static size_t find_due(const struct asking *asking,
         const struct seep_held_kept *kept =
             seep_held_book_find(asking->book, site->id);
 
-        wanted += seep_words_held_is_wanted(site);
-        if (is_due(site, kept) && may_be_with_others(site) && !is_alone(kept)) {
+        wanted += seep_words_held_is_wanted(report, site);
+        if (is_due(report, site, kept) && may_be_with_others(site) &&
+            !is_alone(kept)) {
             ret_sites[count++] = site;
         }
     }
@@ -545,8 +547,8 @@ static int ask_alone(struct asking *asking, bool leaves)
         const struct seep_held_kept *kept =
             seep_held_book_find(asking->book, site->id);
 
-        wanted += seep_words_held_is_wanted(site);
-        if (!is_due(site, kept) ||
+        wanted += seep_words_held_is_wanted(report, site);
+        if (!is_due(report, site, kept) ||
             (leaves && may_be_with_others(site) && !is_alone(kept))) {
             continue;
         }
@@ -575,7 +577,7 @@ static double times_of(const struct seep_report *report,
         const struct seep_held_kept *kept = seep_held_book_find(book, site->id);
 
         if (kept != NULL && kept->answer != NULL && kept->answer->was_late &&
-            !is_clear(kept) && is_due(site, kept)) {
+            !is_clear(kept) && is_due(report, site, kept)) {
             return AGAIN_TIMES;
         }
     }
@@ -669,8 +671,9 @@ void seep_ask_again(struct seep_ask_memory *memory, struct seep_report *report,
          i++) {
         const struct seep_report_site *site = &report->sites[i];
 
-        rows += seep_words_held_is_wanted(site);
-        due |= is_due(site, seep_held_book_find(&known->book, site->id));
+        rows += seep_words_held_is_wanted(report, site);
+        due |=
+            is_due(report, site, seep_held_book_find(&known->book, site->id));
     }
     if (due && report->state == SEEP_STATE_RUNNING) {
         ask_process(report, options, &known->book, &memory->store);
@@ -701,7 +704,9 @@ static bool may_leak(const char *path)
     if (seep_report_open(path, &options, NULL, &report) < 0) {
         return false;
     }
-    may = has_wanted(report);
+    /* By stack no row may be named that is one by line. */
+    may = has_wanted(report) || report->verdict.class == SEEP_VERDICT_LEAK ||
+          report->verdict.class == SEEP_VERDICT_SUSPECT;
     seep_report_close(report);
     return may;
 }

@@ -36,6 +36,7 @@ struct row {
 };
 
 struct rows {
+    const struct seep_report *report;
     struct row *list;
     size_t count;
     bool *holds; /* by two rows: what holds the first has what the other keeps,
@@ -48,20 +49,22 @@ static bool is(const char *text, const char *other)
 }
 
 /* What is asked of a line is no answer for a function that has it, and more. */
-static bool is_asked(const struct seep_report_site *site)
+static bool is_asked(const struct seep_report *report,
+                     const struct seep_report_site *site)
 {
     const struct seep_held_kept *kept = site->held;
 
-    return seep_words_held_is_wanted(site) && kept != NULL &&
+    return seep_words_held_is_wanted(report, site) && kept != NULL &&
            kept->answer != NULL &&
            (is(kept->site_id, site->id) || is(kept->site_id, site->line_id));
 }
 
-static bool is_known(const struct seep_report_site *site)
+static bool is_known(const struct seep_report *report,
+                     const struct seep_report_site *site)
 {
     const struct seep_held_answer *answer;
 
-    if (!is_asked(site) || site->backs_tensors) {
+    if (!is_asked(report, site) || site->backs_tensors) {
         return false;
     }
     answer = site->held->answer;
@@ -216,7 +219,7 @@ static double growth_of(const struct seep_report_site *site)
 static struct row *row_of(const struct rows *rows,
                           const struct seep_report_site *site)
 {
-    for (size_t i = 0; is_known(site) && i < rows->count; i++) {
+    for (size_t i = 0; is_known(rows->report, site) && i < rows->count; i++) {
         if (rows->list[i].kept == site->held) {
             return &rows->list[i];
         }
@@ -240,12 +243,13 @@ static void add_to_rows(struct rows *rows, const struct seep_report_site *site)
 static int rows_init(struct rows *rows, const struct seep_report *report,
                      size_t asked_count)
 {
+    rows->report = report;
     rows->list = calloc(asked_count + 1, sizeof(*rows->list));
     if (rows->list == NULL) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < report->site_count; i++) {
-        if (is_known(&report->sites[i])) {
+        if (is_known(report, &report->sites[i])) {
             add_to_rows(rows, &report->sites[i]);
         }
     }
@@ -399,13 +403,14 @@ int seep_words_commons_make(const struct seep_report *report,
                             struct seep_words_commons *ret_commons)
 {
     struct seep_words_commons commons = {.list = NULL};
-    struct rows rows = {NULL, 0, NULL};
+    struct rows rows = {.list = NULL};
     size_t holder;
     int error;
 
     for (size_t i = 0; i < report->site_count; i++) {
-        commons.wanted_count += seep_words_held_is_wanted(&report->sites[i]);
-        commons.asked_count += is_asked(&report->sites[i]);
+        commons.wanted_count +=
+            seep_words_held_is_wanted(report, &report->sites[i]);
+        commons.asked_count += is_asked(report, &report->sites[i]);
     }
     error = rows_init(&rows, report, commons.asked_count);
     commons.list = calloc(rows.count + 1, sizeof(*commons.list));

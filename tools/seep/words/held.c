@@ -396,10 +396,22 @@ char *seep_words_held(const struct seep_held_group *group)
     return seep_words_close(&text);
 }
 
-bool seep_words_held_is_wanted(const struct seep_report_site *site)
+/* What it says "all of it at" of, or that it cannot tell yet. */
+static bool is_spoken_of(const struct seep_report_verdict *verdict,
+                         const struct seep_report_site *site)
+{
+    return (is(site->id, verdict->first_id) ||
+            is(site->id, verdict->open_id)) &&
+           site->class <= SEEP_CLASS_INSUFFICIENT &&
+           site->class != SEEP_CLASS_MINOR;
+}
+
+bool seep_words_held_is_wanted(const struct seep_report *report,
+                               const struct seep_report_site *site)
 {
     return (site->class == SEEP_CLASS_LEAK ||
-            site->class == SEEP_CLASS_SUSPECT) &&
+            site->class == SEEP_CLASS_SUSPECT ||
+            is_spoken_of(&report->verdict, site)) &&
            site->suppressed_by == NULL;
 }
 

@@ -17,8 +17,10 @@
 #define SEEP_WORDS_HELD_LEAST 8U
 #define SEEP_WORDS_HELD_CLEAR 0.5
 
-/** Does a row of this class have its holder beside it? */
-bool seep_words_held_is_wanted(const struct seep_report_site *site);
+/** Does a row have its holder beside it? By its class, or as the verdict is
+ * about it. */
+bool seep_words_held_is_wanted(const struct seep_report *report,
+                               const struct seep_report_site *site);
 
 /** Where the holder is, as the program has it: "Handler.model.audit"; "" where
  * it has no name. */
