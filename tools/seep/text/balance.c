@@ -19,9 +19,7 @@
 
 #define SLOPE_LEAST_S 10.0 /* a slope over less than this says nothing */
 #define MAPPING_ROWS 3
-#define FIRST_LEAST 60 /* columns of a page with it */
-#define REST_LEAST (1 << 20)
-#define REST_SHARE 0.02   /* of RSS; less is the error of the sampling */
+#define FIRST_LEAST 60    /* columns of a page with it */
 #define MATTERS_SHARE 0.1 /* of the growth of RSS */
 
 enum column { PART, FIRST, LAST, GROWTH, NOTE, COLUMN_COUNT };
@@ -118,8 +116,7 @@ static void add_rest(struct seep_table *table, const struct seep_report *report)
     const struct seep_report_memory *memory = &report->memory;
     struct seep_report_extent rest = seep_words_surplus(report);
 
-    if (!rest.valid || fabs(rest.last_bytes) < REST_LEAST ||
-        fabs(rest.last_bytes) < REST_SHARE * memory->rss.last_bytes) {
+    if (!seep_words_has_surplus(report)) {
         return;
     }
     if (rest.last_bytes > 0) {

@@ -254,12 +254,21 @@ static void put_live_bytes(FILE *file, const struct seep_report *report)
     }
 }
 
+#define UNTOUCHED_SHARE 0.1 /* of what lives: else no RSS is wondered at */
+
 static void put_live(FILE *file, const struct seep_report *report)
 {
+    double untouched = seep_words_untouched_bytes(report);
+
     put_live_bytes(file, report);
     fprintf(file, " live at %s %s",
             SEEP_UNITS_COUNT((double)seep_words_site_total(report)),
             seep_words_rows(report, seep_words_site_total(report)));
+    if (untouched >= UNTOUCHED_SHARE * (double)seep_words_host_bytes(report) &&
+        untouched > 0) {
+        fprintf(file, " (%s of it never written to)",
+                SEEP_UNITS_BYTES(untouched));
+    }
 }
 
 /* What does not count is said, or "nothing grows" would be a lie. */
