@@ -722,6 +722,29 @@ static void what_has_no_name_is_not_to_be_looked_for(void **state)
     assert_null(strstr(text, "--freeze"));
     assert_non_null(strstr(text, "`seep held PID`, which takes longer"));
     free(text);
+    text = seep_words_held_line(&only, 9);
+    assert_string_equal(text, "not known: the time for the search was over; so "
+                              "far it is global table of libx.so");
+    free(text);
+}
+
+/* gc has no part in what is no object of Python. */
+static void a_cycle_is_mended_as_what_it_is_made_of(void **state)
+{
+    struct seep_held_step step = plain;
+    struct seep_held_group one = {.end = SEEP_HELD_END_CYCLE,
+                                  .block_count = 8,
+                                  .steps = &step,
+                                  .step_count = 1};
+
+    (void)state;
+    step.kind = SEEP_HELD_KIND_OBJECT;
+    assert_non_null(strstr(seep_words_held_remedy(&one), "gc.collect() frees "
+                                                         "it only where gc "
+                                                         "sees all of it"));
+    step.kind = SEEP_HELD_KIND_BLOCK;
+    assert_null(strstr(seep_words_held_remedy(&one), "gc"));
+    assert_non_null(strstr(seep_words_held_remedy(&one), "std::weak_ptr"));
 }
 
 static void what_is_not_clear_has_no_advice(void **state)
@@ -751,6 +774,7 @@ int main(void)
         cmocka_unit_test(one_line_says_who_holds_it),
         cmocka_unit_test(a_function_that_runs_is_named_whoever_has_its_frame),
         cmocka_unit_test(a_row_that_the_verdict_names_is_asked_about),
+        cmocka_unit_test(a_cycle_is_mended_as_what_it_is_made_of),
         cmocka_unit_test(each_kind_of_holder_has_its_remedy),
         cmocka_unit_test(a_remedy_is_for_what_has_the_blocks_or_lies_below_it),
         cmocka_unit_test(a_variable_is_that_of_the_function_that_runs),

@@ -440,6 +440,18 @@ bool seep_words_held_by_nothing(const struct seep_held_kept *kept)
            seep_words_held_share(answer) >= SEEP_WORDS_HELD_CLEAR;
 }
 
+/* Time that ended tells of no root as little as of a cycle. */
+static char *late_line_of(const struct seep_held_group *group)
+{
+    char *chain = seep_words_held_chain(group);
+    char *line = seep_words_make(
+        "not known: the time for the search was over; so far it is %s",
+        chain == NULL ? "?" : chain);
+
+    free(chain);
+    return line;
+}
+
 /* Of a group that is not all; what holds most of it where that is few. */
 static char *line_of(const struct seep_held_answer *answer)
 {
@@ -453,6 +465,10 @@ static char *line_of(const struct seep_held_answer *answer)
         return seep_words_make(
             "lost or hidden: no pointer to any of %zu blocks",
             answer->asked_count);
+    }
+    if (answer->was_late && group->end == SEEP_HELD_END_UNROOTED &&
+        group->step_count > 0) {
+        return late_line_of(group);
     }
     held = seep_words_held(group);
     line = share < SEEP_WORDS_HELD_CLEAR
@@ -539,8 +555,6 @@ struct remedy {
 };
 
 static const struct remedy remedies[] = {
-    {.end = SEEP_HELD_END_CYCLE,
-     .words = "break the cycle, use weakref for one side, or let gc run"},
     {.end = SEEP_HELD_END_LOST,
      .words =
          "it is never freed and nothing points to it: look for the missing free() behind this call site"},
@@ -663,10 +677,25 @@ static bool is_for(const struct remedy *remedy,
     return false;
 }
 
+static bool has_objects(const struct seep_held_group *group)
+{
+    bool has = group->is_object;
+
+    for (size_t i = 0; i < group->step_count; i++) {
+        has |= group->steps[i].kind == SEEP_HELD_KIND_OBJECT;
+    }
+    return has;
+}
+
 const char *seep_words_held_remedy(const struct seep_held_group *group)
 {
     if (group->end == SEEP_HELD_END_LOST && group->is_object) {
         return "it is an object of Python to which nothing points: what is called here took a reference to it, and does not give it back (Py_DECREF)";
+    }
+    if (group->end == SEEP_HELD_END_CYCLE) {
+        return has_objects(group)
+                   ? "break the cycle, or use weakref for one side; gc.collect() frees it only where gc sees all of it, which an extension's type without tp_traverse hides"
+                   : "break the cycle: one side has to be weak (std::weak_ptr), or is to be let go by hand";
     }
     if (is_unseen(group)) {
         return "ask about fewer blocks: --blocks 8";
