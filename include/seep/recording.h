@@ -308,7 +308,9 @@ struct seep_rec_header {
     _Atomic uint64_t image_stack; /* where the stack of the program began, field
                                      28 of /proc/self/stat, which an exec
                                      changes; 0: not known */
-    uint8_t reserved[SEEP_PAGE_BYTES - 856];
+    _Atomic uint64_t processor_ns; /* of all its threads, at the last moment of
+                                      the timeline; 0: not known */
+    uint8_t reserved[SEEP_PAGE_BYTES - 864];
 };
 
 /** One loaded object. Written once, then only .unloaded_tick changes. */

@@ -35,11 +35,12 @@ struct timer {
     uint64_t started; /* 0: this one is not measured */
     bool first;
     bool for_tensor;
+    bool for_range;
 };
 
 static struct timer timer_start(void)
 {
-    struct timer timer = {0, seep_pace_is_first(), false};
+    struct timer timer = {0, seep_pace_is_first(), false, false};
     uint64_t chance = 0;
 
     /* By chance, not by the address: a program that goes round among a few
@@ -69,8 +70,21 @@ static void timer_stop(const struct seep_view *view, struct timer timer)
         if (timer.for_tensor) {
             seep_pace_for_tensor(cycles, timer.first);
         }
-        seep_pace_spent(view, cycles, timer.first);
+        if (timer.for_range) {
+            seep_pace_counted(view, cycles, timer.first);
+        } else {
+            seep_pace_spent(view, cycles, timer.first);
+        }
     }
+}
+
+/* Of a mapping, each of which is recorded whatever the mean is. */
+static struct timer timer_start_for_range(void)
+{
+    struct timer timer = timer_start();
+
+    timer.for_range = true;
+    return timer;
 }
 
 static void sample_timeline(const struct seep_view *view, uint32_t tick)
@@ -322,10 +336,12 @@ SEEP_NOINLINE void seep_track_mapped(const struct seep_capture_start *from,
     struct seep_thread *thread;
     const struct seep_view *view;
     bool may_ask = false; /* it may be the allocator's own mapping */
+    struct timer timer;
 
     if (!seep_track_wants_range(size_bytes)) {
         return;
     }
+    timer = timer_start_for_range();
     view = seep_guard_enter_recording(from->sp, &thread);
     if (view != NULL) {
         uint32_t site = seep_stacks_site(
@@ -333,6 +349,7 @@ SEEP_NOINLINE void seep_track_mapped(const struct seep_capture_start *from,
 
         seep_recorder_range(thread, SEEP_EVENT_MAP, site, (uintptr_t)address,
                             size_bytes);
+        timer_stop(view, timer);
         seep_guard_leave(thread);
     }
 }
@@ -343,17 +360,22 @@ SEEP_NOINLINE struct seep_track_out seep_track_range(enum seep_event_kind kind,
 {
     struct seep_track_out out = {false, 0};
     struct seep_thread *thread;
+    const struct seep_view *view;
+    struct timer timer;
 
     if (!seep_life_is_open() || seep_life_state() == SEEP_LIFE_ARMED) {
         return out;
     }
+    timer = timer_start_for_range();
     thread = seep_guard_enter(SEEP_GUARD_FRAME);
     if (thread == NULL) {
         return out;
     }
-    if (seep_life_current() != NULL) {
+    view = seep_life_current();
+    if (view != NULL) {
         out.tick = seep_recorder_range(thread, kind, 0, (uintptr_t)address,
                                        size_bytes);
+        timer_stop(view, timer);
         out.recorded = true;
     }
     seep_guard_leave(thread);

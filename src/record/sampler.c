@@ -256,7 +256,8 @@ static void look(const struct seep_view *view)
     seep_word_store(&debt_cycles, debt > 0 ? (uint64_t)debt : 0);
 }
 
-void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
+void seep_pace_counted(const struct seep_view *view, uint64_t cycles,
+                       bool first)
 {
     if (first) {
         seep_word_fetch_add(&first_events, 1);
@@ -266,6 +267,11 @@ void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
     seep_view_count(view,
                     first ? SEEP_COUNT_FIRST_CYCLES : SEEP_COUNT_TIMED_CYCLES,
                     cycles);
+}
+
+void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
+{
+    seep_pace_counted(view, cycles, first);
     if (is_sparsest(view) && !may_spare_tensors(view)) {
         return;
     }

@@ -68,6 +68,11 @@ void seep_pace_restrict(const struct seep_view *view);
  * were not timed. */
 void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first);
 
+/** The same, of one that no other mean would have spared: a mapping. It is in
+ * the cost, and not in what the budget is for. */
+void seep_pace_counted(const struct seep_view *view, uint64_t cycles,
+                       bool first);
+
 /** Of what is about to be told as spent, that was for a tensor. */
 void seep_pace_for_tensor(uint64_t cycles, bool first);
 

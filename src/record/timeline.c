@@ -539,6 +539,8 @@ void seep_timeline_take(const struct seep_view *view, uint32_t thread,
         take_mapped(view, moment, tick);
         take_dear(moment);
         take_title(view, tick);
+        seep_word_store(&view->header->processor_ns,
+                        seep_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
     }
     seep_word_copy(&moment->progress_units, &view->header->progress_units);
     seep_word_copy(&moment->sample_log2, &view->header->sample_log2);

@@ -72,6 +72,19 @@ static void add_time(const struct seep_view *view, struct seep_report *report)
     report->cost_at_most = at_most;
 }
 
+/* Seep spends the time of the process's own threads, and no more than that. */
+static void bound_by_processor_time(const struct seep_view *view,
+                                    struct seep_report *report)
+{
+    double processor_s =
+        (double)seep_word_load(&view->header->processor_ns) / 1e9;
+
+    if (processor_s > 0 && report->cost_s > processor_s) {
+        report->cost_s = processor_s;
+        report->cost_at_most = true;
+    }
+}
+
 static void add_usage(struct seep_report_build *build)
 {
     struct seep_report *report = &build->report;
@@ -101,6 +114,7 @@ static void add_usage(struct seep_report_build *build)
 void seep_report_add_cost(struct seep_report_build *build)
 {
     add_time(&build->snapshot.view, &build->report);
+    bound_by_processor_time(&build->snapshot.view, &build->report);
     add_usage(build);
 }
 

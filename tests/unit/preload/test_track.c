@@ -144,6 +144,16 @@ void seep_pace_spent(const struct seep_view *view, uint64_t cycles, bool first)
     tell('$');
 }
 
+/* What costs no budget. */
+void seep_pace_counted(const struct seep_view *view, uint64_t cycles,
+                       bool first)
+{
+    assert_ptr_equal(view, &recording);
+    assert_true(first);
+    (void)cycles;
+    tell('c');
+}
+
 void seep_pace_for_tensor(uint64_t cycles, bool first)
 {
     assert_true(first);
@@ -399,7 +409,7 @@ static void what_a_realloc_could_not_do_is_put_back(void **state)
     out = seep_track_range(SEEP_EVENT_REMAP_OUT, told, 4096);
     assert_true(out.recorded);
     seep_track_remap_failed(told, out);
-    assert_string_equal(told, "O$Rmr");
+    assert_string_equal(told, "O$Rmcr");
 }
 
 /* The real realloc was left by a fork, or by a jump into it. */
@@ -494,6 +504,13 @@ static void what_a_child_allocates_while_it_waits_is_counted_alone(void **state)
     assert_string_equal(told, "A$");
 }
 
+static void a_mapping_is_timed_and_charged_to_no_budget(void **state)
+{
+    (void)state;
+    seep_track_mapped(&from, SEEP_SPACE_MAPPED, told, 4096);
+    assert_string_equal(told, "Mc");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -526,6 +543,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_a_child_allocates_while_it_waits_is_counted_alone, begin,
             is_left),
+        cmocka_unit_test_setup_teardown(
+            a_mapping_is_timed_and_charged_to_no_budget, begin, is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

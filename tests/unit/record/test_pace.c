@@ -307,6 +307,17 @@ an_event_that_took_long_once_stands_for_no_more_than_another(void **state)
     assert_int_equal(level(), 14);
 }
 
+static void what_mappings_cost_is_counted_and_doubles_nothing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 200 * EVENTS_A_LOOK; i++) {
+        seep_pace_counted(&view, UINT64_C(1) << 20, false);
+    }
+    assert_int_equal(level(), 14);
+    assert_int_equal(seep_word_load(&view.counters[SEEP_COUNT_TIMED_EVENTS]),
+                     200 * EVENTS_A_LOOK);
+}
+
 static void the_first_events_are_timed_each_and_count_once(void **state)
 {
     (void)state;
@@ -428,6 +439,7 @@ int main(void)
         TEST(a_larger_budget_pays_for_more),
         TEST(tables_alone_do_not_use_up_a_budget),
         TEST(an_event_that_took_long_once_stands_for_no_more_than_another),
+        TEST(what_mappings_cost_is_counted_and_doubles_nothing),
         TEST(the_first_events_are_timed_each_and_count_once),
         TEST(tables_that_fill_double_the_mean_step_by_step),
         TEST(frames_and_stacks_are_tables_too),

@@ -137,6 +137,21 @@ static void where_there_is_no_counter_a_bound_is_told(void **state)
     is_cost(f, 0.1, true);
 }
 
+static void no_more_is_told_than_the_process_used(void **state)
+{
+    struct fixture *f = *state;
+    struct seep_rec_header *header = f->builder.view.header;
+
+    count(f, SEEP_COUNT_EVENTS, 106603);
+    count(f, SEEP_COUNT_FIRST_EVENTS, 1);
+    count(f, SEEP_COUNT_FIRST_CYCLES, HZ / 100);
+    is_cost(f, 1066.03, true);
+    seep_word_store(&header->processor_ns, 7 * NS);
+    is_cost(f, 7, true);
+    seep_word_store(&header->processor_ns, 2000 * NS);
+    is_cost(f, 1066.03, true);
+}
+
 /* A clock of 10 ms may be one step behind. */
 static void of_a_short_run_the_clock_bounds_it(void **state)
 {
@@ -222,6 +237,7 @@ int main(void)
         WITH(a_run_of_few_events_is_known_to_the_last),
         WITH(what_too_few_tell_counts_as_the_first),
         WITH(where_there_is_no_counter_a_bound_is_told),
+        WITH(no_more_is_told_than_the_process_used),
         WITH(of_a_short_run_the_clock_bounds_it),
         WITH(the_recording_is_no_shared_memory_of_the_program),
         WITH(a_recording_that_grows_is_nobodys_growth),
