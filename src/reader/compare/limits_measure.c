@@ -359,7 +359,8 @@ static bool bound_growth(const struct seep_report *report, int space,
 /* Is it one that says what grows, or that nothing does? All else is open. */
 static bool is_known(const struct seep_report_verdict *verdict)
 {
-    return verdict->reassures || verdict->class == SEEP_VERDICT_LEAK ||
+    return verdict->reassures || verdict->too_little ||
+           verdict->class == SEEP_VERDICT_LEAK ||
            (seep_verdict_open_reason(verdict) == NULL &&
             seep_check_grows_outside(verdict));
 }
@@ -377,7 +378,7 @@ static void agree(const struct seep_report *report, int space,
     struct seep_interval *value = &measure->value;
 
     if (space != SEEP_CHECK_ALL_SPACES) {
-        if (open != NULL) {
+        if (open != NULL && !verdict->too_little) {
             value->high = INFINITY;
             measure->reason = open;
         }
@@ -386,7 +387,7 @@ static void agree(const struct seep_report *report, int space,
     if (!is_known(verdict)) {
         value->high = INFINITY;
         measure->reason = open != NULL ? open : verdict->reason;
-    } else if (verdict->reassures) {
+    } else if (verdict->reassures || verdict->too_little) {
         value->high = fmin(value->high, verdict->hidden_bytes_per_s);
         value->estimate = fmin(value->estimate, value->high);
     }

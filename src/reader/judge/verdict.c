@@ -92,12 +92,6 @@ static struct seep_verdict_now call_by(struct seep_report_verdict *verdict,
 #define MATERIAL_SAMPLES 4.0
 #define DEVICE_SHARE 0.02 /* of what is live there */
 
-/* Rates are of the time since the work began. */
-static double worked_s(const struct seep_verdict_input *input)
-{
-    return input->duration_s - input->began_s;
-}
-
 static double rate_in(const struct seep_verdict_tally *tally, unsigned place)
 {
     return fmax(0, tally->parts[place].estimate);
@@ -259,7 +253,7 @@ static int find_device(const struct seep_verdict_input *input,
                             DEVICE_SHARE * live_bytes);
         double told = (rate_in(&counts->minor, place) +
                        rate_in(&counts->suppressed, place)) *
-                      worked_s(input);
+                      seep_verdict_worked_s(input);
 
         if (input->least_device_bytes[i] - told >= least) {
             return (int)i;
@@ -289,8 +283,8 @@ static bool may_go_on(const struct seep_verdict_input *input,
     const struct seep_drift *drift = &input->private_drift;
     double least = fmax(SEEP_VERDICT_RISE_BYTES,
                         SEEP_VERDICT_RISE_SHARE * drift->last_bytes);
-    double told =
-        counts->suppressed.parts[SEEP_PLACE_HOST].estimate * worked_s(input);
+    double told = counts->suppressed.parts[SEEP_PLACE_HOST].estimate *
+                  seep_verdict_worked_s(input);
 
     return drift->may_go_on && counts->filling.count == 0 &&
            !counts->filled_tested &&
@@ -374,165 +368,6 @@ static bool call_doubtful(const struct seep_verdict_input *input,
     return true;
 }
 
-/*
- * What a verdict is worth: the largest leak that could hide behind it, and how
- * much longer a run would tell.
- *
- * A leak is found by the survivors that were sampled of it, or by what private
- * memory grew by; it hides if neither shows it:
- *
- *   by samples  max(SURVIVORS * sample_bytes, floor) / duration
- *   by balance  (floor + free) / span + (1 + 1.28 / 1.96) * error
- *
- * In the pool of an allocator inside a library there are no samples, and all of
- * it may be free.
- *
- * Of a Poisson number with a mean of 20 at least 12, which a leak rests on, are
- * seen in 98 of 100 runs. The balance sees growth whose lower bound, an error
- * below the estimate, is above the floor; in 90 of 100 runs the estimate is
- * not lower than 1.28 sigma below the truth, and an error is 1.96 of them. What
- * the allocator holds free can be filled without any growth. And nothing less
- * than the upper bound of what was seen can be excluded, of the process and of
- * each of its rows.
- *
- * Invariant: only what was tested reassures.
- */
-
-#define SURVIVORS 20.0
-/* Of work, and for a second of imports: then they are no longer most of it. */
-#define WORK_S 30.0
-#define WORK_TO_IMPORTS (1 / 3.0)
-#define POWER (1 + 1.28 / 1.96)
-#define LN_STOPPED (-4.605170186) /* a gap of one chance in 100 */
-
-static double hidden_from_samples(const struct seep_verdict_input *input,
-                                  double floor_bytes)
-{
-    return fmax(SURVIVORS * input->sample_bytes, floor_bytes) / worked_s(input);
-}
-
-static double hidden_from_balance(const struct seep_verdict_input *input)
-{
-    const struct seep_drift *drift = &input->private_drift;
-    double span_s = (1 - SEEP_WINDOW_SETTLE) * worked_s(input);
-    double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
-    const struct seep_site_work *pool = seep_verdict_pool(input);
-    double free_bytes = fmax(0, input->free_bytes);
-
-    if (!drift->known) {
-        return INFINITY;
-    }
-    if (pool != NULL) { /* how much of it is free is not known */
-        free_bytes += fmin((double)pool->site.live_bytes, drift->last_bytes);
-    }
-    return fmax(drift->most_bytes_per_s, (floor_bytes + free_bytes) / span_s +
-                                             POWER * drift->error_bytes_per_s);
-}
-
-static bool is_quiet(const struct seep_report_verdict *verdict)
-{
-    if (verdict->open_reason != NULL) {
-        return false;
-    }
-    switch (verdict->class) {
-    case SEEP_VERDICT_STEADY:
-        return true;
-    case SEEP_VERDICT_BOUNDED:
-        return !verdict->filling;
-    case SEEP_VERDICT_RETENTION:
-    case SEEP_VERDICT_FRAGMENTATION:
-        return !verdict->has_growth;
-    default:
-        return false;
-    }
-}
-
-/* Until so many survivors of what grows are there, or until a pause as long is
- * no chance any more; at the least as long again. */
-static double need_of(const struct seep_verdict_input *input,
-                      const struct seep_verdict_counts *counts,
-                      const struct seep_report_verdict *verdict)
-{
-    double need_s = input->duration_s;
-    double rate = verdict->growth_bytes_per_s.estimate;
-
-    if (verdict->class != SEEP_VERDICT_INSUFFICIENT &&
-        verdict->open_reason == NULL) {
-        return 0;
-    }
-    if (input->imports_s > 0) {
-        need_s = fmax(WORK_S, input->imports_s * WORK_TO_IMPORTS) -
-                 (input->duration_s - input->imports_s);
-    }
-    if (verdict->private_grows && rate > 0) {
-        need_s = fmax(need_s, SURVIVORS * input->sample_bytes / rate);
-    }
-    if (!verdict->private_grows && input->private_drift.may_go_on) {
-        need_s = input->private_drift.need_s;
-    }
-    if (counts->unstopped.count > 0 && counts->unstopped_ln_p < 0) {
-        need_s = fmax(0, counts->unstopped_gap_s *
-                             (LN_STOPPED / counts->unstopped_ln_p - 1));
-    }
-    if (counts->unstopped_next_s > 0) {
-        need_s = fmax(need_s, counts->unstopped_next_s);
-    }
-    return need_s > 0 ? need_s : input->duration_s;
-}
-
-/* Of call sites that were seen for too short a time to be tested: all that they
- * kept may be a leak, with what was not sampled of it. */
-static double hidden_untested(const struct seep_verdict_input *input)
-{
-    double work_s = input->duration_s - input->imports_s;
-
-    return work_s > 0
-               ? (input->kept_bytes + SURVIVORS * input->sample_bytes) / work_s
-               : INFINITY;
-}
-
-/* Where call sites were not tested, or not well enough to be called quiet, all
- * that bounds a leak is what the process grew by. */
-static double hidden_of(const struct seep_verdict_input *input,
-                        const struct seep_verdict_counts *counts,
-                        const struct seep_report_verdict *verdict)
-{
-    double balance = hidden_from_balance(input);
-
-    if (!isfinite(balance) && input->imports_s > 0 &&
-        seep_verdict_pool(input) == NULL) {
-        balance = hidden_untested(input);
-    }
-    if (!isfinite(balance) || input->unreachable) {
-        return 0;
-    }
-    if (is_quiet(verdict) && seep_verdict_pool(input) == NULL) {
-        return fmin(fmax(hidden_from_samples(input, verdict->floor_bytes),
-                         counts->possible_bytes_per_s),
-                    balance);
-    }
-    return verdict->has_growth && verdict->device < 0
-               ? fmax(balance, verdict->growth_bytes_per_s.high)
-               : balance;
-}
-
-/* What could hide, and what is missing; .class is there. Where nothing is known
- * of the host, tensors do not make it known. */
-static void add_power(const struct seep_verdict_input *input,
-                      const struct seep_verdict_counts *counts,
-                      struct seep_report_verdict *verdict)
-{
-    if (worked_s(input) > 0) {
-        verdict->hidden_bytes_per_s = hidden_of(input, counts, verdict);
-        if (verdict->hidden_bytes_per_s > 0) {
-            verdict->hidden_bytes_per_s = fmax(
-                verdict->hidden_bytes_per_s, input->hidden_tensor_bytes_per_s);
-        }
-        verdict->need_s = need_of(input, counts, verdict);
-    }
-    verdict->reassures = is_quiet(verdict) && verdict->hidden_bytes_per_s > 0;
-}
-
 /* What a process is called where nothing leaks or may leak. */
 
 /* Where every bound was named it ends, and what is left is known. */
@@ -552,16 +387,53 @@ call_filling(struct seep_report_verdict *verdict,
     return now;
 }
 
+/* Of private memory, whatever it is: so little that it is worth a longer run
+ * and no more. */
+static bool private_grows_a_little(const struct seep_verdict_input *input,
+                                   const struct seep_verdict_counts *counts)
+{
+    const struct seep_drift *drift = &input->private_drift;
+    double least_bytes_per_s =
+        drift->bytes_per_s.low - rate_in(&counts->suppressed, SEEP_PLACE_HOST);
+    double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
+
+    return drift->known && seep_verdict_is_a_little(
+                               least_bytes_per_s,
+                               input->duration_s - drift->from_s, floor_bytes);
+}
+
+/* Something is seen to grow: that is not "no leak", however little it is.
+ * @return false: nothing is */
+static bool call_little(const struct seep_verdict_input *input,
+                        const struct seep_verdict_counts *counts,
+                        struct seep_report_verdict *verdict,
+                        struct seep_verdict_now *ret_now)
+{
+    if (seep_verdict_grows_a_little(input, counts, verdict->floor_bytes)) {
+        *ret_now = call_open(verdict, &counts->little, SEEP_VERDICT_LITTLE);
+    } else if (private_grows_a_little(input, counts)) {
+        *ret_now = call_insufficient(
+            verdict,
+            "private memory grows, but by too little so far to tell where");
+        verdict->has_growth = true;
+        verdict->growth_bytes_per_s = input->private_drift.bytes_per_s;
+    } else {
+        return false;
+    }
+    verdict->too_little = true;
+    return true;
+}
+
 static struct seep_verdict_now
 call_quiet(const struct seep_verdict_input *input,
            const struct seep_verdict_counts *counts,
            struct seep_report_verdict *verdict)
 {
     struct seep_verdict_now now = {.basis = SEEP_FORECAST_GROWS};
-    double most_bytes =
-        input->private_drift.known
-            ? input->private_drift.most_bytes_per_s * worked_s(input)
-            : INFINITY;
+    double most_bytes = input->private_drift.known
+                            ? input->private_drift.most_bytes_per_s *
+                                  seep_verdict_worked_s(input)
+                            : INFINITY;
 
     if (call_doubtful(input, counts, verdict, &now)) {
         return now;
@@ -585,7 +457,7 @@ call_quiet(const struct seep_verdict_input *input,
         now = call_insufficient(
             verdict,
             "most of what it holds is spread over call sites with too little data");
-    } else {
+    } else if (!call_little(input, counts, verdict, &now)) {
         verdict->class = SEEP_VERDICT_STEADY;
         verdict->reason = seep_verdict_why_steady(counts);
     }
@@ -883,7 +755,7 @@ void seep_verdict_decide(const struct seep_verdict_input *input,
     if (verdict.open_reason != NULL) {
         now.basis = SEEP_FORECAST_UNTOLD; /* not "never" */
     }
-    add_power(input, &counts, &verdict);
+    seep_verdict_add_power(input, &counts, &verdict);
     if (verdict.device >= 0) {
         unsigned place = SEEP_PLACE_DEVICE + (unsigned)verdict.device;
 

@@ -73,6 +73,13 @@ struct seep_verdict_input {
     struct seep_interval caches[SEEP_DEVICES_MAX];
 };
 
+/** Seconds since the work began, which rates are of. */
+static inline double
+seep_verdict_worked_s(const struct seep_verdict_input *input)
+{
+    return input->duration_s - input->began_s;
+}
+
 enum seep_forecast_basis {
     SEEP_FORECAST_UNTOLD,   /* nothing is known of the growth */
     SEEP_FORECAST_GROWS,    /* by .bytes_per_s, if above 0 */
@@ -150,6 +157,8 @@ struct seep_verdict_counts {
     double unstopped_next_s;          /* until its next step; 0: not foretold */
     struct seep_verdict_tally rising; /* surely so, and of no class that says */
     struct seep_verdict_tally minor;
+    /* What may leak and surely grew, by less than counts: of the host. */
+    struct seep_verdict_tally little;
     struct seep_verdict_tally suppressed;
     size_t known;
     size_t doubtful;             /* may leak, too little of it to count */
@@ -184,6 +193,19 @@ double seep_verdict_low_of(const struct seep_verdict_tally *tally);
 #define SEEP_VERDICT_RISING \
     "a call site kept more than it freed, but for too little of the run to say how it goes on"
 
+#define SEEP_VERDICT_LITTLE \
+    "it grows, but by too little so far to tell whether it leaks"
+
+/** Is growth, less than @floor_bytes over @span_s, worth a longer run? */
+bool seep_verdict_is_a_little(double bytes_per_s, double span_s,
+                              double floor_bytes);
+
+/** Do rows that may leak, each too little to count, surely grow by what is
+ * worth a longer run? */
+bool seep_verdict_grows_a_little(const struct seep_verdict_input *input,
+                                 const struct seep_verdict_counts *counts,
+                                 double floor_bytes);
+
 /** Memory rose, stays, and no block needs it, not even at times. */
 bool seep_verdict_was_kept(const struct seep_balance_outside *outside);
 
@@ -205,6 +227,12 @@ const char *seep_verdict_open_reason(const struct seep_report_verdict *verdict);
 void seep_verdict_add_beside(const struct seep_verdict_input *input,
                              const struct seep_verdict_counts *counts,
                              struct seep_report_verdict *verdict);
+
+/** What could hide, and what is missing; .class is there, and .open_reason.
+ * Where nothing is known of the host, tensors do not make it known. */
+void seep_verdict_add_power(const struct seep_verdict_input *input,
+                            const struct seep_verdict_counts *counts,
+                            struct seep_report_verdict *verdict);
 
 /** What is more than so much of it is most of it. */
 #define SEEP_VERDICT_MOSTLY 0.5

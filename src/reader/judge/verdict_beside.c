@@ -47,7 +47,7 @@ static double answered_bytes(const struct seep_verdict_input *input,
 static double rise_of(const struct seep_verdict_input *input,
                       const struct seep_verdict_tally *tally)
 {
-    return tally->estimate * (input->duration_s - input->began_s);
+    return tally->estimate * seep_verdict_worked_s(input);
 }
 
 static bool is_of_host(const struct seep_verdict_tally *tally)
@@ -72,6 +72,29 @@ bool seep_verdict_rises_a_little(const struct seep_verdict_input *input,
                TRIFLE_SHARE * answered_bytes(input, counts);
 }
 
+/* A quarter of the floor, and 64 MiB a day: slower growth is of no use to know
+ * but from a run that is long enough to be sure of it anyway. */
+#define LITTLE_SHARE 0.25
+#define LITTLE_BYTES_PER_S (64 * 1024 * 1024 / 86400.0)
+
+bool seep_verdict_is_a_little(double bytes_per_s, double span_s,
+                              double floor_bytes)
+{
+    return bytes_per_s >= LITTLE_BYTES_PER_S &&
+           bytes_per_s * span_s >= LITTLE_SHARE * floor_bytes;
+}
+
+bool seep_verdict_grows_a_little(const struct seep_verdict_input *input,
+                                 const struct seep_verdict_counts *counts,
+                                 double floor_bytes)
+{
+    const struct seep_verdict_tally *little = &counts->little;
+
+    return little->count > 0 &&
+           seep_verdict_is_a_little(little->estimate,
+                                    seep_verdict_worked_s(input), floor_bytes);
+}
+
 const char *seep_verdict_open_reason(const struct seep_report_verdict *verdict)
 {
     return verdict->open_reason != NULL                  ? verdict->open_reason
@@ -79,18 +102,28 @@ const char *seep_verdict_open_reason(const struct seep_report_verdict *verdict)
                                                          : NULL;
 }
 
+static void open_for(struct seep_report_verdict *verdict,
+                     const struct seep_verdict_tally *tally, const char *reason)
+{
+    verdict->open_reason = reason;
+    verdict->open_bytes_per_s =
+        seep_interval_around(tally->estimate, sqrt(tally->squares));
+    snprintf(verdict->open_id, sizeof(verdict->open_id), "%s", tally->id);
+}
+
 static void add_open(const struct seep_verdict_input *input,
                      const struct seep_verdict_counts *counts,
                      struct seep_report_verdict *verdict)
 {
-    if (!verdict->has_growth &&
-        seep_verdict_rises(input, counts, verdict->floor_bytes) &&
+    if (verdict->has_growth) {
+        return;
+    }
+    if (seep_verdict_rises(input, counts, verdict->floor_bytes) &&
         seep_verdict_rises_a_little(input, counts)) {
-        verdict->open_reason = SEEP_VERDICT_RISING;
-        verdict->open_bytes_per_s = seep_interval_around(
-            counts->rising.estimate, sqrt(counts->rising.squares));
-        snprintf(verdict->open_id, sizeof(verdict->open_id), "%s",
-                 counts->rising.id);
+        open_for(verdict, &counts->rising, SEEP_VERDICT_RISING);
+    } else if (seep_verdict_grows_a_little(input, counts,
+                                           verdict->floor_bytes)) {
+        open_for(verdict, &counts->little, SEEP_VERDICT_LITTLE);
     }
 }
 
@@ -109,8 +142,8 @@ static void add_stopped(const struct seep_verdict_input *input,
                         const struct seep_verdict_counts *counts,
                         struct seep_report_verdict *verdict)
 {
-    double grown = verdict->growth_bytes_per_s.estimate *
-                   (input->duration_s - input->began_s);
+    double grown =
+        verdict->growth_bytes_per_s.estimate * seep_verdict_worked_s(input);
 
     if (verdict->has_growth && verdict->device < 0 && !verdict->private_grows &&
         grown < TRIFLE_SHARE * counts->filled_bytes) {

@@ -228,6 +228,17 @@ static void count_suspect(struct seep_verdict_counts *counts,
     }
 }
 
+/* Nothing of it is more than the floor, and it is seen to grow all the same; a
+ * step of one block is not known to be growth. */
+static void count_little(struct seep_verdict_counts *counts,
+                         const struct seep_report_site *site)
+{
+    if (seep_sites_place_of(site) == SEEP_PLACE_HOST && surely_grew(site) &&
+        !site->in_steps && site->known_bound_bytes == 0) {
+        add_to_tally(&counts->little, site);
+    }
+}
+
 static void count_class(struct seep_verdict_counts *counts,
                         const struct seep_site_work *work,
                         const struct seep_verdict_input *input)
@@ -236,7 +247,7 @@ static void count_class(struct seep_verdict_counts *counts,
     unsigned place = seep_sites_place_of(site);
     uint64_t live_bytes = input->live_bytes[place];
     double floor_bytes = seep_sites_floor_bytes(live_bytes);
-    double worked_s = input->duration_s - input->began_s;
+    double worked_s = seep_verdict_worked_s(input);
     bool material = is_material(site, worked_s, floor_bytes);
     bool large = is_large(site, worked_s,
                           fmax((double)live_bytes, floor_bytes / LARGE_SHARE));
@@ -253,6 +264,7 @@ static void count_class(struct seep_verdict_counts *counts,
             count_suspect(counts, site);
         } else {
             counts->doubtful++;
+            count_little(counts, site);
         }
         break;
     case SEEP_CLASS_WARMING:
@@ -270,6 +282,7 @@ static void count_class(struct seep_verdict_counts *counts,
         break;
     case SEEP_CLASS_MINOR:
         add_to_tally(&counts->minor, site);
+        count_little(counts, site);
         break;
     case SEEP_CLASS_BACKING: /* grows with what is in it */
         break;

@@ -550,13 +550,15 @@ struct seep_report_verdict {
     size_t minor_count;            /* that grow by less than the floor */
     double minor_bytes_per_s;
     double floor_bytes; /* less than this over the run is minor */
-    bool filling;       /* BOUNDED: it has not reached its bound yet */
-    bool in_pool;       /* SUSPECT: it grows in a pool, and that is sure; what
-                           of it is kept is not */
-    bool unseen;        /* UNEXPLAINED: blocks of the allocator, that no hook
-                           saw */
-    bool files;         /* all that grows is mapped of files: nothing need be
-                           full by it */
+    bool too_little; /* INSUFFICIENT: it grows by .growth_bytes_per_s, and for
+                        too short to be more than the floor */
+    bool filling;    /* BOUNDED: it has not reached its bound yet */
+    bool in_pool;    /* SUSPECT: it grows in a pool, and that is sure; what
+                        of it is kept is not */
+    bool unseen;     /* UNEXPLAINED: blocks of the allocator, that no hook
+                        saw */
+    bool files;      /* all that grows is mapped of files: nothing need be
+                        full by it */
     /* Beside the class: what it is not about, a little of the memory, and why
      * nothing can be said of that yet; it does not reassure then. NULL: nothing
      * is open. At the site that is the first of those. */

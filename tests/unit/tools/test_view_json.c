@@ -170,6 +170,7 @@ static const char *const verdict_members[][2] = {
     {"floor_bytes", "n"},
     {"filling", "b"},
     {"reassures", "b"},
+    {"too_little", "b"},
     {"hidden_bytes_per_s", "n?"},
     {"need_s", "n?"},
     {"private_grows", "b"},

@@ -53,7 +53,7 @@ static void put_counts(json_t *object,
     SEEP_JSON_COPY(object, verdict, suppressed_bytes_per_s, known_count,
                    minor_count);
     SEEP_JSON_COPY(object, verdict, minor_bytes_per_s, floor_bytes, filling);
-    SEEP_JSON_COPY(object, verdict, reassures);
+    SEEP_JSON_COPY(object, verdict, reassures, too_little);
     seep_json_put(object, "hidden_bytes_per_s",
                   known(verdict->hidden_bytes_per_s));
     seep_json_put(object, "need_s", known(verdict->need_s));

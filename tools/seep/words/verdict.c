@@ -601,9 +601,14 @@ static void put_bounded(FILE *file, const struct seep_report *report)
 /* "private memory grows by 229 MiB/min (215 to 243), 12 % of it at ..; " */
 static void put_private(FILE *file, const struct seep_report *report)
 {
-    fputs("private memory grows by ", file);
+    const struct seep_report_site *site = seep_words_site(report);
+
+    fputs(report->verdict.too_little && site != NULL
+              ? "live memory grows by "
+              : "private memory grows by ",
+          file);
     put_growth(file, report);
-    put_place(file, report, seep_words_site(report));
+    put_place(file, report, site);
     fputs("; ", file);
 }
 
@@ -645,7 +650,8 @@ static void put_insufficient(FILE *file, const struct seep_report *report)
 {
     fputs("cannot tell yet whether it leaks: ", file);
     put_imports(file, report);
-    if (report->verdict.private_grows && report->verdict.has_growth) {
+    if (report->verdict.has_growth &&
+        (report->verdict.private_grows || report->verdict.too_little)) {
         put_private(file, report);
     }
     put_live(file, report);

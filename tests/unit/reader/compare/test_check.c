@@ -221,6 +221,19 @@ static void what_is_not_enough_for_a_verdict_is_not_for_a_pass(void **state)
         "too short");
 }
 
+/* By how much it grows at the most is known. */
+static void what_grows_a_little_passes_below_a_limit_above_that(void **state)
+{
+    (void)state;
+    check_now.report.verdict.class = SEEP_VERDICT_INSUFFICIENT;
+    check_now.report.verdict.reassures = false;
+    check_now.report.verdict.too_little = true;
+    check_now.report.verdict.reason = "too little";
+    assert_int_equal(growth_against(1200), SEEP_CHECK_PASS);
+    check_now.report.verdict.too_little = false;
+    assert_int_equal(growth_against(1200), SEEP_CHECK_INSUFFICIENT);
+}
+
 static void growth_that_no_call_site_has_fails_too(void **state)
 {
     (void)state;
@@ -499,6 +512,7 @@ int main(void)
         CASE(a_cache_that_still_fills_is_no_failure_and_no_pass),
         CASE(what_has_stopped_passes_by_the_part_that_shows_it),
         CASE(what_is_not_enough_for_a_verdict_is_not_for_a_pass),
+        CASE(what_grows_a_little_passes_below_a_limit_above_that),
         CASE(growth_that_no_call_site_has_fails_too),
         CASE(what_is_suppressed_or_has_a_known_bound_does_not_count),
         CASE(what_is_suppressed_is_no_part_of_the_upper_bound),

@@ -452,14 +452,16 @@ static void only_material_growth_makes_a_suspect(void **state)
     assert_int_equal(decide(), SEEP_VERDICT_STEADY);
     assert_true(says("too small for a verdict"));
     site->growth_bytes_per_s = (struct seep_interval){1000, 900, 1100};
-    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT); /* but it grows */
+    assert_true(process.verdict.too_little);
     site->growth_bytes_per_s = (struct seep_interval){1100, 900, 1300};
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
     site->class = SEEP_CLASS_AGING;
     assert_int_equal(decide(), SEEP_VERDICT_SUSPECT);
     /* 2 MiB is the floor */
     process.input.live_bytes[SEEP_PLACE_HOST] = (uint64_t)(1000 * MIB);
-    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(process.verdict.too_little);
     assert_true(process.verdict.floor_bytes == .002 * 1000 * MIB);
 }
 

@@ -66,6 +66,70 @@ static void what_is_minor_reassures_of_no_more_than_itself(void **state)
     assert_false(process.verdict.reassures);
 }
 
+/* Of less than the floor of 1 MiB, in rows or in private memory. */
+static void what_is_seen_to_grow_a_little_is_not_no_leak(void **state)
+{
+    static const enum seep_class little[] = {SEEP_CLASS_MINOR,
+                                             SEEP_CLASS_SUSPECT};
+
+    for (size_t i = 0; i < sizeof(little) / sizeof(*little); i++) {
+        struct seep_report_site *site;
+
+        begin(state);
+        process.input.duration_s = 100;
+        site = add(little[i], .7 * MIB / 100);
+        strcpy(site->id, "little");
+        assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+        assert_true(process.verdict.too_little);
+        assert_true(says("too little so far"));
+        assert_false(process.verdict.reassures);
+        assert_string_equal(process.verdict.first_id, "little");
+        assert_true(process.verdict.growth_bytes_per_s.estimate ==
+                    site->growth_bytes_per_s.estimate);
+        assert_true(process.verdict.hidden_bytes_per_s >=
+                    site->growth_bytes_per_s.high);
+        site->growth_bytes_per_s.low = 0; /* not surely */
+        assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+        assert_true(process.verdict.reassures);
+        site->growth_bytes_per_s.low = 100;
+        process.input.duration_s = 30; /* a fifth of the floor */
+        assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    }
+}
+
+static void private_memory_that_grows_a_little_is_not_no_leak(void **state)
+{
+    (void)state;
+    add(SEEP_CLASS_STEADY, 0);
+    process.input.duration_s = 100;
+    process.input.private_drift = still();
+    process.input.private_drift.from_s = 20;
+    process.input.private_drift.bytes_per_s =
+        (struct seep_interval){10000, 5000, 15000};
+    assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
+    assert_true(process.verdict.too_little);
+    assert_true(process.verdict.growth_bytes_per_s.estimate == 10000);
+    assert_true(process.verdict.need_s >= 100);
+    process.input.private_drift.bytes_per_s.low = 3000; /* 234 KiB of 1 MiB */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    assert_true(process.verdict.reassures);
+}
+
+/* What has stopped is what the class is about; what grows stands beside it. */
+static void what_has_stopped_does_not_hide_what_grows_a_little(void **state)
+{
+    (void)state;
+    process.input.duration_s = 100;
+    add(SEEP_CLASS_STEP, 0)->window_bytes[1] = 20 * MIB;
+    strcpy(add(SEEP_CLASS_MINOR, .7 * MIB / 100)->id, "little");
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_false(process.verdict.reassures);
+    assert_string_equal(process.verdict.open_id, "little");
+    process.works[1].site.growth_bytes_per_s.low = 0;
+    assert_int_equal(decide(), SEEP_VERDICT_BOUNDED);
+    assert_true(process.verdict.reassures);
+}
+
 /* Whatever it is called, the row that kept most of it is named. */
 static void the_row_that_grew_most_is_suspected_of_it(void **state)
 {
@@ -472,6 +536,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH(no_class_reassures_while_private_memory_grows),
         WITH(what_is_minor_reassures_of_no_more_than_itself),
+        WITH(what_is_seen_to_grow_a_little_is_not_no_leak),
+        WITH(private_memory_that_grows_a_little_is_not_no_leak),
+        WITH(what_has_stopped_does_not_hide_what_grows_a_little),
         WITH(the_row_that_grew_most_is_suspected_of_it),
         WITH(one_import_hides_no_doubt),
         WITH(what_fills_must_fill_ever_slower_where_memory_grows),
