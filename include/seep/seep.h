@@ -36,9 +36,11 @@ extern "C" {
 /** A process, by its own recording. What is not known is SEEP_UNKNOWN. */
 struct seep_stats {
     uint64_t size_bytes; /* of this struct, by who calls; set by seep_stats() */
-    uint64_t live_bytes; /* that the process holds in memory of the host */
-    /* How fast they grow, as the report has it, over the settled part of the
-     * run. NaN: not known yet. It has no interval: no verdict, but cheap. */
+    /* That the process asked for and holds in memory of the host; a report adds
+     * what the allocator rounds them up to. */
+    uint64_t live_bytes;
+    /* How fast they grow over the settled part of the run. NaN: not known yet.
+     * It has no interval: no verdict, but cheap. */
     double growth_bytes_per_s;
     uint64_t units;              /* that seep_progress() told */
     uint64_t rss_bytes;          /* when it was last looked at */

@@ -143,7 +143,8 @@ SUMMED = ("live_bytes", "live_count", "allocated_bytes", "allocated_count",
 
 
 def sums_by_site(sites, names):
-    """{name: figures} of all sites with a frame of that name and space."""
+    """{name: figures} of all sites with a frame of that name and space, in
+    bytes that were asked for."""
     wanted = {entry["name"]: entry["space"] for entry in names}
     sums = {}
     for site in sites:
@@ -151,8 +152,9 @@ def sums_by_site(sites, names):
         if not found or site["space"] != wanted[found[0]]:
             continue
         entry = sums.setdefault(found[0], dict.fromkeys(SUMMED, 0))
+        asked = {**site, **site.get("requested", {})}
         for key in SUMMED:
-            entry[key] += site.get(key, 0)
+            entry[key] += asked.get(key, 0)
         entry["variance"] = (entry.get("variance", 0)
                              + (site.get("live_bytes_error", 0) / 1.96) ** 2)
     return sums

@@ -167,7 +167,8 @@ int main(int argument_count, char **arguments)
 {
     bool bare = argument_count == 3 && !strcmp(arguments[1], "--no-symbols");
     bool totals = argument_count == 3 && !strcmp(arguments[1], "--totals");
-    struct seep_report_options options = {.symbols = !bare && !totals};
+    struct seep_report_options options = {.symbols = !bare && !totals,
+                                          .as_requested = true};
     struct seep_refusal refusal = {0};
     struct seep_report *report = NULL;
     json_t *document;

@@ -132,6 +132,24 @@ def elsewhere_faults(outcome):
     return found
 
 
+def small_faults(outcome):
+    """Blocks that take more than was asked for grow by what they take: that is
+    what private memory grows by."""
+    site = outcome.site("leak_small")
+    memory = outcome.process["memory"]["anonymous"]
+    grown = site["growth_bytes_per_s"]
+    slack = memory["slope_error_bytes_per_s"] \
+        + 0.05 * memory["slope_bytes_per_s"]
+    found = []
+    if not grown["low"] - slack <= memory["slope_bytes_per_s"] \
+            <= grown["high"] + slack:
+        found.append(f"{grown} of {memory}")
+    share = site["requested"]["live_bytes"] / site["live_bytes"]
+    if abs(share - 20 / 32) > 0.08:
+        found.append(f"{share:.3f} of it was asked for")
+    return found
+
+
 def faults(job, outcome):
     """All that is not as it should be."""
     case, _ = job
@@ -139,6 +157,8 @@ def faults(job, outcome):
     if outcome.verdict not in case.verdicts:
         found.append(f"verdict is {outcome.verdict}: "
                      f"{outcome.process['verdict']['reasons']}")
+    if case.name == "leak-small":
+        found += small_faults(outcome)
     if case.name == "mapping":
         found += mapping_faults(outcome)
     if case.name == "written-elsewhere":

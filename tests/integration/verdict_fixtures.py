@@ -53,6 +53,7 @@ class Case:
 
 CASES = [
     Case("leak", ("leak",), "leak_request", ("leak",), True),
+    Case("leak-small", ("leak",), "leak_small", ("leak",), True),
     Case("leak-load", ("leak",), "leak_under_load", ("leak",), True),
     Case("leak-sawtooth", ("leak",), "leak_collected", ("leak",), True),
     Case("leak-third", ("leak",), "leak_later", ("leak",), True),

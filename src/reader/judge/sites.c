@@ -16,6 +16,7 @@
 #include "format/account.h"
 #include "format/live.h"
 #include "format/series.h"
+#include "reader/recording/footprint.h"
 
 /* The series of a row as the sum of its sites'. Invariant: a row of one site
  * reads as that site does, to the byte. */
@@ -124,7 +125,8 @@ struct entry {
     uint32_t work; /* index in works */
     uint32_t tick;
     uint64_t size_level;
-    bool loose; /* nothing but this tells when it was born */
+    uint32_t rounding; /* that it takes of memory beyond its size */
+    bool loose;        /* nothing but this tells when it was born */
 };
 
 /* A row of one site without series is not judged at all. */
@@ -135,12 +137,27 @@ static bool is_loose(const struct seep_view *view,
            seep_series_source_of(view, site).kind == SEEP_SERIES_NONE;
 }
 
+/* 0 where nothing was charged. */
+static uint32_t rounding_of(const struct seep_snapshot *snapshot,
+                            enum seep_space space,
+                            const struct seep_rec_live *live)
+{
+    struct seep_block block = seep_live_read(live);
+
+    return snapshot->requested == NULL
+               ? 0
+               : (uint32_t)(seep_footprint_of(snapshot->allocator, space,
+                                              block.address, block.size) -
+                            block.size);
+}
+
 /* What is at @index of the live table. @return whether it belongs to a site */
-static bool read_entry(const struct seep_view *view,
+static bool read_entry(const struct seep_snapshot *snapshot,
                        const struct seep_sites *sites,
                        const uint32_t *work_of_site, uint32_t index,
                        struct entry *ret_entry)
 {
+    const struct seep_view *view = &snapshot->view;
     struct seep_rec_live *live = &view->live[index];
     uint32_t site = seep_word_load(&live->site);
 
@@ -152,6 +169,8 @@ static bool read_entry(const struct seep_view *view,
         .work = work_of_site[site] - 1,
         .tick = seep_word_load(&live->birth_tick),
         .size_level = seep_word_load(&live->size_level),
+        .rounding = rounding_of(snapshot,
+                                (enum seep_space)view->sites[site].space, live),
         .loose = is_loose(view, &sites->works[work_of_site[site] - 1], site),
     };
     return true;
@@ -177,7 +196,7 @@ static size_t list_entries(const struct seep_snapshot *snapshot,
     }
     count = 0;
     for (uint32_t i = 0; i < view->live_capacity; i++) {
-        if (read_entry(view, sites, work_of_site, i, &entries[count])) {
+        if (read_entry(snapshot, sites, work_of_site, i, &entries[count])) {
             struct seep_site_work *work = &sites->works[entries[count].work];
 
             work->survivor_count++;
@@ -194,9 +213,19 @@ static unsigned level_of(const struct entry *entry)
     return (unsigned)(entry->size_level >> SEEP_SIZE_BITS) & 63;
 }
 
+/* Its bytes are those that it takes of memory; it was sampled by its size. */
 static struct seep_weight weight_of(const struct entry *entry)
 {
-    return seep_weight_of(entry->size_level & SEEP_SIZE_MASK, level_of(entry));
+    uint64_t size = entry->size_level & SEEP_SIZE_MASK;
+    struct seep_weight weight = seep_weight_of(size, level_of(entry));
+
+    if (entry->rounding != 0) {
+        weight.bytes +=
+            (uint64_t)(entry->rounding /
+                           seep_weight_probability(size, level_of(entry)) +
+                       0.5);
+    }
+    return weight;
 }
 
 /* So many that were looked at stand for all, or so large a share. */
@@ -295,6 +324,7 @@ static void add_survivor(struct seep_site_work *work, const struct entry *entry,
 
     ret_survivor->birth = seep_clock_at(clock, tick);
     ret_survivor->birth_tick = (uint32_t)born;
+    ret_survivor->size_bytes = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
     ret_survivor->weight = bytes;
     ret_survivor->variance =
         level_of(entry) == 0
@@ -421,7 +451,7 @@ static void sum_survivors(const struct seep_snapshot *snapshot,
     struct entry entry;
 
     for (uint32_t i = 0; i < snapshot->view.live_capacity; i++) {
-        if (read_entry(&snapshot->view, sites, work_of_site, i, &entry)) {
+        if (read_entry(snapshot, sites, work_of_site, i, &entry)) {
             add_survivor(&sites->works[entry.work], &entry, clock, old_ticks,
                          &survivor);
         }
@@ -438,11 +468,20 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+void seep_sites_add_requested(struct seep_report_requested *sum,
+                              const struct seep_report_requested *more)
+{
+    sum->live_bytes += more->live_bytes;
+    sum->allocated_bytes += more->allocated_bytes;
+    sum->freed_bytes += more->freed_bytes;
+}
+
 /* Of several sites it is not known when each was at its peak: the least that
  * the peak of all can have been. */
-static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
-                       uint32_t index)
+static void add_totals(const struct seep_snapshot *snapshot,
+                       struct seep_site_work *work, uint32_t index)
 {
+    struct seep_rec_site *from = &snapshot->view.sites[index];
     struct seep_report_site *site = &work->site;
     uint64_t allocated = seep_word_load(&from->allocated_bytes);
     uint64_t freed = seep_word_load(&from->freed_bytes);
@@ -460,6 +499,11 @@ static void add_totals(struct seep_site_work *work, struct seep_rec_site *from,
     site->device = seep_sites_device_of(from);
     site->allocated_bytes += allocated;
     site->freed_bytes += freed;
+    seep_sites_add_requested(
+        &site->requested,
+        snapshot->requested != NULL
+            ? &snapshot->requested[index]
+            : &(struct seep_report_requested){live, allocated, freed});
     site->allocated_count +=
         blocks_of(seep_word_load(&from->allocated_count_q16));
     site->freed_count += blocks_of(seep_word_load(&from->freed_count_q16));
@@ -506,7 +550,7 @@ static void add_member(const struct seep_snapshot *snapshot,
     }
     work->site.torn |= snapshot->torn[index] != 0;
     add_elsewhere(work, seep_rewind_series_of(view, index));
-    add_totals(work, site, index);
+    add_totals(snapshot, work, index);
     work->member_count++;
 }
 

@@ -218,6 +218,10 @@ static inline bool seep_sites_is_loud(const struct seep_report_site *site)
     return site->class < SEEP_CLASS_INSUFFICIENT;
 }
 
+/** Add @more to @sum. */
+void seep_sites_add_requested(struct seep_report_requested *sum,
+                              const struct seep_report_requested *more);
+
 /** Was anything kept of when things happened? */
 bool seep_sites_has_series(const struct seep_site_work *work);
 

@@ -25,9 +25,9 @@
 /* Of CPython 3.8 to 3.15: float 24, list 56, dict 48 or 64, tables of small
  * dicts up to 184, tuples of 1 to 20. All are multiples of 8, as texts and
  * numbers are not but by chance. */
-#define LENT_LEAST 24
-#define LENT_MOST 208
-#define LENT_GRAIN 8
+#define LENT_LEAST 24U
+#define LENT_MOST 208U
+#define LENT_GRAIN 8U
 #define BURST_SIGMAS 4.0
 #define BURST_FACTOR 2.0 /* times the mean of the other bins, at least */
 #define BURSTS_MIN 3
@@ -36,13 +36,9 @@
 
 static bool is_lendable(const struct seep_survivor *survivor)
 {
-    double squared = survivor->weight * survivor->weight;
-    double size =
-        squared > 0 ? survivor->weight * (1 - survivor->variance / squared) : 0;
-    double whole = round(size);
-
-    return whole >= LENT_LEAST && whole <= LENT_MOST &&
-           fmod(whole, LENT_GRAIN) == 0;
+    return survivor->size_bytes >= LENT_LEAST &&
+           survivor->size_bytes <= LENT_MOST &&
+           survivor->size_bytes % LENT_GRAIN == 0;
 }
 
 void seep_step_init(const struct seep_survivor *survivors, size_t count,

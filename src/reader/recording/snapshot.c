@@ -686,7 +686,9 @@ void seep_snapshot_fini(struct seep_snapshot *snapshot)
     seep_snapshot_leave_series(snapshot);
     free(snapshot->live);
     free(snapshot->torn);
+    free(snapshot->requested);
     snapshot->live = NULL;
+    snapshot->requested = NULL;
     snapshot->torn = NULL;
 }
 

@@ -36,6 +36,10 @@ struct seep_snapshot {
                                             by a brief, or its totals */
     struct seep_rec_live *live; /* that of .view, the live blocks alone */
     uint8_t *torn;              /* one a site: 1 if it was being written */
+    /* Of each site what was asked for, where what else is told of it was
+     * charged (footprint.h); NULL: it was not. */
+    struct seep_report_requested *requested;
+    enum seep_allocator_kind allocator; /* that it was charged by */
     uint64_t torn_sites;
     uint64_t torn_slots;      /* events that were claimed and never finished */
     uint64_t pending_events;  /* folded here */

@@ -78,6 +78,7 @@ static void add_site(struct space_sum *sum, const struct seep_site_work *work,
     sum->used = true;
     sum->space.space = work->site.space;
     sum->space.live_bytes += work->site.live_bytes;
+    seep_sites_add_requested(&sum->space.requested, &work->site.requested);
     sum->space.allocated_bytes += work->site.allocated_bytes;
     sum->space.freed_bytes += work->site.freed_bytes;
     sum->variance += work->variance;

@@ -17,6 +17,7 @@
 
 #include "reader/judge/family.h"
 #include "reader/process/cgroup.h"
+#include "reader/recording/footprint.h"
 #include "reader/recording/open.h"
 #include "reader/recording/rewind.h"
 #include "reader/report/build.h"
@@ -617,6 +618,7 @@ static int add_time(struct seep_report_build *build)
                      ? seep_word_load(&header->exited) != 0
                      : report->state != SEEP_STATE_RUNNING;
     struct seep_series_grid grid = seep_series_grid_of(end_tick);
+    double rate = 1;
     int error = 0;
 
     report->life_s = seep_sites_seconds((double)end_tick);
@@ -625,6 +627,14 @@ static int add_time(struct seep_report_build *build)
         error = seep_rewind(&build->snapshot, end_tick, &report->end,
                             &grid.end_tick);
         report->units = seep_word_load(&header->progress_units);
+    }
+    if (error == 0 &&
+        (build->options == NULL || !build->options->as_requested)) {
+        /* Nothing is undone behind it. */
+        error = seep_footprint_charge(
+            &build->snapshot, seep_report_allocator_of(report->allocator),
+            &rate);
+        report->end.freed_bytes *= rate;
     }
     seep_clock_init(&build->clock, &build->snapshot.view, grid);
     report->duration_s = seep_sites_seconds((double)grid.end_tick);

@@ -70,7 +70,9 @@ struct seep_report_options {
     const struct seep_rules *known;
     struct seep_symbol_memory *memory; /* of names, while a report is made:
                                           shared by those of one thread */
-    bool stacks; /* each by itself, too: .stacks of the report */
+    bool stacks;       /* each by itself, too: .stacks of the report */
+    bool as_requested; /* bytes are what was asked for, not what blocks take:
+                          for who compares them with what a program did */
 };
 
 enum seep_process_state {
@@ -180,6 +182,13 @@ struct seep_report_untold {
     double allocated_count;
 };
 
+/** What was asked for, of what blocks take. */
+struct seep_report_requested {
+    uint64_t live_bytes;
+    uint64_t allocated_bytes;
+    uint64_t freed_bytes;
+};
+
 struct seep_report_site {
     char id[20];      /* stable over runs of the same program */
     char line_id[20]; /* by stack: of the row that it is in by line; else "" */
@@ -193,6 +202,9 @@ struct seep_report_site {
      * not known. NULL: whoever asked for it has it. */
     const char *pool;
     bool torn; /* its last event may be half applied */
+    /* Bytes are those that its blocks take of memory, with what the allocator
+     * rounds them up to and puts before them, but for what was asked for. */
+    struct seep_report_requested requested;
     uint64_t live_bytes;
     double live_bytes_error; /* 1.96 sigma of the sampling; 0 in exact mode */
     double touched_bytes;    /* of mappings and large blocks: of these, resident
@@ -328,6 +340,7 @@ struct seep_report_counter {
 struct seep_report_space {
     enum seep_space space;
     uint64_t live_bytes;
+    struct seep_report_requested requested;
     double live_bytes_error; /* 1.96 sigma of the sampling */
     uint64_t first_bytes;
     uint64_t allocated_bytes;

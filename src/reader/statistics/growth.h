@@ -57,9 +57,10 @@ enum seep_class {
 /** One block that is still live. */
 struct seep_survivor {
     double birth;        /* on the work clock, 0 to 1 */
-    double weight;       /* bytes it stands for, s / p */
+    double weight;       /* bytes it stands for: those it takes / p */
     double variance;     /* of that: weight^2 (1 - p); 0 if exact */
     uint32_t birth_tick; /* the same on the clock of time */
+    uint32_t size_bytes; /* that it was asked for with */
 };
 
 /**

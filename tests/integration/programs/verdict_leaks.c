@@ -6,6 +6,8 @@
 #include "verdict.h"
 
 #define LEAKED_BYTES 64
+#define NODE_BYTES 16
+#define FLOAT_BYTES 24
 #define LATE_BYTES 128
 #define GARBAGE_BYTES 256
 #define GARBAGE_TICKS 200
@@ -20,22 +22,31 @@
 #define CHURN_LEAK_MOST ((uint64_t)100000000)
 #define CHURN_LEAK_LITTLE ((uint64_t)2000000)
 
-static void leaked(struct verdict_run *run, const void *block, size_t bytes)
+/* What it takes of memory, with the word before it. */
+static void leaked(struct verdict_run *run, void *block)
 {
     if (block == NULL) {
         abort();
     }
-    run->leaked_bytes += bytes;
+    run->leaked_bytes += malloc_usable_size(block) + sizeof(size_t);
 }
 
 SITE_FUNCTION static void leak_request(struct verdict_run *run)
 {
-    leaked(run, malloc(LEAKED_BYTES), LEAKED_BYTES);
+    leaked(run, malloc(LEAKED_BYTES));
+}
+
+/* A node of C++, or a float of Python: both take 32 bytes. */
+SITE_FUNCTION static void leak_small(struct verdict_run *run)
+{
+    bool is_node = (run->random >> 20) % 2 == 0;
+
+    leaked(run, malloc(is_node ? NODE_BYTES : FLOAT_BYTES));
 }
 
 SITE_FUNCTION static void leak_under_load(struct verdict_run *run)
 {
-    leaked(run, malloc(LEAKED_BYTES), LEAKED_BYTES);
+    leaked(run, malloc(LEAKED_BYTES));
 }
 
 /* As it was, twice that, as it was, half of it, and so on. */
@@ -49,7 +60,7 @@ static unsigned swinging(const struct verdict_run *run)
 SITE_FUNCTION static void leak_later(struct verdict_run *run)
 {
     if (verdict_past(run, run->leaked_from)) {
-        leaked(run, malloc(LATE_BYTES), LATE_BYTES);
+        leaked(run, malloc(LATE_BYTES));
     }
 }
 
@@ -90,7 +101,7 @@ static void collect(struct verdict_run *run)
 
         garbage = *block;
         if (index++ % GARBAGE_KEPT == 0) {
-            leaked(run, block, GARBAGE_BYTES);
+            leaked(run, block);
         } else {
             free(block);
         }
@@ -110,7 +121,7 @@ SITE_FUNCTION static void churn(void)
 
 SITE_FUNCTION static void leak_in_churn(struct verdict_run *run)
 {
-    leaked(run, malloc(CHURN_LEAKED_BYTES), CHURN_LEAKED_BYTES);
+    leaked(run, malloc(CHURN_LEAKED_BYTES));
 }
 
 /* Evenly, @budget_bytes in the whole run. */
@@ -143,7 +154,7 @@ static void leak_head(struct verdict_run *run)
 {
     void *block = keep_head();
 
-    leaked(run, block, malloc_usable_size(block));
+    leaked(run, block);
 }
 
 static void renew_head(struct verdict_run *run)
@@ -167,6 +178,7 @@ static void leak_little(struct verdict_run *run)
 
 const struct verdict_kind verdict_leak_kinds[] = {
     {.name = "leak", .request = leak_request},
+    {.name = "leak-small", .request = leak_small},
     {.name = "leak-load", .request = leak_under_load, .load = swinging},
     {.name = "leak-halfway", .request = leak_later, .begin = begin_halfway},
     {.name = "leak-third", .request = leak_later, .begin = begin_third},

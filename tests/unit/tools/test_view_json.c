@@ -231,6 +231,7 @@ static const char *const site_members[][2] = {
     {"torn", "b"},
     {"live_bytes", "n"},
     {"live_bytes_error", "n"},
+    {"requested", "o"},
     {"live_count", "n"},
     {"touched_bytes", "n?"},
     {"elsewhere_bytes", "n"},

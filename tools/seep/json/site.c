@@ -112,6 +112,14 @@ json_t *seep_json_verdict(const struct seep_report *report,
     return object;
 }
 
+static json_t *requested_of(const struct seep_report_requested *requested)
+{
+    json_t *object = json_object();
+
+    SEEP_JSON_COPY(object, requested, live_bytes, allocated_bytes, freed_bytes);
+    return object;
+}
+
 static json_t *spaces_of(const struct seep_report *report)
 {
     json_t *spaces = json_object();
@@ -122,6 +130,7 @@ static json_t *spaces_of(const struct seep_report *report)
 
         SEEP_JSON_COPY(object, space, first_bytes);
         seep_json_put(object, "last_bytes", space->live_bytes);
+        seep_json_put(object, "requested", requested_of(&space->requested));
         SEEP_JSON_COPY(object, space, slope_bytes_per_s, live_bytes_error,
                        allocated_bytes);
         SEEP_JSON_COPY(object, space, freed_bytes);
@@ -358,6 +367,7 @@ static void put_totals(json_t *object, const struct seep_report_site *site)
     json_t *windows = json_array();
 
     SEEP_JSON_COPY(object, site, live_bytes, live_bytes_error, live_count);
+    seep_json_put(object, "requested", requested_of(&site->requested));
     seep_json_put(object, "touched_bytes",
                   site->touched_bytes >= 0 ? site->touched_bytes : NAN);
     SEEP_JSON_COPY(object, site, elsewhere_bytes);

@@ -833,6 +833,10 @@ static void print_stack(struct seep_page *page,
                     seep_words_place(report, site, place),
                     SEEP_UNITS_BYTES((double)site->live_bytes),
                     SEEP_UNITS_COUNT(site->live_count));
+    if (seep_words_is_rounded(site)) {
+        seep_page_print(page, SEEP_STYLE_PLAIN, SEEP_NOTE_REQUESTED,
+                        SEEP_UNITS_BYTES((double)site->requested.live_bytes));
+    }
     seep_page_end_line(page);
     print_largest(page, site);
     print_evidence(page, report, site);

@@ -51,6 +51,7 @@
 #define SEEP_NOTE_PATTERN "known: %s. %s %s (%s)"
 #define SEEP_NOTE_LARGEST_STACK \
     "the largest of %zu stacks, %s live (--by stack lists them)"
+#define SEEP_NOTE_REQUESTED " (%s were asked for)"
 #define SEEP_NOTE_NO_SITE " no site %s here"
 #define SEEP_NOTE_SUPPRESSED \
     "%zu suppressed (%s)%s%s: --show-suppressed shows %s"

@@ -474,6 +474,21 @@ static void add_written_reason(const struct seep_report_site *site,
         live, SEEP_UNITS_BYTES(site->touched_bytes));
 }
 
+/* Whoever counts his blocks comes to less. */
+static void add_requested_reason(const struct seep_report_site *site,
+                                 struct seep_words_verdict *words)
+{
+    if (site == NULL || !seep_class_may_leak(site->class) ||
+        !seep_words_is_rounded(site)) {
+        return;
+    }
+    const char *live = SEEP_UNITS_BYTES((double)site->live_bytes);
+    seep_words_reason(
+        words,
+        "its blocks take %s, and %s of that were asked for: the rest is what the allocator adds to each of them",
+        live, SEEP_UNITS_BYTES((double)site->requested.live_bytes));
+}
+
 #define ELSEWHERE_SHARE 0.25
 
 /* The growth is real, and whoever looks at RSS does not see it. */
@@ -726,6 +741,7 @@ void seep_words_add_reasons(const struct seep_report *report,
     add_reserved_reason(report, words);
     add_written_reason(site, words);
     add_elsewhere_reason(site, words);
+    add_requested_reason(site, words);
     if (kept != NULL) {
         seep_words_reason(words, "%s", kept);
         free(kept);

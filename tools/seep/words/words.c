@@ -800,6 +800,13 @@ bool seep_words_writes_late(const struct seep_report *report)
                WRITTEN_SHARE * report->verdict.growth_bytes_per_s.estimate;
 }
 
+bool seep_words_is_rounded(const struct seep_report_site *site)
+{
+    double requested = (double)site->requested.live_bytes;
+
+    return requested > 0 && (double)site->live_bytes >= 1.1 * requested;
+}
+
 bool seep_words_is_wanted(const struct seep_report_site *site,
                           const char *site_id)
 {

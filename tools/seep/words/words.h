@@ -182,6 +182,9 @@ bool seep_words_threads_grow(const struct seep_report *report);
 /** Does what was never touched shrink by most of what the verdict is about? */
 bool seep_words_writes_late(const struct seep_report *report);
 
+/** Do its blocks take a tenth more than was asked for, or more? */
+bool seep_words_is_rounded(const struct seep_report_site *site);
+
 /** Is @site the one that is asked for by @site_id, or its beginning; NULL:
  * all are. A stack is asked for by the id of its line, too. */
 bool seep_words_is_wanted(const struct seep_report_site *site,
