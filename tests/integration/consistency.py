@@ -113,6 +113,12 @@ def of_memory(verdict, memory, duration_s):
             and verdict["forecast"]["answer"] == "never"):
         found.append("its cgroup grows beside it, and is never full")
     growth = verdict["growth_bytes_per_s"]
+    if (verdict["class"] == "leak" and verdict["device"] is None and growth
+            and not (memory["swap"] or {"last_bytes": 0})["last_bytes"]
+            and (least_slope(memory["anonymous"]) - growth["high"])
+            * 0.8 * duration_s > 2 * floor
+            and "; private memory gr" not in verdict["sentence"]):
+        found.append("private memory grows by more, and where is not said")
     if ("no hook saw" in verdict["sentence"] and growth and memory["surplus"]
             and -memory["surplus"]["slope_bytes_per_s"]
             > 0.8 * growth["estimate"]):

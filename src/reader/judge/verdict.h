@@ -234,6 +234,12 @@ void seep_verdict_add_power(const struct seep_verdict_input *input,
                             const struct seep_verdict_counts *counts,
                             struct seep_report_verdict *verdict);
 
+/** Where the rest is of what private memory grows by: .rest* of @verdict, all
+ * else of which is known. */
+void seep_verdict_add_rest(const struct seep_verdict_input *input,
+                           const struct seep_report_memory *memory,
+                           struct seep_report_verdict *verdict);
+
 /** What is more than so much of it is most of it. */
 #define SEEP_VERDICT_MOSTLY 0.5
 

@@ -187,3 +187,88 @@ void seep_verdict_add_beside(const struct seep_verdict_input *input,
         break;
     }
 }
+
+/*
+ * Where the rest is, of what private memory grows by beyond what the class is
+ * about.
+ *
+ * Invariant: it is said only where the two differ by more than both intervals
+ * allow, and by what is worth a word; and a place is named only where the
+ * balance finds most of the rest in it.
+ */
+
+/* Private memory, or what it may be: all over the settled part of the run. */
+static struct seep_interval
+private_growth(const struct seep_report_memory *memory)
+{
+    const struct seep_report_extent *anonymous = &memory->anonymous;
+    const struct seep_report_extent *swap = &memory->swap;
+    double rate = anonymous->slope_bytes_per_s;
+    double error = anonymous->slope_error;
+
+    if (swap->valid) {
+        rate += swap->slope_bytes_per_s;
+        error = hypot(error, swap->slope_error);
+    }
+    return seep_interval_around(rate, error);
+}
+
+static double slope_of(const struct seep_report_extent *extent)
+{
+    return extent->valid ? fmax(0, extent->slope_bytes_per_s) : 0;
+}
+
+/* What each part grows by, less what the class is about of it. */
+static void find_parts(const struct seep_verdict_input *input,
+                       const struct seep_report_memory *memory,
+                       const struct seep_report_verdict *verdict,
+                       double parts[SEEP_REST_COUNT])
+{
+    const struct seep_balance_outside *outside = &input->outside;
+    double growth = verdict->growth_bytes_per_s.estimate;
+    double span_s =
+        (input->duration_s - input->began_s) * (1 - SEEP_WINDOW_SETTLE);
+    double unexplained = slope_of(&memory->unexplained);
+    bool at_sites = verdict->class == SEEP_VERDICT_LEAK ||
+                    verdict->class == SEEP_VERDICT_SUSPECT;
+
+    parts[SEEP_REST_SITES] =
+        slope_of(&memory->tracked) - (at_sites ? growth : 0);
+    parts[SEEP_REST_FREE] =
+        at_sites ? slope_of(&memory->allocator_overhead) : 0;
+    parts[SEEP_REST_BLOCKS] =
+        span_s > 0 ? fmin(unexplained, outside->unseen_growth_bytes / span_s)
+                   : 0;
+    parts[SEEP_REST_MAPPINGS] = fmin(unexplained, input->stray_bytes_per_s);
+    parts[SEEP_REST_UNKNOWN] = 0;
+}
+
+void seep_verdict_add_rest(const struct seep_verdict_input *input,
+                           const struct seep_report_memory *memory,
+                           struct seep_report_verdict *verdict)
+{
+    const struct seep_interval grows = private_growth(memory);
+    const struct seep_interval *told = &verdict->growth_bytes_per_s;
+    double worked_s = input->duration_s - input->began_s;
+    double parts[SEEP_REST_COUNT];
+    double least = grows.low - told->high;
+
+    if (!verdict->has_growth || verdict->device >= 0 || verdict->files ||
+        verdict->class == SEEP_VERDICT_INSUFFICIENT || verdict->in_pool ||
+        !memory->anonymous.valid ||
+        !(least * worked_s >=
+          fmax(verdict->floor_bytes,
+               seep_drift_floor_bytes(memory->anonymous.last_bytes)))) {
+        return;
+    }
+    verdict->private_bytes_per_s = grows.estimate;
+    verdict->rest_bytes_per_s = grows.estimate - told->estimate;
+    verdict->rest = SEEP_REST_UNKNOWN;
+    find_parts(input, memory, verdict, parts);
+    for (int i = 0; i < SEEP_REST_COUNT; i++) {
+        if (parts[i] > parts[verdict->rest] &&
+            parts[i] >= SEEP_VERDICT_MOSTLY * verdict->rest_bytes_per_s) {
+            verdict->rest = (enum seep_rest)i;
+        }
+    }
+}

@@ -505,6 +505,8 @@ static void add_verdict(struct seep_report_build *build)
     }
     add_device_bounds(build, &input);
     seep_verdict_decide(&input, &build->report.verdict, &now);
+    seep_verdict_add_rest(&input, &build->report.memory,
+                          &build->report.verdict);
     name_cache(build);
     seep_forecast_of_process(&build->report.memory, &now,
                              &build->report.verdict.forecast);

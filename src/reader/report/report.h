@@ -537,6 +537,22 @@ struct seep_report_device {
     struct seep_report_forecast forecast; /* when free is 0 */
 };
 
+/** Where most of what private memory grows by lies, beyond what the class is
+ * about: X(SYMBOL, "name in JSON"). */
+#define SEEP_RESTS(X)          \
+    X(UNKNOWN, "unknown")      \
+    X(SITES, "call-sites")     \
+    X(FREE, "allocator-free")  \
+    X(BLOCKS, "unseen-blocks") \
+    X(MAPPINGS, "unseen-mappings")
+
+enum seep_rest {
+#define SEEP_REST_VALUE(symbol, name) SEEP_REST_##symbol,
+    SEEP_RESTS(SEEP_REST_VALUE)
+#undef SEEP_REST_VALUE
+        SEEP_REST_COUNT
+};
+
 struct seep_report_verdict {
     enum seep_verdict_class class;
     const char *reason; /* a phrase; never NULL */
@@ -591,6 +607,12 @@ struct seep_report_verdict {
     double beside_bytes_per_s;
     bool beside_is_files;
     bool open_files; /* UNEXPLAINED: it is about memory.open_files */
+    /* Private memory grows by so much, which is more than what the class is
+     * about by more than both intervals allow; and that is the rest, most of
+     * which is there. 0: it is not so. */
+    double private_bytes_per_s;
+    double rest_bytes_per_s;
+    enum seep_rest rest;
     struct seep_report_forecast forecast;
 };
 

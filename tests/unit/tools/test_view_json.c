@@ -181,6 +181,7 @@ static const char *const verdict_members[][2] = {
     {"beside_is_files", "b"},
     {"open_files", "b"},
     {"open", "o?"},
+    {"rest", "o?"},
     {"stopped", "s?"},
     {"pattern", "o?"},
     {"forecast", "o?"},

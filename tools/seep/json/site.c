@@ -81,6 +81,17 @@ static json_t *open_of(const struct seep_report_verdict *verdict)
     return object;
 }
 
+static json_t *rest_of(const struct seep_report_verdict *verdict)
+{
+    static const char *const names[] = {SEEP_RESTS(SEEP_NAME_ALONE)};
+    json_t *object = verdict->rest_bytes_per_s > 0 ? json_object() : NULL;
+
+    SEEP_JSON_COPY(object, verdict, private_bytes_per_s);
+    seep_json_put(object, "bytes_per_s", verdict->rest_bytes_per_s);
+    seep_json_put(object, "place", names[verdict->rest]);
+    return object;
+}
+
 json_t *seep_json_verdict(const struct seep_report *report,
                           const struct seep_catalogue *catalogue)
 {
@@ -104,6 +115,7 @@ json_t *seep_json_verdict(const struct seep_report *report,
                                                : NULL);
     put_counts(object, verdict);
     seep_json_put(object, "open", open_of(verdict));
+    seep_json_put(object, "rest", rest_of(verdict));
     seep_json_put(object, "stopped",
                   *verdict->stopped_id == '\0' ? NULL : verdict->stopped_id);
     seep_json_put(object, "pattern", pattern_of(pattern));

@@ -721,6 +721,27 @@ static void put_open(FILE *file, const struct seep_report *report)
     free(where);
 }
 
+/* What it grows by beside what the class is about. */
+static void put_rest(FILE *file, const struct seep_report *report)
+{
+    static const char *const words[] = {
+        [SEEP_REST_UNKNOWN] = "the rest is where seep does not see",
+        [SEEP_REST_SITES] = "most of the rest is live at other call sites",
+        [SEEP_REST_FREE] = "most of the rest is free memory of the allocator",
+        [SEEP_REST_BLOCKS] = "most of the rest is in blocks that no hook saw",
+        [SEEP_REST_MAPPINGS] =
+            "most of the rest is in mappings that no hook saw",
+    };
+    const struct seep_report_verdict *verdict = &report->verdict;
+
+    if (verdict->rest_bytes_per_s > 0) {
+        fprintf(file, "; private memory %s by ",
+                seep_words_end_is_reported(report) ? "grew" : "grows");
+        seep_words_put_rate(file, verdict->private_bytes_per_s);
+        fprintf(file, ", and %s", words[verdict->rest % SEEP_REST_COUNT]);
+    }
+}
+
 /* "python3 serve.py (pid 4242): " */
 static void put_name(FILE *file, const struct seep_report *report)
 {
@@ -756,6 +777,7 @@ static char *sentence_of(const struct seep_report *report)
     } else {
         puts_of[report->verdict.class % SEEP_VERDICT_COUNT](file, report);
         put_open(file, report);
+        put_rest(file, report);
     }
     fputc('.', file);
     return seep_words_close(&text);
