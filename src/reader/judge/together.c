@@ -277,6 +277,10 @@ static void find_candidates(struct together *together)
             candidate->group = together->count++;
             seep_step_init(all->survivors + work->survivor_first,
                            work->survivor_count, &candidate->step);
+            if (candidate->step.total > 0) {
+                together->sites[i].lendable_share =
+                    candidate->step.lendable / candidate->step.total;
+            }
         }
     }
 }

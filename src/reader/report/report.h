@@ -234,6 +234,9 @@ struct seep_report_site {
     struct seep_interval growth_bytes_per_unit; /* a unit of work marked */
     double confidence;
     double keeps_share; /* of the blocks that it made, live; 0 of none */
+    /* Of what it kept, of the sizes that CPython's free lists pass on to other
+     * lines; 0: it does not grow. */
+    double lendable_share;
     enum seep_role role;
     char group_id[20]; /* of its head; "" of none */
     /* Suspected by itself; but it grows for sure, in step with a head that is a

@@ -551,25 +551,6 @@ static void what_cannot_be_told(void **state)
     fails("cannot tell yet whether it leaks: ");
 }
 
-static void what_of_live_memory_was_never_touched(void **state)
-{
-    (void)state;
-    become(SEEP_VERDICT_INSUFFICIENT);
-    holds("576 MiB live at 2 call sites after");
-    report->memory.anonymous.last_bytes -= 200 * MIB;
-    fails("576 MiB live at 2 call sites after");
-    holds(
-        "576 MiB live at 2 call sites (200 MiB of it never written to) after");
-    holds(" of it never written to)");
-    site->elsewhere_bytes = 180 * MIB; /* by others */
-    fails(" of it never written to)");
-    site->elsewhere_bytes = 0;
-    verdict->class = SEEP_VERDICT_STEADY;
-    holds("576 MiB live at 2 call sites (200 MiB of it never written to), RSS");
-    report->memory.anonymous.valid = false;
-    fails(" of it never written to)");
-}
-
 static void what_imported_for_most_of_its_time(void **state)
 {
     (void)state;
@@ -781,7 +762,6 @@ int main(void)
         cmocka_unit_test(what_rose_most_and_has_stopped),
         cmocka_unit_test(what_a_known_bound_is_to),
         cmocka_unit_test(what_cannot_be_told),
-        cmocka_unit_test(what_of_live_memory_was_never_touched),
         cmocka_unit_test(what_imported_for_most_of_its_time),
         cmocka_unit_test(what_is_steady),
         cmocka_unit_test(what_was_not_recorded),

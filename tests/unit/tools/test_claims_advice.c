@@ -8,6 +8,8 @@
 #include "text/page.h"
 #include "words/verdict.h"
 
+#define MIB 1048576.0
+
 static struct fake_report fake;
 static struct seep_report *report = &fake.report;
 static struct seep_report_verdict *verdict = &fake.report.verdict;
@@ -20,7 +22,7 @@ static void become(enum seep_verdict_class class)
     forget();
 }
 
-/* Reasons and advice, a line each. */
+/* The sentence, reasons and advice, a line each. */
 char *claims_text(void)
 {
     struct seep_words_verdict words;
@@ -158,6 +160,63 @@ static void of_a_leak_whose_holder_is_known(void **state)
     fails("see where it is allocated: seep report --stack --site 3f9a0011 ");
     holds("find what holds the memory allocated at serve.py:31: seep report");
     site->held = NULL;
+}
+
+/* Its blocks may have come by a free list; who has them is known. */
+static void who_keeps_what_may_be_lent(void **state)
+{
+    const struct seep_held_step step = {.edge_name = "",
+                                        .edge_function = "",
+                                        .kind = SEEP_HELD_KIND_GLOBAL,
+                                        .name = "registry",
+                                        .function = "",
+                                        .file = ""};
+    struct seep_held_group group = {.end = SEEP_HELD_END_HELD,
+                                    .block_count = 64,
+                                    .steps = &step,
+                                    .step_count = 1,
+                                    .holder = 1};
+    const struct seep_held_answer answer = {
+        .asked_count = 64, .groups = &group, .group_count = 1};
+    const struct seep_held_kept kept = {.site_id = "", .answer = &answer};
+
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    site->space = SEEP_SPACE_PYTHON;
+    site->lendable_share = 0.95;
+    site->keeps_share = 0.14;
+    site->held = &kept;
+    holds("97 % of it at serve.py:31 handle, kept by registry.");
+    holds(", kept by ");
+    group.block_count = 20; /* not clear */
+    fails(", kept by ");
+    group.block_count = 64;
+    holds(", kept by ");
+    group.end = SEEP_HELD_END_LOST;
+    fails(", kept by ");
+    group.end = SEEP_HELD_END_HELD;
+    site->keeps_share = 0.9; /* it is the line that keeps */
+    fails(", kept by ");
+    site->held = NULL;
+}
+
+static void what_of_live_memory_was_never_touched(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_INSUFFICIENT);
+    holds("576 MiB live at 2 call sites after");
+    memory->anonymous.last_bytes -= 200 * MIB;
+    fails("576 MiB live at 2 call sites after");
+    holds(
+        "576 MiB live at 2 call sites (200 MiB of it never written to) after");
+    holds(" of it never written to)");
+    site->elsewhere_bytes = 180 * MIB; /* by others */
+    fails(" of it never written to)");
+    site->elsewhere_bytes = 0;
+    verdict->class = SEEP_VERDICT_STEADY;
+    holds("576 MiB live at 2 call sites (200 MiB of it never written to), RSS");
+    memory->anonymous.valid = false;
+    fails(" of it never written to)");
 }
 
 static void of_what_lies_outside(void **state)
@@ -428,12 +487,17 @@ static void of_python(void **state)
     fails(
         "seep run --python objects -- COMMAND, or SEEP_PYTHON=objects: shows Python's own objects by the lines that made them");
     site->space = SEEP_SPACE_PYTHON;
-    verdict->growing_count = 2;
+    site->lendable_share = 0.95;
+    site->keeps_share = 0.14;
     holds(
-        "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
-    verdict->growing_count = 1;
+        "Python reuses freed dicts, lists, tuples and floats: this line freed 86 % of its blocks, and another may keep the rest");
+    site->keeps_share = 0.9; /* it is the one that keeps */
     fails(
-        "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
+        "Python reuses freed dicts, lists, tuples and floats: this line freed 86 % of its blocks, and another may keep the rest");
+    site->keeps_share = 0.14;
+    site->lendable_share = 0.2; /* by no free list */
+    fails(
+        "Python reuses freed dicts, lists, tuples and floats: this line freed 86 % of its blocks, and another may keep the rest");
 }
 
 static void of_python_without_frames(void **state)
@@ -607,6 +671,8 @@ int main(void)
         cmocka_unit_test(of_a_leak_whose_holder_is_known),
         cmocka_unit_test(of_what_may_be_a_cache),
         cmocka_unit_test(of_what_nobody_holds),
+        cmocka_unit_test(who_keeps_what_may_be_lent),
+        cmocka_unit_test(what_of_live_memory_was_never_touched),
         cmocka_unit_test(of_what_lies_outside),
         cmocka_unit_test(of_what_it_has_in_open_files),
         cmocka_unit_test(of_what_the_allocator_keeps),

@@ -279,11 +279,12 @@ static void objects_that_were_lent_are_spoken_of(void **state)
 {
     (void)state;
     fake.sites[0].space = SEEP_SPACE_PYTHON;
-    fake.report.verdict.growing_count = 2;
+    fake.sites[0].lendable_share = 1;
+    fake.sites[0].keeps_share = 0.1;
     assert_true(is_reason("Python reuses freed dicts"));
-    fake.report.verdict.growing_count = 1;
+    fake.sites[0].keeps_share = 0.9;
     assert_false(is_reason("Python reuses freed dicts"));
-    fake.report.verdict.growing_count = 2;
+    fake.sites[0].keeps_share = 0.1;
     fake.sites[0].space = SEEP_SPACE_HEAP;
     assert_false(is_reason("Python reuses freed dicts"));
 }

@@ -81,11 +81,11 @@ void seep_words_add_python_reason(const struct seep_report *report,
             words,
             "it is an arena of Python's small-object allocator: record Python's objects to see which lines keep them");
     }
-    if (site != NULL && site->space == SEEP_SPACE_PYTHON &&
-        report->verdict.growing_count > 1) {
+    if (site != NULL && seep_words_may_lend(site)) {
         seep_words_reason(
             words,
-            "Python reuses freed dicts, lists, tuples and floats: the line that keeps them may be another of those that grow");
+            "Python reuses freed dicts, lists, tuples and floats: this line freed %s of its blocks, and another may keep the rest",
+            SEEP_UNITS_SHARE(1 - site->keeps_share));
     }
 }
 

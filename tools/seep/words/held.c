@@ -429,15 +429,49 @@ double seep_words_held_share(const struct seep_held_answer *answer)
     return (double)count / (double)answer->asked_count;
 }
 
-bool seep_words_held_by_nothing(const struct seep_held_kept *kept)
+/* What to look for has no name: where it is allocated leads further. */
+static bool is_nameless(const struct seep_held_group *group)
+{
+    const struct seep_held_step *top;
+
+    if (group->step_count == 0) {
+        return true;
+    }
+    top = &group->steps[group->step_count - 1];
+    return (top->kind == SEEP_HELD_KIND_GLOBAL ||
+            top->kind == SEEP_HELD_KIND_THREAD_LOCAL) &&
+           *top->name == '\0';
+}
+
+/* The first group of what is clear; NULL: it is not. */
+static const struct seep_held_group *
+clear_group_of(const struct seep_held_kept *kept)
 {
     const struct seep_held_answer *answer = kept == NULL ? NULL : kept->answer;
 
     return answer != NULL && answer->asked_count >= SEEP_WORDS_HELD_LEAST &&
-           answer->group_count > 0 &&
-           (answer->groups[0].end == SEEP_HELD_END_LOST ||
-            answer->groups[0].end == SEEP_HELD_END_CYCLE) &&
-           seep_words_held_share(answer) >= SEEP_WORDS_HELD_CLEAR;
+                   answer->group_count > 0 &&
+                   seep_words_held_share(answer) >= SEEP_WORDS_HELD_CLEAR
+               ? &answer->groups[0]
+               : NULL;
+}
+
+char *seep_words_held_by(const struct seep_held_kept *kept)
+{
+    const struct seep_held_group *group = clear_group_of(kept);
+
+    return group != NULL && group->end == SEEP_HELD_END_HELD &&
+                   !is_nameless(group)
+               ? seep_words_holder(group)
+               : NULL;
+}
+
+bool seep_words_held_by_nothing(const struct seep_held_kept *kept)
+{
+    const struct seep_held_group *group = clear_group_of(kept);
+
+    return group != NULL && (group->end == SEEP_HELD_END_LOST ||
+                             group->end == SEEP_HELD_END_CYCLE);
 }
 
 /* Time that ended tells of no root as little as of a cycle. */
@@ -711,39 +745,23 @@ const char *seep_words_held_remedy(const struct seep_held_group *group)
     return "";
 }
 
-/* What to look for has no name: where it is allocated leads further. */
-static bool is_nameless(const struct seep_held_group *group)
-{
-    const struct seep_held_step *top;
-
-    if (group->step_count == 0) {
-        return true;
-    }
-    top = &group->steps[group->step_count - 1];
-    return (top->kind == SEEP_HELD_KIND_GLOBAL ||
-            top->kind == SEEP_HELD_KIND_THREAD_LOCAL) &&
-           *top->name == '\0';
-}
-
 char *seep_words_held_advice(const struct seep_held_kept *kept)
 {
-    const struct seep_held_answer *answer = kept == NULL ? NULL : kept->answer;
+    const struct seep_held_group *group = clear_group_of(kept);
     const char *remedy;
     char *holder;
     char *advice;
 
-    if (answer == NULL || answer->asked_count < SEEP_WORDS_HELD_LEAST ||
-        answer->group_count == 0 ||
-        seep_words_held_share(answer) < SEEP_WORDS_HELD_CLEAR) {
+    if (group == NULL) {
         return NULL;
     }
-    if (answer->was_late && answer->groups[0].end == SEEP_HELD_END_UNROOTED) {
+    if (kept->answer->was_late && group->end == SEEP_HELD_END_UNROOTED) {
         return seep_words_make(
             "the search for what holds it had too little time: ask while it runs, with `seep held PID`, which takes longer");
     }
-    holder = seep_words_holder(&answer->groups[0]);
-    remedy = seep_words_held_remedy(&answer->groups[0]);
-    if (*remedy == '\0' && is_nameless(&answer->groups[0])) {
+    holder = seep_words_holder(group);
+    remedy = seep_words_held_remedy(group);
+    if (*remedy == '\0' && is_nameless(group)) {
         advice = NULL;
     } else if (holder == NULL || *holder == '\0') {
         advice = *remedy == '\0' ? NULL : seep_words_make("%s", remedy);

@@ -40,6 +40,10 @@ char *seep_words_held(const struct seep_held_group *group);
  * how it is lost makes no difference. */
 double seep_words_held_share(const struct seep_held_answer *answer);
 
+/** Who has most of the blocks, as seep_words_holder(), where that is clear and
+ * has a name; else NULL. */
+char *seep_words_held_by(const struct seep_held_kept *kept);
+
 /** Is it clear that no root has it? Then it is lost, and no cache. NULL: no. */
 bool seep_words_held_by_nothing(const struct seep_held_kept *kept);
 

@@ -74,20 +74,6 @@ bool seep_words_has_surplus(const struct seep_report *report)
                SURPLUS_SHARE * report->memory.rss.last_bytes;
 }
 
-double seep_words_untouched_bytes(const struct seep_report *report)
-{
-    double rest_bytes = seep_words_surplus(report).last_bytes;
-
-    for (size_t i = 0; i < report->site_count; i++) {
-        /* others wrote to it */
-        rest_bytes -= fmax(0, report->sites[i].elsewhere_bytes);
-    }
-    return rest_bytes > 0 && seep_words_has_surplus(report) &&
-                   !seep_words_is_in_both(report)
-               ? fmin(rest_bytes, (double)seep_words_host_bytes(report))
-               : 0;
-}
-
 double seep_words_copied(const struct seep_report *report)
 {
     const struct seep_report_extent *forked = &report->memory.forked;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "reader/compare/patterns.h"
+#include "words/held.h"
 #include "words/units.h"
 #include "words/words.h"
 
@@ -192,6 +193,28 @@ static void put_growing(FILE *file, const struct seep_report *report,
     }
 }
 
+#define LENDABLE_SHARE 0.9 /* of what it kept: as of who lends for sure */
+#define LENDER_KEEPS_MOST 0.5
+
+bool seep_words_may_lend(const struct seep_report_site *site)
+{
+    return site->space == SEEP_SPACE_PYTHON &&
+           site->lendable_share >= LENDABLE_SHARE && site->keeps_share > 0 &&
+           site->keeps_share < LENDER_KEEPS_MOST;
+}
+
+/* ", kept by server.audit[...]", where the line may have no part in that. */
+static void put_keeper(FILE *file, const struct seep_report_site *site)
+{
+    char *keeper =
+        seep_words_may_lend(site) ? seep_words_held_by(site->held) : NULL;
+
+    if (keeper != NULL && *keeper != '\0') {
+        fprintf(file, ", kept by %s", keeper);
+    }
+    free(keeper);
+}
+
 /* Of the sites that grow, those that are told with the first. */
 static size_t beside_first(const struct seep_report *report,
                            const struct seep_report_site *site)
@@ -224,6 +247,9 @@ static void put_place(FILE *file, const struct seep_report *report,
     } else if (where != NULL) {
         fprintf(file, ", first %s %s", at, where);
     }
+    if (where != NULL) {
+        put_keeper(file, site);
+    }
     if (where != NULL && beside > 0) {
         fprintf(file, " and %s %s that %s in step with it",
                 SEEP_UNITS_COUNT((double)beside),
@@ -254,11 +280,27 @@ static void put_live_bytes(FILE *file, const struct seep_report *report)
     }
 }
 
+/* What lives of the host's memory and was never written to takes none; 0:
+ * little, or not known. */
+static double untouched_bytes(const struct seep_report *report)
+{
+    double rest_bytes = seep_words_surplus(report).last_bytes;
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        /* others wrote to it */
+        rest_bytes -= fmax(0, report->sites[i].elsewhere_bytes);
+    }
+    return rest_bytes > 0 && seep_words_has_surplus(report) &&
+                   !seep_words_is_in_both(report)
+               ? fmin(rest_bytes, (double)seep_words_host_bytes(report))
+               : 0;
+}
+
 #define UNTOUCHED_SHARE 0.1 /* of what lives: else no RSS is wondered at */
 
 static void put_live(FILE *file, const struct seep_report *report)
 {
-    double untouched = seep_words_untouched_bytes(report);
+    double untouched = untouched_bytes(report);
 
     put_live_bytes(file, report);
     fprintf(file, " live at %s %s",

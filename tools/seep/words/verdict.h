@@ -64,6 +64,10 @@ seep_words_site_of(const struct seep_report *report, const char *id);
 const struct seep_report_site *
 seep_words_cache(const struct seep_report *report);
 
+/** May what a line of Python kept be another's, to whom CPython's free lists
+ * passed on what it freed? Then it is of their sizes, and it frees most. */
+bool seep_words_may_lend(const struct seep_report_site *site);
+
 /** One more reason, or thing to do next. */
 __attribute__((format(printf, 2, 3))) void
 seep_words_reason(struct seep_words_verdict *words, const char *format, ...);

@@ -167,9 +167,6 @@ bool seep_words_is_in_both(const struct seep_report *report);
 /** Is that much, and no error of the sampling? */
 bool seep_words_has_surplus(const struct seep_report *report);
 
-/** What lives of the host's memory and was never written to, which takes none;
- * 0: little, or not known. */
-double seep_words_untouched_bytes(const struct seep_report *report);
 /** Is memory of a fork copied, since it or the other process writes to it, by
  * more than is worth a word? That much a second; else 0. */
 double seep_words_copied(const struct seep_report *report);

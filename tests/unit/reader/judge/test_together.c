@@ -95,6 +95,8 @@ static void a_line_that_lends_stands_behind_the_one_that_keeps(void **state)
     assert_string_equal(lender->group_id, keeper->id);
     assert_true(fabs(keeper->keeps_share - 1.0 / 3) < 0.01);
     assert_true(fabs(lender->keeps_share - 1.0 / 20) < 0.01);
+    assert_true(fabs(lender->lendable_share - 1) < 0.01);
+    assert_true(keeper->lendable_share < 0.01);
     sum = keeper->growth_bytes_per_s.estimate +
           lender->growth_bytes_per_s.estimate;
     assert_true(fabs(keeper->group_growth_bytes_per_s.estimate / sum - 1) <
