@@ -177,6 +177,9 @@ void fake_report_fill(struct fake_report *fake)
     fill_process(&fake->report);
     fill_frames(fake);
     fill_sites(fake);
+    for (size_t i = 0; i < 3; i++) {
+        fake->sites[i].touched_bytes = -1;
+    }
     memcpy(fake->counters, all_counters, sizeof(all_counters));
     for (size_t i = SEEP_COUNT_CUT_FIRST; i < SEEP_COUNTER_COUNT; i++) {
         fake->counters[i] =

@@ -217,6 +217,11 @@ static void what_of_live_memory_was_never_touched(void **state)
     holds("576 MiB live at 2 call sites (200 MiB of it never written to), RSS");
     memory->anonymous.valid = false;
     fails(" of it never written to)");
+    site->touched_bytes = 462 * MIB; /* a mapping */
+    holds("576 MiB live at 2 call sites (100 MiB of it never written to), RSS");
+    site->touched_bytes = 560 * MIB; /* nearly all */
+    fails(" of it never written to)");
+    site->touched_bytes = -1;
 }
 
 static void of_what_lies_outside(void **state)

@@ -86,8 +86,7 @@ enum seep_ask_exit {
 /**
  * Start a child at the lowest priority that judges the recording at @path and,
  * where a row is a leak or a suspect, or the verdict is about it, asks who
- * holds it: the first time, and
- * when it has become four times as large.
+ * holds it: the first time, and when it has become four times as large.
  *
  * @return its id, which SIGTERM ends at any time; negative errno
  */

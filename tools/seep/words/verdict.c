@@ -280,20 +280,34 @@ static void put_live_bytes(FILE *file, const struct seep_report *report)
     }
 }
 
-/* What lives of the host's memory and was never written to takes none; 0:
- * little, or not known. */
-static double untouched_bytes(const struct seep_report *report)
+/* What the parts of private memory have more than there is of it, but what
+ * others wrote to: of blocks that are not looked at one by one. */
+static double untouched_surplus(const struct seep_report *report)
 {
-    double rest_bytes = seep_words_surplus(report).last_bytes;
+    double bytes = seep_words_surplus(report).last_bytes;
 
     for (size_t i = 0; i < report->site_count; i++) {
-        /* others wrote to it */
-        rest_bytes -= fmax(0, report->sites[i].elsewhere_bytes);
+        bytes -= fmax(0, report->sites[i].elsewhere_bytes);
     }
-    return rest_bytes > 0 && seep_words_has_surplus(report) &&
-                   !seep_words_is_in_both(report)
-               ? fmin(rest_bytes, (double)seep_words_host_bytes(report))
+    return seep_words_has_surplus(report) && !seep_words_is_in_both(report)
+               ? fmax(0, bytes)
                : 0;
+}
+
+/* What lives of the host's memory and was never written to, which takes none;
+ * of what is mapped, and of large blocks, that is known by row. */
+static double untouched_bytes(const struct seep_report *report)
+{
+    double bytes = untouched_surplus(report);
+
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct seep_report_site *site = &report->sites[i];
+
+        if (site->touched_bytes >= 0 && site->space <= SEEP_SPACE_PINNED) {
+            bytes += fmax(0, (double)site->live_bytes - site->touched_bytes);
+        }
+    }
+    return fmin(bytes, (double)seep_words_host_bytes(report));
 }
 
 #define UNTOUCHED_SHARE 0.1 /* of what lives: else no RSS is wondered at */
