@@ -333,9 +333,9 @@ static void what_could_hide_is_the_least_that_would_have_shown(void **state)
                 1);
     process.input.private_drift.error_bytes_per_s = 100;
     process.input.free_bytes = 3 * MIB;
-    decide(); /* 4 MiB over 800 s, and 1.65 errors */
+    decide(); /* 4 MiB over 800 s, and 1.84 errors */
     assert_true(fabs(process.verdict.hidden_bytes_per_s -
-                     (4 * MIB / (.8 * RUN_S) + 165.3)) < 1);
+                     (4 * MIB / (.8 * RUN_S) + 183.7)) < 1);
     process.input.private_drift.most_bytes_per_s = 7000;
     decide(); /* so much was not excluded */
     assert_true(process.verdict.hidden_bytes_per_s == 7000);
@@ -361,7 +361,8 @@ static void what_a_row_may_grow_by_is_not_denied(void **state)
     process.input.private_drift.error_bytes_per_s = 1e9;
     site->suppressed_by = "leak:cache";
     decide();
-    assert_true(fabs(process.verdict.hidden_bytes_per_s - MIB / RUN_S) < 1);
+    assert_true(fabs(process.verdict.hidden_bytes_per_s - 1.5 * MIB / RUN_S) <
+                1); /* of a leak of the floor half are measured to be less */
 }
 
 /* Of call sites that were not tested enough nothing is known; the process grew

@@ -2,9 +2,12 @@
 /* See replay_run.h. */
 #include "replay_run.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reader/judge/sites.h"
+#include "reader/judge/verdict.h"
 #include "replay_input.h"
 
 static uint64_t whole(const json_t *object, const char *name, size_t i)
@@ -134,6 +137,61 @@ static json_t *pack_site(const struct seep_site_work *work)
         "effective_count", growth->effective_count);
 }
 
+/* What lives of each tenth of the run, as sites.c has it. */
+static void fill_windows(const struct seep_clock *clock,
+                         struct seep_sites *sites)
+{
+    for (size_t i = 0; i < sites->count; i++) {
+        struct seep_site_work *work = &sites->works[i];
+
+        for (size_t k = 0; k < work->survivor_count; k++) {
+            const struct seep_survivor *survivor =
+                &sites->survivors[work->survivor_first + k];
+            double share =
+                (double)survivor->birth_tick / ((double)clock->end_tick + 1);
+
+            work->site.window_bytes[(int)(fmin(0.999, share) *
+                                          SEEP_GROWTH_WINDOWS)] +=
+                survivor->weight;
+        }
+    }
+}
+
+/* Of the process: what its private memory was at the end of each bucket, the
+ * mean interval of its sampling, and its call sites. */
+static json_t *judge_process(const json_t *run, const struct seep_clock *clock,
+                             const struct seep_sites *sites)
+{
+    const json_t *private = json_object_get(run, "private");
+    double end_s = seep_sites_seconds((double)clock->end_tick);
+    struct seep_window_series series = {.count = 0};
+    struct seep_verdict_input input = {
+        .works = sites->works,
+        .count = sites->count,
+        .duration_s = end_s,
+        .too_short = seep_sites_too_short(clock),
+        .sample_bytes = number(run, "sample_bytes"),
+    };
+    struct seep_report_verdict verdict;
+    struct seep_verdict_now now;
+    double last = 0;
+
+    memcpy(input.live_bytes, sites->live_bytes, sizeof(input.live_bytes));
+    for (size_t i = 0; i < json_array_size(private); i++) {
+        last = json_number_value(json_array_get(private, i));
+        seep_window_add(
+            &series, end_s * (double)(i + 1) / (double)json_array_size(private),
+            last);
+    }
+    seep_drift_of(&series, 0, end_s, seep_drift_floor_bytes(last),
+                  &input.private_drift);
+    seep_verdict_decide(&input, &verdict, &now);
+    return json_pack("{s:s, s:s, s:b, s:f}", "class",
+                     seep_verdict_name(verdict.class), "reason", verdict.reason,
+                     "reassures", verdict.reassures, "hidden",
+                     verdict.hidden_bytes_per_s * end_s);
+}
+
 json_t *replay_run(const json_t *run)
 {
     const json_t *list = json_object_get(run, "sites");
@@ -149,6 +207,7 @@ json_t *replay_run(const json_t *run)
         read_sites(list, &clock, series, &sites)) {
         json_t *verdicts = json_array();
 
+        fill_windows(&clock, &sites);
         seep_sites_judge(&sites, &clock);
         for (size_t i = 0; i < count; i++) {
             json_array_append_new(verdicts, pack_site(&sites.works[i]));
@@ -156,6 +215,10 @@ json_t *replay_run(const json_t *run)
         row = json_pack("{s:s, s:o}", "clock", replay_clock_name(&clock),
                         "sites", verdicts);
         json_object_set(row, "id", json_object_get(run, "id"));
+        if (json_object_get(run, "private") != NULL) {
+            json_object_set_new(row, "verdict",
+                                judge_process(run, &clock, &sites));
+        }
     }
     free(series);
     seep_sites_fini(&sites);

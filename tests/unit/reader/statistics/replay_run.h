@@ -7,7 +7,9 @@
  * ticks, "weight", "variance"), "first_tick", "allocated_count",
  * "freed_count", and its series by bucket, numbers each: "allocated",
  * "freed", "low", "born_count", "born_freed", "born_freed_count", and by age
- * "died", "died_count". Without "low" it has no series.
+ * "died", "died_count". Without "low" it has no series. With "private", the
+ * private memory of the process at equal times, the process has a verdict, for
+ * which "sample_bytes" is the mean interval of sampling.
  */
 #ifndef SEEP_TESTS_REPLAY_RUN_H
 #define SEEP_TESTS_REPLAY_RUN_H
@@ -16,7 +18,8 @@
 
 /**
  * @return {"id", "clock", "sites"}, the verdicts in the order of the report,
- *         each with the number that its site had ("index"); NULL: it is no run
+ *         each with the number that its site had ("index"), and "verdict" if
+ *         asked for; NULL: it is no run
  */
 json_t *replay_run(const json_t *run);
 
