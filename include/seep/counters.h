@@ -11,7 +11,7 @@
  * Every counter of the recording: X(SYMBOL, "name in JSON", kind, words).
  * kind LOSS: not 0 means that a figure is less exact than it looks, and the
  * report says so. kind FACT: how much of something there was. kind COST: what
- * we took. kind UNUSED: it has its place in COUNTERS, and is told by nobody.
+ * we took.
  */
 #define SEEP_COUNTERS(X)                                                      \
     X(DROPPED_ALLOCS, "dropped_allocs", LOSS,                                 \
@@ -80,8 +80,8 @@
       "look-ups of functions of the driver that are not recorded")            \
     X(CUDA_OTHER_DRIVER, "cuda_other_driver", LOSS,                           \
       "look-ups in a second CUDA driver: not recorded")                       \
-    X(CUDA_DEEP_OBJECTS, "cuda_deep_objects", UNUSED,                         \
-      "nothing counts this any more: no object's calls are led elsewhere")    \
+    X(RANGES_FULL, "ranges_full", LOSS,                                       \
+      "mappings not tracked because their table was full")                    \
     X(CUDA_DEEP_MISSED, "cuda_deep_missed", LOSS,                             \
       "objects with RTLD_DEEPBIND, which look past seep: not recorded")       \
     X(CUDA_FULL, "cuda_full", LOSS,                                           \
@@ -119,12 +119,7 @@
     X(TIMED_CYCLES, "timed_cycles", COST,                                     \
       "cycles of the time stamp counter that the measured events took")
 
-enum seep_counter_kind {
-    SEEP_KIND_LOSS,
-    SEEP_KIND_FACT,
-    SEEP_KIND_COST,
-    SEEP_KIND_UNUSED
-};
+enum seep_counter_kind { SEEP_KIND_LOSS, SEEP_KIND_FACT, SEEP_KIND_COST };
 
 enum seep_counter {
 #define SEEP_COUNTER_VALUE(symbol, name, kind, words) SEEP_COUNT_##symbol,

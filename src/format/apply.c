@@ -164,6 +164,16 @@ static bool coin(struct seep_fold *fold, uint64_t size, unsigned from_log2,
  * Blocks, found by their exact address.
  */
 
+/* The table had no room for one more. */
+static void count_full(struct seep_fold *fold, const struct seep_live *live)
+{
+    const struct seep_view *view = fold->view;
+    bool ranges = live->shard == &view->shards[view->shard_count - 1];
+
+    seep_view_count(view,
+                    ranges ? SEEP_COUNT_RANGES_FULL : SEEP_COUNT_LIVE_FULL, 1);
+}
+
 /* Under the lock of its site. */
 static void insert(struct seep_fold *fold, const struct seep_live *live,
                    const struct seep_block *block)
@@ -176,7 +186,7 @@ static void insert(struct seep_fold *fold, const struct seep_live *live,
         add_flow(fold, live->shard, block->site, block->birth_tick,
                  (struct change){weight.bytes, 0});
     } else {
-        seep_view_count(fold->view, SEEP_COUNT_LIVE_FULL, 1);
+        count_full(fold, live);
         forget(fold, block->address);
     }
 }
@@ -441,15 +451,15 @@ static struct span overlap(const struct seep_block *block, struct span cut)
 
 /* What is behind the hole finds no room: nobody could tell when it goes, so it
  * goes now. @return its bytes */
-static uint64_t give_up(struct seep_fold *fold, const struct seep_block *tail,
-                        uint32_t tick)
+static uint64_t give_up(struct seep_fold *fold, const struct seep_live *live,
+                        const struct seep_block *tail, uint32_t tick)
 {
     struct seep_weight weight = {tail->size, 0};
 
     if (!tail->fragment) {
         weight.count_q16 = SEEP_COUNT_ONE;
     }
-    seep_view_count(fold->view, SEEP_COUNT_LIVE_FULL, 1);
+    count_full(fold, live);
     seep_account_freed(fold->view, tail->site, tick, tail->birth_tick, weight);
     return weight.bytes;
 }
@@ -480,7 +490,7 @@ static bool cut_piece(struct seep_fold *fold, const struct seep_live *live,
         seep_live_remove(live, index);
     }
     if (tail.size != 0 && !seep_live_insert(live, &tail)) {
-        weight.bytes += give_up(fold, &tail, tick);
+        weight.bytes += give_up(fold, live, &tail, tick);
     }
     unlock_site(fold, block.site);
     add_flow(fold, live->shard, block.site, tick,

@@ -79,7 +79,8 @@ static void count_entries(uint64_t units, bool exact,
         clamp(units * (exact ? 4 : 1), 64, exact ? 4096 : 512));
     header->live_slots =
         power_of_two_below(clamp(units * live_slots, 64, 1 << 24));
-    header->range_slots = power_of_two_below(clamp(units * 32, 1024, 8192));
+    /* The kernel gives a process 65,530 mappings, if not told otherwise. */
+    header->range_slots = power_of_two_below(clamp(units * 32, 1024, 1 << 16));
     counts[SEEP_SECTION_SHARDS] = header->shard_count + 1;
     counts[SEEP_SECTION_TIMELINE] = SEEP_BUCKET_COUNT;
     counts[SEEP_SECTION_STRINGS] = clamp(units * 2048, 64 << 10, 4 << 20);

@@ -15,6 +15,7 @@ def test_threads_that_map_and_unmap_lose_nothing(folder):
     document = dump(path)
     counters = document["counters"]
     assert counters["dropped_allocs"] == counters["dropped_frees"] == 0
+    assert counters["ranges_full"] == 0
     live = sum(site["live_bytes"] for site in document["sites"]
                if site["space"] == "mapped"
                and "keep_mapped" in site["frames"])

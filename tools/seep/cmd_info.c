@@ -153,6 +153,7 @@ static void print_usage(struct seep_page *page,
     add_usage(table, fullest, "modules", &report->usage_modules);
     add_usage(table, fullest, "names", &report->usage_codes);
     add_usage(table, fullest, "live blocks", &report->usage_live);
+    add_usage(table, fullest, "mappings", &report->usage_ranges);
     seep_table_print(table, page, 2);
 }
 
@@ -195,8 +196,7 @@ static void print_counters(struct seep_page *page,
 
     for (size_t i = 0; i < report->counter_count; i++) {
         const struct seep_report_counter *counter = &report->counters[i];
-        if (counter->value == 0 || counter->kind == SEEP_KIND_UNUSED ||
-            i >= SEEP_COUNT_CUT_FIRST) {
+        if (counter->value == 0 || i >= SEEP_COUNT_CUT_FIRST) {
             continue; /* cuts have their own table */
         }
         seep_table_row(table, counter->kind == SEEP_KIND_LOSS

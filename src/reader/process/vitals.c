@@ -344,7 +344,7 @@ static uint64_t lost_events(const struct seep_view *view)
         SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_RESTORE_LOST,
         SEEP_COUNT_START_MISSED,   SEEP_COUNT_CUDA_FULL,
         SEEP_COUNT_CUDA_BUSY,      SEEP_COUNT_CUDA_SATURATED,
-        SEEP_COUNT_CUDA_NEST_FULL,
+        SEEP_COUNT_CUDA_NEST_FULL, SEEP_COUNT_RANGES_FULL,
     };
     uint64_t sum = 0;
 

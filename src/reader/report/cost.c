@@ -92,9 +92,10 @@ static void add_usage(struct seep_report_build *build)
     struct seep_rec_header *header = view->header;
     /* The copy has less of some, and more of others. */
     const struct seep_rec_section *sections = header->sections;
+    uint32_t blocks = view->shard_count > 0 ? view->shard_count - 1 : 0;
     uint64_t live = 0;
 
-    for (uint32_t i = 0; i < view->shard_count; i++) {
+    for (uint32_t i = 0; i < blocks; i++) {
         live += seep_word_load(&view->shards[i].live_count);
     }
     report->usage_sites.used = seep_word_load(&header->site_count);
@@ -108,7 +109,14 @@ static void add_usage(struct seep_report_build *build)
     report->usage_codes.used = seep_word_load(&header->code_count);
     report->usage_codes.capacity = sections[SEEP_SECTION_CODES].entry_count;
     report->usage_live.used = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
-    report->usage_live.capacity = sections[SEEP_SECTION_LIVE].entry_count;
+    report->usage_live.capacity =
+        sections[SEEP_SECTION_LIVE].entry_count - header->range_slots;
+    if (view->shard_count > 0) {
+        live = seep_word_load(&view->shards[blocks].live_count);
+        report->usage_ranges.used =
+            live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
+    }
+    report->usage_ranges.capacity = header->range_slots;
 }
 
 void seep_report_add_cost(struct seep_report_build *build)
@@ -126,6 +134,7 @@ bool seep_report_has_lost(const struct seep_snapshot *snapshot)
         SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_LOST_FREES_CLOSED,
         SEEP_COUNT_SITES_FULL,     SEEP_COUNT_RESTORE_LOST,
         SEEP_COUNT_START_MISSED,   SEEP_COUNT_THINNED_BLOCKS,
+        SEEP_COUNT_RANGES_FULL,
     };
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
@@ -143,7 +152,8 @@ double seep_report_lost_share(const struct seep_view *view)
                      counted(view, SEEP_COUNT_DROPPED_FREES);
     double all = counted(view, SEEP_COUNT_EVENTS) + dropped;
 
-    return all > 0
-               ? fmin(1, (dropped + counted(view, SEEP_COUNT_LIVE_FULL)) / all)
-               : 0;
+    return all > 0 ? fmin(1, (dropped + counted(view, SEEP_COUNT_LIVE_FULL) +
+                              counted(view, SEEP_COUNT_RANGES_FULL)) /
+                                 all)
+                   : 0;
 }

@@ -751,7 +751,7 @@ struct seep_report {
         uint32_t used;
         uint32_t capacity;
     } usage_sites, usage_stacks, usage_series, usage_modules, usage_codes,
-        usage_live;
+        usage_live, usage_ranges;
 };
 
 /**

@@ -275,7 +275,7 @@ static void a_piece_that_finds_no_room_is_not_live(void **state)
 {
     struct fixture *f = *state;
     const _Atomic uint64_t *full =
-        &f->builder.view.counters[SEEP_COUNT_LIVE_FULL];
+        &f->builder.view.counters[SEEP_COUNT_RANGES_FULL];
     uint64_t count = 0;
 
     for (; get(full) == 0; count++) {

@@ -251,7 +251,7 @@ static void a_mapping_that_finds_its_place_taken_is_lost(void **state)
     push(f, SEEP_EVENT_MAP, RANGE, 3 * PAGE);
     push(f, SEEP_EVENT_REMAP_OUT, RANGE, 3 * PAGE);
     builder_fold(&f->builder);
-    while (counter(f, SEEP_COUNT_LIVE_FULL) == 0) {
+    while (counter(f, SEEP_COUNT_RANGES_FULL) == 0) {
         came++;
         push(f, SEEP_EVENT_MAP, RANGE + came * RANGE, PAGE);
         builder_fold(&f->builder);
@@ -278,7 +278,7 @@ static void a_tail_that_finds_no_room_goes_with_its_block(void **state)
     push(f, SEEP_EVENT_UNMAP, RANGE, PAGE);
     assert_int_equal(live_bytes(f, f->mapped), 0);
     assert_int_equal(get(&site(f, f->mapped)->freed_count_q16), SEEP_COUNT_ONE);
-    assert_int_equal(counter(f, SEEP_COUNT_LIVE_FULL), 1);
+    assert_int_equal(counter(f, SEEP_COUNT_RANGES_FULL), 1);
 }
 
 /* So many blocks of @size that three quarters of a table are full. */

@@ -75,6 +75,23 @@ static void every_size_has_a_series_for_a_sixteenth_of_its_sites(void **state)
     }
 }
 
+static uint32_t range_slots(uint64_t size)
+{
+    struct seep_rec_header header = {.inert = 0};
+
+    assert_int_equal(seep_layout_make(size, 0, 0, &header), 0);
+    return header.range_slots;
+}
+
+/* Who is told to record with a larger size must have more of it. */
+static void a_larger_recording_has_room_for_more_mappings(void **state)
+{
+    (void)state;
+    for (uint64_t mib = 4; mib < 128; mib *= 2) {
+        assert_true(range_slots(mib << 21) == 2 * range_slots(mib << 20));
+    }
+}
+
 static void sizes_outside_the_limits_are_refused(void **state)
 {
     struct seep_rec_header header;
@@ -304,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_gives_a_valid_recording_that_fits),
         cmocka_unit_test(every_size_has_a_series_for_a_sixteenth_of_its_sites),
+        cmocka_unit_test(a_larger_recording_has_room_for_more_mappings),
         cmocka_unit_test(sizes_outside_the_limits_are_refused),
         cmocka_unit_test(an_inert_recording_is_small_and_valid),
         cmocka_unit_test(each_kind_of_damage_has_its_own_answer),

@@ -76,23 +76,6 @@ static void the_document_has_the_schema(void **state)
     json_decref(document);
 }
 
-/* A file can say anything of it; no recorder raises it any more. */
-static void a_counter_that_is_not_used_is_not_told(void **state)
-{
-    struct seep_json_options options = {0};
-    json_t *document;
-    json_t *facts;
-
-    (void)state;
-    fake.counters[SEEP_COUNT_CUDA_DEEP_OBJECTS].value = 7;
-    document = parse(&options);
-    facts = json_object_get(
-        json_array_get(json_object_get(document, "processes"), 0), "facts");
-    assert_non_null(json_object_get(facts, "cuda_lookups"));
-    assert_null(json_object_get(facts, "cuda_deep_objects"));
-    json_decref(document);
-}
-
 static void what_the_program_said_is_in_the_document(void **state)
 {
     struct seep_json_options options = {0};
@@ -827,7 +810,6 @@ int main(void)
         cmocka_unit_test(a_long_text_is_whole),
         cmocka_unit_test(a_full_stream_is_an_error),
         cmocka_unit_test_setup(the_document_has_the_schema, fill),
-        cmocka_unit_test_setup(a_counter_that_is_not_used_is_not_told, fill),
         cmocka_unit_test_setup(what_the_program_said_is_in_the_document, fill),
         cmocka_unit_test_setup(a_site_has_interval_series_and_frames, fill),
         cmocka_unit_test_setup(every_class_has_every_member, fill),

@@ -362,6 +362,11 @@ static void info_ends_with_what_to_do_next(void **state)
     assert_true(is_said(
         print_info(),
         "\nnext       record with --size 128MiB: the stacks table is nearly full\n"));
+    fake.report.usage_ranges.used = 97;
+    fake.report.usage_ranges.capacity = 100;
+    assert_true(is_said(
+        print_info(),
+        "\nnext       record with --size 128MiB: the mappings table is nearly full\n"));
 }
 
 int main(void)

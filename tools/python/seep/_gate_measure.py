@@ -40,7 +40,8 @@ _UNSEEN = ("no call site is seen to hold that: `seep run -o FILE -- PROGRAM` "
            "for longer and `seep report FILE` show what grows")
 _LARGER = "use a larger SEEP_SIZE"
 _REMEDIES = {"room_refused": "make room on the disk",  # the first that holds
-             "live_full": _LARGER, "sites_full": _LARGER,
+             "live_full": _LARGER, "ranges_full": _LARGER,
+             "sites_full": _LARGER,
              "stacks_full": _LARGER, "thinned_blocks": _LARGER}
 
 

@@ -395,7 +395,7 @@ static json_t *counters_in_words(const struct seep_report *report)
         const struct seep_report_counter *counter = &report->counters[i];
         json_t *object;
 
-        if (counter->value == 0 || counter->kind == SEEP_KIND_UNUSED) {
+        if (counter->value == 0) {
             continue;
         }
         object = json_object();
@@ -582,6 +582,7 @@ static json_t *tables_of(const struct seep_report *report)
     seep_json_put(tables, "modules", usage_of(&report->usage_modules));
     seep_json_put(tables, "codes", usage_of(&report->usage_codes));
     seep_json_put(tables, "live", usage_of(&report->usage_live));
+    seep_json_put(tables, "ranges", usage_of(&report->usage_ranges));
     return tables;
 }
 

@@ -485,7 +485,7 @@ uint64_t seep_words_lost_events(const struct seep_report *report)
         SEEP_COUNT_LIVE_FULL,      SEEP_COUNT_RESTORE_LOST,
         SEEP_COUNT_START_MISSED,   SEEP_COUNT_CUDA_FULL,
         SEEP_COUNT_CUDA_BUSY,      SEEP_COUNT_CUDA_SATURATED,
-        SEEP_COUNT_CUDA_NEST_FULL,
+        SEEP_COUNT_CUDA_NEST_FULL, SEEP_COUNT_RANGES_FULL,
     };
     uint64_t sum = 0;
 
