@@ -177,10 +177,10 @@ static int add_arena(struct seep_held_blocks *blocks, uint64_t start,
 static uint64_t joined_end(const struct seep_held_memory *memory,
                            const struct seep_held_map *map, uint64_t limit)
 {
-    const struct seep_held_map *end = memory->maps + memory->map_count;
     const struct seep_held_map *next = map + 1;
 
-    while (next < end && next->start == next[-1].end && next->start < limit &&
+    while (next < memory->maps + memory->map_count &&
+           next->start == next[-1].end && next->start < limit &&
            seep_held_map_is_searched(next) &&
            strcmp(next->path, map->path) == 0) {
         next++;
@@ -290,7 +290,6 @@ static const uint64_t *window_words(struct window *window, uint64_t at,
         if (seep_held_memory_is_late(window->memory)) {
             return NULL;
         }
-
         while (wanted >= bytes &&
                !seep_held_read(window->memory, at, window->bytes,
                                (size_t)wanted)) {
@@ -305,30 +304,48 @@ static const uint64_t *window_words(struct window *window, uint64_t at,
                                                   (at - window->start));
 }
 
-static void show_shapes(struct window *window, uint64_t chunk, uint64_t bytes,
-                        uint64_t limit, const struct seep_held_shape *shapes,
-                        size_t shape_count, struct seep_held_scan *scan)
-{
-    for (size_t i = 0; i < shape_count; i++) {
-        uint64_t at = chunk + CHUNK_HEAD_BYTES + shapes[i].offset;
-        const uint64_t *word;
+/* Of the second word of a chunk's head. */
+typedef void head_visitor(void *context, struct window *window, uint64_t chunk,
+                          uint64_t size_word);
 
-        /* A block is what its chunk has behind the head. */
-        if (shapes[i].bytes + CHUNK_HEAD_BYTES != bytes) {
-            continue;
-        }
-        word = window_words(window, at, sizeof(*word), limit);
+struct shown {
+    const struct seep_held_shape *shapes;
+    size_t count;
+    struct seep_held_scan *scan;
+    uint64_t limit;
+};
+/* A block is what its chunk has behind the head. */
+static void show_shapes(void *context, struct window *window, uint64_t chunk,
+                        uint64_t size_word)
+{
+    const struct shown *shown = context;
+    uint64_t bytes = (size_word & ~SIZE_FLAGS) - CHUNK_HEAD_BYTES;
+
+    for (size_t i = 0; i < shown->count; i++) {
+        uint64_t at = chunk + CHUNK_HEAD_BYTES + shown->shapes[i].offset;
+        const uint64_t *word =
+            shown->shapes[i].bytes == bytes
+                ? window_words(window, at, sizeof(*word), shown->limit)
+                : NULL;
+
         if (word != NULL) {
-            seep_held_scan_word(scan, at, *word);
+            seep_held_scan_word(shown->scan, at, *word);
         }
     }
 }
 
+static void note_head(void *context, struct window *window, uint64_t chunk,
+                      uint64_t size_word)
+{
+    (void)window;
+    (void)size_word;
+    note_crossing(context, chunk);
+}
+
 /* Over all chunks of @arena; @return where it ended */
-static uint64_t walk(struct seep_held_blocks *blocks,
-                     struct seep_held_arena *arena,
-                     const struct seep_held_shape *shapes, size_t shape_count,
-                     struct seep_held_scan *scan)
+static uint64_t walk(const struct seep_held_blocks *blocks,
+                     const struct seep_held_arena *arena, head_visitor *visit,
+                     void *context)
 {
     struct window window = {
         .memory = blocks->memory,
@@ -339,20 +356,49 @@ static uint64_t walk(struct seep_held_blocks *blocks,
     while (window.bytes != NULL && arena->end - at >= CHUNK_HEAD_BYTES) {
         const uint64_t *head =
             window_words(&window, at, CHUNK_HEAD_BYTES, arena->end);
-        uint64_t bytes = head == NULL ? 0 : head[1] & ~SIZE_FLAGS;
+        uint64_t size_word = head == NULL ? 0 : head[1];
+        uint64_t bytes = size_word & ~SIZE_FLAGS;
 
         if (!is_chunk_size(bytes) || bytes > arena->end - at) {
             break;
         }
-        if (shapes == NULL) {
-            note_crossing(arena, at);
-        }
-        show_shapes(&window, at, bytes, arena->end, shapes, shape_count, scan);
+        visit(context, &window, at, size_word);
         at += bytes;
-        blocks->chunk_count += shapes == NULL;
     }
     free(window.bytes);
     return at;
+}
+
+/* Whether a chunk is in use is told by the one behind it. */
+struct told_chunks {
+    const struct seep_held_blocks *blocks;
+    seep_held_chunk_visitor *visit;
+    void *context;
+    uint64_t start; /* of the block before; 0: none */
+};
+
+static void tell_chunk(void *context, struct window *window, uint64_t chunk,
+                       uint64_t size_word)
+{
+    struct told_chunks *told = context;
+
+    (void)window;
+    if (told->start != 0) {
+        told->visit(
+            told->context, told->start, chunk,
+            (size_word & 1) != 0 &&
+                !seep_held_addresses_has(&told->blocks->idle, told->start));
+    }
+    told->start = chunk + CHUNK_HEAD_BYTES;
+}
+
+void seep_held_blocks_each(const struct seep_held_blocks *blocks,
+                           const struct seep_held_arena *arena,
+                           seep_held_chunk_visitor *visit, void *context)
+{
+    struct told_chunks told = {blocks, visit, context, 0};
+
+    walk(blocks, arena, tell_chunk, &told);
 }
 
 #define WALKS_MOST 4
@@ -365,7 +411,7 @@ static void walk_arena(struct seep_held_blocks *blocks,
 {
     for (int i = 0; i < WALKS_MOST; i++) {
         forget_crossings(arena);
-        if (walk(blocks, arena, NULL, 0, NULL) + END_BYTES >= arena->end ||
+        if (walk(blocks, arena, note_head, arena) + END_BYTES >= arena->end ||
             blocks->memory->core != NULL || blocks->wait_count >= WAITS_MOST ||
             seep_held_memory_is_late(blocks->memory)) {
             break;
@@ -846,7 +892,9 @@ void seep_held_blocks_scan(struct seep_held_blocks *blocks,
                            size_t shape_count, struct seep_held_scan *scan)
 {
     for (size_t i = 0; i < blocks->arena_count; i++) {
-        walk(blocks, &blocks->arenas[i], shapes, shape_count, scan);
+        struct shown shown = {shapes, shape_count, scan, blocks->arenas[i].end};
+
+        walk(blocks, &blocks->arenas[i], show_shapes, &shown);
     }
     seep_held_pools_scan(blocks, shapes, shape_count, scan);
 }

@@ -332,8 +332,7 @@ struct seep_held_blocks {
     struct seep_held_memory *memory;
     struct seep_held_arena *arenas; /* by start */
     size_t arena_count;
-    struct seep_held_addresses idle; /* free, though they look used */
-    uint64_t chunk_count;
+    struct seep_held_addresses idle;     /* free, though they look used */
     uint32_t wait_count;                 /* for walks that failed */
     uint64_t pool_bytes;                 /* of CPython's; 0: there is none */
     const struct seep_held_block *known; /* by address; of the recording */
@@ -371,6 +370,17 @@ enum seep_held_place seep_held_block_at(struct seep_held_blocks *blocks,
 enum seep_held_place seep_held_chunk_at(struct seep_held_blocks *blocks,
                                         uint64_t address, uint64_t *ret_start,
                                         uint64_t *ret_end);
+
+/** A block of glibc's, [start, end); what is not used is free, or the
+ * allocator's own. */
+typedef void seep_held_chunk_visitor(void *context, uint64_t start,
+                                     uint64_t end, bool is_used);
+
+/** All of @arena, as they lie there, but for what there is behind all of them.
+ */
+void seep_held_blocks_each(const struct seep_held_blocks *blocks,
+                           const struct seep_held_arena *arena,
+                           seep_held_chunk_visitor *visit, void *context);
 
 /** Blocks of one size, and a word in them. */
 struct seep_held_shape {

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "held/held.h"
+#include "held/pins.h"
 #include "words/held.h"
 #include "json/json.h"
 
@@ -95,6 +96,25 @@ static const char *const texts[] = {
 static uint64_t memory[AREAS][AREA_WORDS];
 static char image_path[64];
 static int core_fd = -1;
+
+/* No piece counts for more than it is. */
+static void check_pins(const struct seep_held_question *question)
+{
+    struct seep_held_pins pins = {0};
+    uint64_t bytes = 0;
+
+    if (seep_held_pins_find(question, &pins) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < pins.count; i++) {
+        bytes += pins.items[i].bytes;
+    }
+    if (pins.count > pins.pin_count || bytes > pins.pin_bytes ||
+        pins.apart_bytes > (double)pins.piece_bytes) {
+        abort();
+    }
+    seep_held_pins_fini(&pins);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -401,6 +421,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         write_core();
     }
+    check_pins(&question);
     if (seep_held_ask(&question, &answer) == 0) {
         check(answer);
         seep_held_close(answer);
