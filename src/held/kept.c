@@ -80,6 +80,7 @@ struct figure {
     size_t offset;
 };
 
+#define PINS(member) offsetof(struct seep_held_kept_pins, member)
 #define ANSWER(member) offsetof(struct seep_held_answer, member)
 #define STEP(member) offsetof(struct seep_held_step, member)
 
@@ -94,6 +95,15 @@ static const struct figure answer_times[] = {
     {"cpu_s", ANSWER(cpu_s)},
     {"frozen_s", ANSWER(frozen_s)},
     {"cpu_limit_s", ANSWER(cpu_limit_s)},
+    {NULL, 0},
+};
+static const struct figure pins_sizes[] = {
+    {"free_bytes", PINS(free_bytes)},
+    {"piece_count", PINS(piece_count)},
+    {"piece_bytes", PINS(piece_bytes)},
+    {"pin_count", PINS(pin_count)},
+    {"pin_bytes", PINS(pin_bytes)},
+    {"known_count", PINS(known_count)},
     {NULL, 0},
 };
 static const struct figure step_sizes[] = {
@@ -208,6 +218,32 @@ static json_t *make_entry(const struct seep_held_kept *kept)
     return object;
 }
 
+/* In the place of "site" it has "pins", the sites of these. */
+static json_t *make_pins(const struct seep_held_kept_pins *pins)
+{
+    json_t *sites = json_array();
+    json_t *object = json_pack("{s:f, s:f, s:f}", "asked_s", pins->asked_s,
+                               "apart_bytes", pins->apart_bytes,
+                               "known_apart_bytes", pins->known_apart_bytes);
+
+    for (size_t i = 0; i < pins->site_count; i++) {
+        const struct seep_held_pin_site *site = &pins->sites[i];
+
+        json_array_append_new(sites,
+                              json_pack("{s:o, s:o, s:I, s:f}", "site",
+                                        seep_beside_text(site->site_id),
+                                        "where", seep_beside_text(site->where),
+                                        "blocks", (json_int_t)site->pin_count,
+                                        "apart_bytes", site->apart_bytes));
+    }
+    put_sizes(object, pins_sizes, pins);
+    json_object_set_new(object, "pins", sites);
+    if (pins->answer != NULL) {
+        put_answer(object, pins->answer);
+    }
+    return object;
+}
+
 int seep_held_book_print(FILE *file, const char *recording_path,
                          const struct seep_held_book *book)
 {
@@ -216,6 +252,9 @@ int seep_held_book_print(FILE *file, const char *recording_path,
 
     for (size_t i = 0; error == 0 && i < book->count; i++) {
         error = seep_beside_put_line(file, make_entry(&book->entries[i]));
+    }
+    if (error == 0 && book->pins != NULL) {
+        error = seep_beside_put_line(file, make_pins(book->pins));
     }
     return error;
 }
@@ -406,7 +445,8 @@ static bool take_groups(const json_t *array, struct seep_held_answer *answer,
            (count > 0) == (answer->asked_count > 0);
 }
 
-static bool take_answer(const json_t *object, struct seep_held_kept *kept,
+static bool take_answer(const json_t *object,
+                        const struct seep_held_answer **ret_answer,
                         struct seep_store *store)
 {
     struct seep_held_answer *answer =
@@ -431,7 +471,7 @@ static bool take_answer(const json_t *object, struct seep_held_kept *kept,
             return false;
         }
     }
-    kept->answer = answer;
+    *ret_answer = answer;
     return take_groups(json_object_get(object, "groups"), answer, store);
 }
 
@@ -454,7 +494,75 @@ static bool take_entry(const json_t *object, struct seep_held_kept *kept,
     kept->live_bytes = (uint64_t)live;
     kept->outcome = (enum seep_held_outcome)outcome;
     return kept->site_id != NULL && (outcome != SEEP_HELD_OUTCOME_ANSWERED ||
-                                     take_answer(object, kept, store));
+                                     take_answer(object, &kept->answer, store));
+}
+
+static bool take_bytes(const json_t *object, const char *key, double *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *ret_value = json_number_value(value);
+    return json_is_number(value) && *ret_value >= 0 &&
+           *ret_value <= (double)BYTES_MOST;
+}
+
+static bool take_pin_site(const json_t *object, struct seep_held_pin_site *site,
+                          struct seep_store *store)
+{
+    const char *id = json_string_value(json_object_get(object, "site"));
+    const char *where = json_string_value(json_object_get(object, "where"));
+    json_int_t blocks;
+
+    if (id == NULL || where == NULL ||
+        !take_integer(object, "blocks", BYTES_MOST, &blocks) ||
+        !take_bytes(object, "apart_bytes", &site->apart_bytes)) {
+        return false;
+    }
+    site->site_id = seep_store_text_most(store, id, TEXT_BYTES_MOST);
+    site->where = seep_store_text_most(store, where, TEXT_BYTES_MOST);
+    site->pin_count = (uint64_t)blocks;
+    return site->site_id != NULL && site->where != NULL;
+}
+
+static bool take_pin_sites(const json_t *array,
+                           struct seep_held_kept_pins *pins,
+                           struct seep_store *store)
+{
+    size_t count = json_array_size(array);
+    struct seep_held_pin_site *sites;
+    uint64_t blocks = 0;
+
+    if (!json_is_array(array) || count > SEEP_HELD_PIN_SITES_MOST) {
+        return false;
+    }
+    sites = seep_store_take(store, count + 1, sizeof(*sites));
+    for (size_t i = 0; sites != NULL && i < count; i++) {
+        if (!take_pin_site(json_array_get(array, i), &sites[i], store)) {
+            return false;
+        }
+        blocks += sites[i].pin_count;
+    }
+    pins->sites = sites;
+    pins->site_count = count;
+    return sites != NULL && blocks <= pins->known_count;
+}
+
+static bool take_pins(const json_t *object, struct seep_store *store,
+                      const struct seep_held_kept_pins **ret_pins)
+{
+    struct seep_held_kept_pins *pins = seep_store_take(store, 1, sizeof(*pins));
+
+    if (pins == NULL || !take_time(object, "asked_s", &pins->asked_s) ||
+        !take_bytes(object, "apart_bytes", &pins->apart_bytes) ||
+        !take_bytes(object, "known_apart_bytes", &pins->known_apart_bytes) ||
+        !take_sizes(object, pins_sizes, pins) ||
+        pins->known_count > pins->pin_count ||
+        !take_pin_sites(json_object_get(object, "pins"), pins, store)) {
+        return false;
+    }
+    *ret_pins = pins;
+    return json_object_get(object, "asked") == NULL ||
+           take_answer(object, &pins->answer, store);
 }
 
 int seep_held_book_parse(const char *bytes, size_t length,
@@ -464,6 +572,7 @@ int seep_held_book_parse(const char *bytes, size_t length,
     struct seep_beside_lines lines = {bytes, bytes + length};
     struct seep_held_kept *entries =
         seep_store_take(store, SEEP_HELD_KEPT_MOST, sizeof(*entries));
+    const struct seep_held_kept_pins *pins = NULL;
     size_t count = 0;
     json_t *object;
     int error = entries == NULL
@@ -472,17 +581,22 @@ int seep_held_book_parse(const char *bytes, size_t length,
 
     while (error == 0 &&
            (error = seep_beside_next(&kind, &lines, &object)) > 0) {
-        error = count < SEEP_HELD_KEPT_MOST &&
-                        take_entry(object, &entries[count], store)
-                    ? 0
-                    : -EBADMSG;
-        count++;
+        bool is_fine;
+
+        if (json_object_get(object, "pins") != NULL) {
+            is_fine = pins == NULL && take_pins(object, store, &pins);
+        } else {
+            is_fine = count < SEEP_HELD_KEPT_MOST &&
+                      take_entry(object, &entries[count], store);
+            count++;
+        }
+        error = is_fine ? 0 : -EBADMSG;
         json_decref(object);
     }
     if (error < 0) {
         return error;
     }
-    *ret_book = (struct seep_held_book){entries, count};
+    *ret_book = (struct seep_held_book){entries, count, pins};
     return 0;
 }
 
@@ -573,6 +687,7 @@ int seep_held_book_put(struct seep_held_book *book,
         }
     }
     entries[count++] = *kept;
-    *book = (struct seep_held_book){entries, count};
+    book->entries = entries;
+    book->count = count;
     return 0;
 }

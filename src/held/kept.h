@@ -54,9 +54,37 @@ struct seep_held_kept {
     const struct seep_held_answer *answer; /* NULL: there is none */
 };
 
+#define SEEP_HELD_PIN_SITES_MOST 8U
+
+/** A call site of blocks that keep free memory apart. */
+struct seep_held_pin_site {
+    const char *site_id;
+    const char *where;  /* "": not known here */
+    uint64_t pin_count; /* of its blocks that are known, */
+    double apart_bytes; /* and what lies free beside them */
+};
+
+/** What keeps free memory of glibc's malloc apart: see held/pins.h. */
+struct seep_held_kept_pins {
+    double asked_s;      /* since the start of the recording */
+    uint64_t free_bytes; /* of the allocator, then */
+    uint64_t piece_count;
+    uint64_t piece_bytes;
+    uint64_t pin_count;
+    uint64_t pin_bytes;
+    double apart_bytes;
+    uint64_t known_count;     /* of the pins, that were recorded, */
+    double known_apart_bytes; /* and what lies free beside these */
+    const struct seep_held_pin_site *sites; /* most of that first */
+    size_t site_count;
+    /* Who holds those that were not recorded; NULL: it was not asked. */
+    const struct seep_held_answer *answer;
+};
+
 struct seep_held_book {
     const struct seep_held_kept *entries; /* as they were asked */
     size_t count;
+    const struct seep_held_kept_pins *pins; /* NULL: not known */
 };
 
 /** Names as JSON has them. */

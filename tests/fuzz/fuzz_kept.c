@@ -102,6 +102,29 @@ static void check_together(const struct seep_held_book *book)
     json_decref(seep_json_held_together(&report));
 }
 
+/* As if it had come to a process whose free memory grows. */
+static void check_pins(const struct seep_held_book *book)
+{
+    struct seep_report report = {
+        .verdict = {.class = SEEP_VERDICT_RETENTION,
+                    .has_growth = true,
+                    .device = -1},
+        .memory = {.allocator = SEEP_ALLOCATOR_GLIBC},
+        .pins = book->pins,
+    };
+    uint64_t blocks = 0;
+
+    for (size_t i = 0; book->pins != NULL && i < book->pins->site_count; i++) {
+        blocks += book->pins->sites[i].pin_count;
+    }
+    if (book->pins != NULL &&
+        (blocks > book->pins->known_count ||
+         book->pins->known_count > book->pins->pin_count)) {
+        abort();
+    }
+    json_decref(seep_json_pins(&report));
+}
+
 static char *text_of(const struct seep_held_book *book, size_t *length)
 {
     char *text = NULL;
@@ -130,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_entry(&book.entries[i]);
         }
         check_together(&book);
+        check_pins(&book);
         text = text_of(&book, &length);
         if (seep_held_book_parse(text, length, "", &store, &again) != 0) {
             abort();

@@ -17,6 +17,7 @@
 #include "read/ask.h"
 #include "read/follow.h"
 #include "read/gather.h"
+#include "read/pins.h"
 #include "reader/recording/open.h"
 #include "run/run.h"
 #include "text/page.h"
@@ -140,6 +141,16 @@ static int open_report(struct asked *asked, const struct arguments *arguments)
     return SEEP_EXIT_FINE;
 }
 
+/* Is there something to tell of them? */
+static bool has_pins(const struct seep_report *report)
+{
+    char *text = seep_words_pins(report);
+    bool is_told = text != NULL;
+
+    free(text);
+    return is_told;
+}
+
 /* The rows to ask about. @return how many */
 static size_t choose_rows(const struct asked *asked,
                           const struct arguments *arguments,
@@ -165,7 +176,8 @@ static size_t choose_rows(const struct asked *asked,
             largest = site;
         }
     }
-    if (count == 0 && arguments->site_id == NULL && largest != NULL) {
+    if (count == 0 && arguments->site_id == NULL && largest != NULL &&
+        !has_pins(report)) {
         rows[count++].site = largest;
     }
     return count;
@@ -216,6 +228,59 @@ static int ask_row(const struct asked *asked, const struct arguments *arguments,
     }
     row->answer = answer;
     return SEEP_EXIT_FINE;
+}
+
+/* Free memory that grows is asked about as well. @param ret_pins  of which
+ * the report has it then, @ret_answer in it */
+static int ask_pins(const struct asked *asked,
+                    const struct arguments *arguments,
+                    struct seep_held_kept_pins *ret_pins,
+                    struct seep_held_answer **ret_answer)
+{
+    const struct seep_ask ask = {
+        .pid = asked->target.pid,
+        .core_path = arguments->core_path,
+    };
+    int error;
+
+    if (arguments->site_id != NULL || !asked->is_there ||
+        !seep_words_pins_are_wanted(asked->report)) {
+        return SEEP_EXIT_FINE;
+    }
+    error =
+        seep_pins_ask(&ask, path_of(asked), seep_report_store(asked->report),
+                      ret_pins, ret_answer);
+    if (error < 0) {
+        seep_say(path_of(asked), reason_of(error), remedy_of(error));
+        return SEEP_EXIT_FAILED;
+    }
+    asked->report->pins = ret_pins;
+    return SEEP_EXIT_FINE;
+}
+
+/* @return whether there is something to tell */
+static bool print_pins(struct seep_page *page, const struct seep_report *report)
+{
+    char *pins = seep_words_pins(report);
+    char *held = seep_words_pins_held(report);
+    char *advice = seep_words_pins_advice(report);
+
+    if (pins != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "free", INDENT, "%s",
+                            pins);
+    }
+    if (held != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_STRONG, "held by", INDENT, "%s",
+                            held);
+    }
+    if (advice != NULL) {
+        seep_page_paragraph(page, SEEP_STYLE_PLAIN, "next", INDENT, "%s",
+                            advice);
+    }
+    free(pins);
+    free(held);
+    free(advice);
+    return pins != NULL;
 }
 
 static void print_group(struct seep_page *page,
@@ -379,6 +444,7 @@ static int print_rows(const struct asked *asked,
         told |= rows[i].answer != NULL &&
                 rows[i].answer->asked_count >= SEEP_WORDS_HELD_LEAST;
     }
+    told |= has_pins(asked->report);
     if (arguments->json) {
         return seep_json_held_rows(stdout, asked->report, rows, count) < 0
                    ? SEEP_EXIT_FAILED
@@ -386,7 +452,11 @@ static int print_rows(const struct asked *asked,
                       : SEEP_EXIT_INSUFFICIENT;
     }
     seep_page_init(&page, stdout, arguments->color);
-    if (count == 0) {
+    if (print_pins(&page, asked->report)) {
+        if (count > 0) {
+            seep_page_end_line(&page);
+        }
+    } else if (count == 0) {
         seep_page_paragraph(&page, SEEP_STYLE_WARNING, "held", INDENT, "%s",
                             seep_words_held_nothing());
     }
@@ -402,12 +472,15 @@ static int print_rows(const struct asked *asked,
 static int held(const char *word, const struct arguments *arguments)
 {
     struct seep_json_held_row rows[SEEP_ASK_ROWS_MOST] = {{0}};
+    struct seep_held_kept_pins pins;
+    struct seep_held_answer *holders = NULL;
     struct asked asked = {0};
     size_t count = 0;
     int code = find_recording(word, &asked);
 
     code = code == 0 ? find_process(&asked, arguments) : code;
     code = code == 0 ? open_report(&asked, arguments) : code;
+    code = code == 0 ? ask_pins(&asked, arguments, &pins, &holders) : code;
     if (code == 0) {
         count = choose_rows(&asked, arguments, rows);
         if (count == 0 && arguments->site_id != NULL) {
@@ -426,6 +499,7 @@ static int held(const char *word, const struct arguments *arguments)
     for (size_t i = 0; i < count; i++) {
         seep_held_close((struct seep_held_answer *)(uintptr_t)rows[i].answer);
     }
+    seep_held_close(holders);
     if (asked.report != NULL) {
         seep_report_close(asked.report);
     }

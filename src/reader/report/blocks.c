@@ -239,12 +239,13 @@ static int compare_born(const void *one, const void *other)
            (a->block.address < b->block.address);
 }
 
-static int compare_blocks(const void *one, const void *other)
+static int compare_addresses(const void *one, const void *other)
 {
-    const struct seep_report_block *a = one;
-    const struct seep_report_block *b = other;
+    const struct born *a = *(const struct born *const *)one;
+    const struct born *b = *(const struct born *const *)other;
 
-    return (a->address > b->address) - (a->address < b->address);
+    return (a->block.address > b->block.address) -
+           (a->block.address < b->block.address);
 }
 
 bool seep_report_is_of_driver(enum seep_space space)
@@ -336,29 +337,41 @@ static int take_row(struct seep_report_build *build,
     return 0;
 }
 
-/* Those of @list, by address. */
+/* Those of @list, by address. @param ret_rows  of each; may be NULL */
 static int take_list(struct seep_report_build *build, const struct born *born,
                      size_t count, enum list list,
-                     struct seep_report_blocks *ret_blocks)
+                     struct seep_report_blocks *ret_blocks,
+                     const uint32_t **ret_rows)
 {
+    const struct born **some = malloc((count + 1) * sizeof(*some));
     struct seep_report_block *items;
+    uint32_t *rows;
     size_t used = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        used += born[i].list == list;
-    }
-    items = seep_store_take(&build->store, used + 1, sizeof(*items));
-    if (items == NULL) {
-        return -ENOMEM;
-    }
-    used = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; some != NULL && i < count; i++) {
         if (born[i].list == list) {
-            items[used++] = born[i].block;
+            some[used++] = &born[i];
         }
     }
-    qsort(items, used, sizeof(*items), compare_blocks);
+    items = seep_store_take(&build->store, used + 1, sizeof(*items));
+    rows = seep_store_take(&build->store, ret_rows == NULL ? 1 : used + 1,
+                           sizeof(*rows));
+    if (some == NULL || items == NULL || rows == NULL) {
+        free(some);
+        return -ENOMEM;
+    }
+    qsort(some, used, sizeof(*some), compare_addresses);
+    for (size_t i = 0; i < used; i++) {
+        items[i] = some[i]->block;
+        if (ret_rows != NULL) {
+            rows[i] = some[i]->row;
+        }
+    }
+    free(some);
     *ret_blocks = (struct seep_report_blocks){items, used};
+    if (ret_rows != NULL) {
+        *ret_rows = rows;
+    }
     return 0;
 }
 
@@ -366,13 +379,14 @@ static int take_known(struct seep_report_build *build, const struct born *born,
                       size_t count)
 {
     struct seep_report *report = &build->report;
-    int error = take_list(build, born, count, IN_MEMORY, &report->known_blocks);
+    int error = take_list(build, born, count, IN_MEMORY, &report->known_blocks,
+                          &report->known_rows);
 
     for (int space = 0; error == 0 && space < SEEP_SPACE_COUNT; space++) {
         if (seep_report_is_of_driver((enum seep_space)space)) {
             error =
                 take_list(build, born, count, (enum list)(OF_DRIVER + space),
-                          &report->driver_blocks[space]);
+                          &report->driver_blocks[space], NULL);
         }
     }
     return error;

@@ -25,6 +25,7 @@ struct seep_pattern;
 struct seep_symbol_memory;
 struct seep_store;
 struct seep_held_kept;
+struct seep_held_kept_pins;
 
 /** Why a file is not read: a reason and a remedy, each one line. */
 struct seep_refusal {
@@ -659,7 +660,10 @@ struct seep_report {
     /* Why a file beside the recording that is there was left out: negative
      * errno as of process/beside.h, else 0. */
     int looks_error; /* of .looks, what was seen from outside */
-    int held_error;  /* of .held, who held what (read by the tool) */
+    /* What keeps free memory apart (held/kept.h), where somebody asked and
+     * attached it. */
+    const struct seep_held_kept_pins *pins;
+    int held_error; /* of .held, who held what (read by the tool) */
     bool is_fork;
     bool redacted; /* it was packed so: what it says of paths and the like
                       stands for something else */
@@ -727,6 +731,8 @@ struct seep_report {
     /* If blocks were asked for: all that are known to live of the heap and of
      * Python, by address. */
     struct seep_report_blocks known_blocks;
+    const uint32_t *known_rows; /* of each of them, among .sites; UINT32_MAX: of
+                                   none that is there */
     /* And what the program has by addresses that a driver gave, by space. */
     struct seep_report_blocks driver_blocks[SEEP_SPACE_COUNT];
     const char *const *modules; /* paths of the objects that were recorded */

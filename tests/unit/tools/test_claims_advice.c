@@ -297,6 +297,44 @@ static void of_what_the_allocator_keeps(void **state)
     fails("see how mimalloc can be told to give memory back sooner");
 }
 
+static void of_what_keeps_free_memory_apart(void **state)
+{
+    struct seep_held_pin_site pin_site = {"0123456789abcdef",
+                                          "read.c:42 read_reply", 330, 18e6};
+    struct seep_held_kept_pins pins = {
+        .pin_count = 368,
+        .pin_bytes = 10240,
+        .apart_bytes = 368 * 65536.0,
+        .known_count = 330,
+        .known_apart_bytes = 20e6,
+        .sites = &pin_site,
+        .site_count = 1,
+    };
+
+    (void)state;
+    become(SEEP_VERDICT_FRAGMENTATION);
+    verdict->has_growth = true;
+    memory->allocator = SEEP_ALLOCATOR_GLIBC;
+    report->pins = &pins;
+    holds(
+        "read.c:42 read_reply: free what it keeps, or copy it: a small rest of a large buffer (realloc, del, a short read) stays where that was, and keeps 64 KiB of free memory apart");
+    pins.pin_bytes *= 1000;
+    fails(
+        "read.c:42 read_reply: free what it keeps, or copy it: a small rest of a large buffer (realloc, del, a short read) stays where that was, and keeps 64 KiB of free memory apart");
+    holds(
+        "read.c:42 read_reply: free what it keeps, or allocate it before the load begins: each block keeps 64 KiB of free memory apart");
+    pins.site_count = 0;
+    report->exact = false;
+    fails(
+        "read.c:42 read_reply: free what it keeps, or allocate it before the load begins: each block keeps 64 KiB of free memory apart");
+    holds(
+        "seep run --exact -- COMMAND tells where the blocks between free pieces are allocated");
+    report->exact = true;
+    fails(
+        "seep run --exact -- COMMAND tells where the blocks between free pieces are allocated");
+    report->pins = NULL;
+}
+
 static void of_fragments(void **state)
 {
     (void)state;
@@ -681,6 +719,7 @@ int main(void)
         cmocka_unit_test(of_what_lies_outside),
         cmocka_unit_test(of_what_it_has_in_open_files),
         cmocka_unit_test(of_what_the_allocator_keeps),
+        cmocka_unit_test(of_what_keeps_free_memory_apart),
         cmocka_unit_test(of_fragments),
         cmocka_unit_test(of_what_is_written_to_only_now),
         cmocka_unit_test(of_threads_that_become_more),

@@ -75,7 +75,7 @@ static struct seep_held_kept kept = {
 /* The text of @entries. To be freed. */
 static char *print(const struct seep_held_kept *entries, size_t count)
 {
-    const struct seep_held_book book = {entries, count};
+    const struct seep_held_book book = {entries, count, NULL};
     size_t bytes;
     char *text;
     FILE *file = open_memstream(&text, &bytes);
@@ -162,7 +162,7 @@ static void a_key_of_data_is_not_kept(void **state)
 static int write_and_be_killed(const char *path, size_t cut_bytes)
 {
     struct seep_held_kept many[MANY];
-    const struct seep_held_book book = {many, MANY};
+    const struct seep_held_book book = {many, MANY, NULL};
     const struct rlimit limit = {cut_bytes, cut_bytes};
     int status = 0;
     pid_t child = fork();
@@ -184,7 +184,7 @@ static int write_and_be_killed(const char *path, size_t cut_bytes)
 
 static void who_is_killed_while_it_writes_leaves_what_was_there(void **state)
 {
-    const struct seep_held_book one = {&kept, 1};
+    const struct seep_held_book one = {&kept, 1, NULL};
     struct seep_store store = {NULL};
     struct seep_held_book book;
     char folder[] = "/tmp/seep-kept-XXXXXX";
@@ -217,7 +217,7 @@ static void who_is_killed_while_it_writes_leaves_what_was_there(void **state)
 static void the_last_answer_of_a_site_stays_and_the_oldest_goes(void **state)
 {
     struct seep_store store = {NULL};
-    struct seep_held_book book = {NULL, 0};
+    struct seep_held_book book = {NULL, 0, NULL};
 
     (void)state;
     for (unsigned i = 0; i < SEEP_HELD_KEPT_MOST + 2; i++) {
@@ -237,6 +237,58 @@ static void the_last_answer_of_a_site_stays_and_the_oldest_goes(void **state)
     seep_store_fini(&store);
 }
 
+static const struct seep_held_pin_site pin_sites[] = {
+    {"5a08e463", "serve.py:31 handle", 300, 19660800},
+    {"77aa0012", "\x1b\xff", 20, 1024},
+};
+static const struct seep_held_kept_pins pins = {
+    .asked_s = 51.5,
+    .free_bytes = 30000000,
+    .piece_count = 400,
+    .piece_bytes = 26214400,
+    .pin_count = 368,
+    .pin_bytes = 10240,
+    .apart_bytes = 24000000,
+    .known_count = 330,
+    .known_apart_bytes = 20000000,
+    .sites = pin_sites,
+    .site_count = 2,
+    .answer = &answer,
+};
+
+static void what_keeps_free_memory_apart_is_read(void **state)
+{
+    const struct seep_held_book one = {&kept, 1, &pins};
+    struct seep_store store = {NULL};
+    struct seep_held_book book;
+    size_t bytes;
+    char *text;
+    FILE *file = open_memstream(&text, &bytes);
+
+    (void)state;
+    assert_int_equal(seep_held_book_print(file, "", &one), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(parse(text, &store, &book), 0);
+    assert_int_equal(book.count, 1);
+    assert_non_null(book.pins);
+    assert_true(book.pins->asked_s == 51.5);
+    assert_int_equal(book.pins->free_bytes, 30000000);
+    assert_int_equal(book.pins->piece_count, 400);
+    assert_int_equal(book.pins->piece_bytes, 26214400);
+    assert_int_equal(book.pins->pin_count, 368);
+    assert_int_equal(book.pins->pin_bytes, 10240);
+    assert_int_equal(book.pins->known_count, 330);
+    assert_true(book.pins->apart_bytes == 24000000);
+    assert_true(book.pins->known_apart_bytes == 20000000);
+    assert_int_equal(book.pins->site_count, 2);
+    assert_string_equal(book.pins->sites[0].where, "serve.py:31 handle");
+    assert_int_equal(book.pins->sites[0].pin_count, 300);
+    assert_int_equal(book.pins->answer->asked_count, 64);
+    free(text);
+    seep_store_fini(&store);
+}
+
+#define APART "\"apart_bytes\":1,\"known_apart_bytes\":0"
 #define ENTRY(more) \
     "{\"site\":\"a\",\"outcome\":\"answered\",\"asked\":8," more "}\n"
 #define GROUP(more) ENTRY("\"groups\":[{\"end\":\"held\"," more "}]")
@@ -247,7 +299,7 @@ static void the_last_answer_of_a_site_stays_and_the_oldest_goes(void **state)
 static void assert_refused(const char *lines)
 {
     struct seep_store store = {NULL};
-    struct seep_held_book book = {NULL, 77};
+    struct seep_held_book book = {NULL, 77, NULL};
     char text[8192];
 
     snprintf(text, sizeof(text), HEADER "%s", lines);
@@ -267,6 +319,12 @@ static void what_cannot_be_is_refused(void **state)
         parse("{\"schema\":\"seep-held-kept/2\"}\n", &store, &book), -EPROTO);
     seep_store_fini(&store);
     assert_refused("[]\n");
+    assert_refused("{\"pins\":[]}\n");
+    assert_refused("{\"pins\":1," APART "}\n");
+    assert_refused("{\"pins\":[]," APART ",\"known_count\":1}\n");
+    assert_refused("{\"pins\":[{\"site\":\"a\",\"where\":\"b\",\"blocks\":1,"
+                   "\"apart_bytes\":1}]," APART "}\n");
+    assert_refused("{\"pins\":[]," APART "}\n{\"pins\":[]," APART "}\n");
     assert_refused("{\"site\":\"a\"}\n");
     assert_refused("{\"site\":1,\"outcome\":\"failed\"}\n");
     assert_refused("{\"site\":\"a\",\"outcome\":\"unheard-of\"}\n");
@@ -766,6 +824,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_kept_is_read),
+        cmocka_unit_test(what_keeps_free_memory_apart_is_read),
         cmocka_unit_test(a_key_of_data_is_not_kept),
         cmocka_unit_test(who_is_killed_while_it_writes_leaves_what_was_there),
         cmocka_unit_test(the_last_answer_of_a_site_stays_and_the_oldest_goes),

@@ -346,7 +346,9 @@ static void members_of_code_stay_and_other_names_do_not(void **state)
     const struct seep_held_group group = {.steps = steps, .step_count = 6};
     const struct seep_held_answer answer = {.groups = &group, .group_count = 1};
     const struct seep_held_kept kept = {.site_id = "a", .answer = &answer};
-    struct seep_held_book book = {&kept, 1};
+    struct seep_held_pin_site site = {"a", "/srv/acme/x.py:3 quince", 1, 1};
+    const struct seep_held_kept_pins pins = {.sites = &site, .site_count = 1};
+    struct seep_held_book book = {&kept, 1, &pins};
     struct seep_redaction redaction = {0};
     const char *before[6];
 
@@ -358,6 +360,7 @@ static void members_of_code_stay_and_other_names_do_not(void **state)
     for (size_t i = 0; i < 6; i++) {
         assert_int_equal(strcmp(steps[i].edge_name, before[i]) == 0, stays[i]);
     }
+    assert_string_equal(site.where, ""); /* the pack names it by its id */
     seep_redaction_fini(&redaction);
 }
 

@@ -494,6 +494,7 @@ void seep_json_report_print(struct seep_json_out *out,
         print_member(out, ",", "words", words_of(report));
     }
     print_member(out, ",", "held_together", seep_json_held_together(report));
+    print_member(out, ",", "pins", seep_json_pins(report));
     print_member(out, ",", "site_total",
                  seep_json_count(seep_words_site_total(report)));
     print_member(out, ",", "losses", losses_of(report));

@@ -80,6 +80,10 @@ int seep_json_info(FILE *file, const struct seep_report *const *reports,
 /** "seep-check/1" */
 int seep_json_check(FILE *file, const struct seep_check_set *set);
 
+/** What keeps free memory apart, as of seep-report/1 and seep-held/1; null:
+ * nobody asked. */
+json_t *seep_json_pins(const struct seep_report *report);
+
 /** A row that was asked about, and what came out; see seep_json_held(). */
 struct seep_json_held_row {
     const struct seep_report_site *site;

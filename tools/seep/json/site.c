@@ -798,6 +798,47 @@ json_t *seep_json_held_together(const struct seep_report *report)
     return array;
 }
 
+static json_t *pin_sites_of(const struct seep_held_kept_pins *pins)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < pins->site_count; i++) {
+        const struct seep_held_pin_site *site = &pins->sites[i];
+        json_t *object = json_object();
+
+        seep_json_put(object, "id", site->site_id);
+        seep_json_put_text_or_null(object, "where", site->where);
+        seep_json_put(object, "blocks", site->pin_count);
+        seep_json_put(object, "apart_bytes", site->apart_bytes);
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+json_t *seep_json_pins(const struct seep_report *report)
+{
+    const struct seep_held_kept_pins *pins = report->pins;
+    json_t *object;
+
+    if (pins == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    SEEP_JSON_COPY(object, pins, asked_s, piece_count, piece_bytes);
+    SEEP_JSON_COPY(object, pins, pin_count, pin_bytes, apart_bytes);
+    SEEP_JSON_COPY(object, pins, known_count, known_apart_bytes);
+    put_freed(object, "where", seep_words_pins_where(report));
+    put_freed(object, "sentence", seep_words_pins(report));
+    put_freed(object, "held_by", seep_words_pins_held(report));
+    put_freed(object, "remedy", seep_words_pins_advice(report));
+    seep_json_put(object, "sites", pin_sites_of(pins));
+    seep_json_put(object, "held",
+                  pins->answer == NULL || pins->answer->group_count == 0
+                      ? json_null()
+                      : seep_json_held(pins->answer));
+    return object;
+}
+
 int seep_json_held_rows(FILE *file, const struct seep_report *report,
                         const struct seep_json_held_row *rows, size_t count)
 {
@@ -825,5 +866,6 @@ int seep_json_held_rows(FILE *file, const struct seep_report *report,
     seep_json_put(document, "python_known",
                   seep_held_knows_python(report->python_version));
     seep_json_put(document, "sites", sites);
+    seep_json_put(document, "pins", seep_json_pins(report));
     return seep_json_print(file, document);
 }

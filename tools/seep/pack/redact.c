@@ -609,24 +609,36 @@ static int redact_step(struct seep_redaction *redaction,
                : 0;
 }
 
-int seep_redact_held(struct seep_redaction *redaction,
-                     struct seep_held_book *book)
+static int redact_answer(struct seep_redaction *redaction,
+                         const struct seep_held_answer *answer)
 {
     int error = 0;
 
-    for (size_t i = 0; i < book->count; i++) {
-        const struct seep_held_answer *answer = book->entries[i].answer;
+    for (size_t j = 0; answer != NULL && j < answer->group_count; j++) {
+        const struct seep_held_group *group = &answer->groups[j];
 
-        for (size_t j = 0; answer != NULL && j < answer->group_count; j++) {
-            const struct seep_held_group *group = &answer->groups[j];
-
-            for (size_t k = 0; error == 0 && k < group->step_count; k++) {
-                /* of a book that was read, and is nobody else's */
-                error = redact_step(
-                    redaction,
-                    (struct seep_held_step *)(uintptr_t)&group->steps[k]);
-            }
+        for (size_t k = 0; error == 0 && k < group->step_count; k++) {
+            /* of a book that was read, and is nobody else's */
+            error = redact_step(
+                redaction,
+                (struct seep_held_step *)(uintptr_t)&group->steps[k]);
         }
+    }
+    return error;
+}
+
+int seep_redact_held(struct seep_redaction *redaction,
+                     struct seep_held_book *book)
+{
+    const struct seep_held_kept_pins *pins = book->pins;
+    int error = pins == NULL ? 0 : redact_answer(redaction, pins->answer);
+
+    /* What is packed with it names the site, too. */
+    for (size_t i = 0; pins != NULL && i < pins->site_count; i++) {
+        ((struct seep_held_pin_site *)(uintptr_t)&pins->sites[i])->where = "";
+    }
+    for (size_t i = 0; error == 0 && i < book->count; i++) {
+        error = redact_answer(redaction, book->entries[i].answer);
     }
     return error;
 }

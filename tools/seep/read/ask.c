@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "read/follow.h"
 #include "read/members.h"
+#include "read/pins.h"
 #include "reader/recording/pack.h"
 #include "run/run.h"
 #include "words/held.h"
@@ -88,9 +89,9 @@ static void still_live(void *context, const struct seep_held_block *blocks,
 
 /* What is read of a process is a stranger's: it may have so much, beside what
  * is there and a copy of the recording. A limit of all addresses would be one
- * of the size of a core file. @return false: it could not be set */
-static bool limit_memory(const struct seep_report *report,
-                         struct rlimit *ret_before)
+ * of the size of a core file. */
+bool seep_ask_limit_memory(const struct seep_report *report,
+                           struct rlimit *ret_before)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     unsigned long pages = 0;
@@ -149,7 +150,7 @@ static int ask_parts(const struct seep_ask *ask,
     if (ask->core_path == NULL && site->space != SEEP_SPACE_MAPPED) {
         question.still_live = still_live;
     }
-    is_limited = limit_memory(report, &before);
+    is_limited = seep_ask_limit_memory(report, &before);
     error = seep_held_ask(&question, ret_answer);
     if (is_limited) {
         setrlimit(RLIMIT_DATA, &before);
@@ -214,6 +215,9 @@ static struct seep_report_site *site_of(struct seep_report *report, size_t i)
 
 static bool has_wanted(const struct seep_report *report)
 {
+    if (seep_words_pins_are_wanted(report)) {
+        return true;
+    }
     for (size_t i = 0; i < report->site_count; i++) {
         if (seep_words_held_is_wanted(report, &report->sites[i])) {
             return true;
@@ -225,6 +229,9 @@ static bool has_wanted(const struct seep_report *report)
 static void attach(struct seep_report *report,
                    const struct seep_held_book *book)
 {
+    if (seep_words_pins_are_wanted(report) && book->pins != NULL) {
+        report->pins = book->pins;
+    }
     for (size_t i = 0; i < report->site_count; i++) {
         struct seep_report_site *site = site_of(report, i);
         const struct seep_held_kept *kept =
@@ -284,28 +291,50 @@ static double cpu_limit_of(pid_t pid)
     return CPU_LEAST_S + (double)pages * (double)sysconf(_SC_PAGESIZE) / GIB;
 }
 
-/* The answer as one that was kept; nothing of it is the answer's. */
-static void put_answer(struct seep_held_book *book,
-                       const struct seep_held_kept *kept,
-                       struct seep_store *store)
+/* @one as what was kept; nothing of it is the answer's. */
+static int take_as_kept(const struct seep_held_book *one,
+                        struct seep_store *store,
+                        struct seep_held_book *ret_taken)
 {
-    struct seep_held_book one = {kept, 1};
-    struct seep_held_book taken;
     size_t bytes = 0;
     char *text = NULL;
     FILE *file = open_memstream(&text, &bytes);
     int error;
 
     if (file == NULL) {
-        return;
+        return -ENOMEM;
     }
-    error = seep_held_book_print(file, "", &one);
-    if (fclose(file) == 0 && error == 0 &&
-        seep_held_book_parse(text, bytes, "", store, &taken) == 0 &&
-        taken.count == 1) {
-        seep_held_book_put(book, &taken.entries[0], store);
+    error = seep_held_book_print(file, "", one);
+    error = fclose(file) == 0 ? error : -ENOMEM;
+    if (error == 0) {
+        error = seep_held_book_parse(text, bytes, "", store, ret_taken);
     }
     free(text);
+    return error;
+}
+
+static void put_answer(struct seep_held_book *book,
+                       const struct seep_held_kept *kept,
+                       struct seep_store *store)
+{
+    const struct seep_held_book one = {kept, 1, NULL};
+    struct seep_held_book taken;
+
+    if (take_as_kept(&one, store, &taken) == 0 && taken.count == 1) {
+        seep_held_book_put(book, &taken.entries[0], store);
+    }
+}
+
+static void put_pins(struct seep_held_book *book,
+                     const struct seep_held_kept_pins *pins,
+                     struct seep_store *store)
+{
+    const struct seep_held_book one = {NULL, 0, pins};
+    struct seep_held_book taken;
+
+    if (take_as_kept(&one, store, &taken) == 0) {
+        book->pins = taken.pins;
+    }
 }
 
 static bool is_clear(const struct seep_held_kept *kept)
@@ -565,6 +594,27 @@ static int ask_alone(struct asking *asking, bool leaves)
     return error < 0 ? error : (int)asked;
 }
 
+/* The same of what keeps free memory apart. @return 1: it was asked */
+static int ask_pins(struct asking *asking)
+{
+    struct seep_held_kept_pins pins;
+    struct seep_held_answer *answer = NULL;
+    int error;
+
+    if (!seep_pins_are_due(asking->report, asking->book->pins) ||
+        asking->ask->cpu_limit_s <= 0 || !has_room()) {
+        return 0;
+    }
+    error = seep_pins_ask(asking->ask, asking->report->path, asking->store,
+                          &pins, &answer);
+    if (error < 0) {
+        return error;
+    }
+    put_pins(asking->book, &pins, asking->store);
+    seep_held_close(answer);
+    return 1;
+}
+
 /* Of what had too little time the first time: as much as a person is given who
  * asks. The pause after it is as much longer. */
 #define AGAIN_TIMES 4.0
@@ -592,15 +642,17 @@ static int ask_rows(struct seep_ask *ask, const struct seep_report *report,
     struct asking asking = {ask, report, book, store, cpu_limit_of(ask->pid)};
     int together;
     int alone;
+    int pins;
 
     asking.whole_s *= times_of(report, book);
     ask->cpu_limit_s = asking.whole_s;
     together = ask_together(&asking);
-    if (together < 0) {
-        return together;
+    alone = together < 0 ? together : ask_alone(&asking, together > 0);
+    if (alone < 0) {
+        return alone;
     }
-    alone = ask_alone(&asking, together > 0);
-    return alone < 0 ? alone : together + alone;
+    pins = ask_pins(&asking);
+    return pins < 0 ? pins : together + alone + pins;
 }
 
 /* A second report has the blocks, which are too much to have them always. */
@@ -631,7 +683,7 @@ static void ask_process(const struct seep_report *report,
 void seep_ask_living(struct seep_report *report,
                      const struct seep_report_options *options)
 {
-    struct seep_held_book book = {NULL, 0};
+    struct seep_held_book book = {NULL, 0, NULL};
 
     if (has_wanted(report)) {
         ask_process(report, options, &book, seep_report_store(report));
@@ -664,7 +716,7 @@ void seep_ask_again(struct seep_ask_memory *memory, struct seep_report *report,
     struct seep_ask_known *known =
         has_wanted(report) ? known_of(memory, report->path) : NULL;
     size_t rows = 0;
-    bool due = false;
+    bool due = known != NULL && seep_pins_are_due(report, known->book.pins);
 
     for (size_t i = 0;
          known != NULL && i < report->site_count && rows < SEEP_ASK_ROWS_MOST;
@@ -719,7 +771,7 @@ static enum seep_ask_exit keep(const char *path, struct seep_ask *ask)
         .site_limit = SEEP_ASK_ROWS_MOST,
         .block_limit = SEEP_ASK_BLOCKS,
     };
-    struct seep_held_book book = {NULL, 0};
+    struct seep_held_book book = {NULL, 0, NULL};
     struct seep_report *report;
     int asked;
 
@@ -731,7 +783,7 @@ static enum seep_ask_exit keep(const char *path, struct seep_ask *ask)
     }
     seep_held_book_read(path, seep_report_store(report), &book);
     asked = ask_rows(ask, report, &book, seep_report_store(report));
-    if (asked != 0 && book.count > 0) {
+    if (asked != 0 && (book.count > 0 || book.pins != NULL)) {
         sigset_t ending;
 
         sigemptyset(&ending);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "held/held.h"
@@ -37,6 +38,11 @@ struct seep_ask {
     uint32_t share_count; /* see there, too */
     double cpu_limit_s;   /* 0: by the size of its memory */
 };
+
+/** This process may have so much memory as a question takes. @return false: no
+ * limit was set */
+bool seep_ask_limit_memory(const struct seep_report *report,
+                           struct rlimit *ret_before);
 
 /** Ask who holds @site of @report, which was opened with .block_limit.
  * @return as seep_held_ask() */

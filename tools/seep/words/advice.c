@@ -608,11 +608,15 @@ static void advise_unexplained(const struct seep_report *report,
     }
 }
 
-static bool is_glibc(const struct seep_report *report)
+static void advise_pins(const struct seep_report *report,
+                        struct seep_words_verdict *words)
 {
-    return report->memory.allocator == SEEP_ALLOCATOR_GLIBC ||
-           (report->memory.allocator == SEEP_ALLOCATOR_UNKNOWN &&
-            (report->allocator == NULL || *report->allocator == '\0'));
+    char *text = seep_words_pins_advice(report);
+
+    if (text != NULL) {
+        seep_words_advise(words, "%s", text);
+        free(text);
+    }
 }
 
 static void advise_retention(const struct seep_report *report,
@@ -621,7 +625,8 @@ static void advise_retention(const struct seep_report *report,
     char pid[PID_BYTES];
 
     advise_stopped(report, words);
-    if (is_glibc(report)) {
+    advise_pins(report, words);
+    if (seep_words_is_glibc(report)) {
         fill_pid(report, pid);
         seep_words_advise(
             words,
@@ -653,12 +658,13 @@ static void advise_fragmentation(const struct seep_report *report,
         return; /* the host's allocator has no part in it */
     }
     advise_stopped(report, words);
+    advise_pins(report, words);
     if (report->memory.allocator != SEEP_ALLOCATOR_JEMALLOC) {
         seep_words_advise(
             words,
             "seep run --allocator jemalloc -- COMMAND, and compare its RSS");
     }
-    if (is_glibc(report)) {
+    if (seep_words_is_glibc(report)) {
         seep_words_advise(
             words,
             "MALLOC_ARENA_MAX=2 in its environment: fewer heaps for threads to fragment");
@@ -784,8 +790,8 @@ void seep_words_add_advice(const struct seep_report *report,
         return;
     }
     /* of another allocator than glibc's the catalogue knows more */
-    bool told =
-        class == SEEP_VERDICT_RETENTION && pattern != NULL && !is_glibc(report);
+    bool told = class == SEEP_VERDICT_RETENTION && pattern != NULL &&
+                !seep_words_is_glibc(report);
     advise_threads(report, words);
     seep_words_add_segment_advice(report, words);
     if (class < SEEP_VERDICT_COUNT && advisers[class] != NULL && !told) {

@@ -70,4 +70,27 @@ const char *seep_words_held_nothing(void);
 /** What usually mends it; "" where nothing is known. */
 const char *seep_words_held_remedy(const struct seep_held_group *group);
 
+/*
+ * What keeps free memory apart (pins.c). NULL: nothing is to be said.
+ */
+
+/** As far as is known, it is glibc's malloc. */
+bool seep_words_is_glibc(const struct seep_report *report);
+
+/** Is it of use to ask: does free memory of glibc's malloc grow? */
+bool seep_words_pins_are_wanted(const struct seep_report *report);
+
+/** Where most of the blocks between free pieces were allocated, if enough of
+ * them were recorded. */
+char *seep_words_pins_where(const struct seep_report *report);
+
+/** How many there are, and where those that were recorded were allocated. */
+char *seep_words_pins(const struct seep_report *report);
+
+/** Who holds those that were not recorded. */
+char *seep_words_pins_held(const struct seep_report *report);
+
+/** What to do about them. */
+char *seep_words_pins_advice(const struct seep_report *report);
+
 #endif

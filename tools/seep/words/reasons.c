@@ -709,6 +709,22 @@ static void add_threads_reason(const struct seep_report *report,
     free(where);
 }
 
+static void add_pins_reasons(const struct seep_report *report,
+                             struct seep_words_verdict *words)
+{
+    char *pins = seep_words_pins(report);
+    char *held = seep_words_pins_held(report);
+
+    if (pins != NULL) {
+        seep_words_reason(words, "%s", pins);
+    }
+    if (held != NULL) {
+        seep_words_reason(words, "%s", held);
+    }
+    free(pins);
+    free(held);
+}
+
 void seep_words_add_reasons(const struct seep_report *report,
                             const struct seep_pattern *pattern,
                             struct seep_words_verdict *words)
@@ -732,6 +748,7 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_add_python_reason(
             report, seep_words_site_of(report, report->verdict.open_id), words);
     }
+    add_pins_reasons(report, words);
     add_threads_reason(report, words);
     add_copied_reason(report, words);
     if (!(seep_words_copied(report) > 0)) {

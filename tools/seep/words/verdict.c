@@ -501,6 +501,17 @@ static void put_fragmented(FILE *file, const struct seep_report *report,
             SEEP_UNITS_BYTES(device->tensor_allocated.last_bytes));
 }
 
+/* It grows, and what it does not do is go back. */
+static void put_pins(FILE *file, const struct seep_report *report)
+{
+    char *where = seep_words_pins_where(report);
+
+    if (where != NULL) {
+        fprintf(file, ", kept apart by blocks allocated at %s", where);
+        free(where);
+    }
+}
+
 static void put_fragmentation(FILE *file, const struct seep_report *report)
 {
     const struct seep_report_memory *memory = &report->memory;
@@ -519,6 +530,7 @@ static void put_fragmentation(FILE *file, const struct seep_report *report)
                 SEEP_UNITS_COUNT((double)memory->allocator_free_chunks));
     }
     put_growing(file, report, ", growing by ");
+    put_pins(file, report);
 }
 
 static void put_retention(FILE *file, const struct seep_report *report)
@@ -533,6 +545,7 @@ static void put_retention(FILE *file, const struct seep_report *report)
         fprintf(file, ", of %s RSS", SEEP_UNITS_BYTES(memory->rss.last_bytes));
     }
     put_growing(file, report, ", growing by ");
+    put_pins(file, report);
 }
 
 static void put_filling(FILE *file, const struct seep_report *report,
