@@ -111,9 +111,9 @@ def test_a_disk_that_fills_at_every_step(folder, sample, floor):
                 if counters["room_refused"]:
                     lost += sum(counters[name] for name in (
                         "stacks_full", "sites_full", "series_full",
-                        "live_full", "ranges_full", "strings_full", "codes_full",
-                        "modules_full", "dropped_allocs", "dropped_frees",
-                        "thinnings"))
+                        "live_full", "ranges_full", "strings_full",
+                        "codes_full", "modules_full", "dropped_allocs",
+                        "dropped_frees", "thinnings"))
     assert refused > 0 and lost > 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Mappings are recorded each, not by samples, however many threads make them."""
+"""Each mapping is recorded, not samples, however many threads make them."""
 import json
 
 from conftest import dump, execute, program

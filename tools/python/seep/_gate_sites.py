@@ -23,9 +23,10 @@ _NOT_HOST = _DEVICE + ("tensor", "registered", "reserved", "imported",
                          "file")
 # What makes a figure differ from the truth.
 _LOSSES = ("dropped_allocs", "dropped_frees", "nested", "torn", "live_full",
-           "ranges_full", "sites_full", "stacks_full", "lost_frees_closed", "restore_lost",
-           "start_missed", "thinned_blocks", "room_refused", "cuda_full",
-           "cuda_replaced", "cuda_busy", "cuda_saturated", "cuda_nest_full")
+           "ranges_full", "sites_full", "stacks_full", "lost_frees_closed",
+           "restore_lost", "start_missed", "thinned_blocks", "room_refused",
+           "cuda_full", "cuda_replaced", "cuda_busy", "cuda_saturated",
+           "cuda_nest_full")
 _BLOCKS_LEAST, _CLEAR = 8, 0.5  # of who is told to hold them
 _READS = 5  # while events are half written: of threads that go on
 
