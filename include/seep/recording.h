@@ -157,17 +157,22 @@ enum seep_space {
 };
 
 /** Why a process carries us and records nothing: X(SYMBOL, value, words). */
-#define SEEP_INERT_REASONS(X)                             \
-    X(NONE, 0, "recording")                               \
-    X(OWN_MALLOC, 1, "the program brings its own malloc") \
-    X(SANITIZER, 2, "the program runs under a sanitizer") \
-    X(VALGRIND, 3, "the program runs under valgrind")
+#define SEEP_INERT_REASONS(X)                                            \
+    X(NONE, 0, "recording")                                              \
+    X(OWN_MALLOC, 1, "the program brings its own malloc")                \
+    X(SANITIZER, 2, "the program runs under a sanitizer")                \
+    X(VALGRIND, 3, "the program runs under valgrind")                    \
+    X(ADDRESSES, 4,                                                      \
+      "the limit of address space (ulimit -v) leaves no room to record") \
+    X(DATA, 5, "the limit of data (ulimit -d) leaves no room to record") \
+    X(COMMIT, 6,                                                         \
+      "the machine commits to too little memory (vm.overcommit_memory=2)")
 
 enum seep_inert_reason {
 #define SEEP_INERT_VALUE(symbol, value, words) SEEP_INERT_##symbol = (value),
     SEEP_INERT_REASONS(SEEP_INERT_VALUE)
 #undef SEEP_INERT_VALUE
-        SEEP_INERT_COUNT = 4
+        SEEP_INERT_COUNT = 7
 };
 
 /** The sections, in file order: X(SYMBOL). */
@@ -304,7 +309,8 @@ struct seep_rec_header {
                                    never, or in the first tick */
     _Atomic uint32_t tensor_doublings; /* the mean of tensors is 2^(sample_log2
                                           + this): their cost doubled it */
-    uint32_t unused;
+    _Atomic uint32_t closed_tick; /* its memory was given back to the program
+                                     then, which has a limit; 0: it was not */
     _Atomic uint64_t image_stack; /* where the stack of the program began, field
                                      28 of /proc/self/stat, which an exec
                                      changes; 0: not known */

@@ -14,7 +14,13 @@
 #include "base/syscall.h"
 #include "base/word.h"
 
+/* What is indexed of a recording is a twentieth of it, at the most. */
+#define INDEX_SHARE 20U
+
+#define GUARDED_MOST 8U
+
 static _Atomic bool refused;
+static _Atomic(seep_own_table *) guarded[GUARDED_MOST];
 static _Atomic uint64_t held_bytes; /* by all tables */
 
 void seep_own_restrict(void)
@@ -64,6 +70,32 @@ enum seep_own_limit seep_own_lacks(const struct seep_own_limits *limits,
     return is_above_share(private_bytes, limits->commit_bytes)
                ? SEEP_OWN_COMMIT
                : SEEP_OWN_NO_LIMIT;
+}
+
+/* With the tables that are not there yet, and an index. */
+static enum seep_own_limit lacks_for(const struct seep_own_limits *limits,
+                                     const struct seep_own_wish *wish,
+                                     uint64_t bytes)
+{
+    uint64_t held = seep_word_load(&held_bytes);
+    uint64_t tables = held < wish->table_bytes ? wish->table_bytes - held : 0;
+
+    tables += bytes / INDEX_SHARE;
+    return seep_own_lacks(limits, bytes + tables, tables);
+}
+
+uint64_t seep_own_fit(const struct seep_own_limits *limits,
+                      const struct seep_own_wish *wish,
+                      enum seep_own_limit *ret_limit)
+{
+    uint64_t bytes = wish->bytes;
+
+    *ret_limit = lacks_for(limits, wish, bytes);
+    while (*ret_limit != SEEP_OWN_NO_LIMIT && bytes / 4 >= wish->least_bytes) {
+        bytes /= 4;
+        *ret_limit = lacks_for(limits, wish, bytes);
+    }
+    return *ret_limit == SEEP_OWN_NO_LIMIT ? bytes : 0;
 }
 
 /* Tables. */
@@ -126,6 +158,59 @@ SEEP_COLD void *seep_own_make(seep_own_table *table, size_t bytes)
         return NULL;
     }
     return make(table, bytes);
+}
+
+/* Each table once: by who has made it. */
+static void note_guarded(seep_own_table *table)
+{
+    for (size_t i = 0; i < GUARDED_MOST; i++) {
+        seep_own_table *seen = NULL;
+
+        if (seep_word_replace(&guarded[i], &seen, table) || seen == table) {
+            return;
+        }
+    }
+}
+
+SEEP_COLD void *seep_own_make_guarded(seep_own_table *table, size_t bytes)
+{
+    void *found = seep_own_get(table);
+
+    if (found == NULL) {
+        found = seep_own_make(table, bytes);
+        if (found != NULL) {
+            note_guarded(table);
+        }
+    }
+    return found;
+}
+
+uint64_t seep_own_guarded_bytes(void)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < GUARDED_MOST; i++) {
+        seep_own_table *table = seep_word_load(&guarded[i]);
+        struct seep_own_head *head = table == NULL ? NULL : seep_own_get(table);
+
+        bytes += head == NULL ? 0 : head[-1].bytes;
+    }
+    return bytes;
+}
+
+void seep_own_give_back(void)
+{
+    seep_own_restrict();
+    for (size_t i = 0; i < GUARDED_MOST; i++) {
+        seep_own_table *table = seep_word_load(&guarded[i]);
+        struct seep_own_head *head =
+            table == NULL ? NULL : seep_word_exchange(table, NULL);
+
+        if (head != NULL) {
+            seep_word_fetch_add(&held_bytes, -head[-1].bytes);
+            seep_syscall2(SYS_munmap, (long)(head - 1), (long)head[-1].bytes);
+        }
+    }
 }
 
 SEEP_COLD void *seep_own_make_needed(seep_own_table *table, size_t bytes)

@@ -57,8 +57,19 @@ static inline void *seep_own_get(const seep_own_table *table)
  * NULL: limits leave no room for it, or it was refused. */
 void *seep_own_make(seep_own_table *table, size_t bytes);
 
+/** The same of one that goes with the recording: it is looked at by those
+ * inside of a hook alone. */
+void *seep_own_make_guarded(seep_own_table *table, size_t bytes);
+
 /** The same whatever the limits: without it the program would not go on. */
 void *seep_own_make_needed(seep_own_table *table, size_t bytes);
+
+/** Those that are guarded go, and nothing is made any more. Nobody is inside of
+ * a hook. */
+void seep_own_give_back(void);
+
+/** What goes by that. */
+uint64_t seep_own_guarded_bytes(void);
 
 /** The process restricts itself: nothing is mapped any more. */
 void seep_own_restrict(void);
@@ -67,6 +78,12 @@ void seep_own_restrict(void);
  * sixteenth at the most, or nothing at all. */
 
 #define SEEP_OWN_SHARE 16U
+
+/* What all tables of the recorder take, and those for Python besides: the
+ * filter, the cache of call sites, what walks remember of each thread, stacks;
+ * copies of Python's memory. The others come where there is room. */
+#define SEEP_OWN_TABLES_BYTES (UINT64_C(19) << 19)
+#define SEEP_OWN_PYTHON_BYTES (UINT64_C(2) << 19)
 
 enum seep_own_limit {
     SEEP_OWN_NO_LIMIT,
@@ -93,5 +110,18 @@ struct seep_own_limits seep_own_limits_now(void);
 enum seep_own_limit seep_own_lacks(const struct seep_own_limits *limits,
                                    uint64_t address_bytes,
                                    uint64_t private_bytes);
+
+/** How large a recording may be, and why there is none. */
+struct seep_own_wish {
+    uint64_t bytes;       /* that it would have without limits */
+    uint64_t least_bytes; /* it is a quarter, as often as it takes; the same as
+                             .bytes: that, or none */
+    uint64_t table_bytes; /* of all tables that belong to it */
+};
+
+/** @return 0: none, for *ret_limit */
+uint64_t seep_own_fit(const struct seep_own_limits *limits,
+                      const struct seep_own_wish *wish,
+                      enum seep_own_limit *ret_limit);
 
 #endif

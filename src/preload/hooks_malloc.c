@@ -43,6 +43,29 @@ SEEP_INLINE void record_allocated(const void *block, size_t size)
     }
 }
 
+/* The same of malloc and calloc: what a limit refused only because of us is
+ * tried once more. */
+static SEEP_NOINLINE void *look_at(const struct seep_capture_start *start,
+                                   void *block, size_t size, bool is_cleared)
+{
+    if (block != NULL) {
+        seep_track_allocated(start, block, size);
+    } else if (seep_track_refused(start, size)) {
+        block = is_cleared ? seep_real.calloc(1, size) : seep_real.malloc(size);
+    }
+    return block;
+}
+
+SEEP_INLINE void *recorded(void *block, size_t size, bool is_cleared)
+{
+    if (seep_unlikely(block == NULL || !seep_track_passes(block, size))) {
+        struct seep_capture_start start = SEEP_CAPTURE_START();
+
+        block = look_at(&start, block, size, is_cleared);
+    }
+    return block;
+}
+
 SEEP_INLINE void record_freed(const void *block)
 {
     if (seep_unlikely(!seep_track_ignores(block))) {
@@ -79,26 +102,20 @@ void *malloc(size_t size)
         return arena_allocate(0, size);
     }
     block = seep_real.malloc(size);
-    record_allocated(block, size);
-    return block;
+    return recorded(block, size, false);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    void *block;
+    size_t total;
 
+    if (__builtin_mul_overflow(count, size, &total)) {
+        total = SIZE_MAX; /* refused too */
+    }
     if (!is_ready()) {
-        size_t total;
-
-        if (__builtin_mul_overflow(count, size, &total)) {
-            total = SIZE_MAX; /* refused too */
-        }
         return arena_allocate(0, total);
     }
-    block = seep_real.calloc(count, size);
-    /* If it succeeded the product does not overflow. */
-    record_allocated(block, count * size);
-    return block;
+    return recorded(seep_real.calloc(count, size), total, true);
 }
 
 /* A twin goes back to where it came from. What is of the first moments stays:
@@ -186,6 +203,10 @@ SEEP_INLINE void *change_size(void *block, size_t size)
         out = seep_track_realloc_out(block);
     }
     moved = seep_real.realloc(block, size);
+    if (seep_unlikely(moved == NULL) && size != 0 &&
+        seep_limits_give_way(size)) {
+        moved = seep_real.realloc(block, size);
+    }
     if (seep_unlikely(moved == NULL)) {
         /* NULL for size 0 is glibc's way to say that it has freed. */
         if (size != 0) {
@@ -312,25 +333,32 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
         return arena_memalign(ret_block, alignment, size);
     }
     result = seep_real.posix_memalign(ret_block, alignment, size);
+    if (seep_unlikely(result == ENOMEM) &&
+        seep_limits_give_way(size + alignment)) {
+        result = seep_real.posix_memalign(ret_block, alignment, size);
+    }
     if (result != EINVAL) {
         record_allocated(result == 0 ? *ret_block : NULL, size);
     }
     return result;
 }
 
-#define DEFINE_ALIGNED(name, parameters, arguments, alignment) \
-    void *name parameters                                      \
-    {                                                          \
-        void *block;                                           \
-                                                               \
-        if (!is_ready()) {                                     \
-            return arena_allocate(alignment, size);            \
-        }                                                      \
-        block = seep_real.name arguments;                      \
-        if (block != NULL || errno != EINVAL) {                \
-            record_allocated(block, size);                     \
-        }                                                      \
-        return block;                                          \
+#define DEFINE_ALIGNED(name, parameters, arguments, alignment)            \
+    void *name parameters                                                 \
+    {                                                                     \
+        void *block;                                                      \
+                                                                          \
+        if (!is_ready()) {                                                \
+            return arena_allocate(alignment, size);                       \
+        }                                                                 \
+        block = seep_real.name arguments;                                 \
+        if (seep_unlikely(block == NULL) && seep_limits_give_way(size)) { \
+            block = seep_real.name arguments;                             \
+        }                                                                 \
+        if (block != NULL || errno != EINVAL) {                           \
+            record_allocated(block, size);                                \
+        }                                                                 \
+        return block;                                                     \
     }
 
 DEFINE_ALIGNED(aligned_alloc, (size_t alignment, size_t size),

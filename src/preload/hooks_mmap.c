@@ -193,6 +193,11 @@ SEEP_INLINE void *map(void *(*real)(void *, size_t, int, int, int, off_t),
     }
     result = real(address, request->size, request->protection, request->flags,
                   request->fd, offset);
+    if (seep_unlikely(result == FAILED) && errno == ENOMEM &&
+        seep_limits_give_way(request->size)) {
+        result = real(address, request->size, request->protection,
+                      request->flags, request->fd, offset);
+    }
     if (result != FAILED) {
         struct seep_capture_start start = SEEP_CAPTURE_START();
 
@@ -286,6 +291,10 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
             seep_track_range(SEEP_EVENT_REMAP_OUT, old, whole_pages(old_size));
     }
     result = seep_real.mremap(old, old_size, size, flags, fixed);
+    if (seep_unlikely(result == FAILED) && errno == ENOMEM && size > old_size &&
+        seep_limits_give_way(size - old_size)) {
+        result = seep_real.mremap(old, old_size, size, flags, fixed);
+    }
     if (result == FAILED) {
         seep_track_remap_failed(old, out);
     } else if (own) {

@@ -17,12 +17,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "base/place.h"
 #include "base/proc.h"
 #include "base/syscall.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/word.h"
+#include "capture/python/interpreter.h"
 #include "format/layout.h"
 #include "format/view.h"
 #include "preload/options.h"
@@ -56,6 +58,7 @@ static char executable[512];
 static char allocator[512];
 static char arguments[4096];
 static struct seep_rec_header head;
+static enum seep_own_limit lacking; /* by which there was no room */
 
 int seep_identity_init(void)
 {
@@ -225,15 +228,48 @@ static void add_strings(void *mapping)
     add_removed(view.header);
 }
 
-/* Where nobody gave a size, and limits are tight, the smaller of the two. */
+/* Where nobody gave a size, and limits are tight, a smaller one. @return 0:
+ * there is no room for any, and `lacking` says by which limit */
 static uint64_t size_bytes(void)
 {
-    uint64_t bytes = seep_options.size_bytes;
+    struct seep_own_limits limits = seep_place_limits();
+    bool given = seep_options.size_given;
+    bool is_tight = !given &&
+                    seep_options.size_bytes == SEEP_LAYOUT_DENSE_BYTES &&
+                    seep_place_is_tight(seep_options.size_bytes);
+    uint64_t bytes =
+        is_tight ? SEEP_LAYOUT_DEFAULT_BYTES : seep_options.size_bytes;
+    const struct seep_own_wish wish = {
+        .bytes = bytes,
+        .least_bytes = given ? bytes : SEEP_LAYOUT_LEAST_BYTES,
+        .table_bytes = seep_python_state() == SEEP_PYTHON_NONE
+                           ? SEEP_OWN_TABLES_BYTES
+                           : SEEP_OWN_TABLES_BYTES + SEEP_OWN_PYTHON_BYTES,
+    };
 
-    return !seep_options.size_given && bytes == SEEP_LAYOUT_DENSE_BYTES &&
-                   seep_place_is_tight(bytes)
-               ? SEEP_LAYOUT_DEFAULT_BYTES
-               : bytes;
+    return seep_own_fit(&limits, &wish, &lacking);
+}
+
+static enum seep_inert_reason reason_of(enum seep_own_limit limit)
+{
+    static const enum seep_inert_reason reasons[] = {
+        [SEEP_OWN_NO_LIMIT] = SEEP_INERT_NONE,
+        [SEEP_OWN_ADDRESSES] = SEEP_INERT_ADDRESSES,
+        [SEEP_OWN_DATA] = SEEP_INERT_DATA,
+        [SEEP_OWN_COMMIT] = SEEP_INERT_COMMIT,
+    };
+
+    return reasons[limit];
+}
+
+enum seep_inert_reason seep_identity_tell_lacking(void)
+{
+    enum seep_inert_reason reason = reason_of(lacking);
+
+    if (reason != SEEP_INERT_NONE && seep_options.pattern_given) {
+        seep_identity_create_inert(reason);
+    }
+    return reason;
 }
 
 int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping)
@@ -249,10 +285,15 @@ int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping)
                     ? SEEP_REGION_OTHER
                     : seep_options.role,
     };
+    uint64_t bytes =
+        reason != SEEP_INERT_NONE ? SEEP_LAYOUT_LEAST_BYTES : size_bytes();
     int result;
 
+    if (bytes == 0) {
+        return -ENOMEM;
+    }
     memset((void *)&head, 0, sizeof(head));
-    result = seep_layout_make(size_bytes(), seep_options.sample_log2 == 0,
+    result = seep_layout_make(bytes, seep_options.sample_log2 == 0,
                               reason != SEEP_INERT_NONE, &head);
     if (result < 0) { /* Not tested: the options have no size that is none. */
         return result;

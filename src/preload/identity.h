@@ -45,6 +45,10 @@ void seep_identity_set_allocator(const char *path);
  * recorded. @return 0 or negative errno */
 int seep_identity_create(enum seep_inert_reason reason, void **ret_mapping);
 
+/** Limits of memory left no room: said by one of the latter kind. @return why,
+ * NONE if it was something else */
+enum seep_inert_reason seep_identity_tell_lacking(void);
+
 /** The latter, for whoever reads it: it is not kept mapped. */
 void seep_identity_create_inert(enum seep_inert_reason reason);
 

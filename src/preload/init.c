@@ -99,6 +99,17 @@ static void verbose_refused(const char *words)
     write_line("seep: not recording: ", words, "", "");
 }
 
+void seep_verbose_inert(enum seep_inert_reason reason)
+{
+    static const char *const words[] = {
+#define WORDS(symbol, value, text) [value] = (text),
+        SEEP_INERT_REASONS(WORDS)
+#undef WORDS
+    };
+
+    verbose_refused(words[reason]);
+}
+
 static void write_recording(const struct seep_rec_header *header)
 {
     uint32_t removed_count = seep_word_load(&header->removed_count);
@@ -170,14 +181,8 @@ static enum seep_inert_reason find_reason(char *const *environment)
 /* @return false: nothing will be recorded, and it was said why */
 static bool look_at_place(enum seep_inert_reason reason)
 {
-    static const char *const words[] = {
-#define WORDS(symbol, value, text) [value] = (text),
-        SEEP_INERT_REASONS(WORDS)
-#undef WORDS
-    };
-
     if (reason != SEEP_INERT_NONE) {
-        verbose_refused(words[reason]);
+        seep_verbose_inert(reason);
         return false;
     }
     if (seep_options.skipped) {
@@ -278,7 +283,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv,
     seep_stacks_init();
     seep_python_objects_init();
     seep_cuda_events_init();
-    seep_life_arm();
+    seep_life_arm(seep_options.sample_log2 == 0);
 }
 
 /* Is what this process leaves worth keeping? For that it must be known what it
@@ -297,7 +302,10 @@ static void settle(void)
     }
     thread = seep_guard_enter(SEEP_GUARD_FRAME);
     if (thread != NULL) {
-        seep_recorder_settle(thread);
+        /* Not tested: another thread has just closed it. */
+        if (seep_recorder_view() != NULL) {
+            seep_recorder_settle(thread);
+        }
         seep_guard_leave(thread);
     }
 }

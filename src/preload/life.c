@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <time.h>
 
 #include "base/compiler.h"
 #include "base/hash.h"
@@ -13,6 +14,7 @@
 #include "base/syscall.h"
 #include "base/thread.h"
 #include "base/word.h"
+#include "cuda/ledger.h"
 #include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/options.h"
@@ -38,6 +40,64 @@ static _Atomic uint32_t starter; /* thread that creates the recording */
 static _Atomic uint64_t waits_since_ns;
 static _Atomic uint64_t waited_bytes;
 
+/*
+ * Who is inside of a hook, as far as that is counted: what all of them look at
+ * can go when nobody is. One that was left by a jump stays counted until its
+ * thread comes again.
+ */
+#define COUNTS 16U
+static struct {
+    _Alignas(64) _Atomic uint32_t threads;
+} inside[COUNTS];
+static bool counts; /* set where there is no second thread */
+
+static _Atomic uint32_t *count_of(const struct seep_thread *thread)
+{
+    return &inside[(uintptr_t)thread / 4096 % COUNTS].threads;
+}
+
+SEEP_INLINE void come_in(const struct seep_thread *thread)
+{
+    if (seep_likely(counts)) {
+        seep_word_fetch_add(count_of(thread), 1);
+        /* Sequentially: pairs with the store in seep_recorder_end(). */
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+}
+
+SEEP_INLINE void go_out(const struct seep_thread *thread)
+{
+    if (seep_likely(counts)) {
+        /* Release: all that was done inside; pairs with the acquire in
+         * is_empty(). */
+        atomic_fetch_sub_explicit(count_of(thread), 1, memory_order_release);
+    }
+}
+
+static bool is_empty(void)
+{
+    uint32_t threads = 0;
+
+    for (size_t i = 0; i < COUNTS; i++) {
+        /* Sequentially: pairs with the fence in come_in(), and with the release
+         * in go_out(). */
+        threads |=
+            atomic_load_explicit(&inside[i].threads, memory_order_seq_cst);
+    }
+    return counts && threads == 0;
+}
+
+/* In a child of a fork there is one thread. */
+static void count_anew(const struct seep_thread *thread)
+{
+    for (size_t i = 0; i < COUNTS; i++) {
+        seep_word_store(&inside[i].threads, 0);
+    }
+    if (thread->hook_frame != 0) {
+        seep_word_store(count_of(thread), 1);
+    }
+}
+
 /* Weak, for a C library that lacks it. */
 extern int seep_register_atfork(void (*)(void), void (*)(void), void (*)(void),
                                 void *) __asm__("__register_atfork")
@@ -55,6 +115,9 @@ enum seep_life_state seep_life_state(void)
 {
     return (enum seep_life_state)seep_word_load(&life_state);
 }
+
+/* What is left of a recording whose memory was given back. */
+static struct seep_rec_header *closed;
 
 static void set_state(enum seep_life_state state)
 {
@@ -92,9 +155,11 @@ static void wait_in_child(void)
 static SEEP_COLD void life_forked(struct seep_thread *thread)
 {
     const struct seep_view *view = seep_recorder_view();
-    struct seep_rec_header *header = NULL;
+    struct seep_rec_header *header = closed;
     uint64_t size_bytes = 0;
 
+    closed = NULL;
+    count_anew(thread);
     if (view != NULL) {
         header = view->header;
         size_bytes = header->file_bytes;
@@ -124,6 +189,7 @@ static void leave_parent(void)
     const struct seep_view *view = seep_recorder_view();
 
     seep_cuda_events_after_fork();
+    count_anew(&seep_thread);
     seep_track_unmark(); /* a handler may have forked in there */
     if (seep_identity_is_ours() || seep_life_is_restricted()) {
         return;
@@ -184,6 +250,7 @@ static SEEP_COLD void life_abandoned(struct seep_thread *thread)
 SEEP_COLD static void start(void)
 {
     int armed = SEEP_LIFE_ARMED;
+    enum seep_inert_reason reason;
     void *mapping = NULL;
     int error;
 
@@ -201,7 +268,12 @@ SEEP_COLD static void start(void)
         set_state(SEEP_LIFE_ARMED);
         return;
     }
-    seep_verbose_created(error, mapping);
+    reason = error != 0 ? seep_identity_tell_lacking() : SEEP_INERT_NONE;
+    if (reason == SEEP_INERT_NONE) {
+        seep_verbose_created(error, mapping);
+    } else {
+        seep_verbose_inert(reason);
+    }
     if (error != 0) {
         set_state(SEEP_LIFE_DONE);
         return;
@@ -218,6 +290,76 @@ SEEP_COLD static void stop(const struct seep_view *view)
     if (seep_word_replace(&life_state, &on, SEEP_LIFE_DONE)) {
         seep_word_store(&view->header->exit_tick, seep_recorder_tick());
     }
+}
+
+#define CLOSE_STEP_NS 50000L
+#define CLOSE_STEPS 400U
+
+/* Nobody comes in any more: when the last has gone, all goes. */
+static bool give_back(void)
+{
+    const struct timespec step = {0, CLOSE_STEP_NS};
+
+    for (unsigned i = 0; i < CLOSE_STEPS; i++) {
+        if (is_empty()) {
+            seep_region_shrink();
+            seep_own_give_back();
+            seep_filter_fill(false);
+            return true;
+        }
+        seep_syscall2(SYS_nanosleep, (long)&step, 0);
+    }
+    return false;
+}
+
+/* Another thread is at it. */
+static bool wait_for(const _Atomic uint32_t *closer)
+{
+    const struct timespec step = {0, CLOSE_STEP_NS};
+
+    for (unsigned i = 0; i < CLOSE_STEPS && seep_word_load(closer) != 0; i++) {
+        seep_syscall2(SYS_nanosleep, (long)&step, 0);
+    }
+    return seep_word_load(closer) == 0;
+}
+
+void seep_life_count_failed(uint64_t size_bytes)
+{
+    if (closed != NULL && seep_identity_is_ours()) {
+        seep_word_fetch_add(&closed->failed_count, 1);
+        seep_word_store(&closed->failed_bytes, size_bytes);
+    }
+}
+
+void seep_life_count(void)
+{
+    counts = true;
+}
+
+bool seep_life_close(void)
+{
+    const struct seep_view *view = seep_recorder_view();
+    static _Atomic uint32_t closer;
+    bool given;
+
+    if (!counts || seep_life_is_restricted() || seep_thread.hook_frame != 0 ||
+        !seep_identity_is_ours() || seep_cuda_ledger_was_used()) {
+        return false;
+    }
+    /* Acquire: of who was here before; pairs with the release below. */
+    if (atomic_exchange_explicit(&closer, 1, memory_order_acquire) != 0) {
+        return wait_for(&closer);
+    }
+    if (view != NULL && seep_life_state() == SEEP_LIFE_ON) {
+        stop(view);
+        seep_word_store(&view->header->closed_tick, seep_recorder_tick() + 1);
+        closed = view->header;
+        seep_recorder_end();
+    }
+    given = closed != NULL && give_back();
+    /* Release: pairs with the acquire above. */
+    atomic_store_explicit(&closer, 0, memory_order_release);
+    return given;
 }
 
 const struct seep_view *seep_life_current(void)
@@ -252,7 +394,18 @@ uint64_t seep_life_take_missed(void)
     return seep_word_exchange(&start_missed, 0);
 }
 
-void seep_life_arm(void)
+/* In exact mode, where a thread comes in with every call, it is a share of the
+ * cost: only where there is a limit, or one is set while there is one thread.
+ */
+static bool may_count(bool is_exact)
+{
+    struct seep_own_limits limits = seep_own_limits_now();
+
+    return !is_exact || limits.address_bytes != UINT64_MAX ||
+           limits.data_bytes != UINT64_MAX;
+}
+
+void seep_life_arm(bool is_exact)
 {
     seep_recorder_set_identity(seep_identity_is_ours);
     seep_thread.countdown_bytes = 0;
@@ -261,6 +414,7 @@ void seep_life_arm(void)
     seep_sampler_seed(&seep_thread,
                       seep_clock_cycles() ^ (uintptr_t)&seep_thread);
     seep_life_at_fork(leave_parent);
+    counts = may_count(is_exact);
     set_state(SEEP_LIFE_ARMED);
 }
 
@@ -308,6 +462,9 @@ void seep_life_exit(void)
 {
     const struct seep_view *view = seep_recorder_view();
 
+    if (closed != NULL && seep_identity_is_ours()) {
+        seep_word_store(&closed->exited, 1);
+    }
     if (view != NULL && seep_identity_is_ours()) {
         if (seep_life_state() == SEEP_LIFE_ON) {
             seep_word_store(&view->header->exit_tick, seep_recorder_tick());
@@ -390,6 +547,8 @@ struct seep_thread *seep_guard_enter(uintptr_t frame)
         thread->serving = 0;
         thread->nested = 0;
         life_abandoned(thread);
+    } else {
+        come_in(thread);
     }
     thread->hook_frame = frame;
     atomic_signal_fence(memory_order_seq_cst);
@@ -407,6 +566,7 @@ void seep_guard_leave(struct seep_thread *thread)
     thread->nested = 0;
     atomic_signal_fence(memory_order_seq_cst);
     thread->hook_frame = 0;
+    go_out(thread);
 }
 
 const struct seep_view *

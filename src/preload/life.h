@@ -42,7 +42,7 @@ static inline bool seep_life_is_open(void)
 }
 
 /** From the constructor: what comes next. */
-void seep_life_arm(void);
+void seep_life_arm(bool is_exact);
 void seep_life_disarm(void);
 
 /** The recording if there is one and its run is not over, else NULL. */
@@ -73,6 +73,21 @@ const char *seep_filter_settle(char *const *environment);
 /** The process restricts itself: no system call of ours from here on. */
 void seep_life_restrict(void);
 bool seep_life_is_restricted(void);
+
+/** Who is inside of a hook is counted from now on: there is one thread, and it
+ * is in none. */
+void seep_life_count(void);
+
+/**
+ * The program needs the memory that the recording takes, which ends with that.
+ * May wait, 20 ms, for those that are inside.
+ *
+ * @return it was given back
+ */
+bool seep_life_close(void);
+
+/** A recording that was closed is told of one more allocation that failed. */
+void seep_life_count_failed(uint64_t size_bytes);
 
 /** exit() was called: nothing of the end has happened yet. */
 void seep_life_exiting(void);
@@ -115,5 +130,7 @@ seep_guard_enter_recording(uintptr_t frame, struct seep_thread **ret_thread);
 
 /** It was created, with @header; or refused with @error, a negative errno. */
 void seep_verbose_created(int error, const struct seep_rec_header *header);
+/** Nothing will be recorded. */
+void seep_verbose_inert(enum seep_inert_reason reason);
 
 #endif

@@ -219,7 +219,9 @@ static void failed(const struct seep_capture_start *from, size_t size_bytes)
         seep_guard_enter_recording(from->sp, &thread);
     bool may_ask = false; /* who failed may hold the allocator's locks */
 
-    if (view != NULL) {
+    if (view == NULL) {
+        seep_life_count_failed(size_bytes);
+    } else {
         struct seep_rec_header *header = view->header;
         uint32_t tick = seep_recorder_tick();
         uint32_t site = seep_stacks_site(
@@ -235,6 +237,15 @@ static void failed(const struct seep_capture_start *from, size_t size_bytes)
         seep_word_store(&header->failed_tick, tick);
         seep_guard_leave(thread);
     }
+}
+
+SEEP_COLD bool seep_track_refused(const struct seep_capture_start *from,
+                                  size_t size_bytes)
+{
+    if (size_bytes > 0) {
+        failed(from, size_bytes);
+    }
+    return seep_limits_give_way(size_bytes);
 }
 
 SEEP_NOINLINE void seep_track_allocated(const struct seep_capture_start *from,

@@ -39,6 +39,18 @@ SEEP_INLINE bool seep_track_ignores(const void *block)
     return !seep_filter_maybe((uintptr_t)block);
 }
 
+/**
+ * The real call refused @size_bytes, which is more than a limit allows with
+ * what we take, and less without: it goes (preload/limits.c).
+ *
+ * @return the call is worth a second try. errno stays
+ */
+bool seep_limits_give_way(size_t size_bytes);
+
+/** The same, of a caller of malloc, who is told as one that found no room. */
+bool seep_track_refused(const struct seep_capture_start *start,
+                        size_t size_bytes);
+
 /** After the real call: @block of @size_bytes is the program's. NULL: there was
  * no room for it, which is counted. */
 void seep_track_allocated(const struct seep_capture_start *start,

@@ -81,6 +81,13 @@ void seep_recorder_start(void *mapping)
     atomic_store_explicit(&is_on, 1, memory_order_release);
 }
 
+void seep_recorder_end(void)
+{
+    /* Sequentially: pairs with the fence of who comes in (preload/life.c), that
+     * either finds this or is found inside. */
+    atomic_store_explicit(&is_on, 0, memory_order_seq_cst);
+}
+
 void seep_recorder_drop(void)
 {
     seep_word_store(&is_on, 0);

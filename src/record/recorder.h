@@ -25,6 +25,9 @@ void seep_recorder_start(void *mapping);
 /** In a forked child: let go of the parent's recording. */
 void seep_recorder_drop(void);
 
+/** The run is over: who comes finds no view. */
+void seep_recorder_end(void);
+
 /** The recording, NULL while there is none. */
 const struct seep_view *seep_recorder_view(void);
 

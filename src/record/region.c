@@ -252,16 +252,47 @@ static int room_begin(struct seep_rec_header *header, int fd,
                                                                     : -ENOSPC;
 }
 
+static void drop_memory(void)
+{
+    if (room.pages != NULL) {
+        seep_index_start(NULL, NULL);
+        seep_syscall2(SYS_munmap, (long)room.pages, (long)memory_bytes);
+        room.pages = NULL;
+    }
+}
+
 /* Nothing is touched any more: the mapping at @header goes. */
 static void room_end(const void *header)
 {
-    if (reserved == NULL || header != (const void *)reserved) {
-        return;
+    if (reserved != NULL && header == (const void *)reserved) {
+        reserved = NULL;
+        drop_memory();
     }
-    reserved = NULL;
-    seep_index_start(NULL, NULL);
-    seep_syscall2(SYS_munmap, (long)(uintptr_t)room.pages, (long)memory_bytes);
-    room.pages = NULL;
+}
+
+static uint64_t bytes_behind_start(void)
+{
+    return reserved == NULL || room.pages == NULL
+               ? 0
+               : reserved_bytes - page_up(seep_layout_start_bytes(reserved));
+}
+
+uint64_t seep_region_held_bytes(uint64_t *ret_private_bytes)
+{
+    *ret_private_bytes = room.pages != NULL ? memory_bytes : 0;
+    return bytes_behind_start() + *ret_private_bytes;
+}
+
+void seep_region_shrink(void)
+{
+    uint64_t bytes = bytes_behind_start();
+
+    if (bytes != 0) {
+        drop_memory();
+        reserved_bytes -= bytes;
+        seep_syscall2(SYS_munmap, (long)((uintptr_t)reserved + reserved_bytes),
+                      (long)bytes);
+    }
 }
 
 void seep_room_attach(struct seep_view *view)
@@ -843,6 +874,7 @@ void seep_region_drop(void *mapping, size_t size_bytes)
         if (mapping == held.mapping) {
             seep_region_settle();
         }
+        size_bytes = mapping == (void *)reserved ? reserved_bytes : size_bytes;
         room_end(mapping);
         seep_syscall2(SYS_munmap, (long)mapping, (long)size_bytes);
     }

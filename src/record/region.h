@@ -96,6 +96,13 @@ void seep_room_attach(struct seep_view *view);
 bool seep_room_is_in(const void *address, size_t bytes, char **ret_start,
                      char **ret_end);
 
+/** Nobody is inside of a hook, nor will be: all goes but the header, counters
+ * and timeline. */
+void seep_region_shrink(void);
+
+/** What goes by that, of addresses, and of private memory. */
+uint64_t seep_region_held_bytes(uint64_t *ret_private_bytes);
+
 /** No system call from now on: what a run will need is reserved before. */
 void seep_room_restrict(void);
 

@@ -457,7 +457,7 @@ SEEP_INLINE _Atomic uint64_t *cache_entry(uint64_t hash)
     _Atomic uint64_t *entries = seep_own_get(&cache);
 
     if (seep_unlikely(entries == NULL)) {
-        entries = seep_own_make(&cache, CACHE_SLOTS * sizeof(*entries));
+        entries = seep_own_make_guarded(&cache, CACHE_SLOTS * sizeof(*entries));
     }
     return entries != NULL ? &entries[hash % CACHE_SLOTS] : NULL;
 }

@@ -161,8 +161,8 @@ static struct seep_unwind_cache *claim(uintptr_t thread, bool may_call)
 {
     uint32_t index = seep_unwind_cache_index(thread);
     struct seep_unwind_cache *caches =
-        may_call ? seep_own_make(&seep_unwind_caches,
-                                 SEEP_UNWIND_CACHES * sizeof(*caches))
+        may_call ? seep_own_make_guarded(&seep_unwind_caches,
+                                         SEEP_UNWIND_CACHES * sizeof(*caches))
                  : seep_own_get(&seep_unwind_caches);
 
     for (uint32_t i = 0; caches != NULL && i < PROBES; i++) {

@@ -321,7 +321,7 @@ void seep_python_consider(uintptr_t address)
 struct seep_python_stack *seep_python_stack_take(void)
 {
     struct seep_python_stack *all =
-        seep_own_make(&stacks, STACKS * sizeof(*all));
+        seep_own_make_guarded(&stacks, STACKS * sizeof(*all));
     uintptr_t thread = self();
 
     for (size_t i = 0; all != NULL && i < STACKS; i++) {

@@ -128,7 +128,8 @@ static void copy_again(struct seep_python_pages *pages)
 
 struct seep_python_pages *seep_python_pages_take(uintptr_t self)
 {
-    struct seep_python_pages *all = seep_own_make(&sets, SETS * sizeof(*all));
+    struct seep_python_pages *all =
+        seep_own_make_guarded(&sets, SETS * sizeof(*all));
 
     for (size_t i = 0; all != NULL && i < SETS; i++) {
         /* Thread descriptors lie pages apart. */

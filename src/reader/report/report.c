@@ -170,6 +170,7 @@ static int add_process(struct seep_report_build *build)
     report->is_fork = header->is_fork != 0;
     report->removed_count = seep_word_load(&header->removed_count);
     report->removed_bytes = seep_word_load(&header->removed_bytes);
+    report->is_closed = seep_word_load(&header->closed_tick) != 0;
     report->inert = header->inert < SEEP_INERT_COUNT
                         ? (enum seep_inert_reason)header->inert
                         : SEEP_INERT_NONE;

@@ -668,6 +668,8 @@ struct seep_report {
     bool redacted; /* it was packed so: what it says of paths and the like
                       stands for something else */
     enum seep_inert_reason inert;
+    bool is_closed; /* its memory went back to the process, which a limit would
+                       have refused some */
     uint64_t start_realtime_ns;
     double life_s;     /* until exit, death as far as known, or now */
     double duration_s; /* what is judged: that, or up to .end.judged_to_s */

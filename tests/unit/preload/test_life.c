@@ -14,6 +14,7 @@
 #include "base/proc.h"
 #include "base/syscall.h"
 #include "base/word.h"
+#include "cuda/ledger.h"
 #include "preload/hooks.h"
 #include "preload/identity.h"
 #include "preload/life.h"
@@ -235,6 +236,37 @@ void seep_track_count(enum seep_counter counter, uint64_t amount)
     nested_count += counter == SEEP_COUNT_NESTED ? (uint32_t)amount : 0;
 }
 
+void seep_filter_fill(bool all)
+{
+    assert_false(all);
+}
+
+void seep_recorder_end(void)
+{
+    tell('E');
+}
+
+void seep_region_shrink(void)
+{
+    tell('S');
+}
+
+bool seep_cuda_ledger_was_used(void)
+{
+    return false;
+}
+
+enum seep_inert_reason seep_identity_tell_lacking(void)
+{
+    return SEEP_INERT_NONE;
+}
+
+void seep_verbose_inert(enum seep_inert_reason reason)
+{
+    (void)reason;
+    tell('i');
+}
+
 void seep_verbose_created(int error, const struct seep_rec_header *created)
 {
     assert_int_equal(error, 0);
@@ -263,7 +295,7 @@ static int begin(void **state)
     seep_clock_gettime = read_clock;
     seep_options.sample_log2 = 0;
     memset((void *)&seep_thread, 0, sizeof(seep_thread));
-    seep_life_arm();
+    seep_life_arm(false);
     seep_thread.id = OWN_ID;
     return 0;
 }
@@ -670,7 +702,7 @@ static void who_may_not_ask_for_a_number_is_known_by_its_place(void **state)
 static void a_counter_that_is_forbidden_seeds_nothing(void **state)
 {
     (void)state;
-    seep_life_arm();
+    seep_life_arm(false);
     assert_int_equal(seed, (uintptr_t)&seep_thread);
 }
 

@@ -75,7 +75,7 @@ void doctor_world_setup(struct doctor_world *world)
                 .glibc = "2.36",
                 .libc_path = "",
                 .file_limit_bytes = UINT64_MAX,
-                .memory_limit_bytes = UINT64_MAX,
+                .limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
                 .folder = {.step = "be created",
                            .place = {.folder = "/data",
                                      .type = 0xef53,

@@ -707,9 +707,22 @@ static void of_a_driver_that_is_reached_past_us(void **state)
         "the program reaches the driver in a way that seep does not see (dlmopen, RTLD_DEEPBIND): turn that off to record its memory");
 }
 
+static void until_when_it_was_recorded(void **state)
+{
+    (void)state;
+    become(SEEP_VERDICT_LEAK);
+    report->is_closed = true;
+    holds(
+        "it was recorded until a limit of its own (ulimit -v, -d) had no room for it and a recording: what came later is not in here");
+    report->is_closed = false;
+    fails(
+        "it was recorded until a limit of its own (ulimit -v, -d) had no room for it and a recording: what came later is not in here");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(until_when_it_was_recorded),
         cmocka_unit_test(of_a_leak),
         cmocka_unit_test(of_a_leak_whose_holder_is_known),
         cmocka_unit_test(of_what_may_be_a_cache),

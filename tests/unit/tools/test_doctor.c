@@ -296,9 +296,18 @@ static void a_limit_below_a_recording_does_not_work(void **state)
     world.facts.file_limit_bytes = MIB;
     expect(seep_doctor_check_limits, SEEP_DOCTOR_NO, "size of a file");
     world.facts.file_limit_bytes = 16 * MIB;
-    world.facts.memory_limit_bytes = 64 * MIB;
-    expect(seep_doctor_check_limits, SEEP_DOCTOR_NO, "address space");
-    world.facts.memory_limit_bytes = 80 * MIB;
+    world.facts.limits =
+        (struct seep_own_limits){40000 << 10, 30000 << 10, MIB};
+    world.facts.lacking = SEEP_OWN_ADDRESSES;
+    expect(seep_doctor_check_limits, SEEP_DOCTOR_NO,
+           "the limit of address space (ulimit -v 40000) leaves no room");
+    world.facts.lacking = SEEP_OWN_DATA;
+    expect(seep_doctor_check_limits, SEEP_DOCTOR_NO,
+           "the limit of data (ulimit -d 30000) leaves no room");
+    world.facts.lacking = SEEP_OWN_COMMIT;
+    expect(seep_doctor_check_limits, SEEP_DOCTOR_NO,
+           "the limit of what the machine commits to (1 MiB) leaves no room");
+    world.facts.lacking = SEEP_OWN_NO_LIMIT;
     expect(seep_doctor_check_limits, SEEP_DOCTOR_OK, "high enough");
     doctor_world_write(&world, "/proc/sys/vm/overcommit_memory", "2\n");
     expect(seep_doctor_check_limits, SEEP_DOCTOR_OK, "not overcommitted");

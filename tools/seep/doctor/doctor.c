@@ -362,13 +362,13 @@ int seep_doctor_facts_take(const char *out, char *const *command,
         .variable = variable,
         .environment = environ,
         .command = command,
-        .size_bytes = seep_why_recording_bytes(),
         .glibc = gnu_get_libc_version(),
         .libc_path = libc_path,
         .file_limit_bytes = limit_of(RLIMIT_FSIZE),
-        .memory_limit_bytes = limit_of(RLIMIT_AS),
+        .limits = seep_place_limits(),
         .root_read_only = has_flag("/", ST_RDONLY),
     };
+    ret_facts->size_bytes = seep_why_recording_bytes(&ret_facts->lacking);
     ret_facts->library_error = seep_launch_find_preload(&library);
     ret_facts->library = library;
     dl_iterate_phdr(take_libc, libc_path);

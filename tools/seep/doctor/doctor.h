@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/own.h"
 #include "run/launch.h"
 #include "seep/recording.h"
 #include "text/page.h"
@@ -79,12 +80,13 @@ struct seep_doctor_facts {
     const char *library;   /* libseep.so; NULL: not found, for .library_error */
     int library_error;     /* as of seep_launch_find_preload() */
     char *const *command;  /* NULL: none was given */
-    uint64_t size_bytes;   /* of a recording */
+    uint64_t size_bytes;   /* of a recording, the smallest that is tried */
     const char *glibc;     /* its version; "": another C library */
     const char *libc_path; /* "" if not found */
     uint64_t file_limit_bytes; /* UINT64_MAX: none */
-    uint64_t memory_limit_bytes;
-    bool library_noexec; /* its file system gives no code */
+    struct seep_own_limits limits;
+    enum seep_own_limit lacking; /* of them, for a recording of .size_bytes */
+    bool library_noexec;         /* its file system gives no code */
     bool root_read_only;
     uint64_t denied_calls; /* base/syscall.h: a filter kills for them */
     int vm_readv_error; /* of process_vm_readv(); -ECANCELED: it was killed */

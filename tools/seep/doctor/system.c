@@ -395,8 +395,6 @@ void seep_doctor_check_symbols(const struct seep_doctor_facts *facts,
     }
 }
 
-/* Beside the recording: the filter, tables of rules, code. */
-#define PRIVATE_BYTES (UINT64_C(64) << 20)
 #define MAPS_LEAST 1024U
 
 static bool find_low(const struct seep_doctor_facts *facts,
@@ -427,6 +425,45 @@ static uint64_t number_in(const struct seep_doctor_facts *facts,
     return end == text ? otherwise : number;
 }
 
+/* The recorder takes a sixteenth of a limit at the most, or nothing. */
+static bool find_lacking(const struct seep_doctor_facts *facts,
+                         struct seep_doctor *doctor)
+{
+    const struct seep_own_limits *limits = &facts->limits;
+    uint64_t tables = SEEP_OWN_TABLES_BYTES;
+    uint64_t private = tables + facts->size_bytes / 16;
+    bool is_all = facts->lacking == SEEP_OWN_ADDRESSES;
+    uint64_t least =
+        SEEP_OWN_SHARE * (is_all ? private + facts->size_bytes : private);
+    char limit[64];
+    char remedy[128];
+
+    if (facts->lacking == SEEP_OWN_NO_LIMIT) {
+        return false;
+    }
+    if (facts->lacking == SEEP_OWN_COMMIT) {
+        snprintf(limit, sizeof(limit), "of what the machine commits to (%s",
+                 SEEP_UNITS_BYTES((double)limits->commit_bytes));
+        snprintf(remedy, sizeof(remedy),
+                 "leave %s of it free, or vm.overcommit_memory=0",
+                 SEEP_UNITS_BYTES((double)least));
+    } else {
+        snprintf(limit, sizeof(limit), "of %s (ulimit -%c %llu",
+                 is_all ? "address space" : "data", is_all ? 'v' : 'd',
+                 (unsigned long long)(is_all ? limits->address_bytes
+                                             : limits->data_bytes) >>
+                     10);
+        snprintf(remedy, sizeof(remedy), "raise it to %s (ulimit -%c %llu)",
+                 SEEP_UNITS_BYTES((double)least), is_all ? 'v' : 'd',
+                 (unsigned long long)least >> 10);
+    }
+    seep_doctor_find(doctor, "limits", SEEP_DOCTOR_NO, remedy,
+                     "the limit %s) leaves no room to record: a recording "
+                     "takes a sixteenth of it at the most",
+                     limit);
+    return true;
+}
+
 void seep_doctor_check_limits(const struct seep_doctor_facts *facts,
                               struct seep_doctor *doctor)
 {
@@ -435,9 +472,7 @@ void seep_doctor_check_limits(const struct seep_doctor_facts *facts,
         find_low(facts, doctor, facts->file_limit_bytes, facts->size_bytes,
                  "the size of a file", "raise it (ulimit -f), or --size 2MiB");
 
-    low |= find_low(facts, doctor, facts->memory_limit_bytes,
-                    facts->size_bytes + PRIVATE_BYTES, "the address space",
-                    "raise it (ulimit -v), or --size 2MiB");
+    low |= find_lacking(facts, doctor);
     if (maps < MAPS_LEAST) {
         seep_doctor_find(
             doctor, "limits", SEEP_DOCTOR_WARN, "raise vm.max_map_count",

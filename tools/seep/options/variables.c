@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/own.h"
 #include "base/place.h"
 #include "base/text.h"
 #include "base/variables.h"
@@ -40,27 +41,37 @@ static unsigned sample_log2(void)
     return log2;
 }
 
-uint64_t seep_why_recording_bytes(void)
+/* As the recorder chooses it (preload/identity.c), of a program without an
+ * interpreter. */
+uint64_t seep_why_recording_bytes(enum seep_own_limit *ret_lacking)
 {
+    const struct seep_own_limits limits = seep_place_limits();
     const char *size = getenv("SEEP_SIZE");
+    struct seep_own_wish wish = {.table_bytes = SEEP_OWN_TABLES_BYTES};
     uint64_t bytes;
 
     if (size != NULL && seep_size_parse(size, &bytes) == 0 &&
         bytes >= SEEP_LAYOUT_LEAST_BYTES && bytes <= SEEP_LAYOUT_MOST_BYTES) {
-        return bytes;
+        wish.least_bytes = bytes;
+    } else {
+        bytes = seep_layout_default_bytes(sample_log2());
+        wish.least_bytes = SEEP_LAYOUT_LEAST_BYTES;
+        if (bytes == SEEP_LAYOUT_DENSE_BYTES && seep_place_is_tight(bytes)) {
+            bytes = SEEP_LAYOUT_DEFAULT_BYTES;
+        }
     }
-    bytes = seep_layout_default_bytes(sample_log2());
-    return bytes == SEEP_LAYOUT_DENSE_BYTES && seep_place_is_tight(bytes)
-               ? SEEP_LAYOUT_DEFAULT_BYTES
-               : bytes;
+    wish.bytes = bytes;
+    bytes = seep_own_fit(&limits, &wish, ret_lacking);
+    return bytes != 0 ? bytes : wish.least_bytes;
 }
 
 uint64_t seep_why_first_bytes(void)
 {
     struct seep_rec_header header = {0};
+    enum seep_own_limit lacking;
 
-    return seep_layout_make(seep_why_recording_bytes(), sample_log2() == 0,
-                            false, &header) < 0
+    return seep_layout_make(seep_why_recording_bytes(&lacking),
+                            sample_log2() == 0, false, &header) < 0
                ? 0
                : seep_layout_start_bytes(&header);
 }
@@ -71,9 +82,10 @@ static void look(const char *out, const char *fallback,
 {
     const char *any = getenv("SEEP_OUT_ANY");
     const char *floor = getenv("SEEP_FLOOR");
+    enum seep_own_limit lacking;
     struct seep_place_terms terms = {
         .size_bytes = seep_why_first_bytes(),
-        .file_bytes = seep_why_recording_bytes(),
+        .file_bytes = seep_why_recording_bytes(&lacking),
         .fallback_folder = fallback,
         .any_filesystem = any != NULL && strcmp(any, "1") == 0,
     };

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/own.h"
 #include "base/place.h"
 #include "reader/report/report.h"
 
@@ -58,9 +59,10 @@ struct seep_why {
     char remedy[192];
 };
 
-/** How large a recording can become, by the variables of this process, and what
- * it takes at once. */
-uint64_t seep_why_recording_bytes(void);
+/** How large a recording can become, by the variables and limits of this
+ * process, and what it takes at once. @ret_lacking: the limit that leaves no
+ * room even for that. */
+uint64_t seep_why_recording_bytes(enum seep_own_limit *ret_lacking);
 uint64_t seep_why_first_bytes(void);
 
 /** What the recorder would find at @out, a SEEP_OUT, with the variables of this

@@ -770,6 +770,11 @@ void seep_words_add_reasons(const struct seep_report *report,
         seep_words_reason(
             words, "it was seen freeing old blocks, but grows all the same");
     }
+    if (report->is_closed) {
+        seep_words_reason(
+            words,
+            "it was recorded until a limit of its own (ulimit -v, -d) had no room for it and a recording: what came later is not in here");
+    }
     add_step_reason(report, words);
     add_process_reasons(report, words);
     seep_words_add_python_reason(report, site, words);
