@@ -65,7 +65,8 @@ def test_every_frame_is_as_libgcc_finds_it(flags):
         build(binary, "-std=c11", "-D_GNU_SOURCE",
               "-fasynchronous-unwind-tables", *flags,
               SOURCE / "tests/integration/programs/capture_aarch64.c", *walker,
-              SOURCE / "src/base/state.c", SOURCE / "src/base/text.c")
+              SOURCE / "src/base/own.c", SOURCE / "src/base/state.c",
+              SOURCE / "src/base/text.c")
         done = emulate(binary)
         assert done.returncode == 0, done.stdout.decode()
         assert b"stacks 141, through signals 2, differing 0" in done.stdout

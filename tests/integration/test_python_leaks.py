@@ -71,6 +71,12 @@ if LONG:
              *(Job("code", DENSE, python=path) for path in known())]
 
 
+def asked_share(site):
+    """What was asked for, of what its blocks take of memory."""
+    live = site["live_bytes"]
+    return site["requested"]["live_bytes"] / live if live else 1
+
+
 @dataclasses.dataclass
 class Line:
     """A planted line and the sites that the report has of it.
@@ -104,11 +110,13 @@ class Line:
 
     @property
     def interval(self):
-        """(estimate, low) in bytes a second, of all its sites."""
-        told = [site["growth_bytes_per_s"] for site in self.sites
-                if site["growth_bytes_per_s"]]
-        estimate = sum(each["estimate"] for each in told)
-        error = math.hypot(*(each["estimate"] - each["low"] for each in told))
+        """(estimate, low) in bytes a second, of all its sites, of what was
+        asked for: that is what was planted."""
+        told = [(site["growth_bytes_per_s"], asked_share(site))
+                for site in self.sites if site["growth_bytes_per_s"]]
+        estimate = sum(each["estimate"] * share for each, share in told)
+        error = math.hypot(*((each["estimate"] - each["low"]) * share
+                             for each, share in told))
         return estimate, estimate - error
 
     @property
