@@ -387,14 +387,27 @@ call_filling(struct seep_report_verdict *verdict,
     return now;
 }
 
+/* What neither blocks nor the allocator account for, and no mapping: so little
+ * of it may be tables of seep, of which ever more pages are used at first. */
+static double ours_per_s(const struct seep_verdict_input *input)
+{
+    const struct seep_balance_outside *outside = &input->outside;
+    double span_s = (1 - SEEP_WINDOW_SETTLE) * seep_verdict_worked_s(input);
+    double rest_bytes = outside->growth_bytes - outside->overhead_growth_bytes -
+                        outside->unseen_growth_bytes;
+
+    return outside->has_overhead && span_s > 0 ? fmax(0, rest_bytes) / span_s
+                                               : INFINITY;
+}
+
 /* Of private memory, whatever it is: so little that it is worth a longer run
  * and no more. */
 static bool private_grows_a_little(const struct seep_verdict_input *input,
                                    const struct seep_verdict_counts *counts)
 {
     const struct seep_drift *drift = &input->private_drift;
-    double least_bytes_per_s =
-        drift->bytes_per_s.low - rate_in(&counts->suppressed, SEEP_PLACE_HOST);
+    double least_bytes_per_s = drift->bytes_per_s.low - ours_per_s(input) -
+                               rate_in(&counts->suppressed, SEEP_PLACE_HOST);
     double floor_bytes = seep_drift_floor_bytes(drift->last_bytes);
 
     return drift->known && seep_verdict_is_a_little(

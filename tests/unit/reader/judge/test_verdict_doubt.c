@@ -106,6 +106,10 @@ static void private_memory_that_grows_a_little_is_not_no_leak(void **state)
     process.input.private_drift.from_s = 20;
     process.input.private_drift.bytes_per_s =
         (struct seep_interval){10000, 5000, 15000};
+    process.input.outside.has_overhead = true;
+    process.input.outside.growth_bytes = 2000 * 80; /* may be ours */
+    assert_int_equal(decide(), SEEP_VERDICT_STEADY);
+    process.input.outside.growth_bytes = 0;
     assert_int_equal(decide(), SEEP_VERDICT_INSUFFICIENT);
     assert_true(process.verdict.too_little);
     assert_true(process.verdict.growth_bytes_per_s.estimate == 10000);
