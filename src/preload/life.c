@@ -159,7 +159,9 @@ static SEEP_COLD void life_forked(struct seep_thread *thread)
     uint64_t size_bytes = 0;
 
     closed = NULL;
-    count_anew(thread);
+    if (seep_life_state() != SEEP_LIFE_WAITING) { /* else they were, alone */
+        count_anew(thread);
+    }
     if (view != NULL) {
         header = view->header;
         size_bytes = header->file_bytes;
@@ -179,6 +181,31 @@ static SEEP_COLD void life_forked(struct seep_thread *thread)
     seep_identity_adopt();
 }
 
+/* Who makes a child its own: threads of one that has waited come all at once.
+ * A jump may leave it, and then the same thread goes on. */
+static _Atomic(struct seep_thread *) adopter;
+
+/* @return false: another thread does it */
+SEEP_COLD static bool adopt(struct seep_thread *thread)
+{
+    struct seep_thread *found = NULL;
+
+    /* Acquire: what the last adopter made; pairs with the release below. */
+    if (!atomic_compare_exchange_strong_explicit(&adopter, &found, thread,
+                                                 memory_order_acq_rel,
+                                                 memory_order_acquire) &&
+        found != thread) {
+        seep_word_fetch_add(&start_missed, 1);
+        return false;
+    }
+    if (!seep_identity_is_ours()) {
+        life_forked(thread);
+    }
+    /* Release: pairs with the acquires above. */
+    atomic_store_explicit(&adopter, NULL, memory_order_release);
+    return true;
+}
+
 /*
  * In the child of a fork, before it goes on. If a signal handler forked in the
  * middle of a hook, that hook goes on here too, and may have looked already
@@ -191,6 +218,7 @@ static void leave_parent(void)
     seep_cuda_events_after_fork();
     count_anew(&seep_thread);
     seep_track_unmark(); /* a handler may have forked in there */
+    atomic_store_explicit(&adopter, NULL, memory_order_relaxed);
     if (seep_identity_is_ours() || seep_life_is_restricted()) {
         return;
     }
@@ -552,8 +580,9 @@ struct seep_thread *seep_guard_enter(uintptr_t frame)
     }
     thread->hook_frame = frame;
     atomic_signal_fence(memory_order_seq_cst);
-    if (seep_unlikely(!seep_identity_is_ours())) {
-        life_forked(thread);
+    if (seep_unlikely(!seep_identity_is_ours()) && !adopt(thread)) {
+        seep_guard_leave(thread);
+        return NULL;
     }
     if (seep_unlikely(thread->id == 0)) {
         begin_thread(thread);

@@ -120,7 +120,7 @@ def test_a_name_that_is_refused_or_anothers_is_not_taken(folder):
     threads = {name: site["thread"] for site in process["sites"]
                for name in ("site_of_own", "wait_for_a_name")
                if name in frame_functions(site)
-               and site["live_bytes"] == 1 << 20}
+               and site["requested"]["live_bytes"] == 1 << 20}
     assert threads == {"site_of_own": "own", "wait_for_a_name": "other"}
 
 
