@@ -308,8 +308,22 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     return result;
 }
 
+/* Of the C library, by another name: before names are looked up an allocator
+ * may ask for the break under its own lock, and who looks a name up that is not
+ * there allocates. */
+extern void *libc_sbrk(intptr_t) __asm__("__sbrk") __attribute__((weak));
+
+static void *sbrk_of_libc(intptr_t increment)
+{
+    if (libc_sbrk != NULL) {
+        return libc_sbrk(increment);
+    }
+    seep_real_set_errno(ENOMEM);
+    return FAILED;
+}
+
 /* The program's own use of the break; an allocator's is counted by its blocks.
- * While names are being looked up nobody can be given any. */
+ */
 void *sbrk(intptr_t increment)
 {
     bool own = !is_allocator((uintptr_t)__builtin_return_address(0));
@@ -317,9 +331,8 @@ void *sbrk(intptr_t increment)
     char *end = NULL;
     void *old;
 
-    if (seep_real.sbrk == NULL && !seep_real_resolve()) {
-        seep_real_set_errno(ENOMEM);
-        return FAILED;
+    if (seep_unlikely(seep_real.sbrk == NULL)) {
+        return sbrk_of_libc(increment);
     }
     if (own && increment < 0) {
         end = (char *)seep_real.sbrk(0) + increment;
@@ -353,7 +366,7 @@ void *shmat(int id, const void *address, int flags)
 {
     void *result;
 
-    if (seep_real.shmat == NULL && !seep_real_resolve()) {
+    if (seep_unlikely(seep_real.shmat == NULL)) {
         return (void *)seep_real_as_libc(
             seep_syscall_forward(SYS_shmat, id, (long)address, flags, 0, 0, 0));
     }
@@ -380,7 +393,7 @@ int shmdt(const void *address)
     uint64_t bytes = 0;
     int result;
 
-    if (seep_real.shmdt == NULL && !seep_real_resolve()) {
+    if (seep_unlikely(seep_real.shmdt == NULL)) {
         return (int)seep_real_as_libc(
             seep_syscall_forward(SYS_shmdt, (long)address, 0, 0, 0, 0, 0));
     }
