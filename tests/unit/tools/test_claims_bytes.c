@@ -41,10 +41,10 @@ static void what_was_asked_for(void **state)
 {
     (void)state;
     become(SEEP_VERDICT_LEAK);
-    site->requested.live_bytes = 420 * MIB;
+    site->requested.live_bytes = (uint64_t)(420 * MIB);
     holds(
         "its blocks take 562 MiB, and 420 MiB of that were asked for: the rest is what the allocator adds to each of them");
-    site->requested.live_bytes = 520 * MIB;
+    site->requested.live_bytes = (uint64_t)(520 * MIB);
     fails(
         "its blocks take 562 MiB, and 420 MiB of that were asked for: the rest is what the allocator adds to each of them");
 }
