@@ -26,8 +26,9 @@
 
 /* What was put back, since its process freed it at the end, has no address; but
  * malloc() maps a large block by itself, with its size in front of it; whoever
- * asks for huge pages cuts the first one off; and the kernel joins it to a small
- * neighbour, such as the 12 KiB that the loader has for itself below libc. */
+ * asks for huge pages cuts the first one off; and the kernel joins it to a
+ * small neighbour, such as the 12 KiB that the loader has for itself below
+ * libc. */
 #define BESIDE_BYTES (16 * 4096U)
 
 /* What of a mapping is large blocks; .sum is of one site alone, once that is
