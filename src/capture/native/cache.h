@@ -255,14 +255,16 @@ static inline uint32_t seep_unwind_cache_index(uintptr_t thread)
 static inline struct seep_unwind_cache *seep_unwind_cache_of(uintptr_t thread)
 {
     struct seep_unwind_cache *caches = seep_own_get(&seep_unwind_caches);
-    struct seep_unwind_cache *cache = caches + seep_unwind_cache_index(thread);
+    struct seep_unwind_cache *cache;
 
-    if (seep_unlikely(caches == NULL ||
-                      seep_word_load(&cache->owner) != thread ||
-                      seep_word_load(&cache->busy) != 0)) {
+    if (seep_unlikely(caches == NULL)) {
         return NULL;
     }
-    return cache;
+    cache = caches + seep_unwind_cache_index(thread);
+    return seep_likely(seep_word_load(&cache->owner) == thread &&
+                       seep_word_load(&cache->busy) == 0)
+               ? cache
+               : NULL;
 }
 
 /** For one walk that begins at @sp. */

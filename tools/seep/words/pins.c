@@ -79,10 +79,8 @@ first_of(const struct seep_held_kept_pins *pins)
 
 #define ALL_OF_IT 0.995 /* it would be printed as 100 % */
 
-static const char *share_of(double share)
-{
-    return share >= ALL_OF_IT ? "all" : SEEP_UNITS_SHARE(share);
-}
+/* In the caller's words: a text of units lasts as long as its block. */
+#define SHARE_OF(share) ((share) >= ALL_OF_IT ? "all" : SEEP_UNITS_SHARE(share))
 
 /* Are most of them known, and not as samples of some? */
 static bool are_known(const struct seep_held_kept_pins *pins)
@@ -149,7 +147,7 @@ char *seep_words_pins(const struct seep_report *report)
         char *where = where_of(report, first_of(pins));
 
         fprintf(file, "; %s of that memory lies beside blocks allocated at %s",
-                share_of(first_of(pins)->apart_bytes / pins->known_apart_bytes),
+                SHARE_OF(first_of(pins)->apart_bytes / pins->known_apart_bytes),
                 where == NULL ? "?" : where);
         free(where);
     } else {
@@ -180,7 +178,7 @@ char *seep_words_pins_held(const struct seep_report *report)
     held = seep_words_held(&answer->groups[0]);
     if (held != NULL && answer->groups[0].end == SEEP_HELD_END_HELD) {
         text = seep_words_make("%s of these blocks are held by %s",
-                               share_of(seep_words_held_share(answer)), held);
+                               SHARE_OF(seep_words_held_share(answer)), held);
     }
     free(held);
     return text;
