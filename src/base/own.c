@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What limits leave us, and the mappings of tables: see base/own.h.
+ * Limits of memory, and the mappings of our tables: see base/own.h.
  *
  * Invariant: raw system calls, and no word of this file needs a relocation: the
  * first table may be made for an IFUNC resolver.
@@ -14,7 +14,7 @@
 #include "base/syscall.h"
 #include "base/word.h"
 
-/* What is indexed of a recording is a twentieth of it, at the most. */
+/* The index of a recording takes a twentieth of it at the most. */
 #define INDEX_SHARE 20U
 
 #define GUARDED_MOST 8U
@@ -66,7 +66,7 @@ enum seep_own_limit seep_own_lacks(const struct seep_own_limits *limits,
     if (is_above_share(held + private_bytes, limits->data_bytes)) {
         return SEEP_OWN_DATA;
     }
-    /* What is held has been committed to already. */
+    /* Tables that are there have been committed to already. */
     return is_above_share(private_bytes, limits->commit_bytes)
                ? SEEP_OWN_COMMIT
                : SEEP_OWN_NO_LIMIT;

@@ -79,7 +79,7 @@ void seep_own_restrict(void);
 
 #define SEEP_OWN_SHARE 16U
 
-/* What all tables of the recorder take, and those for Python besides: the
+/* All tables of the recorder together, and those for Python besides: the
  * filter, the cache of call sites, what walks remember of each thread, stacks;
  * copies of Python's memory. The others come where there is room. */
 #define SEEP_OWN_TABLES_BYTES (UINT64_C(19) << 19)

@@ -304,7 +304,7 @@ static const uint64_t *window_words(struct window *window, uint64_t at,
                                                   (at - window->start));
 }
 
-/* Of the second word of a chunk's head. */
+/* Called for each chunk; @size_word is the second word of its head. */
 typedef void head_visitor(void *context, struct window *window, uint64_t chunk,
                           uint64_t size_word);
 

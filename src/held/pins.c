@@ -51,7 +51,7 @@ static bool has_room(struct course *course)
     return true;
 }
 
-/* Of a run that is too long, or too large, nothing is kept. */
+/* A run that is too long, or too large, is left out. */
 static void add_to_run(struct course *course, uint64_t start, uint64_t bytes)
 {
     struct seep_held_pins *pins = course->pins;

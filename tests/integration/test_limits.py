@@ -40,6 +40,7 @@ def test_under_a_low_limit_nothing_is_taken_and_it_is_said(tmp_path, limit):
         "data (ulimit -d)"
     assert f"the limit of {what} leaves no room to record" in said
     assert "too little to be sampled" not in said
+    assert "recorded" not in said
 
 
 def test_under_a_limit_a_recording_is_smaller(tmp_path):

@@ -226,8 +226,7 @@ static void find_parts(const struct seep_verdict_input *input,
 {
     const struct seep_balance_outside *outside = &input->outside;
     double growth = verdict->growth_bytes_per_s.estimate;
-    double span_s =
-        (input->duration_s - input->began_s) * (1 - SEEP_WINDOW_SETTLE);
+    double span_s = seep_verdict_worked_s(input) * (1 - SEEP_WINDOW_SETTLE);
     double unexplained = slope_of(&memory->unexplained);
     bool at_sites = verdict->class == SEEP_VERDICT_LEAK ||
                     verdict->class == SEEP_VERDICT_SUSPECT;
@@ -249,7 +248,7 @@ void seep_verdict_add_rest(const struct seep_verdict_input *input,
 {
     const struct seep_interval grows = private_growth(memory);
     const struct seep_interval *told = &verdict->growth_bytes_per_s;
-    double worked_s = input->duration_s - input->began_s;
+    double worked_s = seep_verdict_worked_s(input);
     double parts[SEEP_REST_COUNT];
     double least = grows.low - told->high;
 

@@ -336,7 +336,9 @@ void seep_notice_after(char *const *paths, size_t count, const char *command,
         return;
     }
     summary = sum_up(paths, count, child);
-    say_recorded(&summary, count, reported);
+    if (count > 1 || summary.inert_path == NULL) { /* else nothing was */
+        say_recorded(&summary, count, reported);
+    }
     say_removed(&summary, out);
     say_too_little(&summary);
 }

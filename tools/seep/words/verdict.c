@@ -307,7 +307,8 @@ static double untouched_bytes(const struct seep_report *report)
             bytes += fmax(0, (double)site->live_bytes - site->touched_bytes);
         }
     }
-    return fmin(bytes, (double)seep_words_host_bytes(report));
+    /* More than all that lives is of a moment before it was freed. */
+    return bytes <= (double)seep_words_host_bytes(report) ? bytes : 0;
 }
 
 #define UNTOUCHED_SHARE 0.1 /* of what lives: else no RSS is wondered at */
